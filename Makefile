@@ -1,0 +1,194 @@
+# The commands of this project: `make help` lists them.
+#
+# Whatever is fetched or compiled lies outside the checkout, in $(CACHE), so that clones share it. Only the Lambda
+# binaries are put into the checkout (target/lambda), where template.yaml looks for them.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+# ---------- settings: each can be set on the command line or in the environment ----------
+
+CACHE := $(or $(MILLRACE_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/millrace)
+# The programs refuse a MILLRACE_ variable that they do not know, and this one is ours.
+unexport MILLRACE_CACHE
+
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+
+# Where libduckdb is: fetched into the cache, unless set by hand.
+FETCH_DUCKDB := MILLRACE_CACHE='$(CACHE)' infra/duckdb/fetch
+DUCKDB_CACHE_DIR := $(shell $(FETCH_DUCKDB) --where)
+export DUCKDB_LIB_DIR ?= $(DUCKDB_CACHE_DIR)
+export LD_LIBRARY_PATH := $(DUCKDB_LIB_DIR)$(addprefix :,$(LD_LIBRARY_PATH))
+# macOS takes DYLD_ variables away from the shell that it starts, so a recipe that starts our programs sets it there.
+LOADER := $(if $(filter Darwin,$(shell uname)),export DYLD_FALLBACK_LIBRARY_PATH='$(DUCKDB_LIB_DIR)';)
+
+# What the Lambda functions are built for: arm64 or x86_64.
+ARCH ?= arm64
+# Passed on to the program that a target starts.
+ARGS ?=
+
+# CI must build what was committed.
+LOCKED := $(if $(CI),--locked)
+# Compiled once for `run`, `ops`, `token` and `openapi`.
+SERVE := --profile serve $(LOCKED)
+
+CARGO_DENY_VERSION := 0.20.2
+CARGO_DENY_DIR := $(CACHE)/cargo-deny-$(CARGO_DENY_VERSION)
+PIP_VERSION := 26.3
+TOOLS := $(CACHE)/tools-$(shell cksum <infra/sam/requirements.txt | cut -d ' ' -f 1)
+
+# ---------- use ----------
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^# -----/ { gsub(/^# -+ | -+$$/, ""); heading = $$0 } \
+		/^[a-z-]+:.*## / { if (heading != "") printf "%s\n", heading; heading = ""; printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: duckdb ## Build and start the whole service on this machine (ARGS="…")
+	@$(LOADER) exec cargo run $(SERVE) -p local --bin millrace -- $(ARGS)
+
+.PHONY: token
+token: ## Print an access token for the local service (ACCOUNT= PROJECT= USER_ID= ROLES= PERMISSIONS=)
+	@exec cargo run -q $(SERVE) -p ops -- token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \
+		$(if $(USER_ID),--user-id '$(USER_ID)') $(if $(ROLES),--roles '$(ROLES)') $(if $(PERMISSIONS),--permissions '$(PERMISSIONS)') $(ARGS)
+
+.PHONY: ops
+ops: ## Run the operator command (ARGS="prompt publish …")
+	@exec cargo run -q $(SERVE) -p ops -- $(ARGS)
+
+# ---------- check ----------
+
+.PHONY: test
+test: fmt lint unit doc deny validate ## All of the checks that CI runs: those from here to `validate`
+
+.PHONY: fmt
+fmt: ## Is the code formatted? (`cargo fmt --all` formats it)
+	@echo '== format'
+	@cargo fmt --all --check
+
+.PHONY: lint
+lint: duckdb ## Clippy on all targets; a warning is an error
+	@echo '== clippy'
+	@cargo clippy -q $(LOCKED) --workspace --all-targets -- -D warnings
+
+# The examples in the documentation come first and speak only when one fails, so that the tests have the last word.
+.PHONY: unit
+unit: duckdb ## Unit tests and the black-box suite
+	@echo '== tests'
+	@cargo build -q $(LOCKED) --workspace --bins
+	@$(LOADER) examples=$$(cargo test -q $(LOCKED) --workspace --doc 2>&1) || { echo "$$examples"; exit 1; }
+	@$(LOADER) if command -v cargo-nextest >/dev/null; then cargo nextest run $(LOCKED) --workspace $(ARGS); else cargo test $(LOCKED) --workspace --lib --bins --tests -- $(ARGS); fi
+
+.PHONY: doc
+doc: duckdb ## Build the documentation of our crates; a warning is an error
+	@echo '== documentation'
+	@RUSTDOCFLAGS='-D warnings' cargo doc -q $(LOCKED) --workspace --no-deps --document-private-items
+
+.PHONY: deny
+deny: $(CARGO_DENY_DIR)/bin/cargo-deny ## Licences, banned crates and sources of all dependencies
+	@echo '== dependencies'
+	@$< $(LOCKED) --log-level error check --hide-inclusion-graph licenses bans sources
+
+.PHONY: advisories
+advisories: $(CARGO_DENY_DIR)/bin/cargo-deny ## Known vulnerabilities of dependencies; fetches the advisory database
+	@$< $(LOCKED) check --hide-inclusion-graph advisories
+
+# Three gates, because each finds what the others do not. None needs an account.
+.PHONY: validate
+validate: tools ## Check template.yaml
+	@echo '== template'
+	@$(SAM) validate 2>&1 | grep -v 'Feature Toggle'
+	@$(SAM) validate --lint 2>&1 | grep -v 'Feature Toggle'
+	@translated=$$(mktemp -d)/template.json; trap 'rm -rf "$$(dirname "$$translated")"' EXIT; \
+		'$(TOOLS)/bin/python' infra/sam/translate.py template.yaml >"$$translated"; \
+		'$(TOOLS)/bin/cfn-lint' "$$translated"; echo 'What the template translates to has no fault that cfn-lint knows.'
+
+.PHONY: openapi
+openapi: duckdb ## Write infra/openapi.json from the code
+	@trap 'rm -f infra/openapi.json.new' EXIT; $(LOADER) cargo run -q $(SERVE) -p local --bin openapi >infra/openapi.json.new; mv infra/openapi.json.new infra/openapi.json
+
+.PHONY: bench
+bench: duckdb ## Benchmarks, on release builds (ARGS="…")
+	@cargo build $(LOCKED) --release --workspace --bins
+	@$(LOADER) exec cargo run -q $(LOCKED) --release -p tests --bin bench -- $(ARGS)
+
+# ---------- deploy ----------
+
+FUNCTIONS := $(notdir $(patsubst %/Cargo.toml,%,$(wildcard functions/*/Cargo.toml)))
+# Those that link DuckDB; its library goes into their archives, where Lambda's loader looks for it.
+DUCKDB_FUNCTIONS := datastores
+ifeq ($(ARCH),arm64)
+LAMBDA_TARGET := aarch64-unknown-linux-gnu
+LAMBDA_DUCKDB := linux-arm64
+else ifeq ($(ARCH),x86_64)
+LAMBDA_TARGET := x86_64-unknown-linux-gnu
+LAMBDA_DUCKDB := linux-x64
+else
+$(error ARCH is '$(ARCH)': set it to arm64 or x86_64)
+endif
+
+# All functions in one build, so that what they share is compiled once.
+.PHONY: build
+build: tools ## Build the Lambda functions into target/lambda (ARCH=arm64 or x86_64)
+	@if command -v rustup >/dev/null; then rustup -q target add $(LAMBDA_TARGET); fi
+	@rm -rf target/lambda
+	@duckdb=$$($(FETCH_DUCKDB) $(LAMBDA_DUCKDB)); \
+		PATH='$(TOOLS)/bin':"$$PATH" DUCKDB_LIB_DIR="$$duckdb" cargo lambda build $(LOCKED) --release --target $(LAMBDA_TARGET) --skip-target-check \
+			--output-format binary --lambda-dir target/lambda $(FUNCTIONS:%=-p %-function); \
+		for function in $(DUCKDB_FUNCTIONS); do mkdir -p target/lambda/$$function/lib; cp "$$duckdb/libduckdb.so" target/lambda/$$function/lib/; done
+	@for function in $(FUNCTIONS); do [ -f target/lambda/$$function/bootstrap ] || { echo "functions/$$function has no binary named '$$function'" >&2; exit 1; }; done
+	@du -sh $(FUNCTIONS:%=target/lambda/%)
+
+.PHONY: sam-build
+sam-build: tools ## Collect what `make build` built for a deployment
+	@$(SAM) build
+
+.PHONY: deploy
+deploy: build sam-build ## Build and deploy as samconfig.toml says (the first time: ARGS=--guided)
+	@$(SAM) deploy $(ARGS)
+
+# ---------- the rest ----------
+
+.PHONY: env
+env: duckdb ## Print the settings for cargo without make: eval "$(make -s env)"
+	@printf 'export %s=%q\n' CARGO_TARGET_DIR "$$CARGO_TARGET_DIR" DUCKDB_LIB_DIR "$$DUCKDB_LIB_DIR" LD_LIBRARY_PATH "$$LD_LIBRARY_PATH"
+
+.PHONY: clean
+clean: ## Remove what was built into the checkout; the shared cache stays
+	@rm -rf target .aws-sam
+
+.PHONY: tools-lock
+tools-lock: ## Write infra/sam/requirements.txt from requirements.in (needs uv)
+	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate \
+		--custom-compile-command 'make tools-lock' infra/sam/requirements.in -o infra/sam/requirements.txt
+
+.PHONY: duckdb
+duckdb:
+	@[ '$(DUCKDB_LIB_DIR)' != '$(DUCKDB_CACHE_DIR)' ] || $(FETCH_DUCKDB) >/dev/null
+
+SAM = SAM_CLI_TELEMETRY=0 '$(TOOLS)/bin/sam'
+# It asks for a region even where it talks to nobody; a deployment takes its own from the profile or samconfig.toml.
+validate sam-build: export AWS_DEFAULT_REGION := $(or $(AWS_REGION),$(AWS_DEFAULT_REGION),eu-central-1)
+
+.PHONY: tools
+tools: $(TOOLS)/ready
+
+# A virtual environment cannot be moved into place, so a file says that it is complete. Older pips do not read hashes of
+# packages with extras.
+$(TOOLS)/ready:
+	@echo 'installing the SAM tools into $(TOOLS)' >&2
+	@rm -rf '$(TOOLS)'; mkdir -p '$(CACHE)'; python3 -m venv '$(TOOLS)'
+	@'$(TOOLS)/bin/pip' install -q --disable-pip-version-check pip==$(PIP_VERSION)
+	@'$(TOOLS)/bin/pip' install -q --disable-pip-version-check --require-hashes -r infra/sam/requirements.txt
+	@touch $@
+
+# Compiled quickly, because it runs for a second.
+$(CARGO_DENY_DIR)/bin/cargo-deny:
+	@echo 'installing cargo-deny into $(CARGO_DENY_DIR)' >&2
+	@CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_TARGET_DIR='$(CACHE)/cargo-deny-target' \
+		cargo install -q --locked --root '$(CARGO_DENY_DIR)' cargo-deny@$(CARGO_DENY_VERSION)
+	@rm -rf '$(CACHE)/cargo-deny-target'

@@ -1,0 +1,14 @@
+//! The Lambda of the audit trail endpoint.
+
+use platform::Platform;
+use platform::config::Environment;
+use platform::telemetry::{self, Format};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_http::Error> {
+    let environment = Environment::read()?;
+    telemetry::init(&environment, Format::Json, "info")?;
+    let platform = Platform::from_environment(&environment).await?;
+    let (clock, cors) = (platform.clock.clone(), platform.cors.clone());
+    platform::http::serve(audit_function::routes(platform), clock, &cors).await
+}

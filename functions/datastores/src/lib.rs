@@ -1,0 +1,1 @@
+//! The data store endpoints.

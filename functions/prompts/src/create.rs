@@ -1,0 +1,83 @@
+//! `POST /prompts`: a new template, as draft, version 1.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use platform::Result;
+use platform::auth::permission::WritePrompts;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Json, Reply};
+use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::App;
+use crate::model::{PromptTemplate, etag};
+use crate::validate;
+
+/// A new template.
+#[derive(Deserialize, JsonSchema)]
+pub struct CreatePrompt {
+    /// Its name.
+    pub name: String,
+    /// Whom it speaks as: safety, system, user, assistant and tool are the usual ones.
+    pub role: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// How the content is written.
+    pub content_type: ContentType,
+    /// The template itself.
+    pub content: String,
+    /// Values to try it with: an object.
+    pub test_data: Option<Value>,
+    /// JSON Schema of its variables: an object.
+    #[serde(rename = "inputSchema")]
+    pub input_schema: Option<Value>,
+    /// Free labels.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("prompt_create")
+        .tag("prompts")
+        .summary("Create a prompt template")
+        .response::<201, axum::Json<PromptTemplate>>()
+}
+
+pub async fn handler(
+    call: Call<WritePrompts>,
+    State(app): State<App>,
+    Json(body): Json<CreatePrompt>,
+) -> Result<Reply<PromptTemplate>> {
+    let tenant = call.tenant()?;
+    let author = call.principal.reference();
+    let prompt = PromptRecord {
+        id: call.new_id(),
+        name: body.name,
+        role: body.role,
+        status: PromptStatus::Draft,
+        version: 1,
+        description: body.description,
+        content_type: body.content_type,
+        content: body.content,
+        test_data: body.test_data,
+        input_schema: body.input_schema,
+        tags: body.tags,
+        parent: None,
+        created_by: author.clone(),
+        updated_by: author,
+        created_at: call.now,
+        updated_at: call.now,
+    };
+    validate::check(&prompt)?;
+    app.prompts.insert(&tenant, &prompt).await?;
+    let (id, tag) = (prompt.id.clone(), etag(&prompt));
+    Ok(Reply::created(
+        &id,
+        &format!("/prompts/{id}"),
+        PromptTemplate::new(&tenant, prompt),
+    )
+    .etag(&tag))
+}

@@ -1,0 +1,53 @@
+//! `DELETE /prompts/{pt_id}`: takes a template out of every read. Its versions, and the `parent` of its forks, stay.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use platform::auth::permission::DeletePrompts;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Path, Reply, if_match};
+use platform::records::Written;
+use platform::{Error, Result};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::App;
+use crate::model::{PromptPath, etag};
+
+/// The template that was deleted.
+#[derive(Serialize, JsonSchema)]
+pub struct DeletedPrompt {
+    /// Its id.
+    pub id: String,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("prompt_delete")
+        .tag("prompts")
+        .summary("Delete a prompt template")
+        .response::<200, axum::Json<DeletedPrompt>>()
+}
+
+pub async fn handler(
+    call: Call<DeletePrompts>,
+    State(app): State<App>,
+    Path(path): Path<PromptPath>,
+    headers: HeaderMap,
+) -> Result<Reply<DeletedPrompt>> {
+    let tenant = call.tenant()?;
+    let id = path.pt_id;
+    let mut version = None;
+    if headers.contains_key(header::IF_MATCH) {
+        let current = app.prompts.get(&tenant, &id).await?;
+        if_match(&headers, &etag(&current))?;
+        version = Some(current.version);
+    }
+    match app.prompts.remove(&tenant, &id, version).await? {
+        Written::Done => Ok(Reply::ok(DeletedPrompt { id })),
+        Written::Refused { .. } if version.is_none() => Err(Error::not_found("prompt template", &id)),
+        _ => Err(Error::conflict(
+            "The prompt template is being changed; read it again and repeat.",
+        )),
+    }
+}

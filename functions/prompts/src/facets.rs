@@ -1,0 +1,141 @@
+//! `POST /prompts/facets`: how many templates there are of each name, role, tag and so on.
+
+use std::collections::BTreeMap;
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use platform::auth::permission::ReadPrompts;
+use platform::http::openapi::with_errors;
+use platform::http::text::check_name;
+use platform::http::{Call, Json, Reply};
+use platform::records::prompts::PromptRecord;
+use platform::{Error, Result, Tenant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::App;
+use crate::search::PromptSearchQuery;
+
+/// What to count.
+#[derive(Deserialize, JsonSchema)]
+pub struct FacetRequest {
+    /// The facets.
+    pub facets: Vec<FacetSpec>,
+    /// Which templates count; all where it is left out.
+    #[serde(default)]
+    pub query: PromptSearchQuery,
+}
+
+/// One facet.
+#[derive(Deserialize, JsonSchema)]
+pub struct FacetSpec {
+    /// Its key in the answer; any but `total`.
+    pub name: String,
+    /// The field to count by.
+    pub field: FacetField,
+}
+
+/// A field to count by.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FacetField {
+    Name,
+    Role,
+    Status,
+    ContentType,
+    Tags,
+    CreatedBy,
+    Project,
+}
+
+/// One value of a facet.
+#[derive(Serialize, JsonSchema)]
+pub struct FacetBucket {
+    /// The value.
+    pub _id: String,
+    /// The templates that have it.
+    pub count: u64,
+}
+
+/// One key a facet, and the number of templates.
+#[derive(Serialize, JsonSchema)]
+pub struct FacetResponse {
+    /// The templates that count.
+    pub total: u64,
+    /// The facets by name, the most frequent value first.
+    #[serde(flatten)]
+    pub facets: BTreeMap<String, Vec<FacetBucket>>,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("prompt_facets")
+        .tag("prompts")
+        .summary("Count prompt templates by their fields")
+        .response::<200, axum::Json<FacetResponse>>()
+}
+
+pub async fn handler(
+    call: Call<ReadPrompts>,
+    State(app): State<App>,
+    Json(body): Json<FacetRequest>,
+) -> Result<Reply<FacetResponse>> {
+    let tenant = call.tenant()?;
+    check(&body.facets)?;
+    let prompts = body.query.search(app.prompts.list(&tenant).await?);
+    let facets = body
+        .facets
+        .iter()
+        .map(|facet| (facet.name.clone(), count(&tenant, &prompts, facet.field)));
+    Ok(Reply::ok(FacetResponse {
+        total: prompts.len() as u64,
+        facets: facets.collect(),
+    }))
+}
+
+fn check(facets: &[FacetSpec]) -> Result<()> {
+    for (index, facet) in facets.iter().enumerate() {
+        check_name(&format!("facets[{index}].name"), &facet.name)?;
+        if facet.name == "total" {
+            return Err(Error::invalid(
+                "A facet cannot be named 'total': the answer uses that key.",
+            ));
+        }
+        if facets
+            .iter()
+            .take(index)
+            .any(|earlier| earlier.name == facet.name)
+        {
+            return Err(Error::invalid(format!("Two facets are named '{}'.", facet.name)));
+        }
+    }
+    Ok(())
+}
+
+fn count(tenant: &Tenant, prompts: &[PromptRecord], field: FacetField) -> Vec<FacetBucket> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for value in prompts.iter().flat_map(|prompt| values(tenant, prompt, field)) {
+        *counts.entry(value).or_default() += 1;
+    }
+    let mut buckets: Vec<_> = counts
+        .into_iter()
+        .map(|(_id, count)| FacetBucket { _id, count })
+        .collect();
+    // The sort is stable: equal counts stay in the order of their values.
+    buckets.sort_by_key(|bucket| std::cmp::Reverse(bucket.count));
+    buckets
+}
+
+fn values(tenant: &Tenant, prompt: &PromptRecord, field: FacetField) -> Vec<String> {
+    let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
+    match field {
+        FacetField::Name => vec![prompt.name.clone()],
+        FacetField::Role => vec![prompt.role.clone()],
+        FacetField::Status => vec![text(serde_json::json!(prompt.status))],
+        FacetField::ContentType => vec![text(serde_json::json!(prompt.content_type))],
+        FacetField::Tags => prompt.tags.clone(),
+        FacetField::CreatedBy => vec![prompt.created_by.clone()],
+        FacetField::Project => vec![tenant.project().to_owned()],
+    }
+}

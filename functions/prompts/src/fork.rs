@@ -1,0 +1,75 @@
+//! `POST /prompts/{pt_id}/fork`: a new template with the content of another, as draft, version 1.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use platform::auth::Permission;
+use platform::auth::permission::WritePrompts;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, OptionalJson, Path, Reply};
+use platform::records::prompts::{PromptRecord, PromptStatus};
+use platform::{Result, Tenant};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::App;
+use crate::model::{PromptPath, PromptTemplate, etag};
+
+/// How to fork.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ForkPrompt {
+    /// Whether the fork keeps the original's tags; it does not where this is left out.
+    pub keep_tags: bool,
+    /// The project of the fork; the original's where it is left out. Another one needs `account:admin`.
+    pub target_project: Option<String>,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("prompt_fork")
+        .tag("prompts")
+        .summary("Fork a prompt template")
+        .response::<201, axum::Json<PromptTemplate>>()
+}
+
+pub async fn handler(
+    call: Call<WritePrompts>,
+    State(app): State<App>,
+    Path(path): Path<PromptPath>,
+    OptionalJson(body): OptionalJson<ForkPrompt>,
+) -> Result<Reply<PromptTemplate>> {
+    let tenant = call.tenant()?;
+    let target = target(&call, &tenant, body.target_project.as_deref())?;
+    let original = app.prompts.get(&tenant, &path.pt_id).await?;
+    let author = call.principal.reference();
+    let fork = PromptRecord {
+        id: call.new_id(),
+        name: format!("{} (fork)", original.name),
+        status: PromptStatus::Draft,
+        version: 1,
+        tags: if body.keep_tags {
+            original.tags.clone()
+        } else {
+            Vec::new()
+        },
+        parent: Some(original.id.clone()),
+        created_by: author.clone(),
+        updated_by: author,
+        created_at: call.now,
+        updated_at: call.now,
+        ..original
+    };
+    app.prompts.insert_fork(&tenant, &target, &fork).await?;
+    let (id, tag) = (fork.id.clone(), etag(&fork));
+    Ok(Reply::created(&id, &format!("/prompts/{id}"), PromptTemplate::new(&target, fork)).etag(&tag))
+}
+
+fn target(call: &Call<WritePrompts>, tenant: &Tenant, project: Option<&str>) -> Result<Tenant> {
+    match project {
+        Some(project) if project != tenant.project() => {
+            call.principal.require(&[Permission::AccountAdmin])?;
+            tenant.with_project(project)
+        }
+        _ => Ok(tenant.clone()),
+    }
+}

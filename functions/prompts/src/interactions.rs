@@ -1,0 +1,42 @@
+//! `GET /prompts/{pt_id}/interactions`: the interactions that use a template.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use platform::Result;
+use platform::auth::permission::ReadPrompts;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Path, Reply};
+use platform::records::interactions::InteractionUse;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::App;
+use crate::model::PromptPath;
+
+/// The interactions of a template.
+#[derive(Serialize, JsonSchema)]
+pub struct PromptInteractions {
+    /// The template's id.
+    pub prompt: String,
+    /// The interactions that use it.
+    pub interactions: Vec<InteractionUse>,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("prompt_interactions")
+        .tag("prompts")
+        .summary("List the interactions that use a prompt template")
+        .response::<200, axum::Json<PromptInteractions>>()
+}
+
+pub async fn handler(
+    call: Call<ReadPrompts>,
+    State(app): State<App>,
+    Path(path): Path<PromptPath>,
+) -> Result<Reply<PromptInteractions>> {
+    let tenant = call.tenant()?;
+    let prompt = app.prompts.get(&tenant, &path.pt_id).await?.id;
+    let interactions = app.interactions.of_prompt(&tenant, &prompt).await?;
+    Ok(Reply::ok(PromptInteractions { prompt, interactions }))
+}

@@ -1,0 +1,127 @@
+//! JavaScript templates: the content is the inside of one template literal, so `${variable}` stands for a value, and a
+//! backtick or a `${` of the text itself is written with a backslash before it.
+
+use oxc_allocator::Allocator;
+use oxc_ast::ast::{Expression, Statement};
+use oxc_parser::Parser;
+use oxc_span::{GetSpan as _, SourceType};
+
+use super::SyntaxError;
+
+/// Most nested brackets in the content; the parser works by recursion.
+const MAX_DEPTH: usize = 100;
+
+pub fn check(content: &str) -> Result<(), SyntaxError> {
+    if let Some(offset) = too_deep(content) {
+        return Err(at(
+            content,
+            offset,
+            format!("it is nested more than {MAX_DEPTH} deep"),
+        ));
+    }
+    let source = format!("`{content}`");
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, &source, SourceType::script()).parse();
+    if let Some(error) = parsed.diagnostics.first() {
+        let offset = error.labels.first().map_or(0, |label| label.offset() as usize);
+        let reason = error.message.trim_end_matches('.').to_owned();
+        return Err(at(content, offset.saturating_sub(1), reason));
+    }
+    // The text could close the literal and go on: what was read must be that one literal and nothing else.
+    let program = &parsed.program;
+    match (program.directives.as_slice(), program.body.as_slice()) {
+        ([], [Statement::ExpressionStatement(statement)])
+            if matches!(statement.expression, Expression::TemplateLiteral(_))
+                && statement.expression.span().size() as usize == source.len() =>
+        {
+            Ok(())
+        }
+        _ => {
+            let offset = content.find('`').unwrap_or_default();
+            Err(at(
+                content,
+                offset,
+                "a backtick in the text must be written as \\`".to_owned(),
+            ))
+        }
+    }
+}
+
+fn too_deep(content: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (index, bracket) in content.match_indices(['{', '(', '[', '}', ')', ']']) {
+        match bracket {
+            "{" | "(" | "[" => depth += 1,
+            _ => depth = depth.saturating_sub(1),
+        }
+        if depth > MAX_DEPTH {
+            return Some(index);
+        }
+    }
+    None
+}
+
+fn at(content: &str, offset: usize, reason: String) -> SyntaxError {
+    let end = (0..=offset.min(content.len()))
+        .rev()
+        .find(|end| content.is_char_boundary(*end))
+        .unwrap_or_default();
+    let before = content.get(..end).unwrap_or_default();
+    SyntaxError {
+        line: before.matches('\n').count() + 1,
+        column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn valid_templates_pass() {
+        for content in [
+            "",
+            "Hi ${name}",
+            "${a.b[0]} and ${x ? `y${z}` : 'n'}",
+            "a \\` b",
+            "cost: $5 {x}",
+            "ünï ${ö}",
+        ] {
+            assert_eq!(check(content), Ok(()), "{content}");
+        }
+    }
+
+    #[test]
+    fn errors_have_a_place() {
+        let error = check("line one\nHi ${name").unwrap_err();
+        assert_eq!(error.line, 2, "{error:?}");
+        let error = check("Hi ${a b}").unwrap_err();
+        assert_eq!((error.line, error.column), (1, 8), "{error:?}");
+    }
+
+    #[test]
+    fn the_text_cannot_leave_the_literal() {
+        for content in [
+            "a ` b",
+            "`",
+            "`;alert(1);`",
+            "a `` b",
+            "` + secret + `",
+            "`.length + `",
+            "`//",
+        ] {
+            assert!(check(content).is_err(), "{content}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        assert!(
+            check(&format!("${{{}", "(".repeat(100_000)))
+                .unwrap_err()
+                .reason
+                .contains("100 deep")
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! `PUT /prompts/{pt_id}`: a new version of a template, as draft.
+//!
+//! Without `If-Match` the last writer wins: a lost race reads the template again and applies the same fields to it. So
+//! no version number is skipped or given twice, and every accepted body is a version.
+
+use std::time::Duration;
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use platform::auth::permission::WritePrompts;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, OptionalJson, Path, Reply, if_match};
+use platform::records::Written;
+use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
+use platform::{Error, Result, Tenant};
+use rand::RngExt as _;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use crate::App;
+use crate::model::{PromptPath, PromptTemplate, etag};
+use crate::validate;
+
+/// Lost races before the caller is asked to repeat. With a pause of up to 100 ms each it is never seen below some
+/// hundred writers of one template at once.
+const MAX_ATTEMPTS: u32 = 200;
+
+/// The fields to change. What is left out stays; null takes away what may be missing.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct UpdatePrompt {
+    /// Its name.
+    pub name: Option<String>,
+    /// Whom it speaks as.
+    pub role: Option<String>,
+    /// What it is for.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "Option<String>")]
+    pub description: Option<Option<String>>,
+    /// How the content is written.
+    pub content_type: Option<ContentType>,
+    /// The template itself.
+    pub content: Option<String>,
+    /// Values to try it with: an object.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "Option<Value>")]
+    pub test_data: Option<Option<Value>>,
+    /// JSON Schema of its variables: an object.
+    #[serde(rename = "inputSchema", deserialize_with = "given")]
+    #[schemars(with = "Option<Value>")]
+    pub input_schema: Option<Option<Value>>,
+    /// Free labels.
+    pub tags: Option<Vec<String>>,
+}
+
+/// Tells null, which takes away, from a field that was left out.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::<T>::deserialize(deserializer).map(Some)
+}
+
+impl UpdatePrompt {
+    fn apply(&self, mut prompt: PromptRecord) -> PromptRecord {
+        fn set<T: Clone>(field: &mut T, value: &Option<T>) {
+            if let Some(value) = value {
+                field.clone_from(value);
+            }
+        }
+        set(&mut prompt.name, &self.name);
+        set(&mut prompt.role, &self.role);
+        set(&mut prompt.description, &self.description);
+        set(&mut prompt.content_type, &self.content_type);
+        set(&mut prompt.content, &self.content);
+        set(&mut prompt.test_data, &self.test_data);
+        set(&mut prompt.input_schema, &self.input_schema);
+        set(&mut prompt.tags, &self.tags);
+        prompt
+    }
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("prompt_update")
+        .tag("prompts")
+        .summary("Update a prompt template")
+        .response::<200, axum::Json<PromptTemplate>>()
+}
+
+pub async fn handler(
+    call: Call<WritePrompts>,
+    State(app): State<App>,
+    Path(path): Path<PromptPath>,
+    headers: HeaderMap,
+    OptionalJson(body): OptionalJson<UpdatePrompt>,
+) -> Result<Reply<PromptTemplate>> {
+    let tenant = call.tenant()?;
+    let prompt = save(&app, &call, &tenant, &path.pt_id, &headers, &body).await?;
+    let tag = etag(&prompt);
+    Ok(Reply::ok(PromptTemplate::new(&tenant, prompt)).etag(&tag))
+}
+
+async fn save(
+    app: &App,
+    call: &Call<WritePrompts>,
+    tenant: &Tenant,
+    id: &str,
+    headers: &HeaderMap,
+    body: &UpdatePrompt,
+) -> Result<PromptRecord> {
+    for attempt in 0..MAX_ATTEMPTS {
+        let current = app.prompts.get(tenant, id).await?;
+        if_match(headers, &etag(&current))?;
+        let mut next = body.apply(current);
+        next.version += 1;
+        next.status = PromptStatus::Draft;
+        next.updated_by = call.principal.reference();
+        next.updated_at = app.platform.clock.now().max(next.updated_at);
+        validate::check(&next)?;
+        if app.prompts.save(tenant, &next).await? == Written::Done {
+            return Ok(next);
+        }
+        let longest_ms = u64::from((attempt + 1).min(20)) * 5;
+        let pause_ms = rand::rng().random_range(0..longest_ms);
+        tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+    }
+    Err(Error::unavailable("a prompt template lost too many races"))
+}

@@ -1,0 +1,47 @@
+//! What every written template must satisfy, on create and on update alike.
+
+use platform::http::text::{check_name, check_tags};
+use platform::records::prompts::PromptRecord;
+use platform::{Error, Result};
+use serde_json::Value;
+
+use crate::templates;
+
+/// Refuses with 400 a template that could never be rendered, or whose own test data its schema refuses.
+pub fn check(prompt: &PromptRecord) -> Result<()> {
+    check_name("name", &prompt.name)?;
+    check_name("role", &prompt.role)?;
+    check_tags(&prompt.tags)?;
+    templates::check(prompt.content_type, &prompt.content)?;
+    check_object("test_data", prompt.test_data.as_ref())?;
+    check_object("inputSchema", prompt.input_schema.as_ref())?;
+    let Some(schema) = &prompt.input_schema else {
+        return Ok(());
+    };
+    let validator = jsonschema::validator_for(schema).map_err(|error| {
+        Error::invalid(format!(
+            "The field 'inputSchema' is not a valid JSON Schema: {error}."
+        ))
+    })?;
+    let Some(data) = &prompt.test_data else {
+        return Ok(());
+    };
+    validator.validate(data).map_err(|error| {
+        let place = error.instance_path().to_string();
+        let place = if place.is_empty() {
+            String::new()
+        } else {
+            format!(" at {place}")
+        };
+        Error::invalid(format!(
+            "The field 'test_data' does not satisfy 'inputSchema'{place}: {error}."
+        ))
+    })
+}
+
+fn check_object(field: &str, value: Option<&Value>) -> Result<()> {
+    match value {
+        None | Some(Value::Object(_)) => Ok(()),
+        Some(_) => Err(Error::invalid(format!("The field '{field}' must be an object."))),
+    }
+}

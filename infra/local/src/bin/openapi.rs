@@ -1,0 +1,18 @@
+//! Prints the OpenAPI document of all functions.
+
+use std::io::Write as _;
+
+use local::data_dir::DataDir;
+use local::runner;
+use local::services::Services;
+use platform::config::ConfigError;
+
+#[tokio::main]
+async fn main() -> Result<(), ConfigError> {
+    // The routes want services to be made of; the document does not ask them anything.
+    let folder = tempfile::tempdir().map_err(|error| ConfigError::new(error.to_string()))?;
+    let data = DataDir::open(folder.path())?;
+    let services = Services::open(&data).await?;
+    let document = runner::document(&runner::platform(&data, &services))?;
+    writeln!(std::io::stdout(), "{document}").map_err(|error| ConfigError::new(error.to_string()))
+}

@@ -1,0 +1,79 @@
+//! The twin of an EventBridge bus, in this process: rules by `detail-type`, each with a queue as its target.
+
+use std::sync::Arc;
+
+use platform::bus::{Bus, DETAIL_TYPE, SOURCE};
+use platform::queue::{BoxFuture, Queue};
+use platform::{Clock, Error, Result, ids};
+use serde_json::{Value, json};
+
+/// A bus of this process.
+pub struct LocalBus {
+    clock: Clock,
+    targets: Vec<Arc<dyn Queue>>,
+}
+
+impl LocalBus {
+    /// A bus whose events of this platform go to every one of `targets`.
+    pub fn new(clock: Clock, targets: Vec<Arc<dyn Queue>>) -> Self {
+        Self { clock, targets }
+    }
+}
+
+impl Bus for LocalBus {
+    fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let now = self.clock.now();
+            let detail: Value = serde_json::from_str(detail).map_err(Error::internal)?;
+            let event = json!({
+                "version": "0",
+                "id": ids::new_id(now),
+                "detail-type": DETAIL_TYPE,
+                "source": SOURCE,
+                "account": "000000000000",
+                "time": now,
+                "region": "us-east-1",
+                "resources": [],
+                "detail": detail,
+            });
+            let body = event.to_string();
+            for target in &self.targets {
+                target.send(&body).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<String>>);
+
+    impl Queue for Kept {
+        fn send<'a>(&'a self, body: &'a str) -> BoxFuture<'a, Result<()>> {
+            self.0.lock().unwrap().push(body.to_owned());
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    #[tokio::test]
+    async fn every_target_gets_the_event_in_eventbridges_shape() {
+        let (first, second) = (Arc::new(Kept::default()), Arc::new(Kept::default()));
+        let bus = LocalBus::new(Clock::System, vec![first.clone(), second.clone()]);
+        bus.publish(r#"{"event_id":"e1"}"#).await.unwrap();
+        for queue in [first, second] {
+            let event: Value = serde_json::from_str(&queue.0.lock().unwrap()[0]).unwrap();
+            assert_eq!(event["detail-type"], "millrace.event");
+            assert_eq!(event["detail"]["event_id"], "e1");
+            // The shape is the one that the events of the cloud are read with.
+            let read: aws_lambda_events::event::eventbridge::EventBridgeEvent<Value> =
+                serde_json::from_value(event).unwrap();
+            assert_eq!(read.source, "millrace");
+        }
+        assert!(bus.publish("not json").await.is_err());
+    }
+}

@@ -1,0 +1,178 @@
+//! The data directory: everything that the local service keeps.
+//!
+//! | path | what |
+//! |---|---|
+//! | `format.json` | the format of the directory, a number |
+//! | `lock` | held by the process that has the directory open |
+//! | `endpoints.json` | where that process answers, for the operator command |
+//! | `records.sqlite` | the tables |
+//! | `objects/<bucket>/…` | the objects |
+//! | `keys/` | the key that signs local tokens, and the key pair of the object store; readable by the owner alone |
+//! | `cache/` | copies of data files; may be deleted while nothing runs |
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use platform::config::ConfigError;
+use serde::{Deserialize, Serialize};
+
+/// The format that this version reads and writes.
+const FORMAT: u32 = 1;
+
+/// Where the process that has the directory open answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Endpoints {
+    /// The tables' endpoint.
+    pub records: String,
+    /// The object store's endpoint.
+    pub objects: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Format {
+    format: u32,
+}
+
+/// An open data directory.
+#[derive(Debug)]
+pub struct DataDir {
+    root: PathBuf,
+    /// None where another process has the directory open.
+    lock: Option<File>,
+}
+
+impl DataDir {
+    /// Opens a directory, and makes it where it is missing. One sentence where it cannot be used.
+    pub fn open(root: &Path) -> Result<Self, ConfigError> {
+        let unusable = |error: std::io::Error| {
+            ConfigError::new(format!(
+                "The data directory {} cannot be used: {error}. Set DATA_DIR to a folder that you may write.",
+                root.display()
+            ))
+        };
+        for folder in ["", "keys", "objects", "cache"] {
+            fs::create_dir_all(root.join(folder)).map_err(unusable)?;
+        }
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(root.join("lock")).map_err(unusable)?;
+        let lock = match lock.try_lock() {
+            Ok(()) => Some(lock),
+            Err(fs::TryLockError::WouldBlock) => None,
+            Err(fs::TryLockError::Error(error)) => return Err(unusable(error)),
+        };
+        let opened = Self { root: root.to_owned(), lock };
+        opened.check_format()?;
+        Ok(opened)
+    }
+
+    fn check_format(&self) -> Result<(), ConfigError> {
+        let path = self.root.join("format.json");
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let text = serde_json::to_vec(&Format { format: FORMAT }).unwrap_or_default();
+                return write_whole(&path, &text, false);
+            }
+            Err(error) => return Err(ConfigError::new(format!("{} cannot be read: {error}.", path.display()))),
+        };
+        let found: Format = serde_json::from_slice(&text).map_err(|_| {
+            ConfigError::new(format!(
+                "{} is not a data directory of Millrace: its format.json cannot be read. Set DATA_DIR to another folder.",
+                self.root.display()
+            ))
+        })?;
+        if found.format > FORMAT {
+            return Err(ConfigError::new(format!(
+                "The data directory {} has format {}, written by a newer version of Millrace; this one reads up to {FORMAT}. \
+                 Use the newer version, or set DATA_DIR to another folder.",
+                self.root.display(),
+                found.format
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether this process has the directory for itself.
+    pub fn is_ours(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Its path.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A file or folder in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// Where the process that has the directory open answers.
+    pub fn endpoints(&self) -> Result<Endpoints, ConfigError> {
+        let text = fs::read(self.path("endpoints.json")).unwrap_or_default();
+        serde_json::from_slice(&text).map_err(|_| {
+            ConfigError::new(format!(
+                "Another process has the data directory {} open, but is not ready yet. Try again in a moment.",
+                self.root.display()
+            ))
+        })
+    }
+
+    /// Says where this process answers.
+    pub fn publish(&self, endpoints: &Endpoints) -> Result<(), ConfigError> {
+        let text = serde_json::to_vec(endpoints).unwrap_or_default();
+        write_whole(&self.path("endpoints.json"), &text, false)
+    }
+}
+
+/// Writes a file whole or not at all; a private one is readable by its owner alone.
+pub fn write_whole(path: &Path, bytes: &[u8], private: bool) -> Result<(), ConfigError> {
+    let write = || {
+        let temporary = path.with_extension("new");
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(true).write(true);
+        #[cfg(unix)]
+        if private {
+            use std::os::unix::fs::OpenOptionsExt as _;
+            options.mode(0o600);
+        }
+        #[cfg(not(unix))]
+        let _ = private;
+        let mut file = options.open(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|error: std::io::Error| ConfigError::new(format!("{} cannot be written: {error}.", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newer_format_is_refused_in_a_sentence() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(DataDir::open(folder.path()).unwrap());
+        fs::write(folder.path().join("format.json"), r#"{"format": 2}"#).unwrap();
+        let refusal = DataDir::open(folder.path()).unwrap_err().to_string();
+        assert!(refusal.contains("has format 2, written by a newer version of Millrace"), "{refusal}");
+    }
+
+    #[test]
+    fn only_the_first_process_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = DataDir::open(folder.path()).unwrap();
+        let second = DataDir::open(folder.path()).unwrap();
+        assert!(first.is_ours() && !second.is_ours());
+        drop((first, second));
+        assert!(DataDir::open(folder.path()).unwrap().is_ours());
+    }
+
+    #[test]
+    fn a_file_in_its_place_is_refused_in_a_sentence() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let refusal = DataDir::open(file.path()).unwrap_err().to_string();
+        assert!(refusal.contains("cannot be used") && refusal.contains("DATA_DIR"), "{refusal}");
+    }
+}

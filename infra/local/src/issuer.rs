@@ -1,0 +1,110 @@
+//! The local issuer of access tokens: a key pair of its own for each data directory.
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use platform::auth::jwks::JwksSource;
+use platform::auth::token::Audience;
+use platform::auth::{Claims, VerifierConfig};
+use platform::config::ConfigError;
+use platform::{Error, Result, UtcTime};
+
+use crate::data_dir::{DataDir, write_whole};
+
+/// The `iss` of local tokens.
+pub const ISSUER: &str = "millrace-local";
+/// The `aud` of local tokens.
+pub const AUDIENCE: &str = "millrace";
+/// How long a local token holds, in seconds: a working day.
+pub const LIFETIME_SECONDS: i64 = 12 * 60 * 60;
+
+const KEY_ID: &str = "local";
+
+/// Signs tokens with the key of a data directory.
+pub struct Issuer {
+    key: EncodingKey,
+}
+
+/// Whom a token is for.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// User id.
+    pub user_id: String,
+    /// Account.
+    pub account: String,
+    /// Project; none for an account-scoped token.
+    pub project: Option<String>,
+    /// Role names.
+    pub roles: Vec<String>,
+    /// Single permissions.
+    pub permissions: Vec<String>,
+}
+
+impl Default for Subject {
+    /// A developer who may do everything in account `acme`, project `demo`.
+    fn default() -> Self {
+        Self {
+            user_id: "dev".to_owned(),
+            account: "acme".to_owned(),
+            project: Some("demo".to_owned()),
+            roles: vec!["developer".to_owned(), "project_admin".to_owned()],
+            permissions: Vec::new(),
+        }
+    }
+}
+
+impl Issuer {
+    /// Reads the directory's key, and makes one where it has none.
+    pub fn open(data: &DataDir) -> Result<Self, ConfigError> {
+        let path = data.path("keys/token-signing.pkcs8");
+        let der = match std::fs::read(&path) {
+            Ok(der) => der,
+            Err(_) => {
+                let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
+                    .map_err(|_| ConfigError::new("The machine gave no random numbers for a key."))?;
+                write_whole(&path, made.as_ref(), true)?;
+                made.as_ref().to_vec()
+            }
+        };
+        let key = EncodingKey::from_ec_der(&der);
+        let mut jwk = Jwk::from_encoding_key(&key, Algorithm::ES256).map_err(|_| {
+            ConfigError::new(format!("{} is not a key. Remove it, and a new one is made.", path.display()))
+        })?;
+        jwk.common.key_id = Some(KEY_ID.to_owned());
+        let set = serde_json::to_vec_pretty(&JwkSet { keys: vec![jwk] }).unwrap_or_default();
+        write_whole(&data.path("keys/jwks.json"), &set, false)?;
+        Ok(Self { key })
+    }
+
+    /// What a verifier of these tokens is told.
+    pub fn verifier_config(data: &DataDir) -> VerifierConfig {
+        VerifierConfig {
+            jwks: JwksSource::File(data.path("keys/jwks.json")),
+            issuer: ISSUER.to_owned(),
+            audience: AUDIENCE.to_owned(),
+            shared_secret: None,
+        }
+    }
+
+    /// A token that holds from `now` for `lifetime_seconds`.
+    pub fn token(&self, subject: &Subject, now: UtcTime, lifetime_seconds: i64) -> Result<String> {
+        let claims = Claims {
+            sub: subject.user_id.clone(),
+            account_id: subject.account.clone(),
+            project_id: subject.project.clone(),
+            tenant_id: None,
+            roles: subject.roles.clone(),
+            permissions: subject.permissions.clone(),
+            account_name: Some(subject.account.clone()),
+            project_name: subject.project.clone(),
+            exp: now.as_seconds() + lifetime_seconds,
+            nbf: Some(now.as_seconds()),
+            iss: ISSUER.to_owned(),
+            aud: Audience::One(AUDIENCE.to_owned()),
+        };
+        let mut header = Header::new(Algorithm::ES256);
+        header.kid = Some(KEY_ID.to_owned());
+        jsonwebtoken::encode(&header, &claims, &self.key).map_err(Error::internal)
+    }
+}

@@ -1,0 +1,11 @@
+//! The local runner: the whole service in one process, for a laptop.
+//!
+//! Every function's routes are merged into one server. Records and objects are twins of DynamoDB and S3 over a data
+//! directory, asked through the AWS SDK as in the cloud; queues and the bus are twins in memory.
+
+pub mod bus;
+pub mod data_dir;
+pub mod issuer;
+pub mod queue;
+pub mod runner;
+pub mod services;

@@ -1,0 +1,222 @@
+//! The twin of an SQS queue with a Lambda behind it, in this process.
+//!
+//! It hands real SQS events to the function's own handler, in batches; delivers again, after the visibility timeout, what
+//! the handler reports as failed; and sets aside what was received too often. What it holds is lost with the process: a
+//! queue carries hints, never truth.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use platform::queue::{BoxFuture, Queue};
+use platform::{Clock, Result, ids};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tracing::error;
+
+/// A function's handler of SQS events.
+pub type Handler = Arc<dyn Fn(SqsEvent) -> Pin<Box<dyn Future<Output = SqsBatchResponse> + Send>> + Send + Sync>;
+
+/// How a queue delivers; the same numbers as in `template.yaml`.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Most messages of one event.
+    pub batch_size: usize,
+    /// How long a received message stays away before it is delivered again.
+    pub visibility: Duration,
+    /// Receives after which a message is set aside.
+    pub max_receives: u32,
+}
+
+struct Message {
+    id: String,
+    body: String,
+    receives: u32,
+    visible_at: Instant,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Message>,
+    in_flight: usize,
+    dead: Vec<String>,
+}
+
+/// A queue of this process.
+pub struct LocalQueue {
+    name: &'static str,
+    settings: Settings,
+    clock: Clock,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+impl LocalQueue {
+    /// A queue that hands its messages to `handler`, for as long as the runtime lives.
+    pub fn start(name: &'static str, settings: Settings, clock: Clock, handler: Handler) -> Arc<Self> {
+        let queue = Arc::new(Self { name, settings, clock, state: Mutex::default(), changed: Notify::new() });
+        tokio::spawn(Arc::clone(&queue).deliver(handler));
+        queue
+    }
+
+    /// Returns once nothing waits and nothing is in flight.
+    pub async fn drain(&self) {
+        loop {
+            let changed = self.changed.notified();
+            let idle = {
+                let state = self.state();
+                state.waiting.is_empty() && state.in_flight == 0
+            };
+            if idle {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// The bodies of the messages that were set aside.
+    pub fn dead_letters(&self) -> Vec<String> {
+        self.state().dead.clone()
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    async fn deliver(self: Arc<Self>, handler: Handler) {
+        loop {
+            let changed = self.changed.notified();
+            let batch = self.receive();
+            if batch.is_empty() {
+                let next = self.state().waiting.iter().map(|message| message.visible_at).min();
+                match next {
+                    Some(at) => tokio::select! { () = changed => {}, () = tokio::time::sleep_until(at) => {} },
+                    None => changed.await,
+                }
+                continue;
+            }
+            let failures = handler(event(&batch)).await.batch_item_failures;
+            self.settle(batch, |id| failures.iter().any(|failure| failure.item_identifier == id));
+        }
+    }
+
+    fn receive(&self) -> Vec<Message> {
+        let now = Instant::now();
+        let mut state = self.state();
+        let mut batch = Vec::new();
+        for _ in 0..state.waiting.len() {
+            let Some(mut message) = state.waiting.pop_front() else { break };
+            if batch.len() < self.settings.batch_size && message.visible_at <= now {
+                message.receives += 1;
+                batch.push(message);
+            } else {
+                state.waiting.push_back(message);
+            }
+        }
+        state.in_flight = batch.len();
+        batch
+    }
+
+    fn settle(&self, batch: Vec<Message>, failed: impl Fn(&str) -> bool) {
+        let mut state = self.state();
+        state.in_flight = 0;
+        for mut message in batch {
+            if !failed(&message.id) {
+                continue;
+            }
+            if message.receives >= self.settings.max_receives {
+                error!(queue = self.name, message_id = message.id, body = message.body, "message set aside as dead letter");
+                state.dead.push(message.body);
+            } else {
+                message.visible_at = Instant::now() + self.settings.visibility;
+                state.waiting.push_back(message);
+            }
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+}
+
+impl Queue for LocalQueue {
+    fn send<'a>(&'a self, body: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let id = ids::new_id(self.clock.now());
+            let message = Message { id, body: body.to_owned(), receives: 0, visible_at: Instant::now() };
+            self.state().waiting.push_back(message);
+            self.changed.notify_waiters();
+            Ok(())
+        })
+    }
+}
+
+fn event(batch: &[Message]) -> SqsEvent {
+    let mut event = SqsEvent::default();
+    event.records = batch
+        .iter()
+        .map(|message| {
+            let mut record = SqsMessage::default();
+            record.message_id = Some(message.id.clone());
+            record.body = Some(message.body.clone());
+            record.event_source = Some("aws:sqs".to_owned());
+            record.attributes.insert("ApproximateReceiveCount".to_owned(), message.receives.to_string());
+            record
+        })
+        .collect();
+    event
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_lambda_events::event::sqs::BatchItemFailure;
+
+    /// A handler that fails a message until it was received `times` times, and the log of what it was given.
+    fn failing(times: u32) -> (Handler, Arc<Mutex<Vec<String>>>) {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&seen);
+        let handler: Handler = Arc::new(move |event| {
+            let log = Arc::clone(&log);
+            Box::pin(async move {
+                let mut response = SqsBatchResponse::default();
+                for record in event.records {
+                    log.lock().unwrap().push(record.body.clone().unwrap());
+                    if record.attributes["ApproximateReceiveCount"].parse::<u32>().unwrap() <= times {
+                        let mut failure = BatchItemFailure::default();
+                        failure.item_identifier = record.message_id.unwrap();
+                        response.batch_item_failures.push(failure);
+                    }
+                }
+                response
+            })
+        });
+        (handler, seen)
+    }
+
+    const SETTINGS: Settings = Settings { batch_size: 10, visibility: Duration::from_secs(60), max_receives: 5 };
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_message_comes_again_after_its_visibility_timeout() {
+        let (handler, seen) = failing(1);
+        let queue = LocalQueue::start("test", SETTINGS, Clock::System, handler);
+        let began = Instant::now();
+        queue.send("a").await.unwrap();
+        queue.send("b").await.unwrap();
+        queue.drain().await;
+        assert_eq!(*seen.lock().unwrap(), ["a", "b", "a", "b"]);
+        assert!(began.elapsed() >= SETTINGS.visibility);
+        assert!(queue.dead_letters().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_always_fails_is_set_aside() {
+        let (handler, seen) = failing(u32::MAX);
+        let queue = LocalQueue::start("test", SETTINGS, Clock::System, handler);
+        queue.send("bad").await.unwrap();
+        queue.drain().await;
+        assert_eq!(seen.lock().unwrap().len(), 5);
+        assert_eq!(queue.dead_letters(), ["bad"]);
+    }
+}

@@ -1,0 +1,116 @@
+//! The twins of the cloud's record and object services, in this process, over the data directory.
+//!
+//! Both answer HTTP on ports of their own, so that everything above goes the same way as in the cloud, SDK included.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use aws_config::SdkConfig;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::error_handling::HandleError;
+use axum::http::StatusCode;
+use base64::Engine as _;
+use dynoxide::Database;
+use platform::aws::sdk_config_for;
+use platform::config::ConfigError;
+use platform::records::schema::create_table;
+use rand::Rng as _;
+use s3s::auth::SimpleAuth;
+use s3s::service::S3ServiceBuilder;
+use tokio::net::TcpListener;
+use tower::ServiceExt;
+
+use crate::data_dir::{DataDir, Endpoints, write_whole};
+
+/// Name of the table of records.
+pub const RECORDS_TABLE: &str = "millrace-records";
+/// Name of the table of audit records.
+pub const AUDIT_TABLE: &str = "millrace-audit";
+/// Name of the bucket of store data and artifacts.
+pub const DATA_BUCKET: &str = "millrace-data";
+
+/// How often expired records are removed.
+const TTL_SWEEP: Duration = Duration::from_secs(60);
+
+/// How to reach the services.
+#[derive(Clone)]
+pub struct Services {
+    /// The tables.
+    pub records: SdkConfig,
+    /// The object store.
+    pub objects: SdkConfig,
+}
+
+impl Services {
+    /// Starts them over a directory that this process has for itself; connects to those of the process that has it
+    /// otherwise.
+    pub async fn open(data: &DataDir) -> Result<Self, ConfigError> {
+        let secret = object_store_secret(data)?;
+        let endpoints = if data.is_ours() { start(data, &secret).await? } else { data.endpoints()? };
+        let services = Self {
+            records: sdk_config_for(&endpoints.records, "local", "local").await,
+            objects: sdk_config_for(&endpoints.objects, "local", &secret).await,
+        };
+        if data.is_ours() {
+            for table in [RECORDS_TABLE, AUDIT_TABLE] {
+                create_table(&services.records, table).await.map_err(broken)?;
+            }
+            data.publish(&endpoints)?;
+        }
+        Ok(services)
+    }
+}
+
+async fn start(data: &DataDir, secret: &str) -> Result<Endpoints, ConfigError> {
+    let path = data.path("records.sqlite");
+    let database = Database::new(&path.to_string_lossy()).map_err(broken)?;
+    let (records, records_at) = listen().await?;
+    tokio::spawn(dynoxide::server::serve_on(records, database.clone()));
+    tokio::spawn(sweep(database));
+
+    std::fs::create_dir_all(data.path("objects").join(DATA_BUCKET)).map_err(broken)?;
+    let files = s3s_fs::FileSystem::new(data.path("objects")).map_err(|error| broken(format!("{error:?}")))?;
+    let mut builder = S3ServiceBuilder::new(files);
+    builder.set_auth(SimpleAuth::from_single("local", secret));
+    let service = ServiceExt::<Request>::map_response(builder.build(), |response| response.map(Body::new));
+    let service = HandleError::new(service, |_| async { StatusCode::INTERNAL_SERVER_ERROR });
+    let (objects, objects_at) = listen().await?;
+    let router = Router::new().fallback_service(service);
+    tokio::spawn(async move { axum::serve(objects, router).await });
+
+    Ok(Endpoints { records: format!("http://{records_at}"), objects: format!("http://{objects_at}") })
+}
+
+async fn listen() -> Result<(TcpListener, SocketAddr), ConfigError> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
+    let address = listener.local_addr().map_err(broken)?;
+    Ok((listener, address))
+}
+
+async fn sweep(database: Database) {
+    let mut ticks = tokio::time::interval(TTL_SWEEP);
+    loop {
+        ticks.tick().await;
+        let database = database.clone();
+        let _ = tokio::task::spawn_blocking(move || database.sweep_ttl()).await;
+    }
+}
+
+/// The object store's secret key, of this directory alone: another user of the machine cannot read the objects.
+fn object_store_secret(data: &DataDir) -> Result<String, ConfigError> {
+    let path = data.path("keys/object-store");
+    if let Ok(secret) = std::fs::read_to_string(&path) {
+        return Ok(secret);
+    }
+    let mut random = [0_u8; 24];
+    rand::rng().fill_bytes(&mut random);
+    let secret = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random);
+    write_whole(&path, secret.as_bytes(), true)?;
+    Ok(secret)
+}
+
+fn broken(error: impl std::fmt::Display) -> ConfigError {
+    ConfigError::new(format!("The local services did not start: {error}."))
+}

@@ -1,0 +1,118 @@
+//! API keys of the data store API.
+//!
+//! A key reads `sk-<where>.<secret>`: `where` is the URL-safe base64 of `<account>/<project>/<key id>`, so that the record
+//! is found by a key that begins with its tenant, and `secret` is 32 random bytes. Only the SHA-256 of the secret is kept.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use rand::Rng as _;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::auth::principal::{Principal, PrincipalKind};
+use crate::clock::UtcTime;
+use crate::error::{Error, Result};
+use crate::records::api_keys::ApiKeys;
+use crate::tenant::Tenant;
+
+/// What a key begins with.
+pub const PREFIX: &str = "sk-";
+
+/// The record of a key. The key itself is shown once, when it is made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ApiKey {
+    /// Its id.
+    pub id: String,
+    /// What it is for, in its owner's words.
+    pub name: String,
+    /// Account that it belongs to.
+    pub account_id: String,
+    /// Project that it belongs to.
+    pub project_id: String,
+    /// Its roles.
+    pub roles: Vec<String>,
+    /// SHA-256 of the secret part, in lower-case hex.
+    pub secret_sha256: String,
+    /// The last four characters of the key, to tell keys apart.
+    pub hint: String,
+    /// When it was made.
+    pub created_at: UtcTime,
+}
+
+/// Makes a key: its record to keep, and the text to show once.
+pub fn create(
+    tenant: &Tenant,
+    id: String,
+    name: String,
+    roles: Vec<String>,
+    now: UtcTime,
+) -> (ApiKey, String) {
+    let mut random = [0_u8; 32];
+    rand::rng().fill_bytes(&mut random);
+    let secret = BASE64.encode(random);
+    let location = BASE64.encode(format!("{}/{}/{id}", tenant.account(), tenant.project()));
+    let record = ApiKey {
+        id,
+        name,
+        account_id: tenant.account().to_owned(),
+        project_id: tenant.project().to_owned(),
+        roles,
+        secret_sha256: hash(&secret),
+        hint: secret.chars().skip(secret.len() - 4).collect(),
+        created_at: now,
+    };
+    (record, format!("{PREFIX}{location}.{secret}"))
+}
+
+/// The principal of a key. 401, in one and the same words, for a key that is malformed, unknown, revoked or wrong.
+pub async fn verify(keys: &ApiKeys, text: &str) -> Result<Principal> {
+    let refused = || Error::unauthenticated("The API key does not hold.");
+    let (tenant, id, secret) = parse(text).ok_or_else(refused)?;
+    let record = keys.find(&tenant, &id).await?.ok_or_else(refused)?;
+    // Both sides are hashes, so that the time of the comparison tells nothing of the secret.
+    if record.secret_sha256 != hash(secret) {
+        return Err(refused());
+    }
+    Ok(Principal {
+        permissions: Principal::expand(&record.roles, &[]),
+        kind: PrincipalKind::ApiKey(record.id),
+        account_id: record.account_id,
+        project_id: Some(record.project_id),
+        tenant_id: None,
+        account_name: None,
+        project_name: None,
+        roles: record.roles,
+    })
+}
+
+fn parse(text: &str) -> Option<(Tenant, String, &str)> {
+    let (location, secret) = text.strip_prefix(PREFIX)?.split_once('.')?;
+    let location = String::from_utf8(BASE64.decode(location).ok()?).ok()?;
+    let mut parts = location.split('/');
+    let tenant = Tenant::new(parts.next()?, parts.next()?).ok()?;
+    let id = parts.next()?.to_owned();
+    parts.next().is_none().then_some((tenant, id, secret))
+}
+
+fn hash(secret: &str) -> String {
+    hex::encode(Sha256::digest(secret.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_names_its_tenant_and_keeps_no_secret() {
+        let tenant = Tenant::new("acme", "demo").unwrap();
+        let now = "2026-01-02T00:00:00Z".parse().unwrap();
+        let (record, text) = create(&tenant, "k1".into(), "ci".into(), vec!["reader".into()], now);
+        let (found, id, secret) = parse(&text).unwrap();
+        assert_eq!((found, id.as_str()), (tenant, "k1"));
+        assert_eq!(record.secret_sha256, hash(secret));
+        assert!(!serde_json::to_string(&record).unwrap().contains(secret));
+        for bad in ["sk-", "sk-x", "sk-.x", "pk-abc.def", "sk-YS9iL2MvZA.x"] {
+            assert!(parse(bad).is_none(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The public keys that sign access tokens, from a file or a URL, kept and refreshed.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet};
+use jsonwebtoken::{Algorithm, DecodingKey};
+use tokio::sync::Mutex;
+
+use crate::clock::{Clock, UtcTime};
+use crate::config::ConfigError;
+use crate::error::{Error, Result};
+
+/// Keys older than this are read again, so that a withdrawn key stops counting.
+const MAX_AGE_MS: i64 = 15 * 60 * 1_000;
+/// A token with an unknown key id makes the keys be read again, but at most this often.
+const MIN_AGE_MS: i64 = 30 * 1_000;
+/// Most bytes of a key set that are read.
+const MAX_BYTES: usize = 512 * 1_024;
+
+/// Where the key set is.
+#[derive(Clone, Debug)]
+pub enum JwksSource {
+    /// A file.
+    File(PathBuf),
+    /// A URL: https, or http to this very machine.
+    Url(reqwest::Url),
+}
+
+impl JwksSource {
+    /// From the text of `MILLRACE_JWKS`.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        if !text.contains("://") {
+            return Ok(Self::File(PathBuf::from(text)));
+        }
+        let url = reqwest::Url::parse(text).map_err(|error| {
+            ConfigError::new(format!(
+                "MILLRACE_JWKS is not a URL ({error}). Set it to an https URL."
+            ))
+        })?;
+        let loopback = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
+        if url.scheme() == "https" || (url.scheme() == "http" && loopback) {
+            return Ok(Self::Url(url));
+        }
+        Err(ConfigError::new(
+            "MILLRACE_JWKS must be an https URL or the path of a file.",
+        ))
+    }
+}
+
+/// One public key and the only algorithm it is used with.
+pub struct VerifyingKey {
+    /// The key.
+    pub key: DecodingKey,
+    /// Decided by the key, never by the token: a token cannot choose how it is checked.
+    pub algorithm: Algorithm,
+}
+
+struct Loaded {
+    keys: HashMap<String, Arc<VerifyingKey>>,
+    at: UtcTime,
+}
+
+/// The key set, read at its first use.
+pub struct Jwks {
+    source: JwksSource,
+    clock: Clock,
+    loaded: RwLock<Option<Arc<Loaded>>>,
+    loading: Mutex<()>,
+}
+
+impl Jwks {
+    /// A key set that is read from `source` at its first use.
+    pub fn new(source: JwksSource, clock: Clock) -> Self {
+        Self {
+            source,
+            clock,
+            loaded: RwLock::new(None),
+            loading: Mutex::new(()),
+        }
+    }
+
+    /// The key with this id, None where the set has none. The single key of a set stands for a token without key id.
+    pub async fn find(&self, key_id: Option<&str>) -> Result<Option<Arc<VerifyingKey>>> {
+        if let Some(loaded) = self.fresh(MAX_AGE_MS)
+            && let Some(key) = pick(&loaded, key_id)
+        {
+            return Ok(Some(key));
+        }
+        let _one_at_a_time = self.loading.lock().await;
+        let loaded = match self.fresh(MIN_AGE_MS) {
+            Some(loaded) => loaded,
+            None => self.load().await?,
+        };
+        Ok(pick(&loaded, key_id))
+    }
+
+    fn fresh(&self, max_age_ms: i64) -> Option<Arc<Loaded>> {
+        let loaded = self
+            .loaded
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .clone()?;
+        let age_ms = self.clock.now().as_millis() - loaded.at.as_millis();
+        (age_ms < max_age_ms).then_some(loaded)
+    }
+
+    async fn load(&self) -> Result<Arc<Loaded>> {
+        let text = match &self.source {
+            JwksSource::File(path) => tokio::fs::read(path).await.map_err(|error| {
+                Error::unavailable(format!("the key set {} cannot be read: {error}", path.display()))
+            })?,
+            JwksSource::Url(url) => fetch(url.clone()).await?,
+        };
+        let set: JwkSet = serde_json::from_slice(&text)
+            .map_err(|error| Error::unavailable(format!("the key set is not a JWKS: {error}")))?;
+        let keys = set.keys.iter().filter_map(|jwk| {
+            let id = jwk.common.key_id.clone().unwrap_or_default();
+            verifying_key(jwk).map(|key| (id, Arc::new(key)))
+        });
+        let loaded = Arc::new(Loaded {
+            keys: keys.collect(),
+            at: self.clock.now(),
+        });
+        *self
+            .loaded
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Arc::clone(&loaded));
+        Ok(loaded)
+    }
+}
+
+fn pick(loaded: &Loaded, key_id: Option<&str>) -> Option<Arc<VerifyingKey>> {
+    match key_id {
+        Some(id) => loaded.keys.get(id).cloned(),
+        None if loaded.keys.len() == 1 => loaded.keys.values().next().cloned(),
+        None => None,
+    }
+}
+
+/// RSA keys check RS256, P-256 keys ES256, Ed25519 keys EdDSA; any other key is left out.
+fn verifying_key(jwk: &Jwk) -> Option<VerifyingKey> {
+    let algorithm = match &jwk.algorithm {
+        AlgorithmParameters::RSA(_) => Algorithm::RS256,
+        AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => Algorithm::ES256,
+        AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => Algorithm::EdDSA,
+        _ => return None,
+    };
+    DecodingKey::from_jwk(jwk)
+        .ok()
+        .map(|key| VerifyingKey { key, algorithm })
+}
+
+async fn fetch(url: reqwest::Url) -> Result<Vec<u8>> {
+    let client = reqwest::Client::builder()
+        .timeout(Duration::from_secs(5))
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .map_err(Error::unavailable)?;
+    let mut answer = client
+        .get(url)
+        .send()
+        .await
+        .and_then(reqwest::Response::error_for_status)
+        .map_err(Error::unavailable)?;
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(Error::unavailable)? {
+        body.extend_from_slice(&chunk);
+        if body.len() > MAX_BYTES {
+            return Err(Error::unavailable("the key set is larger than 512 KiB"));
+        }
+    }
+    Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_https_files_and_this_machine_are_sources() {
+        assert!(matches!(
+            JwksSource::parse("keys/jwks.json"),
+            Ok(JwksSource::File(_))
+        ));
+        assert!(matches!(
+            JwksSource::parse("https://id.example.com/jwks"),
+            Ok(JwksSource::Url(_))
+        ));
+        assert!(matches!(
+            JwksSource::parse("http://127.0.0.1:9/jwks"),
+            Ok(JwksSource::Url(_))
+        ));
+        assert!(JwksSource::parse("http://id.example.com/jwks").is_err());
+        assert!(JwksSource::parse("ftp://id.example.com/jwks").is_err());
+    }
+}

@@ -1,0 +1,258 @@
+//! Permissions, the roles that expand to them, and the marker types by which a handler's signature names what it needs.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a principal may do; the text is the one that tokens and error messages carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Permission {
+    /// `interaction:read`: read prompt templates, their versions, forks, facets and interactions.
+    InteractionRead,
+    /// `interaction:write`: create, update and fork prompt templates.
+    InteractionWrite,
+    /// `interaction:delete`: delete prompt templates.
+    InteractionDelete,
+    /// `content:read`: read and query data stores.
+    ContentRead,
+    /// `content:write`: create and change data stores, import into them.
+    ContentWrite,
+    /// `content:delete`: archive data stores.
+    ContentDelete,
+    /// `project:admin`: administer the project of the token.
+    ProjectAdmin,
+    /// `account:admin`: administer every project of the account.
+    AccountAdmin,
+    /// `audit:read`: aggregate over events and meters.
+    AuditRead,
+    /// `workflow:run`: everything about workflow runs.
+    WorkflowRun,
+    /// `workflow:read`: read subscriptions, channels and deliveries.
+    WorkflowRead,
+    /// `workflow:admin`: change subscriptions and channels.
+    WorkflowAdmin,
+    /// `workflow_superadmin`: see everybody's conversations.
+    WorkflowSuperadmin,
+}
+
+use Permission::*;
+
+impl Permission {
+    /// Every permission.
+    pub const ALL: [Self; 13] = [
+        InteractionRead,
+        InteractionWrite,
+        InteractionDelete,
+        ContentRead,
+        ContentWrite,
+        ContentDelete,
+        ProjectAdmin,
+        AccountAdmin,
+        AuditRead,
+        WorkflowRun,
+        WorkflowRead,
+        WorkflowAdmin,
+        WorkflowSuperadmin,
+    ];
+
+    /// Its text.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            InteractionRead => "interaction:read",
+            InteractionWrite => "interaction:write",
+            InteractionDelete => "interaction:delete",
+            ContentRead => "content:read",
+            ContentWrite => "content:write",
+            ContentDelete => "content:delete",
+            ProjectAdmin => "project:admin",
+            AccountAdmin => "account:admin",
+            AuditRead => "audit:read",
+            WorkflowRun => "workflow:run",
+            WorkflowRead => "workflow:read",
+            WorkflowAdmin => "workflow:admin",
+            WorkflowSuperadmin => "workflow_superadmin",
+        }
+    }
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Permission {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL
+            .into_iter()
+            .find(|permission| permission.as_str() == text)
+            .ok_or(())
+    }
+}
+
+/// A named set of permissions, fixed here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Reads prompts, stores and runs.
+    Reader,
+    /// A reader that also starts and signals runs.
+    Executor,
+    /// An executor that also writes stores and prompts.
+    Automation,
+    /// A person who builds: everything in a project but its administration.
+    Developer,
+    /// Administers one project.
+    ProjectAdmin,
+    /// Administers every project of an account.
+    AccountAdmin,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 6] = [
+        Self::Reader,
+        Self::Executor,
+        Self::Automation,
+        Self::Developer,
+        Self::ProjectAdmin,
+        Self::AccountAdmin,
+    ];
+
+    /// Its text, as in a token's `roles`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Reader => "reader",
+            Self::Executor => "executor",
+            Self::Automation => "automation",
+            Self::Developer => "developer",
+            Self::ProjectAdmin => "project_admin",
+            Self::AccountAdmin => "account_admin",
+        }
+    }
+
+    /// What it may do.
+    pub const fn permissions(self) -> &'static [Permission] {
+        match self {
+            Self::Reader => &[InteractionRead, ContentRead, WorkflowRead],
+            Self::Executor => &[InteractionRead, ContentRead, WorkflowRead, WorkflowRun],
+            Self::Automation => &[
+                InteractionRead,
+                InteractionWrite,
+                ContentRead,
+                ContentWrite,
+                WorkflowRead,
+                WorkflowRun,
+            ],
+            Self::Developer => &[
+                InteractionRead,
+                InteractionWrite,
+                InteractionDelete,
+                ContentRead,
+                ContentWrite,
+                ContentDelete,
+                AuditRead,
+                WorkflowRead,
+                WorkflowRun,
+                WorkflowAdmin,
+            ],
+            Self::ProjectAdmin => &[
+                InteractionRead,
+                InteractionWrite,
+                InteractionDelete,
+                ContentRead,
+                ContentWrite,
+                ContentDelete,
+                ProjectAdmin,
+                AuditRead,
+                WorkflowRead,
+                WorkflowRun,
+                WorkflowAdmin,
+                WorkflowSuperadmin,
+            ],
+            Self::AccountAdmin => &Permission::ALL,
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|role| role.as_str() == text).ok_or(())
+    }
+}
+
+/// What a handler requires; any one of the permissions is enough.
+pub trait Required: Send + Sync + 'static {
+    /// The permissions of which one is enough.
+    const ANY_OF: &'static [Permission];
+}
+
+/// Reading prompt templates needs `interaction:read`.
+pub struct ReadPrompts;
+/// Writing prompt templates needs `interaction:write`.
+pub struct WritePrompts;
+/// Deleting prompt templates needs `interaction:delete`.
+pub struct DeletePrompts;
+/// Reading data stores needs `content:read`.
+pub struct ReadStores;
+/// Writing data stores needs `content:write`.
+pub struct WriteStores;
+/// Archiving data stores needs `content:delete`.
+pub struct DeleteStores;
+/// Reading the audit trail needs `project:admin` or `account:admin`.
+pub struct ReadAuditTrail;
+
+impl Required for ReadPrompts {
+    const ANY_OF: &'static [Permission] = &[InteractionRead];
+}
+impl Required for WritePrompts {
+    const ANY_OF: &'static [Permission] = &[InteractionWrite];
+}
+impl Required for DeletePrompts {
+    const ANY_OF: &'static [Permission] = &[InteractionDelete];
+}
+impl Required for ReadStores {
+    const ANY_OF: &'static [Permission] = &[ContentRead];
+}
+impl Required for WriteStores {
+    const ANY_OF: &'static [Permission] = &[ContentWrite];
+}
+impl Required for DeleteStores {
+    const ANY_OF: &'static [Permission] = &[ContentDelete];
+}
+impl Required for ReadAuditTrail {
+    const ANY_OF: &'static [Permission] = &[ProjectAdmin, AccountAdmin];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_read_back() {
+        for permission in Permission::ALL {
+            assert_eq!(permission.as_str().parse(), Ok(permission));
+        }
+        for role in Role::ALL {
+            assert_eq!(role.as_str().parse(), Ok(role));
+        }
+        assert!("root".parse::<Role>().is_err());
+    }
+
+    #[test]
+    fn service_roles_never_administer_or_delete() {
+        for role in [Role::Reader, Role::Executor, Role::Automation] {
+            for permission in [
+                ProjectAdmin,
+                AccountAdmin,
+                InteractionDelete,
+                ContentDelete,
+                WorkflowAdmin,
+            ] {
+                assert!(!role.permissions().contains(&permission), "{role:?} {permission}");
+            }
+        }
+    }
+}

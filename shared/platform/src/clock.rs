@@ -1,0 +1,154 @@
+//! Time, passed in.
+//!
+//! Nothing outside this module asks the machine for the time: a [`Clock`] is handed down from `main`, and a test hands
+//! down one that it moves. [`UtcTime`] is the only timestamp that leaves the service: ISO 8601 in UTC with
+//! milliseconds, so that texts sort as the times they stand for.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// A point in time, in UTC, cut to milliseconds. As text: `2026-01-02T03:04:05.678Z`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UtcTime(Timestamp);
+
+impl UtcTime {
+    /// The time that is `millis` milliseconds after the Unix epoch; None outside the years that can be written.
+    pub fn from_millis(millis: i64) -> Option<Self> {
+        Timestamp::from_millisecond(millis).ok().map(Self)
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub fn as_millis(self) -> i64 {
+        self.0.as_millisecond()
+    }
+
+    /// Whole seconds since the Unix epoch.
+    pub fn as_seconds(self) -> i64 {
+        self.0.as_second()
+    }
+}
+
+impl fmt::Display for UtcTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3}", self.0)
+    }
+}
+
+impl fmt::Debug for UtcTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// Reads any ISO 8601 timestamp with an offset; a plain date is its midnight in UTC.
+impl FromStr for UtcTime {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parsed = text
+            .parse::<Timestamp>()
+            .or_else(|_| format!("{text}T00:00:00Z").parse::<Timestamp>());
+        parsed
+            .ok()
+            .and_then(|timestamp| Self::from_millis(timestamp.as_millisecond()))
+            .ok_or_else(|| format!("'{text}' is not an ISO 8601 time such as 2026-01-02T03:04:05Z"))
+    }
+}
+
+impl Serialize for UtcTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for UtcTime {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for UtcTime {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "UtcTime".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date-time" })
+    }
+}
+
+/// Where the time comes from: the machine, or a test.
+#[derive(Clone, Debug)]
+pub enum Clock {
+    /// The machine's clock.
+    System,
+    /// A clock that stands still until it is moved; milliseconds since the Unix epoch.
+    Manual(Arc<AtomicI64>),
+}
+
+impl Clock {
+    /// A clock that stands at `start` until [`advance_ms`](Self::advance_ms) moves it.
+    pub fn manual(start: UtcTime) -> Self {
+        Self::Manual(Arc::new(AtomicI64::new(start.as_millis())))
+    }
+
+    /// The time now.
+    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
+    pub fn now(&self) -> UtcTime {
+        match self {
+            Self::System => Some(Timestamp::now().as_millisecond()),
+            Self::Manual(millis) => Some(millis.load(Ordering::SeqCst)),
+        }
+        .and_then(UtcTime::from_millis)
+        .unwrap_or(UtcTime(Timestamp::UNIX_EPOCH))
+    }
+
+    /// Moves a manual clock by `millis`, which may be negative; the machine's clock does not move.
+    pub fn advance_ms(&self, millis: i64) {
+        if let Self::Manual(now) = self {
+            now.fetch_add(millis, Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_sort_as_their_texts() {
+        let earlier: UtcTime = "2026-01-02T03:04:05.009Z".parse().unwrap();
+        let later: UtcTime = "2026-01-02T03:04:05.010Z".parse().unwrap();
+        assert!(earlier < later && earlier.to_string() < later.to_string());
+    }
+
+    #[test]
+    fn offsets_and_plain_dates_are_read() {
+        let offset: UtcTime = "2026-01-02T03:04:05+02:00".parse().unwrap();
+        assert_eq!(offset.to_string(), "2026-01-02T01:04:05.000Z");
+        let date: UtcTime = "2026-01-02".parse().unwrap();
+        assert_eq!(date.to_string(), "2026-01-02T00:00:00.000Z");
+        assert!("2026-13-01".parse::<UtcTime>().is_err());
+    }
+
+    #[test]
+    fn a_manual_clock_moves_only_when_told() {
+        let clock = Clock::manual("2026-01-02T00:00:00Z".parse().unwrap());
+        let before = clock.now();
+        assert_eq!(before, clock.now());
+        clock.advance_ms(1_500);
+        assert_eq!(clock.now().as_millis() - before.as_millis(), 1_500);
+    }
+}

@@ -1,0 +1,236 @@
+//! What a function is told by its environment, read once at start into small typed structs.
+//!
+//! Every variable begins with `MILLRACE_`. A missing one, or one that no struct knows (a misspelt name would silently
+//! fall back to a default), stops the start with a sentence that says how to set it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Every variable that any function reads, with what it is for.
+pub const VARIABLES: &[(&str, &str)] = &[
+    ("MILLRACE_RECORDS_TABLE", "name of the DynamoDB table of records"),
+    (
+        "MILLRACE_AUDIT_TABLE",
+        "name of the DynamoDB table of audit records",
+    ),
+    (
+        "MILLRACE_DATA_BUCKET",
+        "name of the S3 bucket of store data and artifacts",
+    ),
+    (
+        "MILLRACE_AUDIT_RETRY_QUEUE",
+        "URL of the SQS queue of audit records whose first write failed",
+    ),
+    ("MILLRACE_EVENT_BUS", "name of the EventBridge bus"),
+    (
+        "MILLRACE_JWKS",
+        "where the keys that sign access tokens are: an https URL, or the path of a JWKS file",
+    ),
+    (
+        "MILLRACE_TOKEN_ISSUER",
+        "the `iss` that an access token must carry",
+    ),
+    (
+        "MILLRACE_TOKEN_AUDIENCE",
+        "the `aud` that an access token must carry",
+    ),
+    (
+        "MILLRACE_TOKEN_SHARED_SECRET",
+        "optional: accepts HS256 tokens signed with this secret as well",
+    ),
+    (
+        "MILLRACE_CORS_ORIGINS",
+        "optional: origins that a browser may call from, comma-joined, or `*`",
+    ),
+    (
+        "MILLRACE_STAGE",
+        "optional: name of the deployment stage, for logs",
+    ),
+    (
+        "MILLRACE_LOG",
+        "optional: log filter such as `info` or `debug,hyper=warn`; default `info`",
+    ),
+    (
+        "MILLRACE_QUERY_MEMORY_MB",
+        "optional: memory of one data store query in MiB; default 512",
+    ),
+    (
+        "MILLRACE_CACHE_DIR",
+        "optional: folder for cached data files; default the temporary folder",
+    ),
+    (
+        "MILLRACE_CACHE_MB",
+        "optional: most that the cache of data files holds, in MiB; default 1024",
+    ),
+];
+
+/// Why a start was refused: one sentence for the person who set it up.
+#[derive(Debug)]
+pub struct ConfigError(String);
+
+impl ConfigError {
+    /// A refusal with this sentence.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// A text that is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a secret text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, where it is used.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The `MILLRACE_` variables of the process.
+#[derive(Clone, Debug)]
+pub struct Environment(BTreeMap<String, Secret>);
+
+impl Environment {
+    /// Reads the environment of this process. Refuses a `MILLRACE_` variable that nothing reads.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the environment"
+    )]
+    pub fn read() -> Result<Self, ConfigError> {
+        Self::from_variables(std::env::vars())
+    }
+
+    /// The same over given variables.
+    pub fn from_variables(
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        let ours: BTreeMap<_, _> = variables
+            .into_iter()
+            .filter(|(name, _)| name.starts_with("MILLRACE_"))
+            .map(|(name, value)| (name, Secret::new(value)))
+            .collect();
+        match ours
+            .keys()
+            .find(|name| !VARIABLES.iter().any(|(known, _)| known == name))
+        {
+            Some(unknown) => {
+                let known: Vec<_> = VARIABLES.iter().map(|(name, _)| *name).collect();
+                Err(ConfigError(format!(
+                    "The variable {unknown} is unknown. Known are {}.",
+                    known.join(", ")
+                )))
+            }
+            None => Ok(Self(ours)),
+        }
+    }
+
+    /// The value of a variable that may be missing; an empty one counts as missing.
+    pub fn optional(&self, name: &'static str) -> Option<&str> {
+        self.0
+            .get(name)
+            .map(Secret::expose)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// The value of a variable that must be there.
+    pub fn required(&self, name: &'static str) -> Result<String, ConfigError> {
+        self.optional(name).map(str::to_owned).ok_or_else(|| {
+            let what = VARIABLES
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map_or("", |(_, what)| *what);
+            ConfigError(format!("The variable {name} is missing. Set it to the {what}."))
+        })
+    }
+
+    /// A whole number, or `default` where the variable is missing.
+    pub fn number(&self, name: &'static str, default: u64) -> Result<u64, ConfigError> {
+        match self.optional(name) {
+            None => Ok(default),
+            Some(text) => text.parse().map_err(|_| {
+                ConfigError(format!(
+                    "The variable {name} is '{text}'. Set it to a whole number."
+                ))
+            }),
+        }
+    }
+}
+
+/// Origins that a browser may call from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CorsOrigins {
+    /// None: no CORS header is sent.
+    None,
+    /// Any origin.
+    Any,
+    /// These, each as `scheme://host[:port]`.
+    List(Vec<String>),
+}
+
+impl CorsOrigins {
+    /// From `MILLRACE_CORS_ORIGINS`; none where it is missing.
+    pub fn from_environment(environment: &Environment) -> Self {
+        match environment.optional("MILLRACE_CORS_ORIGINS") {
+            None => Self::None,
+            Some("*") => Self::Any,
+            Some(list) => Self::List(list.split(',').map(|origin| origin.trim().to_owned()).collect()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)]) -> Result<Environment, ConfigError> {
+        Environment::from_variables(
+            variables
+                .iter()
+                .map(|(name, value)| ((*name).into(), (*value).into())),
+        )
+    }
+
+    #[test]
+    fn a_misspelt_variable_stops_the_start() {
+        let refusal = environment(&[("MILLRACE_RECORD_TABLE", "x"), ("PATH", "/bin")])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refusal.starts_with("The variable MILLRACE_RECORD_TABLE is unknown."),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn a_missing_variable_says_what_it_is_for() {
+        let empty = environment(&[("MILLRACE_JWKS", "")]).unwrap();
+        let refusal = empty.required("MILLRACE_DATA_BUCKET").unwrap_err().to_string();
+        insta::assert_snapshot!(refusal, @"The variable MILLRACE_DATA_BUCKET is missing. Set it to the name of the S3 bucket of store data and artifacts.");
+        assert!(empty.optional("MILLRACE_JWKS").is_none());
+    }
+
+    #[test]
+    fn secrets_do_not_print() {
+        let environment = environment(&[("MILLRACE_TOKEN_SHARED_SECRET", "hunter2")]).unwrap();
+        assert!(!format!("{environment:?}").contains("hunter2"));
+    }
+}

@@ -1,0 +1,263 @@
+//! The one error type.
+//!
+//! An [`Error`] carries two texts: a sentence for the caller, which says what to do and holds nothing
+//! internal, and a cause for the log. It knows no HTTP until the edge asks for its [`status`](Error::status); a
+//! worker asks [`is_transient`](Error::is_transient) instead, to choose between a retry and the dead-letter queue.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// What went wrong, as a caller can tell it apart. The text of [`code`](Self::code) is part of the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The request itself is wrong: malformed, a value of the wrong type, a rule broken.
+    InvalidRequest,
+    /// No credentials, or credentials that do not hold.
+    Unauthenticated,
+    /// Known caller, missing permission.
+    Forbidden,
+    /// No such resource for this caller, whether it exists for another one or not.
+    NotFound,
+    /// No such method on this path.
+    MethodNotAllowed,
+    /// The request took longer than it may.
+    Timeout,
+    /// The request contradicts the present state: a name taken, a constraint broken.
+    Conflict,
+    /// `If-Match` names a version that is not the current one.
+    PreconditionFailed,
+    /// The body is larger than the operation takes.
+    PayloadTooLarge,
+    /// The body is of a content type that the operation does not read.
+    UnsupportedMediaType,
+    /// Well-formed, but it cannot be carried out: values of an import that do not convert.
+    Unprocessable,
+    /// A fault of ours.
+    Internal,
+    /// A service behind us is away or busy; the same request may succeed later.
+    Unavailable,
+}
+
+impl ErrorKind {
+    /// The stable code of the error body's `error` field.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::InvalidRequest | Self::MethodNotAllowed => "invalid_request",
+            Self::Unauthenticated => "unauthenticated",
+            Self::Forbidden => "forbidden",
+            Self::NotFound => "not_found",
+            Self::Timeout => "timeout",
+            Self::Conflict | Self::PreconditionFailed => "conflict",
+            Self::PayloadTooLarge => "payload_too_large",
+            Self::UnsupportedMediaType => "unsupported_media_type",
+            Self::Unprocessable => "unprocessable",
+            Self::Internal => "internal",
+            Self::Unavailable => "unavailable",
+        }
+    }
+
+    /// The HTTP status that stands for it.
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::InvalidRequest => 400,
+            Self::Unauthenticated => 401,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::Timeout => 408,
+            Self::Conflict => 409,
+            Self::PreconditionFailed => 412,
+            Self::PayloadTooLarge => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::Unprocessable => 422,
+            Self::Internal => 500,
+            Self::Unavailable => 503,
+        }
+    }
+
+    /// Every kind, for tables and tests.
+    pub const ALL: [Self; 13] = [
+        Self::InvalidRequest,
+        Self::Unauthenticated,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::Timeout,
+        Self::Conflict,
+        Self::PreconditionFailed,
+        Self::PayloadTooLarge,
+        Self::UnsupportedMediaType,
+        Self::Unprocessable,
+        Self::Internal,
+        Self::Unavailable,
+    ];
+}
+
+/// A failed operation: a kind, a sentence for the caller and, for the log, the cause.
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    details: Option<String>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// `Result` with the one [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of `kind` with a sentence for the caller.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            details: None,
+            source: None,
+        }
+    }
+
+    /// 400: the request is wrong in the way that `message` says.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidRequest, message)
+    }
+
+    /// 401: no credentials, or bad ones.
+    pub fn unauthenticated(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unauthenticated, message)
+    }
+
+    /// 403: the caller is known and may not do this.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Forbidden, message)
+    }
+
+    /// 404: "The `what` '`id`' does not exist." The same for what belongs to somebody else.
+    pub fn not_found(what: &str, id: &str) -> Self {
+        Self::new(ErrorKind::NotFound, format!("The {what} '{id}' does not exist."))
+    }
+
+    /// 409: the request contradicts the present state.
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Conflict, message)
+    }
+
+    /// 422: understood, but it cannot be carried out.
+    pub fn unprocessable(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unprocessable, message)
+    }
+
+    /// 408: it took longer than it may.
+    pub fn timeout(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Timeout, message)
+    }
+
+    /// 503: something behind us is away or busy, and `cause` says what for the log.
+    pub fn unavailable(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::new(
+            ErrorKind::Unavailable,
+            "The service is busy; repeat the request in a moment.",
+        )
+        .with_source(cause)
+    }
+
+    /// 500: a fault of ours, and `cause` says which for the log. The caller learns nothing of it.
+    pub fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::new(
+            ErrorKind::Internal,
+            "The service failed on this request; the request id finds it in the log.",
+        )
+        .with_source(cause)
+    }
+
+    /// Adds more for the caller, beyond the one sentence.
+    #[must_use]
+    pub fn with_details(mut self, details: impl Into<String>) -> Self {
+        self.details = Some(details.into());
+        self
+    }
+
+    /// Adds the cause for the log.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The sentence for the caller.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// More for the caller, where there is more.
+    pub fn details(&self) -> Option<&str> {
+        self.details.as_deref()
+    }
+
+    /// The HTTP status of the answer.
+    pub fn status(&self) -> u16 {
+        self.kind.status()
+    }
+
+    /// Whether the same work may succeed later: a worker retries it, where any other error is final.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self.kind,
+            ErrorKind::Internal | ErrorKind::Unavailable | ErrorKind::Timeout
+        )
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.message)?;
+        if let Some(details) = &self.details {
+            write!(f, " ({details})")?;
+        }
+        let mut source: Option<&(dyn StdError + 'static)> = self.source.as_deref().map(|source| source as _);
+        while let Some(cause) = source {
+            write!(f, ": {cause}")?;
+            source = cause.source();
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.kind)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_callers_sentence_never_holds_the_cause() {
+        let error = Error::internal("password=hunter2");
+        assert!(!error.message().contains("hunter2"));
+        assert!(error.to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn only_faults_that_may_pass_are_retried() {
+        let transient: Vec<_> = ErrorKind::ALL
+            .into_iter()
+            .filter(|kind| Error::new(*kind, "x").is_transient())
+            .collect();
+        assert_eq!(
+            transient,
+            [ErrorKind::Timeout, ErrorKind::Internal, ErrorKind::Unavailable]
+        );
+    }
+}

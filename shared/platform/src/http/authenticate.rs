@@ -1,0 +1,76 @@
+//! Who calls: the token or key of a request becomes a principal, once, before anything else looks at it.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use crate::Platform;
+use crate::auth::{Principal, api_key};
+use crate::error::{Error, Result};
+
+/// Which credentials a group of routes takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Credentials {
+    /// Access tokens.
+    Token,
+    /// Access tokens and API keys: the data store API.
+    TokenOrApiKey,
+}
+
+/// The outcome, for the extractors and layers further in; a request extension.
+#[derive(Clone)]
+pub struct Caller(pub std::result::Result<Arc<Principal>, Arc<Error>>);
+
+/// Puts a [`Caller`] into the request. It refuses nothing itself: [`super::Call`] does, where a handler needs a principal.
+pub async fn authenticate(
+    State((platform, credentials)): State<(Platform, Credentials)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let principal = principal(&platform, credentials, request.headers()).await;
+    if let Ok(principal) = &principal {
+        let span = tracing::Span::current();
+        span.record("account", principal.account_id.as_str());
+        span.record("project", principal.project_id.as_deref().unwrap_or_default());
+        span.record("principal", principal.reference());
+    }
+    request
+        .extensions_mut()
+        .insert(Caller(principal.map(Arc::new).map_err(Arc::new)));
+    next.run(request).await
+}
+
+async fn principal(platform: &Platform, credentials: Credentials, headers: &HeaderMap) -> Result<Principal> {
+    let bearer = headers
+        .get(header::AUTHORIZATION)
+        .map(|value| bearer(value.as_bytes()))
+        .transpose()?;
+    let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
+    match (bearer, key) {
+        (Some(text), _) if !text.starts_with(api_key::PREFIX) => platform.verifier.verify(text).await,
+        (Some(text), _) | (None, Some(text)) => match credentials {
+            Credentials::TokenOrApiKey => api_key::verify(&platform.api_keys, text).await,
+            Credentials::Token => Err(Error::unauthenticated(
+                "An API key opens the data store API only; send an access token.",
+            )),
+        },
+        (None, None) => Err(Error::unauthenticated(
+            "Send 'Authorization: Bearer <access token>'.",
+        )),
+    }
+}
+
+fn bearer(header: &[u8]) -> Result<&str> {
+    let text = std::str::from_utf8(header).unwrap_or_default();
+    match text.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => {
+            Ok(token.trim())
+        }
+        _ => Err(Error::unauthenticated(
+            "The Authorization header must read 'Bearer <access token>'.",
+        )),
+    }
+}

@@ -1,0 +1,90 @@
+//! The context of a call, which is also its permission: a handler without one knows no tenant and reaches no record.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
+use axum::extract::{FromRef, FromRequestParts};
+use axum::http::request::Parts;
+
+use super::authenticate::Caller;
+use super::edge::RequestId;
+use crate::Platform;
+use crate::auth::{Principal, Required};
+use crate::clock::UtcTime;
+use crate::error::{Error, ErrorKind};
+use crate::ids;
+use crate::tenant::Tenant;
+
+/// An authenticated call whose principal has the permission `P`.
+pub struct Call<P> {
+    /// Who calls.
+    pub principal: Arc<Principal>,
+    /// When the call began.
+    pub now: UtcTime,
+    /// The request's id.
+    pub request_id: String,
+    permission: PhantomData<P>,
+}
+
+impl<P> Call<P> {
+    /// The caller's account and project. 403 for an account-scoped principal.
+    pub fn tenant(&self) -> Result<Tenant, Error> {
+        self.principal.tenant()
+    }
+
+    /// A new id.
+    pub fn new_id(&self) -> String {
+        ids::new_id(self.now)
+    }
+}
+
+impl<P: Required, S: Send + Sync> FromRequestParts<S> for Call<P>
+where
+    Platform: FromRef<S>,
+{
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        let caller = parts
+            .extensions
+            .get::<Caller>()
+            .ok_or_else(|| Error::internal("no authentication layer"))?;
+        let principal = match &caller.0 {
+            Ok(principal) => Arc::clone(principal),
+            Err(refusal) => return Err(again(refusal)),
+        };
+        principal.require(P::ANY_OF)?;
+        let request_id = parts
+            .extensions
+            .get::<RequestId>()
+            .map(|id| id.0.clone())
+            .unwrap_or_default();
+        Ok(Self {
+            principal,
+            now: Platform::from_ref(state).clock.now(),
+            request_id,
+            permission: PhantomData,
+        })
+    }
+}
+
+/// The refusal once more: it is shared with the other layers.
+fn again(refusal: &Arc<Error>) -> Error {
+    match refusal.kind() {
+        ErrorKind::Unauthenticated => Error::unauthenticated(refusal.message()),
+        kind => Error::new(kind, refusal.message()).with_source(Arc::clone(refusal).to_string()),
+    }
+}
+
+impl<P: Required> OperationInput for Call<P> {
+    fn operation_input(_: &mut GenContext, operation: &mut Operation) {
+        let permissions: Vec<_> = P::ANY_OF.iter().map(|permission| permission.as_str()).collect();
+        operation.security = vec![[("token".to_owned(), Vec::new())].into_iter().collect()];
+        operation
+            .extensions
+            .insert("x-required-permissions".to_owned(), permissions.into());
+    }
+}

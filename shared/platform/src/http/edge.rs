@@ -1,0 +1,169 @@
+//! The outermost layer of every function: the request's id, its one log line, the body of an error.
+
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{ALLOW, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::{Router, middleware};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tower_http::cors::{AllowOrigin, Any, CorsLayer};
+use tracing::{Instrument as _, error, info, info_span};
+
+use crate::clock::Clock;
+use crate::config::CorsOrigins;
+use crate::error::{Error, ErrorKind};
+use crate::ids;
+
+/// The request's id, in every answer, log line and audit record; a request extension.
+#[derive(Clone, Debug)]
+pub struct RequestId(pub String);
+
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The body of every answer that is an error.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ErrorBody {
+    /// The HTTP status.
+    pub status: u16,
+    /// A stable code.
+    pub error: &'static str,
+    /// One sentence for the caller.
+    pub message: String,
+    /// More, where there is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<String>,
+    /// The request's id, to find it in the log.
+    pub request_id: String,
+}
+
+/// Leaves the body to [`finish`], which knows the request's id.
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = status.into_response();
+        response.extensions_mut().insert(Arc::new(self));
+        response
+    }
+}
+
+impl aide::OperationOutput for Error {
+    type Inner = ErrorBody;
+}
+
+/// Puts the edge around a router: unknown paths and methods, request ids, error bodies, CORS.
+pub fn edge(router: Router, clock: Clock, origins: &CorsOrigins) -> Router {
+    let router = router
+        .fallback(|| async { Error::new(ErrorKind::NotFound, "There is nothing at this path.") })
+        .method_not_allowed_fallback(|| async {
+            Error::new(
+                ErrorKind::MethodNotAllowed,
+                "This path does not take this method; see the Allow header.",
+            )
+        })
+        .layer(middleware::from_fn_with_state(clock, finish));
+    match cors(origins) {
+        Some(cors) => router.layer(cors),
+        None => router,
+    }
+}
+
+fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
+    let layer = match origins {
+        CorsOrigins::None => return None,
+        CorsOrigins::Any => CorsLayer::new().allow_origin(Any),
+        CorsOrigins::List(list) => {
+            let values = list
+                .iter()
+                .filter_map(|origin| HeaderValue::try_from(origin.as_str()).ok());
+            CorsLayer::new().allow_origin(AllowOrigin::list(values))
+        }
+    };
+    Some(
+        layer
+            .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
+            .allow_headers(Any)
+            .expose_headers([
+                axum::http::header::ETAG,
+                axum::http::header::LOCATION,
+                REQUEST_ID.clone(),
+            ]),
+    )
+}
+
+/// Gives the request its id, runs it, completes an error's body, and writes the one log line.
+pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next) -> Response {
+    let began = clock.now();
+    let id = request_id(&request).unwrap_or_else(|| ids::new_id(began));
+    request.extensions_mut().insert(RequestId(id.clone()));
+    let method = request.method().clone();
+    // The path alone: a query may hold a token.
+    let path = request.uri().path().to_owned();
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(|route| route.as_str().to_owned());
+    let span = info_span!(
+        "request",
+        request_id = id,
+        account = tracing::field::Empty,
+        project = tracing::field::Empty,
+        principal = tracing::field::Empty,
+    );
+    async move {
+        let mut response = next.run(request).await;
+        let failure = response.extensions_mut().remove::<Arc<Error>>();
+        let status = response.status().as_u16();
+        let duration_ms = clock.now().as_millis() - began.as_millis();
+        match &failure {
+            Some(cause) if status >= 500 => {
+                error!(%method, path, route, status, duration_ms, %cause, "request failed");
+            }
+            Some(cause) => info!(%method, path, route, status, duration_ms, %cause, "request refused"),
+            None => info!(%method, path, route, status, duration_ms, "request"),
+        }
+        if let Some(failure) = failure {
+            response = error_response(&failure, &response, &id);
+        }
+        if let Ok(value) = HeaderValue::try_from(&id) {
+            response.headers_mut().insert(REQUEST_ID.clone(), value);
+        }
+        response
+    }
+    .instrument(span)
+    .await
+}
+
+fn error_response(failure: &Error, refused: &Response, request_id: &str) -> Response {
+    let body = ErrorBody {
+        status: failure.status(),
+        error: failure.kind().code(),
+        message: failure.message().to_owned(),
+        details: failure.details().map(str::to_owned),
+        request_id: request_id.to_owned(),
+    };
+    let text = serde_json::to_vec(&body).unwrap_or_default();
+    let mut response = (refused.status(), text).into_response();
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(allow) = refused.headers().get(ALLOW) {
+        response.headers_mut().insert(ALLOW, allow.clone());
+    }
+    if failure.kind() == ErrorKind::Unauthenticated {
+        response
+            .headers_mut()
+            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+/// The caller's request id where it is 1 to 128 of `[A-Za-z0-9._-]`.
+fn request_id(request: &Request) -> Option<String> {
+    let text = request.headers().get(&REQUEST_ID)?.to_str().ok()?;
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    ((1..=128).contains(&text.len()) && text.bytes().all(allowed)).then(|| text.to_owned())
+}

@@ -1,0 +1,168 @@
+//! JSON bodies in, whose rejections name the JSON path.
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, ErrorKind};
+
+/// Most bytes that a function's bodies may have; a request extension that its router sets.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyLimit(pub usize);
+
+impl Default for BodyLimit {
+    /// 256 KiB: with its key and its derived fields such a body stays below the 400 KB of a DynamoDB item.
+    fn default() -> Self {
+        Self(256 * 1_024)
+    }
+}
+
+/// A JSON body.
+#[derive(Debug)]
+pub struct Json<T>(pub T);
+
+/// A JSON body that may be left out, content type and all.
+#[derive(Debug)]
+pub struct OptionalJson<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
+        check_content_type(request.headers())?;
+        parse(&body(request).await?).map(Self)
+    }
+}
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
+        let headers = request.headers().clone();
+        let bytes = body(request).await?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        check_content_type(&headers)?;
+        parse(&bytes).map(Self)
+    }
+}
+
+impl<T: JsonSchema> OperationInput for Json<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        axum::Json::<T>::operation_input(context, operation);
+    }
+}
+
+impl<T: JsonSchema> OperationInput for OptionalJson<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        axum::Json::<T>::operation_input(context, operation);
+        if let Some(aide::openapi::ReferenceOr::Item(body)) = &mut operation.request_body {
+            body.required = false;
+        }
+    }
+}
+
+fn check_content_type(headers: &HeaderMap) -> Result<(), Error> {
+    let text = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let essence = text
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::UnsupportedMediaType,
+        "Send the body as JSON, with 'content-type: application/json'.",
+    ))
+}
+
+/// Reads a whole body, up to the function's limit.
+pub async fn body(request: Request<Body>) -> Result<bytes::Bytes, Error> {
+    let BodyLimit(limit) = request
+        .extensions()
+        .get::<BodyLimit>()
+        .copied()
+        .unwrap_or_default();
+    match Limited::new(request.into_body(), limit).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Error::new(
+            ErrorKind::PayloadTooLarge,
+            format!("The body is larger than the {limit} bytes that this operation takes."),
+        )),
+        Err(error) => Err(Error::invalid("The body ended before it was complete.").with_source(error)),
+    }
+}
+
+/// Reads JSON; a rejection names the JSON path, the line and the column.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Error::invalid("The body is empty; send a JSON object."));
+    }
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        let cause = error.into_inner();
+        if cause.is_data() && path != "." {
+            Error::invalid(format!("The body is not as it must be at $.{path}: {cause}."))
+        } else if cause.is_data() {
+            Error::invalid(format!("The body is not as it must be: {cause}."))
+        } else {
+            Error::invalid(format!("The body is not valid JSON: {cause}."))
+        }
+    })?;
+    deserializer
+        .end()
+        .map_err(|error| Error::invalid(format!("The body is not valid JSON: {error}.")))?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    struct Outer {
+        #[expect(dead_code, reason = "only its reading is tested")]
+        columns: Vec<Inner>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Inner {
+        #[expect(dead_code, reason = "only its reading is tested")]
+        nullable: bool,
+    }
+
+    fn rejection(body: &str) -> String {
+        parse::<Outer>(body.as_bytes()).unwrap_err().message().to_owned()
+    }
+
+    #[test]
+    fn rejections_name_the_path() {
+        insta::assert_snapshot!(
+            rejection(r#"{"columns":[{"nullable":true},{"nullable":"yes"}]}"#),
+            @r#"The body is not as it must be at $.columns[1].nullable: invalid type: string "yes", expected a boolean at line 1 column 48."#
+        );
+        insta::assert_snapshot!(rejection("{}"), @"The body is not as it must be: missing field `columns` at line 1 column 2.");
+        insta::assert_snapshot!(rejection(r#"{"columns":["#), @"The body is not valid JSON: EOF while parsing a list at line 1 column 12.");
+        insta::assert_snapshot!(rejection(r#"{"columns":[]} x"#), @"The body is not valid JSON: trailing characters at line 1 column 16.");
+        insta::assert_snapshot!(rejection(" \n"), @"The body is empty; send a JSON object.");
+        insta::assert_snapshot!(
+            rejection(r#"{"columns":[],"columns":[]}"#),
+            @"The body is not as it must be: duplicate field `columns` at line 1 column 23."
+        );
+    }
+}

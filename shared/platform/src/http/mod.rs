@@ -1,0 +1,30 @@
+//! The HTTP edge that every function shares.
+//!
+//! A handler sees none of it: its signature names a [`Call`] with the permission that it needs, a [`Json`] body, a
+//! [`Query`] or a [`Path`], and what it returns is a [`Reply`] or an [`Error`](crate::Error). Around the handlers stand, from
+//! the outside in: CORS, trailing slashes, request ids with the one log line and the error body ([`edge`]), the token
+//! ([`authenticate`]), and the audit record of a mutation ([`audit`]).
+
+pub mod audit;
+pub mod authenticate;
+pub mod call;
+pub mod edge;
+pub mod json;
+pub mod openapi;
+pub mod path;
+pub mod precondition;
+pub mod query;
+pub mod reply;
+pub mod serve;
+pub mod text;
+
+pub use audit::audited;
+pub use authenticate::{Credentials, authenticate};
+pub use call::Call;
+pub use edge::edge;
+pub use json::{BodyLimit, Json, OptionalJson};
+pub use path::Path;
+pub use precondition::if_match;
+pub use query::{List, Query};
+pub use reply::Reply;
+pub use serve::serve;

@@ -1,0 +1,54 @@
+//! Path parameters: opaque ids of up to 200 characters.
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+use crate::ids::MAX_ID_LENGTH;
+
+/// The parameters of the path.
+#[derive(Debug)]
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        let raw = RawPathParams::from_request_parts(parts, state)
+            .await
+            .map_err(|_| Error::invalid("The path is not valid UTF-8."))?;
+        for (name, value) in &raw {
+            if value.chars().count() > MAX_ID_LENGTH {
+                return Err(Error::invalid(format!(
+                    "The {name} of the path is longer than {MAX_ID_LENGTH} characters."
+                )));
+            }
+            // A `#` would reach into the keys of another record.
+            if value
+                .chars()
+                .any(|character| character.is_control() || character == '#')
+            {
+                return Err(Error::invalid(format!(
+                    "The {name} of the path holds a character that no id has."
+                )));
+            }
+        }
+        let axum::extract::Path(value) = axum::extract::Path::<T>::from_request_parts(parts, state)
+            .await
+            .map_err(|error| {
+                Error::invalid("The path is not as it must be.").with_source(error.to_string())
+            })?;
+        Ok(Self(value))
+    }
+}
+
+impl<T: JsonSchema> OperationInput for Path<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        axum::extract::Path::<T>::operation_input(context, operation);
+    }
+}

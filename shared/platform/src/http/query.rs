@@ -1,0 +1,60 @@
+//! Query parameters in, whose rejections name the parameter.
+
+use aide::OperationInput;
+use aide::generate::GenContext;
+use aide::openapi::Operation;
+use aide::operation::{ParamLocation, add_parameters, parameters_from_schema};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+
+use crate::error::Error;
+
+/// The query parameters of a request. Unknown ones are ignored.
+#[derive(Debug)]
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        let text = parts.uri.query().unwrap_or_default();
+        let deserializer = serde_html_form::Deserializer::from_bytes(text.as_bytes());
+        serde_path_to_error::deserialize(deserializer)
+            .map(Self)
+            .map_err(|error| {
+                let name = error.path().to_string();
+                Error::invalid(format!(
+                    "The query parameter '{name}' is not as it must be: {}.",
+                    error.into_inner()
+                ))
+            })
+    }
+}
+
+impl<T: JsonSchema> OperationInput for Query<T> {
+    fn operation_input(context: &mut GenContext, operation: &mut Operation) {
+        let schema = context.schema.subschema_for::<T>();
+        let parameters = parameters_from_schema(context, schema, ParamLocation::Query);
+        add_parameters(context, operation, parameters);
+    }
+}
+
+/// A list, given as repeated parameters, comma-joined, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(transparent)]
+pub struct List(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for List {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = Vec::<String>::deserialize(deserializer)?;
+        let parts = given
+            .iter()
+            .flat_map(|text| text.split(','))
+            .map(str::trim)
+            .filter(|part| !part.is_empty());
+        Ok(Self(parts.map(str::to_owned).collect()))
+    }
+}

@@ -1,0 +1,76 @@
+//! What a handler answers with.
+
+use aide::OperationOutput;
+use aide::generate::GenContext;
+use aide::openapi::{Operation, Response as ApiResponse};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The id of the resource that a request made, for its audit record; a response extension.
+#[derive(Clone, Debug)]
+pub struct CreatedResource(pub String);
+
+/// An answer: status, headers and a JSON body.
+pub struct Reply<T> {
+    status: StatusCode,
+    location: Option<String>,
+    etag: Option<String>,
+    created: Option<CreatedResource>,
+    body: T,
+}
+
+impl<T> Reply<T> {
+    /// 200 with a body.
+    pub fn ok(body: T) -> Self {
+        Self {
+            status: StatusCode::OK,
+            location: None,
+            etag: None,
+            created: None,
+            body,
+        }
+    }
+
+    /// 201 with a body, the new resource's id and its path under the API root.
+    pub fn created(id: &str, path: &str, body: T) -> Self {
+        Self {
+            status: StatusCode::CREATED,
+            location: Some(format!("{}{path}", super::serve::API_ROOT)),
+            etag: None,
+            created: Some(CreatedResource(id.to_owned())),
+            body,
+        }
+    }
+
+    /// Adds an `ETag`; `tag` is the text between its quotes.
+    #[must_use]
+    pub fn etag(mut self, tag: &str) -> Self {
+        self.etag = Some(format!("\"{tag}\""));
+        self
+    }
+}
+
+impl<T: Serialize> IntoResponse for Reply<T> {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, axum::Json(self.body)).into_response();
+        for (name, text) in [(header::LOCATION, self.location), (header::ETAG, self.etag)] {
+            if let Some(value) = text.and_then(|text| HeaderValue::try_from(text).ok()) {
+                response.headers_mut().insert(name, value);
+            }
+        }
+        if let Some(created) = self.created {
+            response.extensions_mut().insert(created);
+        }
+        response
+    }
+}
+
+impl<T: JsonSchema> OperationOutput for Reply<T> {
+    type Inner = T;
+
+    fn operation_response(context: &mut GenContext, operation: &mut Operation) -> Option<ApiResponse> {
+        axum::Json::<T>::operation_response(context, operation)
+    }
+}

@@ -1,0 +1,34 @@
+//! Rules for texts that people write.
+
+use crate::error::{Error, Result};
+
+/// Longest name, in characters.
+pub const MAX_NAME_LENGTH: usize = 200;
+
+/// A name: 1 to 200 characters, not only white space, no control characters. Refusals name the field.
+pub fn check_name(field: &str, text: &str) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(Error::invalid(format!("The field '{field}' must not be empty.")));
+    }
+    if text.chars().count() > MAX_NAME_LENGTH {
+        return Err(Error::invalid(format!(
+            "The field '{field}' is longer than {MAX_NAME_LENGTH} characters."
+        )));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Error::invalid(format!(
+            "The field '{field}' holds a control character; remove it."
+        )));
+    }
+    Ok(())
+}
+
+/// Tags: at most 50, each a name.
+pub fn check_tags(tags: &[String]) -> Result<()> {
+    if tags.len() > 50 {
+        return Err(Error::invalid("The field 'tags' has more than 50 entries."));
+    }
+    tags.iter()
+        .enumerate()
+        .try_for_each(|(index, tag)| check_name(&format!("tags[{index}]"), tag))
+}

@@ -1,0 +1,72 @@
+//! What every function shares: errors, identity, HTTP edges, records, queues and objects.
+
+pub mod auth;
+pub mod aws;
+pub mod bus;
+pub mod clock;
+pub mod config;
+pub mod error;
+pub mod http;
+pub mod ids;
+pub mod objects;
+pub mod queue;
+pub mod records;
+pub mod telemetry;
+pub mod tenant;
+
+use std::sync::Arc;
+
+pub use clock::{Clock, UtcTime};
+pub use error::{Error, ErrorKind, Result};
+pub use tenant::Tenant;
+
+use auth::{Verifier, VerifierConfig};
+use config::{ConfigError, CorsOrigins, Environment};
+use http::audit::AuditLog;
+use queue::SqsQueue;
+use records::Table;
+use records::api_keys::ApiKeys;
+use records::audit::AuditTrail;
+
+/// What every HTTP function has: the time, who may call, the records and the audit trail.
+#[derive(Clone)]
+pub struct Platform {
+    /// The time.
+    pub clock: Clock,
+    /// Access tokens.
+    pub verifier: Arc<Verifier>,
+    /// API keys.
+    pub api_keys: ApiKeys,
+    /// The table of records.
+    pub records: Table,
+    /// The audit trail, to read.
+    pub trail: AuditTrail,
+    /// The audit trail, to write.
+    pub audit: AuditLog,
+    /// Origins that a browser may call from.
+    pub cors: CorsOrigins,
+}
+
+impl Platform {
+    /// From the environment of a Lambda function. Connects to nothing yet.
+    pub async fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
+        let sdk = aws::sdk_config().await;
+        let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
+        let trail = AuditTrail::new(Table::connect(&sdk, &environment.required("MILLRACE_AUDIT_TABLE")?));
+        let retry_url = environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?;
+        let retry = Arc::new(SqsQueue::connect(&sdk, retry_url));
+        let clock = Clock::System;
+        Ok(Self {
+            verifier: Arc::new(Verifier::new(
+                VerifierConfig::from_environment(environment)?,
+                clock.clone(),
+            )),
+            clock,
+            api_keys: ApiKeys::new(records.clone()),
+            records,
+            audit: AuditLog::new(trail.clone(), retry),
+            trail,
+            cors: CorsOrigins::from_environment(environment),
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! Objects in S3: immutable files, written once under keys that begin with their tenant.
+
+use std::path::Path;
+
+use aws_config::SdkConfig;
+use aws_sdk_s3::Client;
+use aws_sdk_s3::error::DisplayErrorContext;
+use aws_sdk_s3::error::ProvideErrorMetadata as _;
+use aws_sdk_s3::primitives::ByteStream;
+use tokio::io::AsyncWriteExt as _;
+
+use crate::error::{Error, Result};
+
+/// One bucket.
+#[derive(Clone)]
+pub struct Objects {
+    client: Client,
+    bucket: std::sync::Arc<str>,
+}
+
+impl Objects {
+    /// The bucket of this name. An endpoint of one's own is asked by path, not by a host name for each bucket.
+    pub fn connect(sdk: &SdkConfig, bucket: &str) -> Self {
+        let config = aws_sdk_s3::config::Builder::from(sdk).force_path_style(sdk.endpoint_url().is_some()).build();
+        Self { client: Client::from_conf(config), bucket: bucket.into() }
+    }
+
+    /// Writes an object.
+    pub async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<()> {
+        self.put_stream(key, ByteStream::from(bytes)).await
+    }
+
+    /// Writes an object from a file.
+    pub async fn put_file(&self, key: &str, path: &Path) -> Result<()> {
+        let body = ByteStream::from_path(path).await.map_err(Error::internal)?;
+        self.put_stream(key, body).await
+    }
+
+    async fn put_stream(&self, key: &str, body: ByteStream) -> Result<()> {
+        let sent = self.client.put_object().bucket(&*self.bucket).key(key).body(body).send().await;
+        sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+        Ok(())
+    }
+
+    /// Reads an object whole; None where there is none.
+    pub async fn find(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        match self.body(key).await? {
+            Some(body) => Ok(Some(body.collect().await.map_err(Error::unavailable)?.to_vec())),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads an object into a new file, at most `max_bytes` of it. False where there is none, 413 where it is larger.
+    pub async fn find_to_file(&self, key: &str, path: &Path, max_bytes: u64) -> Result<bool> {
+        let Some(mut body) = self.body(key).await? else {
+            return Ok(false);
+        };
+        let mut file = tokio::fs::File::create(path).await.map_err(Error::internal)?;
+        let mut written = 0_u64;
+        while let Some(chunk) = body.try_next().await.map_err(Error::unavailable)? {
+            written += chunk.len() as u64;
+            if written > max_bytes {
+                return Err(Error::new(
+                    crate::ErrorKind::PayloadTooLarge,
+                    format!("The file is larger than the {max_bytes} bytes that can be read."),
+                ));
+            }
+            file.write_all(&chunk).await.map_err(Error::internal)?;
+        }
+        file.flush().await.map_err(Error::internal)?;
+        Ok(true)
+    }
+
+    async fn body(&self, key: &str) -> Result<Option<ByteStream>> {
+        match self.client.get_object().bucket(&*self.bucket).key(key).send().await {
+            Ok(answer) => Ok(Some(answer.body)),
+            Err(error) if error.code() == Some("NoSuchKey") => Ok(None),
+            Err(error) => Err(Error::unavailable(DisplayErrorContext(error).to_string())),
+        }
+    }
+
+    /// Whether there is an object.
+    pub async fn exists(&self, key: &str) -> Result<bool> {
+        match self.client.head_object().bucket(&*self.bucket).key(key).send().await {
+            Ok(_) => Ok(true),
+            Err(error) if error.raw_response().is_some_and(|response| response.status().as_u16() == 404) => Ok(false),
+            Err(error) => Err(Error::unavailable(DisplayErrorContext(error).to_string())),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Records in DynamoDB: one [`Table`] type that knows expressions, one module that knows keys, one repository a file.
+//!
+//! A repository takes the tenant first in every method. Its verbs: `find` (None where it is missing), `get` (missing is a
+//! 404), `list`, `insert` (refused where present), `save` (refused where the version is not the expected one), `remove`.
+
+pub mod api_keys;
+pub mod audit;
+pub mod interactions;
+pub mod keys;
+pub mod prompts;
+pub mod schema;
+pub mod stores;
+mod table;
+
+pub use table::{Condition, Key, Order, Query, Table, Transaction, Written};
+
+/// JSON of any depth, kept as text: an item's own nesting ends at 32 levels and its numbers at 38 digits.
+pub(crate) mod json_text {
+    use serde::de::{DeserializeOwned, Error as _};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::Error as _};
+
+    pub(crate) fn serialize<T: Serialize, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serde_json::to_string(value)
+            .map_err(S::Error::custom)?
+            .serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        serde_json::from_str(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,232 @@
+//! Prompt templates and their versions.
+//!
+//! The head of a template is its current version, whole: one read answers. Every version is kept beside it. An update
+//! writes both in one transaction on the condition that the head is the one that was read, so that version numbers are
+//! dense and no body is lost, whoever writes at the same time.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::clock::UtcTime;
+use crate::error::{Error, Result};
+use crate::records::{Condition, Query, Table, Written, json_text, keys};
+use crate::tenant::Tenant;
+
+/// How the content is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ContentType {
+    /// `{{variable}}`.
+    Handlebars,
+    /// JavaScript template literals: `${variable}`.
+    Jst,
+    /// Static text.
+    Text,
+}
+
+/// Whether a version may be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PromptStatus {
+    /// Being written.
+    Draft,
+    /// Published by the operator.
+    Published,
+}
+
+/// One version of a template, whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptRecord {
+    /// The template's id, the same for all versions.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Whom it speaks as: `user`, `assistant`, `system`, ….
+    pub role: String,
+    /// Draft or published.
+    pub status: PromptStatus,
+    /// 1 for the first version, then one more each.
+    pub version: u64,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How the content is written.
+    pub content_type: ContentType,
+    /// The template itself.
+    pub content: String,
+    /// Values to try it with.
+    #[serde(default, with = "json_text")]
+    pub test_data: Option<Value>,
+    /// JSON Schema of its variables.
+    #[serde(default, with = "json_text")]
+    pub input_schema: Option<Value>,
+    /// Free labels.
+    pub tags: Vec<String>,
+    /// On a fork: the template that it was forked from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Who made the template.
+    pub created_by: String,
+    /// Who made this version.
+    pub updated_by: String,
+    /// When the template was made.
+    pub created_at: UtcTime,
+    /// When this version was made, or published.
+    pub updated_at: UtcTime,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ForkRecord {
+    project_id: String,
+    prompt_id: String,
+}
+
+/// The prompt templates.
+#[derive(Clone)]
+pub struct Prompts {
+    table: Table,
+}
+
+impl Prompts {
+    /// Over the table of records.
+    pub fn new(table: Table) -> Self {
+        Self { table }
+    }
+
+    /// The current version; a missing template is a 404.
+    pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<PromptRecord> {
+        let found = self.table.find(&keys::prompt(tenant, id)).await?;
+        found.ok_or_else(|| Error::not_found("prompt template", id))
+    }
+
+    /// The current versions of all templates of a project, oldest template first.
+    pub async fn list(&self, tenant: &Tenant) -> Result<Vec<PromptRecord>> {
+        self.table.all(&Query::partition(keys::prompts(tenant))).await
+    }
+
+    /// Every version of a template, oldest first.
+    pub async fn versions(&self, tenant: &Tenant, id: &str) -> Result<Vec<PromptRecord>> {
+        let query = Query::partition(keys::prompt_parts(tenant, id)).prefix(keys::PROMPT_VERSION);
+        self.table.all(&query).await
+    }
+
+    /// The forks of a template that are in the same project, oldest first.
+    pub async fn forks(&self, tenant: &Tenant, id: &str) -> Result<Vec<PromptRecord>> {
+        let query = Query::partition(keys::prompt_parts(tenant, id)).prefix(keys::PROMPT_FORK);
+        let links: Vec<ForkRecord> = self.table.all(&query).await?;
+        let mut forks = Vec::new();
+        for link in links
+            .into_iter()
+            .filter(|link| link.project_id == tenant.project())
+        {
+            forks.extend(self.table.find(&keys::prompt(tenant, &link.prompt_id)).await?);
+        }
+        Ok(forks)
+    }
+
+    /// Adds a template with its first version.
+    pub async fn insert(&self, tenant: &Tenant, prompt: &PromptRecord) -> Result<()> {
+        let transaction = self.with_new(tenant, prompt)?;
+        done(transaction.commit().await?, &prompt.id)
+    }
+
+    /// Adds a template to the project of `target` as a fork of `prompt.parent`, which is in the project of `tenant`.
+    pub async fn insert_fork(&self, tenant: &Tenant, target: &Tenant, prompt: &PromptRecord) -> Result<()> {
+        let parent = prompt.parent.as_deref().unwrap_or_default();
+        let link = ForkRecord {
+            project_id: target.project().to_owned(),
+            prompt_id: prompt.id.clone(),
+        };
+        let transaction = self
+            .with_new(target, prompt)?
+            .put(
+                &keys::prompt_fork(tenant, parent, &prompt.id),
+                &link,
+                Condition::Absent,
+            )?
+            .check(&keys::prompt(tenant, parent), Condition::Present)?;
+        match transaction.commit().await? {
+            Written::Refused { step: 3 } => Err(Error::not_found("prompt template", parent)),
+            other => done(other, &prompt.id),
+        }
+    }
+
+    fn with_new(&self, tenant: &Tenant, prompt: &PromptRecord) -> Result<crate::records::Transaction<'_>> {
+        self.table
+            .transaction()
+            .put(&keys::prompt(tenant, &prompt.id), prompt, Condition::Absent)?
+            .put(
+                &keys::prompt_version(tenant, &prompt.id, prompt.version),
+                prompt,
+                Condition::Absent,
+            )
+    }
+
+    /// Makes `next` the current version if the current one is the one before it. Otherwise nothing changes and the answer
+    /// says why: read again.
+    pub async fn save(&self, tenant: &Tenant, next: &PromptRecord) -> Result<Written> {
+        let head = keys::prompt(tenant, &next.id);
+        self.table
+            .transaction()
+            .put(&head, next, Condition::NumberIs("version", next.version - 1))?
+            .put(
+                &keys::prompt_version(tenant, &next.id, next.version),
+                next,
+                Condition::Absent,
+            )?
+            .commit()
+            .await
+    }
+
+    /// Publishes a version, the current one or an older one; a missing one is a 404.
+    pub async fn publish(
+        &self,
+        tenant: &Tenant,
+        id: &str,
+        version: Option<u64>,
+        now: UtcTime,
+    ) -> Result<PromptRecord> {
+        loop {
+            let head = self.get(tenant, id).await?;
+            let number = version.unwrap_or(head.version);
+            let key = keys::prompt_version(tenant, id, number);
+            let found: Option<PromptRecord> = self.table.find(&key).await?;
+            let mut published =
+                found.ok_or_else(|| Error::not_found("prompt version", &number.to_string()))?;
+            published.status = PromptStatus::Published;
+            published.updated_at = now;
+            let head_is_unchanged = Condition::NumberIs("version", head.version);
+            let transaction = self
+                .table
+                .transaction()
+                .put(&key, &published, Condition::Present)?;
+            let head_key = keys::prompt(tenant, id);
+            let transaction = if number == head.version {
+                transaction.put(&head_key, &published, head_is_unchanged)?
+            } else {
+                transaction.check(&head_key, head_is_unchanged)?
+            };
+            if transaction.commit().await? == Written::Done {
+                return Ok(published);
+            }
+        }
+    }
+
+    /// Removes a template from every read; its versions stay. `version` is the current one where the caller named it.
+    pub async fn remove(&self, tenant: &Tenant, id: &str, version: Option<u64>) -> Result<Written> {
+        let condition = version.map_or(Condition::Present, |version| {
+            Condition::NumberIs("version", version)
+        });
+        self.table.delete(&keys::prompt(tenant, id), condition).await
+    }
+}
+
+fn done(written: Written, id: &str) -> Result<()> {
+    match written {
+        Written::Done => Ok(()),
+        _ => Err(Error::conflict(format!(
+            "The prompt template '{id}' exists already."
+        ))),
+    }
+}

@@ -1,0 +1,269 @@
+//! Data stores: the head of each, its versions and its imports.
+//!
+//! What a version holds is a manifest in S3; the record here names it. The head moves by one transaction on the condition
+//! that its `revision` is the one that was read: everything that changes a store, archiving included, goes through it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::UtcTime;
+use crate::error::{Error, Result};
+use crate::records::{Condition, Query, Table, Written, keys};
+use crate::tenant::Tenant;
+
+/// Whether a store can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum StoreStatus {
+    /// It can.
+    Active,
+    /// It was deleted: it is missing on every path, and its name is free again.
+    Archived,
+}
+
+/// The head of a store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoreRecord {
+    /// Its id.
+    pub id: String,
+    /// Its name, unique in the project without regard to case.
+    pub name: String,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Free labels.
+    pub tags: Vec<String>,
+    /// Active or archived.
+    pub status: StoreStatus,
+    /// Rises by one with every change of the schema; 1 for the empty store.
+    pub schema_version: u64,
+    /// Tables of the current version.
+    pub table_count: u64,
+    /// Rows of the current version.
+    pub total_rows: u64,
+    /// Bytes of the current version's data files.
+    pub storage_bytes: u64,
+    /// The current version.
+    pub version_id: String,
+    /// Versions ever made.
+    pub version_count: u64,
+    /// Rises by one with every write of this record: the condition of the next one.
+    pub revision: u64,
+    /// When it was made.
+    pub created: UtcTime,
+    /// When it last changed.
+    pub updated: UtcTime,
+    /// Who made it.
+    pub created_by: String,
+    /// Who last changed it.
+    pub updated_by: String,
+    /// When rows were last imported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_import_at: Option<UtcTime>,
+}
+
+/// A version of a store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StoreVersionRecord {
+    /// Its id, which names its manifest.
+    pub id: String,
+    /// What changed, in the caller's words or ours.
+    pub message: String,
+    /// The store's schema version at that time.
+    pub schema_version: u64,
+    /// Whether it is a named snapshot.
+    pub is_snapshot: bool,
+    /// The snapshot's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot_name: Option<String>,
+    /// When it was made.
+    pub created_at: UtcTime,
+    /// Who made it.
+    pub created_by: String,
+    /// The version that it was made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_version_id: Option<String>,
+}
+
+/// How far an import is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum ImportStatus {
+    /// Every row is in.
+    Completed,
+    /// No row is in.
+    Failed,
+}
+
+/// What an import does with the rows that are there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ImportMode {
+    /// Keeps them.
+    #[default]
+    Append,
+    /// Clears them first.
+    Replace,
+}
+
+/// An import. It is written when it is over: one that a crash cut short leaves no record, as it leaves no row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ImportRecord {
+    /// Its id.
+    pub id: String,
+    /// The store.
+    pub store_id: String,
+    /// Completed or failed.
+    pub status: ImportStatus,
+    /// Append or replace.
+    pub mode: ImportMode,
+    /// The tables that were imported into.
+    pub tables: Vec<String>,
+    /// The caller's message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Rows imported, by table.
+    pub rows_imported: BTreeMap<String, u64>,
+    /// The version that it made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version_id: Option<String>,
+    /// When it began.
+    pub started_at: UtcTime,
+    /// When it was over.
+    pub completed_at: UtcTime,
+}
+
+#[derive(Serialize, Deserialize)]
+struct NameRecord {
+    store_id: String,
+}
+
+/// The data stores.
+#[derive(Clone)]
+pub struct Stores {
+    table: Table,
+}
+
+impl Stores {
+    /// Over the table of records.
+    pub fn new(table: Table) -> Self {
+        Self { table }
+    }
+
+    /// The head of a store; a missing or archived one is a 404.
+    pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<StoreRecord> {
+        let found: Option<StoreRecord> = self.table.find(&keys::store(tenant, id)).await?;
+        let active = found.filter(|store| store.status == StoreStatus::Active);
+        active.ok_or_else(|| Error::not_found("data store", id))
+    }
+
+    /// The active stores of a project, oldest first.
+    pub async fn list(&self, tenant: &Tenant) -> Result<Vec<StoreRecord>> {
+        let all: Vec<StoreRecord> = self.table.all(&Query::partition(keys::stores(tenant))).await?;
+        Ok(all
+            .into_iter()
+            .filter(|store| store.status == StoreStatus::Active)
+            .collect())
+    }
+
+    /// Adds a store with its first version; a taken name is a 409.
+    pub async fn insert(
+        &self,
+        tenant: &Tenant,
+        store: &StoreRecord,
+        version: &StoreVersionRecord,
+    ) -> Result<()> {
+        let name = NameRecord {
+            store_id: store.id.clone(),
+        };
+        let written = self
+            .table
+            .transaction()
+            .put(&keys::store_name(tenant, &store.name), &name, Condition::Absent)?
+            .put(&keys::store(tenant, &store.id), store, Condition::Absent)?
+            .put(
+                &keys::store_version(tenant, &store.id, &version.id),
+                version,
+                Condition::Absent,
+            )?
+            .commit()
+            .await?;
+        match written {
+            Written::Done => Ok(()),
+            _ => Err(Error::conflict(format!(
+                "A data store named '{}' exists already.",
+                store.name
+            ))),
+        }
+    }
+
+    /// Moves the head from the state it was read in to `next`, which names `version`. With an import, its record is
+    /// written in the same transaction.
+    pub async fn commit(
+        &self,
+        tenant: &Tenant,
+        next: &StoreRecord,
+        version: &StoreVersionRecord,
+        import: Option<&ImportRecord>,
+    ) -> Result<Written> {
+        let mut transaction = self
+            .table
+            .transaction()
+            .put(
+                &keys::store(tenant, &next.id),
+                next,
+                Condition::NumberIs("revision", next.revision - 1),
+            )?
+            .put(
+                &keys::store_version(tenant, &next.id, &version.id),
+                version,
+                Condition::Absent,
+            )?;
+        if let Some(import) = import {
+            let key = keys::store_import(tenant, &next.id, &import.id);
+            transaction = transaction.put(&key, import, Condition::Absent)?;
+        }
+        transaction.commit().await
+    }
+
+    /// Archives a store: `next` is its last head. Its name is free afterwards.
+    pub async fn archive(&self, tenant: &Tenant, next: &StoreRecord) -> Result<Written> {
+        self.table
+            .transaction()
+            .put(
+                &keys::store(tenant, &next.id),
+                next,
+                Condition::NumberIs("revision", next.revision - 1),
+            )?
+            .delete(
+                &keys::store_name(tenant, &next.name),
+                Condition::TextIs("store_id", next.id.clone()),
+            )?
+            .commit()
+            .await
+    }
+
+    /// Every version of a store, oldest first.
+    pub async fn versions(&self, tenant: &Tenant, store: &str) -> Result<Vec<StoreVersionRecord>> {
+        let query = Query::partition(keys::store_parts(tenant, store)).prefix(keys::STORE_VERSION);
+        self.table.all(&query).await
+    }
+
+    /// Keeps the record of an import that failed.
+    pub async fn insert_failed_import(&self, tenant: &Tenant, import: &ImportRecord) -> Result<()> {
+        let key = keys::store_import(tenant, &import.store_id, &import.id);
+        let _: Written = self.table.put(&key, import, Condition::Absent).await?;
+        Ok(())
+    }
+
+    /// An import; a missing one is a 404.
+    pub async fn import(&self, tenant: &Tenant, store: &str, id: &str) -> Result<ImportRecord> {
+        let found = self.table.find(&keys::store_import(tenant, store, id)).await?;
+        found.ok_or_else(|| Error::not_found("import", id))
+    }
+}

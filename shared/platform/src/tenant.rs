@@ -1,0 +1,75 @@
+//! Whose data it is: an account and one of its projects. Every record key begins with it.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+
+/// An account and one of its projects.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tenant {
+    account: String,
+    project: String,
+}
+
+/// Longest account, project or user id, in bytes.
+pub const MAX_TENANT_ID_LENGTH: usize = 128;
+
+impl Tenant {
+    /// The tenant of an account's project. Ids are 1 to 128 of `[A-Za-z0-9._:@-]`: the `#` and `/` that separate the
+    /// parts of record keys and object keys cannot occur in one.
+    pub fn new(account: &str, project: &str) -> Result<Self> {
+        check_id("account", account)?;
+        check_id("project", project)?;
+        Ok(Self {
+            account: account.to_owned(),
+            project: project.to_owned(),
+        })
+    }
+
+    /// The account's id.
+    pub fn account(&self) -> &str {
+        &self.account
+    }
+
+    /// The project's id.
+    pub fn project(&self) -> &str {
+        &self.project
+    }
+
+    /// Another project of the same account.
+    pub fn with_project(&self, project: &str) -> Result<Self> {
+        Self::new(&self.account, project)
+    }
+}
+
+impl fmt::Display for Tenant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.account, self.project)
+    }
+}
+
+/// Refuses an id that could not be part of a key.
+pub fn check_id(what: &str, id: &str) -> Result<()> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._:@-".contains(&byte);
+    let dots_only = id.bytes().all(|byte| byte == b'.');
+    if id.len() > MAX_TENANT_ID_LENGTH || dots_only || !id.bytes().all(allowed) {
+        return Err(Error::invalid(format!(
+            "The {what} id must be 1 to {MAX_TENANT_ID_LENGTH} letters, digits or any of '._:@-'."
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_would_break_a_key_are_refused() {
+        assert!(Tenant::new("acme", "demo").is_ok());
+        for id in ["", "a#b", "a/b", "..", ".", "a b", "ä", "a\0", &"x".repeat(129)] {
+            assert!(Tenant::new(id, "demo").is_err(), "{id:?}");
+            assert!(Tenant::new("acme", id).is_err(), "{id:?}");
+        }
+    }
+}

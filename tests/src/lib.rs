@@ -1,0 +1,1 @@
+//! The black-box suite and the benchmarks.
