@@ -12,7 +12,10 @@ async fn main() -> Result<(), Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
     let sdk = platform::aws::sdk_config().await;
-    let trail = AuditTrail::new(Table::connect(&sdk, &environment.required("MILLRACE_AUDIT_TABLE")?));
+    let trail = AuditTrail::new(Table::connect(
+        &sdk,
+        &environment.required("MILLRACE_AUDIT_TABLE")?,
+    ));
     let handler = |event: LambdaEvent<SqsEvent>| audit_writer_function::handle(&trail, event.payload);
     lambda_runtime::run(service_fn(async |event| Ok::<_, Error>(handler(event).await))).await
 }

@@ -12,6 +12,9 @@ use platform::http::{Credentials, authenticate};
 pub fn routes(platform: Platform) -> ApiRouter {
     ApiRouter::new()
         .api_route("/audit-trail", get_with(list::handler, list::doc))
-        .layer(from_fn_with_state((platform.clone(), Credentials::Token), authenticate))
+        .layer(from_fn_with_state(
+            (platform.clone(), Credentials::Token),
+            authenticate,
+        ))
         .with_state(platform)
 }

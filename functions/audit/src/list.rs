@@ -15,8 +15,8 @@ use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
 use platform::tenant::check_id;
 use platform::{Error, Platform, Result, UtcTime};
 use schemars::JsonSchema;
-use serde::de::value::StrDeserializer;
 use serde::de::value;
+use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 
 /// Most records of one answer.
@@ -84,7 +84,9 @@ pub async fn handler(
 ) -> Result<Reply<AuditPage>> {
     let limit = query.limit.unwrap_or(50);
     if !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(Error::invalid(format!("The query parameter 'limit' must be from 1 to {MAX_LIMIT}.")));
+        return Err(Error::invalid(format!(
+            "The query parameter 'limit' must be from 1 to {MAX_LIMIT}."
+        )));
     }
     if query.offset > MAX_OFFSET {
         return Err(Error::invalid(format!(
@@ -102,9 +104,16 @@ pub async fn handler(
         to: query.to,
     };
     let account = &call.principal.account_id;
-    let (events, has_next) =
-        platform.trail.list(account, project.as_deref(), &filter, query.offset, limit).await?;
-    Ok(Reply::ok(AuditPage { events, has_next, limit, offset: query.offset }))
+    let (events, has_next) = platform
+        .trail
+        .list(account, project.as_deref(), &filter, query.offset, limit)
+        .await?;
+    Ok(Reply::ok(AuditPage {
+        events,
+        has_next,
+        limit,
+        offset: query.offset,
+    }))
 }
 
 /// None is the whole account.
@@ -121,7 +130,11 @@ fn project(call: &Call<ReadAuditTrail>, asked: Option<&str>) -> Result<Option<St
 fn actions(list: &List) -> Result<BTreeSet<AuditAction>> {
     let action = |text: &String| {
         let read: Result<AuditAction, value::Error> = AuditAction::deserialize(StrDeserializer::new(text));
-        read.map_err(|error| Error::invalid(format!("The query parameter 'actions' is not as it must be: {error}.")))
+        read.map_err(|error| {
+            Error::invalid(format!(
+                "The query parameter 'actions' is not as it must be: {error}."
+            ))
+        })
     };
     list.0.iter().map(action).collect()
 }

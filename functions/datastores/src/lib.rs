@@ -1,1 +1,92 @@
-//! The data store endpoints.
+//! The data store endpoints: embedded analytical databases, versioned, asked in SQL.
+
+mod archive;
+mod create;
+mod get;
+mod import_create;
+mod import_get;
+mod list;
+mod model;
+mod query;
+mod table_create;
+mod table_get;
+mod table_list;
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::{delete_with, get_with, post_with};
+use axum::Extension;
+use axum::extract::FromRef;
+use axum::middleware::from_fn_with_state;
+use lake::store::DataStores;
+use platform::Platform;
+use platform::http::audit::record;
+use platform::http::{BodyLimit, Credentials, audited, authenticate};
+use platform::records::audit::AuditAction;
+
+/// Most bytes of a body. A Lambda takes 6 MB, in which the body is a JSON text and so somewhat longer than it is here.
+const MAX_BODY_BYTES: usize = 5_500_000;
+
+/// What the handlers work with.
+#[derive(Clone)]
+pub struct App {
+    platform: Platform,
+    stores: DataStores,
+}
+
+impl FromRef<App> for Platform {
+    fn from_ref(app: &App) -> Self {
+        app.platform.clone()
+    }
+}
+
+/// The routes, below the API root.
+pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
+    let mutation = |action| from_fn_with_state(audited(&platform, action, "data_store"), record);
+    let creates = mutation(AuditAction::Create);
+    let updates = mutation(AuditAction::Update);
+    let imports = mutation(AuditAction::BulkUpdate);
+    let deletes = mutation(AuditAction::Delete);
+    let app = App {
+        platform: platform.clone(),
+        stores,
+    };
+
+    ApiRouter::new()
+        .api_route("/data", get_with(list::handler, list::doc))
+        .api_route(
+            "/data",
+            post_with(create::handler, create::doc).route_layer(creates),
+        )
+        .api_route("/data/{store_id}", get_with(get::handler, get::doc))
+        .api_route(
+            "/data/{store_id}",
+            delete_with(archive::handler, archive::doc).route_layer(deletes),
+        )
+        .api_route(
+            "/data/{store_id}/import",
+            post_with(import_create::handler, import_create::doc).route_layer(imports),
+        )
+        .api_route(
+            "/data/{store_id}/import/{import_id}",
+            get_with(import_get::handler, import_get::doc),
+        )
+        .api_route("/data/{store_id}/query", post_with(query::handler, query::doc))
+        .api_route(
+            "/data/{store_id}/tables",
+            get_with(table_list::handler, table_list::doc),
+        )
+        .api_route(
+            "/data/{store_id}/tables",
+            post_with(table_create::handler, table_create::doc).route_layer(updates),
+        )
+        .api_route(
+            "/data/{store_id}/tables/{table_name}",
+            get_with(table_get::handler, table_get::doc),
+        )
+        .layer(from_fn_with_state(
+            (platform, Credentials::TokenOrApiKey),
+            authenticate,
+        ))
+        .layer(Extension(BodyLimit(MAX_BODY_BYTES)))
+        .with_state(app)
+}

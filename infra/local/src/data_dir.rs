@@ -54,13 +54,21 @@ impl DataDir {
         for folder in ["", "keys", "objects", "cache"] {
             fs::create_dir_all(root.join(folder)).map_err(unusable)?;
         }
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(root.join("lock")).map_err(unusable)?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(root.join("lock"))
+            .map_err(unusable)?;
         let lock = match lock.try_lock() {
             Ok(()) => Some(lock),
             Err(fs::TryLockError::WouldBlock) => None,
             Err(fs::TryLockError::Error(error)) => return Err(unusable(error)),
         };
-        let opened = Self { root: root.to_owned(), lock };
+        let opened = Self {
+            root: root.to_owned(),
+            lock,
+        };
         opened.check_format()?;
         Ok(opened)
     }
@@ -73,7 +81,12 @@ impl DataDir {
                 let text = serde_json::to_vec(&Format { format: FORMAT }).unwrap_or_default();
                 return write_whole(&path, &text, false);
             }
-            Err(error) => return Err(ConfigError::new(format!("{} cannot be read: {error}.", path.display()))),
+            Err(error) => {
+                return Err(ConfigError::new(format!(
+                    "{} cannot be read: {error}.",
+                    path.display()
+                )));
+            }
         };
         let found: Format = serde_json::from_slice(&text).map_err(|_| {
             ConfigError::new(format!(
@@ -143,7 +156,9 @@ pub fn write_whole(path: &Path, bytes: &[u8], private: bool) -> Result<(), Confi
         file.sync_all()?;
         fs::rename(&temporary, path)
     };
-    write().map_err(|error: std::io::Error| ConfigError::new(format!("{} cannot be written: {error}.", path.display())))
+    write().map_err(|error: std::io::Error| {
+        ConfigError::new(format!("{} cannot be written: {error}.", path.display()))
+    })
 }
 
 #[cfg(test)]
@@ -156,7 +171,10 @@ mod tests {
         drop(DataDir::open(folder.path()).unwrap());
         fs::write(folder.path().join("format.json"), r#"{"format": 2}"#).unwrap();
         let refusal = DataDir::open(folder.path()).unwrap_err().to_string();
-        assert!(refusal.contains("has format 2, written by a newer version of Millrace"), "{refusal}");
+        assert!(
+            refusal.contains("has format 2, written by a newer version of Millrace"),
+            "{refusal}"
+        );
     }
 
     #[test]
@@ -173,6 +191,9 @@ mod tests {
     fn a_file_in_its_place_is_refused_in_a_sentence() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let refusal = DataDir::open(file.path()).unwrap_err().to_string();
-        assert!(refusal.contains("cannot be used") && refusal.contains("DATA_DIR"), "{refusal}");
+        assert!(
+            refusal.contains("cannot be used") && refusal.contains("DATA_DIR"),
+            "{refusal}"
+        );
     }
 }

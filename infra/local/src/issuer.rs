@@ -61,15 +61,19 @@ impl Issuer {
         let der = match std::fs::read(&path) {
             Ok(der) => der,
             Err(_) => {
-                let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
-                    .map_err(|_| ConfigError::new("The machine gave no random numbers for a key."))?;
+                let made =
+                    EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
+                        .map_err(|_| ConfigError::new("The machine gave no random numbers for a key."))?;
                 write_whole(&path, made.as_ref(), true)?;
                 made.as_ref().to_vec()
             }
         };
         let key = EncodingKey::from_ec_der(&der);
         let mut jwk = Jwk::from_encoding_key(&key, Algorithm::ES256).map_err(|_| {
-            ConfigError::new(format!("{} is not a key. Remove it, and a new one is made.", path.display()))
+            ConfigError::new(format!(
+                "{} is not a key. Remove it, and a new one is made.",
+                path.display()
+            ))
         })?;
         jwk.common.key_id = Some(KEY_ID.to_owned());
         let set = serde_json::to_vec_pretty(&JwkSet { keys: vec![jwk] }).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use local::data_dir::DataDir;
 use local::issuer::{Issuer, LIFETIME_SECONDS, Subject};
-use local::runner;
+use local::runner::Service;
 use local::services::Services;
 use platform::Clock;
 use platform::config::{ConfigError, Environment};
@@ -28,6 +28,7 @@ struct Arguments {
 }
 
 fn main() -> std::process::ExitCode {
+    lake::run_if_child();
     match run(Arguments::parse()) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(refusal) => {
@@ -42,7 +43,9 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Text, "info,s3s=warn,dynoxide=warn")?;
     let listener = listen(arguments.port).await?;
-    let port = listener.local_addr().map_or(arguments.port, |address| address.port());
+    let port = listener
+        .local_addr()
+        .map_or(arguments.port, |address| address.port());
     let data = DataDir::open(&arguments.data_dir)?;
     if !data.is_ours() {
         return Err(ConfigError::new(format!(
@@ -52,24 +55,32 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     }
     let issuer = Issuer::open(&data)?;
     let services = Services::open(&data).await?;
-    let platform = runner::platform(&data, &services);
-    let router = runner::router(&platform)?;
+    let service = Service::new(&data, &services)?;
+    let router = service.router()?;
+    service
+        .stores
+        .warm()
+        .map_err(|error| ConfigError::new(error.to_string()))?;
     let token = issuer
         .token(&Subject::default(), Clock::System.now(), LIFETIME_SECONDS)
         .map_err(|error| ConfigError::new(error.to_string()))?;
     greet(port, &data, &token);
 
-    let service = axum::ServiceExt::<axum::extract::Request>::into_make_service(normalized(router));
-    axum::serve(listener, service)
+    let server = axum::ServiceExt::<axum::extract::Request>::into_make_service(normalized(router));
+    axum::serve(listener, server)
         .with_graceful_shutdown(stopped())
         .await
         .map_err(|error| ConfigError::new(format!("The server failed: {error}.")))
 }
 
 async fn listen(port: u16) -> Result<TcpListener, ConfigError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| {
-        ConfigError::new(format!("Port {port} of 127.0.0.1 cannot be used: {error}. Set PORT to another one."))
-    })
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .await
+        .map_err(|error| {
+            ConfigError::new(format!(
+                "Port {port} of 127.0.0.1 cannot be used: {error}. Set PORT to another one."
+            ))
+        })
 }
 
 async fn stopped() {

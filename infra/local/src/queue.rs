@@ -18,7 +18,8 @@ use tokio::time::Instant;
 use tracing::error;
 
 /// A function's handler of SQS events.
-pub type Handler = Arc<dyn Fn(SqsEvent) -> Pin<Box<dyn Future<Output = SqsBatchResponse> + Send>> + Send + Sync>;
+pub type Handler =
+    Arc<dyn Fn(SqsEvent) -> Pin<Box<dyn Future<Output = SqsBatchResponse> + Send>> + Send + Sync>;
 
 /// How a queue delivers; the same numbers as in `template.yaml`.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +58,13 @@ pub struct LocalQueue {
 impl LocalQueue {
     /// A queue that hands its messages to `handler`, for as long as the runtime lives.
     pub fn start(name: &'static str, settings: Settings, clock: Clock, handler: Handler) -> Arc<Self> {
-        let queue = Arc::new(Self { name, settings, clock, state: Mutex::default(), changed: Notify::new() });
+        let queue = Arc::new(Self {
+            name,
+            settings,
+            clock,
+            state: Mutex::default(),
+            changed: Notify::new(),
+        });
         tokio::spawn(Arc::clone(&queue).deliver(handler));
         queue
     }
@@ -83,7 +90,9 @@ impl LocalQueue {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     async fn deliver(self: Arc<Self>, handler: Handler) {
@@ -91,15 +100,24 @@ impl LocalQueue {
             let changed = self.changed.notified();
             let batch = self.receive();
             if batch.is_empty() {
-                let next = self.state().waiting.iter().map(|message| message.visible_at).min();
+                let next = self
+                    .state()
+                    .waiting
+                    .iter()
+                    .map(|message| message.visible_at)
+                    .min();
                 match next {
-                    Some(at) => tokio::select! { () = changed => {}, () = tokio::time::sleep_until(at) => {} },
+                    Some(at) => {
+                        tokio::select! { () = changed => {}, () = tokio::time::sleep_until(at) => {} }
+                    }
                     None => changed.await,
                 }
                 continue;
             }
             let failures = handler(event(&batch)).await.batch_item_failures;
-            self.settle(batch, |id| failures.iter().any(|failure| failure.item_identifier == id));
+            self.settle(batch, |id| {
+                failures.iter().any(|failure| failure.item_identifier == id)
+            });
         }
     }
 
@@ -108,7 +126,9 @@ impl LocalQueue {
         let mut state = self.state();
         let mut batch = Vec::new();
         for _ in 0..state.waiting.len() {
-            let Some(mut message) = state.waiting.pop_front() else { break };
+            let Some(mut message) = state.waiting.pop_front() else {
+                break;
+            };
             if batch.len() < self.settings.batch_size && message.visible_at <= now {
                 message.receives += 1;
                 batch.push(message);
@@ -128,7 +148,12 @@ impl LocalQueue {
                 continue;
             }
             if message.receives >= self.settings.max_receives {
-                error!(queue = self.name, message_id = message.id, body = message.body, "message set aside as dead letter");
+                error!(
+                    queue = self.name,
+                    message_id = message.id,
+                    body = message.body,
+                    "message set aside as dead letter"
+                );
                 state.dead.push(message.body);
             } else {
                 message.visible_at = Instant::now() + self.settings.visibility;
@@ -144,7 +169,12 @@ impl Queue for LocalQueue {
     fn send<'a>(&'a self, body: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let id = ids::new_id(self.clock.now());
-            let message = Message { id, body: body.to_owned(), receives: 0, visible_at: Instant::now() };
+            let message = Message {
+                id,
+                body: body.to_owned(),
+                receives: 0,
+                visible_at: Instant::now(),
+            };
             self.state().waiting.push_back(message);
             self.changed.notify_waiters();
             Ok(())
@@ -161,7 +191,9 @@ fn event(batch: &[Message]) -> SqsEvent {
             record.message_id = Some(message.id.clone());
             record.body = Some(message.body.clone());
             record.event_source = Some("aws:sqs".to_owned());
-            record.attributes.insert("ApproximateReceiveCount".to_owned(), message.receives.to_string());
+            record
+                .attributes
+                .insert("ApproximateReceiveCount".to_owned(), message.receives.to_string());
             record
         })
         .collect();
@@ -183,7 +215,11 @@ mod tests {
                 let mut response = SqsBatchResponse::default();
                 for record in event.records {
                     log.lock().unwrap().push(record.body.clone().unwrap());
-                    if record.attributes["ApproximateReceiveCount"].parse::<u32>().unwrap() <= times {
+                    if record.attributes["ApproximateReceiveCount"]
+                        .parse::<u32>()
+                        .unwrap()
+                        <= times
+                    {
                         let mut failure = BatchItemFailure::default();
                         failure.item_identifier = record.message_id.unwrap();
                         response.batch_item_failures.push(failure);
@@ -195,7 +231,11 @@ mod tests {
         (handler, seen)
     }
 
-    const SETTINGS: Settings = Settings { batch_size: 10, visibility: Duration::from_secs(60), max_receives: 5 };
+    const SETTINGS: Settings = Settings {
+        batch_size: 10,
+        visibility: Duration::from_secs(60),
+        max_receives: 5,
+    };
 
     #[tokio::test(start_paused = true)]
     async fn a_failed_message_comes_again_after_its_visibility_timeout() {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use aws_config::SdkConfig;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::Request;
 use axum::error_handling::HandleError;
+use axum::extract::Request;
 use axum::http::StatusCode;
 use base64::Engine as _;
 use dynoxide::Database;
@@ -48,7 +48,11 @@ impl Services {
     /// otherwise.
     pub async fn open(data: &DataDir) -> Result<Self, ConfigError> {
         let secret = object_store_secret(data)?;
-        let endpoints = if data.is_ours() { start(data, &secret).await? } else { data.endpoints()? };
+        let endpoints = if data.is_ours() {
+            start(data, &secret).await?
+        } else {
+            data.endpoints()?
+        };
         let services = Self {
             records: sdk_config_for(&endpoints.records, "local", "local").await,
             objects: sdk_config_for(&endpoints.objects, "local", &secret).await,
@@ -71,7 +75,8 @@ async fn start(data: &DataDir, secret: &str) -> Result<Endpoints, ConfigError> {
     tokio::spawn(sweep(database));
 
     std::fs::create_dir_all(data.path("objects").join(DATA_BUCKET)).map_err(broken)?;
-    let files = s3s_fs::FileSystem::new(data.path("objects")).map_err(|error| broken(format!("{error:?}")))?;
+    let files =
+        s3s_fs::FileSystem::new(data.path("objects")).map_err(|error| broken(format!("{error:?}")))?;
     let mut builder = S3ServiceBuilder::new(files);
     builder.set_auth(SimpleAuth::from_single("local", secret));
     let service = ServiceExt::<Request>::map_response(builder.build(), |response| response.map(Body::new));
@@ -80,7 +85,10 @@ async fn start(data: &DataDir, secret: &str) -> Result<Endpoints, ConfigError> {
     let router = Router::new().fallback_service(service);
     tokio::spawn(async move { axum::serve(objects, router).await });
 
-    Ok(Endpoints { records: format!("http://{records_at}"), objects: format!("http://{objects_at}") })
+    Ok(Endpoints {
+        records: format!("http://{records_at}"),
+        objects: format!("http://{objects_at}"),
+    })
 }
 
 async fn listen() -> Result<(TcpListener, SocketAddr), ConfigError> {

@@ -4,6 +4,7 @@
 //! fall back to a default), stops the start with a sentence that says how to set it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 
 /// Every variable that any function reads, with what it is for.
@@ -173,6 +174,20 @@ impl Environment {
             }),
         }
     }
+}
+
+/// Where the loader looks for libraries beyond its own places, for a child process whose environment is otherwise empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the environment"
+)]
+pub fn library_path() -> Option<OsString> {
+    let name = if cfg!(target_os = "macos") {
+        "DYLD_FALLBACK_LIBRARY_PATH"
+    } else {
+        "LD_LIBRARY_PATH"
+    };
+    std::env::var_os(name)
 }
 
 /// Origins that a browser may call from.

@@ -52,7 +52,10 @@ impl Platform {
     pub async fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         let sdk = aws::sdk_config().await;
         let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
-        let trail = AuditTrail::new(Table::connect(&sdk, &environment.required("MILLRACE_AUDIT_TABLE")?));
+        let trail = AuditTrail::new(Table::connect(
+            &sdk,
+            &environment.required("MILLRACE_AUDIT_TABLE")?,
+        ));
         let retry_url = environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?;
         let retry = Arc::new(SqsQueue::connect(&sdk, retry_url));
         let clock = Clock::System;

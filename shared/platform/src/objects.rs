@@ -10,6 +10,23 @@ use aws_sdk_s3::primitives::ByteStream;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::error::{Error, Result};
+use crate::tenant::Tenant;
+
+/// The key of a project's artifact, a file that imports read. 400 for a path that could leave the project's folder.
+pub fn artifact_key(tenant: &Tenant, path: &str) -> Result<String> {
+    let fits =
+        |part: &str| !part.is_empty() && part != "." && part != ".." && !part.chars().any(char::is_control);
+    if path.len() > 700 || !path.split('/').all(fits) {
+        return Err(Error::invalid(format!(
+            "'{path}' is not the path of an artifact; write it as in out/sales.csv."
+        )));
+    }
+    Ok(format!(
+        "artifacts/{}/{}/{path}",
+        tenant.account(),
+        tenant.project()
+    ))
+}
 
 /// One bucket.
 #[derive(Clone)]
@@ -21,8 +38,13 @@ pub struct Objects {
 impl Objects {
     /// The bucket of this name. An endpoint of one's own is asked by path, not by a host name for each bucket.
     pub fn connect(sdk: &SdkConfig, bucket: &str) -> Self {
-        let config = aws_sdk_s3::config::Builder::from(sdk).force_path_style(sdk.endpoint_url().is_some()).build();
-        Self { client: Client::from_conf(config), bucket: bucket.into() }
+        let config = aws_sdk_s3::config::Builder::from(sdk)
+            .force_path_style(sdk.endpoint_url().is_some())
+            .build();
+        Self {
+            client: Client::from_conf(config),
+            bucket: bucket.into(),
+        }
     }
 
     /// Writes an object.
@@ -37,7 +59,14 @@ impl Objects {
     }
 
     async fn put_stream(&self, key: &str, body: ByteStream) -> Result<()> {
-        let sent = self.client.put_object().bucket(&*self.bucket).key(key).body(body).send().await;
+        let sent = self
+            .client
+            .put_object()
+            .bucket(&*self.bucket)
+            .key(key)
+            .body(body)
+            .send()
+            .await;
         sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
         Ok(())
     }
@@ -72,7 +101,14 @@ impl Objects {
     }
 
     async fn body(&self, key: &str) -> Result<Option<ByteStream>> {
-        match self.client.get_object().bucket(&*self.bucket).key(key).send().await {
+        match self
+            .client
+            .get_object()
+            .bucket(&*self.bucket)
+            .key(key)
+            .send()
+            .await
+        {
             Ok(answer) => Ok(Some(answer.body)),
             Err(error) if error.code() == Some("NoSuchKey") => Ok(None),
             Err(error) => Err(Error::unavailable(DisplayErrorContext(error).to_string())),
@@ -81,10 +117,49 @@ impl Objects {
 
     /// Whether there is an object.
     pub async fn exists(&self, key: &str) -> Result<bool> {
-        match self.client.head_object().bucket(&*self.bucket).key(key).send().await {
+        match self
+            .client
+            .head_object()
+            .bucket(&*self.bucket)
+            .key(key)
+            .send()
+            .await
+        {
             Ok(_) => Ok(true),
-            Err(error) if error.raw_response().is_some_and(|response| response.status().as_u16() == 404) => Ok(false),
+            Err(error)
+                if error
+                    .raw_response()
+                    .is_some_and(|response| response.status().as_u16() == 404) =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(Error::unavailable(DisplayErrorContext(error).to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_leaves_the_projects_folder() {
+        let tenant = Tenant::new("acme", "demo").unwrap();
+        assert_eq!(
+            artifact_key(&tenant, "out/a b.csv").unwrap(),
+            "artifacts/acme/demo/out/a b.csv"
+        );
+        for path in [
+            "",
+            "/etc/passwd",
+            "../x",
+            "out/../../x",
+            "out//x",
+            "out/",
+            ".",
+            "a\0b",
+        ] {
+            assert!(artifact_key(&tenant, path).is_err(), "{path:?}");
         }
     }
 }

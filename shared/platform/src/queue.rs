@@ -23,7 +23,10 @@ pub struct SqsQueue {
 impl SqsQueue {
     /// The queue at this URL.
     pub fn connect(sdk: &aws_config::SdkConfig, url: String) -> Self {
-        Self { client: aws_sdk_sqs::Client::new(sdk), url }
+        Self {
+            client: aws_sdk_sqs::Client::new(sdk),
+            url,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use local::data_dir::DataDir;
-use local::runner;
+use local::runner::Service;
 use local::services::Services;
 use platform::config::ConfigError;
 
@@ -13,6 +13,6 @@ async fn main() -> Result<(), ConfigError> {
     let folder = tempfile::tempdir().map_err(|error| ConfigError::new(error.to_string()))?;
     let data = DataDir::open(folder.path())?;
     let services = Services::open(&data).await?;
-    let document = runner::document(&runner::platform(&data, &services))?;
+    let document = Service::new(&data, &services)?.openapi()?;
     writeln!(std::io::stdout(), "{document}").map_err(|error| ConfigError::new(error.to_string()))
 }

@@ -154,7 +154,7 @@ mod tests {
     fn rejections_name_the_path() {
         insta::assert_snapshot!(
             rejection(r#"{"columns":[{"nullable":true},{"nullable":"yes"}]}"#),
-            @r#"The body is not as it must be at $.columns[1].nullable: invalid type: string "yes", expected a boolean at line 1 column 48."#
+            @r#"The body is not as it must be at $.columns[1].nullable: invalid type: string "yes", expected a boolean at line 1 column 47."#
         );
         insta::assert_snapshot!(rejection("{}"), @"The body is not as it must be: missing field `columns` at line 1 column 2.");
         insta::assert_snapshot!(rejection(r#"{"columns":["#), @"The body is not valid JSON: EOF while parsing a list at line 1 column 12.");

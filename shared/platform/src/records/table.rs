@@ -186,7 +186,10 @@ pub struct Table {
 impl Table {
     /// The table of this name.
     pub fn connect(sdk: &SdkConfig, name: &str) -> Self {
-        Self { client: Client::new(sdk), name: name.into() }
+        Self {
+            client: Client::new(sdk),
+            name: name.into(),
+        }
     }
 
     /// The record at `key`, None where there is none.
@@ -405,9 +408,8 @@ impl Transaction<'_> {
             .set_transact_items(Some(self.steps))
             .send()
             .await;
-        let error = match sent {
-            Ok(_) => return Ok(Written::Done),
-            Err(error) => error,
+        let Err(error) = sent else {
+            return Ok(Written::Done);
         };
         if let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) =
             error.as_service_error()

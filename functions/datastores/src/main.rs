@@ -1,0 +1,28 @@
+//! The Lambda of the data store endpoints.
+
+use lake::store::{DataStores, StoreConfig};
+use platform::Platform;
+use platform::config::Environment;
+use platform::objects::Objects;
+use platform::records::stores::Stores;
+use platform::telemetry::{self, Format};
+
+fn main() -> Result<(), lambda_http::Error> {
+    lake::run_if_child();
+    serve()
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn serve() -> Result<(), lambda_http::Error> {
+    let environment = Environment::read()?;
+    telemetry::init(&environment, Format::Json, "info")?;
+    let platform = Platform::from_environment(&environment).await?;
+    let sdk = platform::aws::sdk_config().await;
+    let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
+    let records = Stores::new(platform.records.clone());
+    let config = StoreConfig::from_environment(&environment)?;
+    let stores = DataStores::new(platform.clock.clone(), records, objects, &config)?;
+    stores.warm()?;
+    let (clock, cors) = (platform.clock.clone(), platform.cors.clone());
+    platform::http::serve(datastores_function::routes(platform, stores), clock, &cors).await
+}

@@ -1,0 +1,30 @@
+//! `GET /data/{store_id}/tables`: the tables of a store, in the order in which they were made.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use platform::Result;
+use platform::auth::permission::ReadStores;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Path, Reply};
+
+use crate::App;
+use crate::model::{StorePath, TableSummary};
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("table_list")
+        .tag("data stores")
+        .summary("List the tables of a data store")
+        .response::<200, axum::Json<Vec<TableSummary>>>()
+}
+
+pub async fn handler(
+    call: Call<ReadStores>,
+    State(app): State<App>,
+    Path(path): Path<StorePath>,
+) -> Result<Reply<Vec<TableSummary>>> {
+    let loaded = app.stores.load(&call.tenant()?, &path.store_id).await?;
+    Ok(Reply::ok(
+        loaded.manifest.tables.iter().map(TableSummary::new).collect(),
+    ))
+}

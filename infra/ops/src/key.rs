@@ -1,0 +1,96 @@
+//! `ops key`: API keys of the data store API.
+
+use clap::Subcommand;
+use platform::auth::{Role, api_key};
+use platform::http::text::check_name;
+use platform::ids;
+use platform::records::api_keys::ApiKeys;
+use platform::records::audit::AuditAction;
+use platform::{Error, Result};
+use serde_json::json;
+
+use crate::output::Output;
+use crate::target::Target;
+
+/// What to do with API keys.
+#[derive(Subcommand)]
+pub enum KeyCommand {
+    /// Makes a key and shows it, once.
+    Create {
+        /// What it is for.
+        name: String,
+        /// Roles, comma-joined.
+        #[arg(long, value_delimiter = ',', default_value = "automation")]
+        roles: Vec<String>,
+    },
+    /// Lists the project's keys, without their secrets.
+    List,
+    /// Makes a key worthless.
+    Revoke {
+        /// The key's id.
+        id: String,
+    },
+}
+
+/// Does it.
+pub async fn run(command: KeyCommand, target: &Target, output: Output) -> Result<()> {
+    let keys = ApiKeys::new(target.records.clone());
+    match command {
+        KeyCommand::Create { name, roles } => create(&keys, target, name, roles, output).await,
+        KeyCommand::List => list(&keys, target, output).await,
+        KeyCommand::Revoke { id } => {
+            keys.remove(&target.tenant, &id).await?;
+            target.audit(AuditAction::Delete, "api_key", &id).await?;
+            output.print(
+                &json!({ "id": id }),
+                &format!("The API key {id} opens nothing any more."),
+            )
+        }
+    }
+}
+
+async fn create(
+    keys: &ApiKeys,
+    target: &Target,
+    name: String,
+    roles: Vec<String>,
+    output: Output,
+) -> Result<()> {
+    check_name("name", &name)?;
+    if let Some(unknown) = roles.iter().find(|role| role.parse::<Role>().is_err()) {
+        return Err(Error::invalid(format!("There is no role '{unknown}'.")));
+    }
+    let now = target.clock.now();
+    let (record, text) = api_key::create(&target.tenant, ids::new_id(now), name, roles, now);
+    keys.insert(&target.tenant, &record).await?;
+    target.audit(AuditAction::Create, "api_key", &record.id).await?;
+    let lines = format!("{text}\n\nThis is key {}. It is not shown again.", record.id);
+    output.print(&json!({ "id": record.id, "key": text }), &lines)
+}
+
+async fn list(keys: &ApiKeys, target: &Target, output: Output) -> Result<()> {
+    let found = keys.list(&target.tenant).await?;
+    let rows: Vec<_> = found
+        .iter()
+        .map(|key| json!({ "id": key.id, "name": key.name, "roles": key.roles, "hint": key.hint, "created_at": key.created_at }))
+        .collect();
+    let lines: Vec<_> = found
+        .iter()
+        .map(|key| {
+            format!(
+                "{}  …{}  {}  {}  {}",
+                key.id,
+                key.hint,
+                key.created_at,
+                key.roles.join(","),
+                key.name
+            )
+        })
+        .collect();
+    let lines = if lines.is_empty() {
+        "The project has no API key.".to_owned()
+    } else {
+        lines.join("\n")
+    };
+    output.print(&rows, &lines)
+}

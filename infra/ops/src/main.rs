@@ -1,0 +1,91 @@
+//! `ops`: what only an operator does. One subcommand a file.
+
+mod artifact;
+mod check;
+mod interaction;
+mod key;
+mod output;
+mod prompt;
+mod target;
+mod token;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use output::Output;
+use platform::Result;
+use target::TargetArguments;
+
+/// What only an operator of Millrace does: tokens, API keys, publishing, loading and checking.
+///
+/// Works on the data directory of the local runner, whether the runner is running or not, or on a deployed stage.
+#[derive(Parser)]
+#[command(name = "ops", version, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(flatten)]
+    target: TargetArguments,
+    /// Prints JSON, for scripts.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  ops token                                     a token for the local runner
+  ops token --roles reader --project other      the same, of somebody who may only read
+  ops key create ci --roles automation          an API key of the data store API, shown once
+  ops prompt publish <id>                       publish the current version of a prompt template
+  ops interaction load interactions.json        say which interactions use which templates
+  ops artifact put sales.csv out/sales.csv      a file for an import with the source 'artifact'
+  ops check                                     hold the stored data against the invariants
+
+A deployed stage is named by its environment: set MILLRACE_RECORDS_TABLE, MILLRACE_AUDIT_TABLE and
+MILLRACE_DATA_BUCKET (the stack's outputs) and add --deployed; credentials and region are the AWS SDK's.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Prints an access token for the local runner.
+    Token(token::TokenArguments),
+    /// API keys of the data store API.
+    #[command(subcommand)]
+    Key(key::KeyCommand),
+    /// Prompt templates.
+    #[command(subcommand)]
+    Prompt(prompt::PromptCommand),
+    /// Interactions.
+    #[command(subcommand)]
+    Interaction(interaction::InteractionCommand),
+    /// Files that imports read.
+    #[command(subcommand)]
+    Artifact(artifact::ArtifactCommand),
+    /// Holds the stored data against the invariants.
+    Check,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let output = Output { json: arguments.json };
+    match run(arguments, output).await {
+        Ok(code) => code,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "ops: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
+    let target = &arguments.target;
+    match arguments.command {
+        Command::Token(command) => token::run(&command, target, output)?,
+        Command::Key(command) => key::run(command, &target.open().await?, output).await?,
+        Command::Prompt(command) => prompt::run(command, &target.open().await?, output).await?,
+        Command::Interaction(command) => interaction::run(command, &target.open().await?, output).await?,
+        Command::Artifact(command) => artifact::run(command, &target.open().await?, output).await?,
+        Command::Check => return check::run(&target.open().await?, output).await,
+    }
+    Ok(ExitCode::SUCCESS)
+}

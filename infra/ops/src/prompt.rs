@@ -1,0 +1,41 @@
+//! `ops prompt`: what the API does not do with prompt templates.
+
+use clap::Subcommand;
+use platform::Result;
+use platform::records::audit::AuditAction;
+use platform::records::prompts::Prompts;
+use serde_json::json;
+
+use crate::output::Output;
+use crate::target::Target;
+
+/// What to do with prompt templates.
+#[derive(Subcommand)]
+pub enum PromptCommand {
+    /// Publishes a version.
+    Publish {
+        /// The template's id.
+        id: String,
+        /// The version; the current one where it is left out.
+        #[arg(long)]
+        version: Option<u64>,
+    },
+}
+
+/// Does it.
+pub async fn run(command: PromptCommand, target: &Target, output: Output) -> Result<()> {
+    let PromptCommand::Publish { id, version } = command;
+    let prompts = Prompts::new(target.records.clone());
+    let published = prompts
+        .publish(&target.tenant, &id, version, target.clock.now())
+        .await?;
+    target.audit(AuditAction::Publish, "prompt", &id).await?;
+    let lines = format!(
+        "Version {} of '{}' is published.",
+        published.version, published.name
+    );
+    output.print(
+        &json!({ "id": id, "version": published.version, "status": "published" }),
+        &lines,
+    )
+}

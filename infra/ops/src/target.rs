@@ -1,0 +1,113 @@
+//! What the command works on: a data directory, or a deployed stage.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use local::data_dir::DataDir;
+use local::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, Services};
+use platform::auth::{Principal, PrincipalKind};
+use platform::config::{ConfigError, Environment};
+use platform::http::audit;
+use platform::objects::Objects;
+use platform::records::Table;
+use platform::records::audit::{AuditAction, AuditTrail};
+use platform::{Clock, Error, Result, Tenant};
+
+/// Where the data is, and whose.
+#[derive(Args)]
+pub struct TargetArguments {
+    /// Data directory of the local runner.
+    #[arg(long, env = "DATA_DIR", default_value = ".millrace", global = true)]
+    data_dir: PathBuf,
+    /// Works on a deployed stage instead, named by MILLRACE_RECORDS_TABLE and so on.
+    #[arg(long, global = true)]
+    deployed: bool,
+    /// Account.
+    #[arg(long, default_value = "acme", global = true)]
+    pub account: String,
+    /// Project.
+    #[arg(long, default_value = "demo", global = true)]
+    pub project: String,
+}
+
+/// Open data.
+pub struct Target {
+    /// The time.
+    pub clock: Clock,
+    /// The account and project that were named.
+    pub tenant: Tenant,
+    /// The table of records.
+    pub records: Table,
+    /// The table of audit records.
+    pub audit_table: Table,
+    /// The bucket of store data and artifacts.
+    pub objects: Objects,
+    /// Keeps a data directory open.
+    _data: Option<DataDir>,
+}
+
+impl TargetArguments {
+    /// The data directory. An error for a deployed stage.
+    pub fn data_dir(&self) -> Result<DataDir> {
+        if self.deployed {
+            return Err(Error::invalid(
+                "A deployed stage takes the tokens of its own issuer; this makes local ones.",
+            ));
+        }
+        DataDir::open(&self.data_dir).map_err(refused)
+    }
+
+    /// Opens the data.
+    pub async fn open(&self) -> Result<Target> {
+        let tenant = Tenant::new(&self.account, &self.project)?;
+        let clock = Clock::System;
+        if self.deployed {
+            let environment = Environment::read().map_err(refused)?;
+            let name = |variable| environment.required(variable).map_err(refused);
+            let sdk = platform::aws::sdk_config().await;
+            return Ok(Target {
+                clock,
+                tenant,
+                records: Table::connect(&sdk, &name("MILLRACE_RECORDS_TABLE")?),
+                audit_table: Table::connect(&sdk, &name("MILLRACE_AUDIT_TABLE")?),
+                objects: Objects::connect(&sdk, &name("MILLRACE_DATA_BUCKET")?),
+                _data: None,
+            });
+        }
+        let data = self.data_dir()?;
+        let services = Services::open(&data).await.map_err(refused)?;
+        Ok(Target {
+            clock,
+            tenant,
+            records: Table::connect(&services.records, RECORDS_TABLE),
+            audit_table: Table::connect(&services.records, AUDIT_TABLE),
+            objects: Objects::connect(&services.objects, DATA_BUCKET),
+            _data: Some(data),
+        })
+    }
+}
+
+impl Target {
+    /// Records in the audit trail what the operator did.
+    pub async fn audit(&self, action: AuditAction, resource_type: &str, resource_id: &str) -> Result<()> {
+        let operator = Principal {
+            kind: PrincipalKind::System,
+            account_id: self.tenant.account().to_owned(),
+            project_id: Some(self.tenant.project().to_owned()),
+            tenant_id: None,
+            account_name: None,
+            project_name: None,
+            roles: Vec::new(),
+            permissions: Default::default(),
+        };
+        let now = self.clock.now();
+        let mut event = audit::event(action, resource_type, &operator, now);
+        event.resource_id = resource_id.to_owned();
+        event.request_id = platform::ids::new_id(now);
+        AuditTrail::new(self.audit_table.clone()).insert(&event).await
+    }
+}
+
+fn refused(error: ConfigError) -> Error {
+    Error::invalid(error.to_string())
+}

@@ -1,0 +1,72 @@
+//! `ops token`: an access token for the local runner.
+
+use clap::Args;
+use local::issuer::{Issuer, LIFETIME_SECONDS, Subject};
+use platform::auth::{Permission, Role};
+use platform::tenant::check_id;
+use platform::{Clock, Error, Result};
+use serde::Serialize;
+
+use crate::output::Output;
+use crate::target::TargetArguments;
+
+/// Whom the token is for, beyond `--account` and `--project`.
+#[derive(Args)]
+pub struct TokenArguments {
+    /// User id.
+    #[arg(long, default_value = "dev")]
+    user_id: String,
+    /// Roles, comma-joined: reader, executor, automation, developer, project_admin, account_admin.
+    #[arg(long, value_delimiter = ',', default_value = "developer,project_admin")]
+    roles: Vec<String>,
+    /// Single permissions beyond those of the roles, comma-joined, such as interaction:read.
+    #[arg(long, value_delimiter = ',')]
+    permissions: Vec<String>,
+    /// Makes a token for the whole account, without a project.
+    #[arg(long)]
+    whole_account: bool,
+    /// How long it holds, in seconds; a negative number makes one that has expired.
+    #[arg(long, default_value_t = LIFETIME_SECONDS, allow_negative_numbers = true)]
+    lifetime: i64,
+}
+
+#[derive(Serialize)]
+struct Printed {
+    token: String,
+}
+
+/// Prints it.
+pub fn run(arguments: &TokenArguments, target: &TargetArguments, output: Output) -> Result<()> {
+    let subject = Subject {
+        user_id: arguments.user_id.clone(),
+        account: target.account.clone(),
+        project: (!arguments.whole_account).then(|| target.project.clone()),
+        roles: given(&arguments.roles),
+        permissions: given(&arguments.permissions),
+    };
+    check_id("user", &subject.user_id)?;
+    check_id("account", &subject.account)?;
+    check_id("project", &target.project)?;
+    known("role", &subject.roles, |text| text.parse::<Role>().is_ok())?;
+    known("permission", &subject.permissions, |text| {
+        text.parse::<Permission>().is_ok()
+    })?;
+    let data = target.data_dir()?;
+    let issuer = Issuer::open(&data).map_err(|error| Error::invalid(error.to_string()))?;
+    let token = issuer.token(&subject, Clock::System.now(), arguments.lifetime)?;
+    output.print(&Printed { token: token.clone() }, &token)
+}
+
+fn given(list: &[String]) -> Vec<String> {
+    list.iter().filter(|text| !text.is_empty()).cloned().collect()
+}
+
+/// A misspelt role would silently grant nothing.
+fn known(what: &str, given: &[String], is_known: impl Fn(&str) -> bool) -> Result<()> {
+    match given.iter().find(|text| !is_known(text)) {
+        Some(unknown) => Err(Error::invalid(format!(
+            "There is no {what} '{unknown}'; see ops token --help."
+        ))),
+        None => Ok(()),
+    }
+}
