@@ -33,7 +33,7 @@ ARGS ?=
 # CI must build what was committed.
 LOCKED := $(if $(CI),--locked)
 # Compiled once for `run`, `ops`, `token` and `openapi`.
-SERVE := --profile serve $(LOCKED)
+SERVE := $(LOCKED)
 
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY_DIR := $(CACHE)/cargo-deny-$(CARGO_DENY_VERSION)

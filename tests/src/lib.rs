@@ -1,1 +1,61 @@
-//! The black-box suite and the benchmarks.
+//! The harness of the black-box suite: a running service, tokens of several persons, a small client, redaction.
+//!
+//! A test starts a service of its own, on a free port and a temporary data directory, and gets an account and a project
+//! that nobody else uses:
+//!
+//! ```no_run
+//! # async fn example() {
+//! use tests::{Persona, Service};
+//!
+//! let service = Service::start().await;
+//! let token = service.scope().token(Persona::Developer);
+//! let prompts = service.get(&token, "/prompts").await.expect_status(200);
+//! # }
+//! ```
+//!
+//! Where `BASE_URL` names a service that runs elsewhere, such as `https://host/stage/api/v1`, the tests go there instead,
+//! with one token a [`Persona`] from the environment. Those that need the operator command or the process itself start
+//! with [`Service::start_local`] and then say that they are skipped.
+//!
+//! | variable | what |
+//! |---|---|
+//! | `MILLRACE_BIN` | the runner to test; `ops` is beside it. Else those that `cargo build --workspace --bins` built |
+//! | `BASE_URL` | a running service to test instead |
+//! | `TOKEN`, `TOKEN_READER`, … | with `BASE_URL`: the tokens, see [`Persona`] |
+
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a harness reports by panicking, as a test does"
+)]
+
+mod answer;
+mod client;
+mod environment;
+mod operator;
+mod process;
+mod program;
+mod redaction;
+pub mod samples;
+mod scope;
+mod service;
+pub mod stores;
+mod trail;
+
+pub use answer::Answer;
+pub use client::{Client, Request};
+pub use operator::Operator;
+pub use process::Process;
+pub use program::{Finished, binary, run};
+pub use redaction::redacted;
+pub use reqwest::Method;
+pub use scope::{Persona, Scope};
+pub use service::{Service, is_elsewhere};
+pub use stores::Store;
+pub use trail::Trail;
+
+/// A text that no other test uses, beginning with `prefix`.
+pub fn unique(prefix: &str) -> String {
+    format!("{prefix}-{:016x}", rand::random::<u64>())
+}

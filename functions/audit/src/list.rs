@@ -51,8 +51,7 @@ pub struct AuditQuery {
     /// Most records to answer with: 1 to 200, 50 where it is left out.
     pub limit: Option<usize>,
     /// Records to skip.
-    #[serde(default)]
-    pub offset: usize,
+    pub offset: Option<usize>,
 }
 
 /// A page of the audit trail.
@@ -88,7 +87,8 @@ pub async fn handler(
             "The query parameter 'limit' must be from 1 to {MAX_LIMIT}."
         )));
     }
-    if query.offset > MAX_OFFSET {
+    let offset = query.offset.unwrap_or(0);
+    if offset > MAX_OFFSET {
         return Err(Error::invalid(format!(
             "The query parameter 'offset' must be at most {MAX_OFFSET}; narrow the search with 'from' and 'to'."
         )));
@@ -106,13 +106,13 @@ pub async fn handler(
     let account = &call.principal.account_id;
     let (events, has_next) = platform
         .trail
-        .list(account, project.as_deref(), &filter, query.offset, limit)
+        .list(account, project.as_deref(), &filter, offset, limit)
         .await?;
     Ok(Reply::ok(AuditPage {
         events,
         has_next,
         limit,
-        offset: query.offset,
+        offset,
     }))
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use lake::store::{Import, ImportSource, ImportTable};
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::with_errors;
-use platform::http::{Call, Json, Path, Reply};
+use platform::http::{Call, Json, Path, Reply, strict};
 use platform::records::stores::{ImportMode, ImportStatus};
 use platform::{Error, Result};
 use schemars::JsonSchema;
@@ -23,9 +23,10 @@ use crate::model::{StorePath, author};
 #[derive(Deserialize, JsonSchema)]
 pub struct ImportRequest {
     /// What goes into which table.
+    #[serde(deserialize_with = "strict::object_of_objects")]
     pub tables: BTreeMap<String, TableSource>,
     /// Whether the rows that are there stay.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "strict::name")]
     pub mode: ImportMode,
     /// Why, for the version that this makes.
     pub message: Option<String>,
@@ -35,6 +36,7 @@ pub struct ImportRequest {
 #[derive(Deserialize, JsonSchema)]
 pub struct TableSource {
     /// `inline` or `artifact`.
+    #[serde(deserialize_with = "strict::name")]
     pub source: SourceKind,
     /// For `inline`: the rows, objects keyed by column name.
     #[schemars(with = "Option<Vec<Map<String, Value>>>")]
@@ -42,6 +44,7 @@ pub struct TableSource {
     /// For `artifact`: the file's path, such as `out/sales.csv`.
     pub uri: Option<String>,
     /// For `artifact`: the file's format, `csv`; by the path's ending where it is left out.
+    #[serde(default, deserialize_with = "strict::optional_name")]
     pub format: Option<Format>,
 }
 

@@ -6,7 +6,7 @@ use lake::schema::TableDefinition;
 use platform::Result;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::with_errors;
-use platform::http::{Call, Json, Path, Reply};
+use platform::http::{Call, Json, Path, Reply, strict};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,6 +17,7 @@ use crate::model::{StorePath, TableDetail, author};
 #[derive(Deserialize, JsonSchema)]
 pub struct CreateTables {
     /// The tables.
+    #[serde(deserialize_with = "strict::objects")]
     pub tables: Vec<TableDefinition>,
     /// Why, for the version that this makes.
     pub message: Option<String>,

@@ -5,7 +5,7 @@ use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::WritePrompts;
 use platform::http::openapi::with_errors;
-use platform::http::{Call, Json, Reply};
+use platform::http::{Call, Json, Reply, strict};
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,13 +25,15 @@ pub struct CreatePrompt {
     /// What it is for.
     pub description: Option<String>,
     /// How the content is written.
+    #[serde(deserialize_with = "strict::name")]
     pub content_type: ContentType,
     /// The template itself.
     pub content: String,
     /// Values to try it with: an object.
+    #[serde(default, deserialize_with = "strict::optional_json")]
     pub test_data: Option<Value>,
     /// JSON Schema of its variables: an object.
-    #[serde(rename = "inputSchema")]
+    #[serde(rename = "inputSchema", default, deserialize_with = "strict::optional_json")]
     pub input_schema: Option<Value>,
     /// Free labels.
     #[serde(default)]

@@ -7,7 +7,7 @@ use axum::extract::State;
 use platform::auth::permission::ReadPrompts;
 use platform::http::openapi::with_errors;
 use platform::http::text::check_name;
-use platform::http::{Call, Json, Reply};
+use platform::http::{Call, Json, Reply, strict};
 use platform::records::prompts::PromptRecord;
 use platform::{Error, Result, Tenant};
 use schemars::JsonSchema;
@@ -21,9 +21,10 @@ use crate::search::PromptSearchQuery;
 #[derive(Deserialize, JsonSchema)]
 pub struct FacetRequest {
     /// The facets.
+    #[serde(deserialize_with = "strict::objects")]
     pub facets: Vec<FacetSpec>,
     /// Which templates count; all where it is left out.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "strict::object")]
     pub query: PromptSearchQuery,
 }
 
@@ -33,6 +34,7 @@ pub struct FacetSpec {
     /// Its key in the answer; any but `total`.
     pub name: String,
     /// The field to count by.
+    #[serde(deserialize_with = "strict::name")]
     pub field: FacetField,
 }
 
@@ -83,6 +85,7 @@ pub async fn handler(
 ) -> Result<Reply<FacetResponse>> {
     let tenant = call.tenant()?;
     check(&body.facets)?;
+    body.query.check()?;
     let prompts = body.query.search(app.prompts.list(&tenant).await?);
     let facets = body
         .facets

@@ -25,6 +25,7 @@ pub async fn handler(
     Query(query): Query<PromptSearchQuery>,
 ) -> Result<Reply<Vec<PromptListItem>>> {
     let tenant = call.tenant()?;
+    query.check()?;
     let found = query.search(app.prompts.list(&tenant).await?);
     let mut uses = app.interactions.by_prompt(&tenant).await?;
     let items = found.into_iter().map(|prompt| PromptListItem {

@@ -1,7 +1,8 @@
 //! Which templates a query takes.
 
-use platform::http::List;
+use platform::http::{List, strict};
 use platform::records::prompts::{PromptRecord, PromptStatus};
+use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,6 +18,7 @@ pub struct PromptSearchQuery {
     #[schemars(with = "Vec<String>")]
     pub tags: List,
     /// The status.
+    #[serde(default, deserialize_with = "strict::optional_name")]
     pub status: Option<PromptStatus>,
     /// Most templates to answer with; all where it is left out.
     pub limit: Option<usize>,
@@ -25,6 +27,14 @@ pub struct PromptSearchQuery {
 }
 
 impl PromptSearchQuery {
+    /// Refuses a limit that asks for nothing.
+    pub fn check(&self) -> Result<()> {
+        match self.limit {
+            Some(0) => Err(Error::invalid("The field 'limit' must be at least 1.")),
+            _ => Ok(()),
+        }
+    }
+
     /// What the query takes of `prompts`, in their order.
     pub fn search(&self, prompts: Vec<PromptRecord>) -> Vec<PromptRecord> {
         let name = self.name.as_ref().map(|name| name.to_lowercase());

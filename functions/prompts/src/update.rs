@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::auth::permission::WritePrompts;
 use platform::http::openapi::with_errors;
-use platform::http::{Call, OptionalJson, Path, Reply, if_match};
+use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
 use platform::records::Written;
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
 use platform::{Error, Result, Tenant};
@@ -40,15 +40,16 @@ pub struct UpdatePrompt {
     #[schemars(with = "Option<String>")]
     pub description: Option<Option<String>>,
     /// How the content is written.
+    #[serde(deserialize_with = "strict::optional_name")]
     pub content_type: Option<ContentType>,
     /// The template itself.
     pub content: Option<String>,
     /// Values to try it with: an object.
-    #[serde(deserialize_with = "given")]
+    #[serde(deserialize_with = "given_json")]
     #[schemars(with = "Option<Value>")]
     pub test_data: Option<Option<Value>>,
     /// JSON Schema of its variables: an object.
-    #[serde(rename = "inputSchema", deserialize_with = "given")]
+    #[serde(rename = "inputSchema", deserialize_with = "given_json")]
     #[schemars(with = "Option<Value>")]
     pub input_schema: Option<Option<Value>>,
     /// Free labels.
@@ -60,6 +61,10 @@ fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::<T>::deserialize(deserializer).map(Some)
+}
+
+fn given_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Value>>, D::Error> {
+    strict::optional_json(deserializer).map(Some)
 }
 
 impl UpdatePrompt {

@@ -141,7 +141,11 @@ impl DataDir {
 /// Writes a file whole or not at all; a private one is readable by its owner alone.
 pub fn write_whole(path: &Path, bytes: &[u8], private: bool) -> Result<(), ConfigError> {
     let write = || {
-        let temporary = path.with_extension("new");
+        if fs::read(path).is_ok_and(|present| present == bytes) {
+            return Ok(());
+        }
+        // Of this process alone: the operator command may run several times at once.
+        let temporary = path.with_extension(format!("new-{}", std::process::id()));
         let mut options = OpenOptions::new();
         options.create(true).truncate(true).write(true);
         #[cfg(unix)]
@@ -159,6 +163,27 @@ pub fn write_whole(path: &Path, bytes: &[u8], private: bool) -> Result<(), Confi
     write().map_err(|error: std::io::Error| {
         ConfigError::new(format!("{} cannot be written: {error}.", path.display()))
     })
+}
+
+/// Reads a private file, and makes it with what `make` gives where it is missing. Of several processes that do so at once,
+/// one makes it and the others read that.
+pub fn read_or_make(
+    path: &Path,
+    make: impl FnOnce() -> Result<Vec<u8>, ConfigError>,
+) -> Result<Vec<u8>, ConfigError> {
+    if let Ok(bytes) = fs::read(path) {
+        return Ok(bytes);
+    }
+    let draft = path.with_extension(format!("draft-{}", std::process::id()));
+    write_whole(&draft, &make()?, true)?;
+    let linked = fs::hard_link(&draft, path);
+    let _ = fs::remove_file(&draft);
+    match linked {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(ConfigError::new(format!("{} cannot be written: {error}.", path.display())))
+        }
+        _ => fs::read(path).map_err(|error| ConfigError::new(format!("{} cannot be read: {error}.", path.display()))),
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use platform::auth::{Claims, VerifierConfig};
 use platform::config::ConfigError;
 use platform::{Error, Result, UtcTime};
 
-use crate::data_dir::{DataDir, write_whole};
+use crate::data_dir::{DataDir, read_or_make, write_whole};
 
 /// The `iss` of local tokens.
 pub const ISSUER: &str = "millrace-local";
@@ -58,16 +58,11 @@ impl Issuer {
     /// Reads the directory's key, and makes one where it has none.
     pub fn open(data: &DataDir) -> Result<Self, ConfigError> {
         let path = data.path("keys/token-signing.pkcs8");
-        let der = match std::fs::read(&path) {
-            Ok(der) => der,
-            Err(_) => {
-                let made =
-                    EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
-                        .map_err(|_| ConfigError::new("The machine gave no random numbers for a key."))?;
-                write_whole(&path, made.as_ref(), true)?;
-                made.as_ref().to_vec()
-            }
-        };
+        let der = read_or_make(&path, || {
+            let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
+            made.map(|key| key.as_ref().to_vec())
+                .map_err(|_| ConfigError::new("The machine gave no random numbers for a key."))
+        })?;
         let key = EncodingKey::from_ec_der(&der);
         let mut jwk = Jwk::from_encoding_key(&key, Algorithm::ES256).map_err(|_| {
             ConfigError::new(format!(

@@ -22,7 +22,7 @@ use s3s::service::S3ServiceBuilder;
 use tokio::net::TcpListener;
 use tower::ServiceExt;
 
-use crate::data_dir::{DataDir, Endpoints, write_whole};
+use crate::data_dir::{DataDir, Endpoints, read_or_make};
 
 /// Name of the table of records.
 pub const RECORDS_TABLE: &str = "millrace-records";
@@ -109,14 +109,12 @@ async fn sweep(database: Database) {
 /// The object store's secret key, of this directory alone: another user of the machine cannot read the objects.
 fn object_store_secret(data: &DataDir) -> Result<String, ConfigError> {
     let path = data.path("keys/object-store");
-    if let Ok(secret) = std::fs::read_to_string(&path) {
-        return Ok(secret);
-    }
-    let mut random = [0_u8; 24];
-    rand::rng().fill_bytes(&mut random);
-    let secret = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random);
-    write_whole(&path, secret.as_bytes(), true)?;
-    Ok(secret)
+    let made = read_or_make(&path, || {
+        let mut random = [0_u8; 24];
+        rand::rng().fill_bytes(&mut random);
+        Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random).into_bytes())
+    })?;
+    String::from_utf8(made).map_err(|_| broken(format!("{} is not a key; remove it", path.display())))
 }
 
 fn broken(error: impl std::fmt::Display) -> ConfigError {

@@ -8,17 +8,33 @@ use oxc_span::{GetSpan as _, SourceType};
 
 use super::SyntaxError;
 
-/// Most nested brackets in the content; the parser works by recursion.
-const MAX_DEPTH: usize = 100;
+/// Longest content, in bytes. The parser works by recursion, a few bytes of content a level.
+const MAX_BYTES: usize = 64 * 1_024;
+/// Stack of the thread that parses: enough for content of the longest length that nests with every byte. It is address
+/// space, not memory, until it is used.
+const STACK_BYTES: usize = 512 * 1_024 * 1_024;
 
 pub fn check(content: &str) -> Result<(), SyntaxError> {
-    if let Some(offset) = too_deep(content) {
+    if content.len() > MAX_BYTES {
         return Err(at(
             content,
-            offset,
-            format!("it is nested more than {MAX_DEPTH} deep"),
+            MAX_BYTES,
+            format!("a JavaScript template is at most {MAX_BYTES} bytes long"),
         ));
     }
+    std::thread::scope(|scope| {
+        let parser = std::thread::Builder::new()
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, || parse(content));
+        let parsed = parser.map(std::thread::ScopedJoinHandle::join);
+        match parsed {
+            Ok(Ok(result)) => result,
+            _ => Err(at(content, 0, "it could not be parsed".to_owned())),
+        }
+    })
+}
+
+fn parse(content: &str) -> Result<(), SyntaxError> {
     let source = format!("`{content}`");
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &source, SourceType::script()).parse();
@@ -45,20 +61,6 @@ pub fn check(content: &str) -> Result<(), SyntaxError> {
             ))
         }
     }
-}
-
-fn too_deep(content: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (index, bracket) in content.match_indices(['{', '(', '[', '}', ')', ']']) {
-        match bracket {
-            "{" | "(" | "[" => depth += 1,
-            _ => depth = depth.saturating_sub(1),
-        }
-        if depth > MAX_DEPTH {
-            return Some(index);
-        }
-    }
-    None
 }
 
 fn at(content: &str, offset: usize, reason: String) -> SyntaxError {
@@ -115,13 +117,47 @@ mod tests {
         }
     }
 
+    /// Each pattern, repeated up to the longest content, would end the process on an ordinary stack.
     #[test]
-    fn depth_is_bounded() {
+    fn the_deepest_nesting_is_survived() {
+        let patterns = [
+            "(",
+            "[",
+            "{",
+            "new ",
+            "a=>",
+            "a?a:",
+            "a=",
+            "a**",
+            "!",
+            "-",
+            "a?",
+            "async a=>",
+            "class extends ",
+            "`${",
+            "f(",
+            "{a:",
+            "function(){",
+            "if(a)",
+            "a:",
+            "a,",
+            "a||",
+            "(a,",
+        ];
+        for pattern in patterns {
+            let nested = pattern.repeat((MAX_BYTES - 4) / pattern.len());
+            let _ = check(&format!("${{{nested}}}"));
+            let _ = check(&format!(
+                "${{()=>{{{}",
+                nested.get(..MAX_BYTES - 8).unwrap_or(&nested)
+            ));
+        }
+        assert!(check(&"x".repeat(MAX_BYTES)).is_ok());
         assert!(
-            check(&format!("${{{}", "(".repeat(100_000)))
+            check(&"x".repeat(MAX_BYTES + 1))
                 .unwrap_err()
                 .reason
-                .contains("100 deep")
+                .contains("at most")
         );
     }
 }

@@ -10,6 +10,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
+use super::strict::Object;
 use crate::error::{Error, ErrorKind};
 
 /// Most bytes that a function's bodies may have; a request extension that its router sets.
@@ -36,7 +37,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
         check_content_type(request.headers())?;
-        parse(&body(request).await?).map(Self)
+        parse::<Object<T>>(&body(request).await?).map(|Object(value)| Self(value))
     }
 }
 
@@ -50,7 +51,7 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
             return Ok(Self(T::default()));
         }
         check_content_type(&headers)?;
-        parse(&bytes).map(Self)
+        parse::<Object<T>>(&bytes).map(|Object(value)| Self(value))
     }
 }
 
@@ -116,7 +117,8 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
         let path = error.path().to_string();
         let cause = error.into_inner();
         if cause.is_data() && path != "." {
-            Error::invalid(format!("The body is not as it must be at $.{path}: {cause}."))
+            let dot = if path.starts_with('[') { "" } else { "." };
+            Error::invalid(format!("The body is not as it must be at ${dot}{path}: {cause}."))
         } else if cause.is_data() {
             Error::invalid(format!("The body is not as it must be: {cause}."))
         } else {

@@ -16,6 +16,7 @@ pub mod precondition;
 pub mod query;
 pub mod reply;
 pub mod serve;
+pub mod strict;
 pub mod text;
 
 pub use audit::audited;

@@ -23,6 +23,16 @@ pub fn check_name(field: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// The id of a resource that somebody else named: 1 to 200 characters, none of them a control character or a `#`, which
+/// separates the parts of record keys.
+pub fn check_resource_id(field: &str, id: &str) -> Result<()> {
+    check_name(field, id)?;
+    if id.contains('#') {
+        return Err(Error::invalid(format!("The field '{field}' is '{id}'; an id holds no '#'.")));
+    }
+    Ok(())
+}
+
 /// Tags: at most 50, each a name.
 pub fn check_tags(tags: &[String]) -> Result<()> {
     if tags.len() > 50 {

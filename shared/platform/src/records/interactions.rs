@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::http::text::{check_name, check_resource_id};
 use crate::records::{Condition, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
@@ -92,6 +93,7 @@ impl Interactions {
 
     /// Adds an interaction or replaces it, together with what its templates list of it.
     pub async fn load(&self, tenant: &Tenant, interaction: &Interaction) -> Result<()> {
+        check(interaction)?;
         let uses = uses(interaction);
         if uses.len() > MAX_PROMPTS {
             return Err(Error::invalid(format!(
@@ -129,6 +131,18 @@ impl Interactions {
             ))),
         }
     }
+}
+
+fn check(interaction: &Interaction) -> Result<()> {
+    check_resource_id("id", &interaction.id)?;
+    check_name("name", &interaction.name)?;
+    for (index, version) in interaction.versions.iter().enumerate() {
+        let prompts = version.prompts.iter().enumerate();
+        for (place, prompt) in prompts {
+            check_resource_id(&format!("versions[{index}].prompts[{place}]"), prompt)?;
+        }
+    }
+    Ok(())
 }
 
 fn prompts_of(interaction: &Interaction) -> BTreeSet<String> {

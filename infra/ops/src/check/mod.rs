@@ -3,7 +3,9 @@
 //! It reads everything and changes nothing. What is being written while it reads may show as broken: a second check, a
 //! moment later, tells.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod prompts;
+mod stores;
+
 use std::process::ExitCode;
 
 use platform::Result;
@@ -13,13 +15,6 @@ use serde_json::{Value, json};
 use crate::output::Output;
 use crate::target::Target;
 
-/// A prompt template's record and the versions beside it.
-#[derive(Default)]
-struct Template {
-    head: Option<u64>,
-    versions: BTreeSet<u64>,
-}
-
 /// Checks, prints what is broken, and fails if anything is.
 pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     let records = everything(&target.records).await?;
@@ -27,7 +22,8 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     let mut findings = Vec::new();
     keys_begin_with_their_tenant(&records, &mut findings);
     keys_begin_with_their_tenant(&audit, &mut findings);
-    prompt_versions_are_dense(&records, &mut findings);
+    prompts::versions_are_dense(&records, &mut findings);
+    stores::versions_are_whole(&records, &target.objects, &mut findings).await?;
     let lines = if findings.is_empty() {
         format!(
             "{} records and {} audit records hold every invariant.",
@@ -68,40 +64,6 @@ fn keys_begin_with_their_tenant(records: &[(Key, Value)], findings: &mut Vec<Str
                 "The key {} / {} does not begin with account and project.",
                 key.pk, key.sk
             ));
-        }
-    }
-}
-
-/// A head's version is the last of its versions, and they are 1, 2, 3, … without a gap.
-fn prompt_versions_are_dense(records: &[(Key, Value)], findings: &mut Vec<String>) {
-    let mut templates: BTreeMap<String, Template> = BTreeMap::new();
-    for (key, record) in records {
-        let version = record["version"].as_u64();
-        let parts: Vec<_> = key.pk.splitn(4, '#').collect();
-        match parts.as_slice() {
-            [account, project, "prompts"] => {
-                templates
-                    .entry(format!("{account}#{project}#{}", key.sk))
-                    .or_default()
-                    .head = version;
-            }
-            [account, project, "prompt", id] if key.sk.starts_with("version#") => {
-                templates
-                    .entry(format!("{account}#{project}#{id}"))
-                    .or_default()
-                    .versions
-                    .extend(version);
-            }
-            _ => {}
-        }
-    }
-    for (id, template) in templates {
-        let count = template.versions.len() as u64;
-        if template.versions.last() != Some(&count) {
-            findings.push(format!("The versions of the prompt template {id} have a gap."));
-        }
-        if template.head.is_some_and(|head| head != count) {
-            findings.push(format!("The prompt template {id} is not at its last version."));
         }
     }
 }

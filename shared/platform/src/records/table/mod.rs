@@ -4,97 +4,30 @@
 //! condition refuses is a value, [`Written`], not an error: the caller knows what it means. A transaction carries a
 //! client token, so that a repeat after a lost answer is not done twice.
 
+mod condition;
+mod key;
+mod query;
+mod transaction;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 
+pub use condition::Condition;
+pub use key::Key;
+use query::Sort;
+pub use query::{Order, Query};
+pub use transaction::Transaction;
+
 type Item = HashMap<String, AttributeValue>;
-
-/// The key of an item, and of its place in `gsi1` where it has one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
-    /// Partition key.
-    pub pk: String,
-    /// Sort key.
-    pub sk: String,
-    /// Partition and sort key in `gsi1`.
-    pub gsi1: Option<(String, String)>,
-}
-
-impl Key {
-    /// A key outside of `gsi1`.
-    pub fn new(pk: impl Into<String>, sk: impl Into<String>) -> Self {
-        Self {
-            pk: pk.into(),
-            sk: sk.into(),
-            gsi1: None,
-        }
-    }
-
-    /// The same key with a place in `gsi1`.
-    #[must_use]
-    pub fn with_gsi1(mut self, pk: impl Into<String>, sk: impl Into<String>) -> Self {
-        self.gsi1 = Some((pk.into(), sk.into()));
-        self
-    }
-
-    fn attributes(&self) -> Item {
-        HashMap::from([
-            ("pk".to_owned(), AttributeValue::S(self.pk.clone())),
-            ("sk".to_owned(), AttributeValue::S(self.sk.clone())),
-        ])
-    }
-}
-
-/// What must hold for a write to happen.
-#[derive(Clone, Debug)]
-pub enum Condition {
-    /// The item is not there.
-    Absent,
-    /// The item is there.
-    Present,
-    /// The item is there and this attribute has this value.
-    NumberIs(&'static str, u64),
-    /// The item is there and this attribute has this value.
-    TextIs(&'static str, String),
-}
-
-impl Condition {
-    fn expression(&self) -> String {
-        match self {
-            Self::Absent => "attribute_not_exists(pk)".to_owned(),
-            Self::Present => "attribute_exists(pk)".to_owned(),
-            Self::NumberIs(..) | Self::TextIs(..) => "#expected = :expected".to_owned(),
-        }
-    }
-
-    fn names(&self) -> Option<HashMap<String, String>> {
-        match self {
-            Self::NumberIs(name, _) | Self::TextIs(name, _) => {
-                Some(HashMap::from([("#expected".to_owned(), (*name).to_owned())]))
-            }
-            Self::Absent | Self::Present => None,
-        }
-    }
-
-    fn values(&self) -> Option<Item> {
-        let value = match self {
-            Self::NumberIs(_, number) => AttributeValue::N(number.to_string()),
-            Self::TextIs(_, text) => AttributeValue::S(text.clone()),
-            Self::Absent | Self::Present => return None,
-        };
-        Some(HashMap::from([(":expected".to_owned(), value)]))
-    }
-}
 
 /// Whether a conditional write happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,71 +42,6 @@ pub enum Written {
     },
     /// Nothing was written: another write was under way on one of the items. Repeat.
     Contended,
-}
-
-/// In which direction of the sort key a query reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Smallest sort key first.
-    Ascending,
-    /// Largest sort key first.
-    Descending,
-}
-
-/// A range of one partition.
-#[derive(Clone, Debug)]
-pub struct Query {
-    pk: String,
-    sort: Sort,
-    index: Option<&'static str>,
-    order: Order,
-}
-
-#[derive(Clone, Debug)]
-enum Sort {
-    All,
-    Prefix(String),
-    Between(String, String),
-}
-
-impl Query {
-    /// A whole partition.
-    pub fn partition(pk: impl Into<String>) -> Self {
-        Self {
-            pk: pk.into(),
-            sort: Sort::All,
-            index: None,
-            order: Order::Ascending,
-        }
-    }
-
-    /// Only sort keys that begin with `prefix`.
-    #[must_use]
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.sort = Sort::Prefix(prefix.into());
-        self
-    }
-
-    /// Only sort keys from `low` to `high`, both included.
-    #[must_use]
-    pub fn between(mut self, low: impl Into<String>, high: impl Into<String>) -> Self {
-        self.sort = Sort::Between(low.into(), high.into());
-        self
-    }
-
-    /// Asks `gsi1`, which follows the table with a short delay.
-    #[must_use]
-    pub fn gsi1(mut self) -> Self {
-        self.index = Some(super::schema::GSI1);
-        self
-    }
-
-    /// The direction.
-    #[must_use]
-    pub fn order(mut self, order: Order) -> Self {
-        self.order = order;
-        self
-    }
 }
 
 /// One DynamoDB table.
@@ -331,105 +199,6 @@ impl Table {
             table: self,
             steps: Vec::new(),
         }
-    }
-}
-
-/// Several conditional writes that happen together or not at all.
-pub struct Transaction<'a> {
-    table: &'a Table,
-    steps: Vec<TransactWriteItem>,
-}
-
-impl Transaction<'_> {
-    /// Writes a record.
-    pub fn put<T: Serialize>(mut self, key: &Key, record: &T, condition: Condition) -> Result<Self> {
-        let put = Put::builder()
-            .table_name(&*self.table.name)
-            .set_item(Some(write(key, record)?))
-            .condition_expression(condition.expression())
-            .set_expression_attribute_names(condition.names())
-            .set_expression_attribute_values(condition.values())
-            .build()
-            .map_err(Error::internal)?;
-        self.steps.push(TransactWriteItem::builder().put(put).build());
-        Ok(self)
-    }
-
-    /// Writes a record whatever is there.
-    pub fn replace<T: Serialize>(mut self, key: &Key, record: &T) -> Result<Self> {
-        let put = Put::builder()
-            .table_name(&*self.table.name)
-            .set_item(Some(write(key, record)?))
-            .build();
-        self.steps.push(
-            TransactWriteItem::builder()
-                .put(put.map_err(Error::internal)?)
-                .build(),
-        );
-        Ok(self)
-    }
-
-    /// Removes a record.
-    pub fn delete(mut self, key: &Key, condition: Condition) -> Result<Self> {
-        let delete = Delete::builder()
-            .table_name(&*self.table.name)
-            .set_key(Some(key.attributes()))
-            .condition_expression(condition.expression())
-            .set_expression_attribute_names(condition.names())
-            .set_expression_attribute_values(condition.values())
-            .build()
-            .map_err(Error::internal)?;
-        self.steps
-            .push(TransactWriteItem::builder().delete(delete).build());
-        Ok(self)
-    }
-
-    /// Writes nothing, but refuses the transaction unless the condition holds.
-    pub fn check(mut self, key: &Key, condition: Condition) -> Result<Self> {
-        let check = ConditionCheck::builder()
-            .table_name(&*self.table.name)
-            .set_key(Some(key.attributes()))
-            .condition_expression(condition.expression())
-            .set_expression_attribute_names(condition.names())
-            .set_expression_attribute_values(condition.values())
-            .build()
-            .map_err(Error::internal)?;
-        self.steps
-            .push(TransactWriteItem::builder().condition_check(check).build());
-        Ok(self)
-    }
-
-    /// Carries it out.
-    pub async fn commit(self) -> Result<Written> {
-        let sent = self
-            .table
-            .client
-            .transact_write_items()
-            .set_transact_items(Some(self.steps))
-            .send()
-            .await;
-        let Err(error) = sent else {
-            return Ok(Written::Done);
-        };
-        if let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) =
-            error.as_service_error()
-        {
-            let reason = |step: usize| {
-                let code = cancelled
-                    .cancellation_reasons()
-                    .get(step)
-                    .and_then(|reason| reason.code());
-                code.unwrap_or("None").to_owned()
-            };
-            let steps = cancelled.cancellation_reasons().len();
-            if let Some(step) = (0..steps).find(|step| reason(*step) == "ConditionalCheckFailed") {
-                return Ok(Written::Refused { step });
-            }
-            if (0..steps).any(|step| reason(step) == "TransactionConflict") {
-                return Ok(Written::Contended);
-            }
-        }
-        Err(failed(error))
     }
 }
 

@@ -1,0 +1,94 @@
+//! Data stores: every version has its manifest, every manifest holds its invariants, every segment is there, and the head's
+//! numbers are those of its manifest.
+
+use std::collections::BTreeSet;
+
+use lake::manifest::{Manifest, TableVersion};
+use lake::store::{manifest_key, segment_key};
+use platform::objects::Objects;
+use platform::records::Key;
+use platform::records::stores::StoreRecord;
+use platform::{Result, Tenant};
+use serde_json::Value;
+
+/// Adds a finding for each version that is not whole.
+pub async fn versions_are_whole(
+    records: &[(Key, Value)],
+    objects: &Objects,
+    findings: &mut Vec<String>,
+) -> Result<()> {
+    let mut known_segments = BTreeSet::new();
+    for (key, record) in records {
+        let parts: Vec<_> = key.pk.splitn(4, '#').collect();
+        match parts.as_slice() {
+            [account, project, "store", store] => {
+                let Some(version) = key.sk.strip_prefix("version#") else {
+                    continue;
+                };
+                let tenant = Tenant::new(account, project)?;
+                let Some(manifest) = manifest(&tenant, store, version, objects, findings).await? else {
+                    continue;
+                };
+                for segment in manifest.tables.iter().flat_map(|table| &table.segments) {
+                    let key = segment_key(&tenant, store, &segment.segment_id);
+                    if known_segments.insert(key.clone()) && !objects.exists(&key).await? {
+                        findings.push(format!("The segment {key} of the version {version} is missing."));
+                    }
+                }
+            }
+            [account, project, "stores"] => {
+                let tenant = Tenant::new(account, project)?;
+                let Ok(head) = serde_json::from_value::<StoreRecord>(record.clone()) else {
+                    findings.push(format!("The record of the data store {} cannot be read.", key.sk));
+                    continue;
+                };
+                let found = manifest(&tenant, &head.id, &head.version_id, objects, findings).await?;
+                if found.is_some_and(|manifest| !totals_agree(&head, &manifest)) {
+                    findings.push(format!(
+                        "The numbers of the data store {} are not those of its version.",
+                        head.id
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+async fn manifest(
+    tenant: &Tenant,
+    store: &str,
+    version: &str,
+    objects: &Objects,
+    findings: &mut Vec<String>,
+) -> Result<Option<Manifest>> {
+    let key = manifest_key(tenant, store, version);
+    let Some(bytes) = objects.find(&key).await? else {
+        findings.push(format!("The manifest {key} is missing."));
+        return Ok(None);
+    };
+    let Ok(manifest) = Manifest::from_json(&bytes) else {
+        findings.push(format!("The manifest {key} cannot be read."));
+        return Ok(None);
+    };
+    if let Err(broken) = manifest.check() {
+        findings.extend(
+            broken
+                .into_iter()
+                .map(|sentence| format!("The manifest {key}: {sentence}.")),
+        );
+    }
+    Ok(Some(manifest))
+}
+
+fn totals_agree(head: &StoreRecord, manifest: &Manifest) -> bool {
+    let rows: u64 = manifest.tables.iter().map(TableVersion::row_count).sum();
+    let bytes: u64 = manifest.tables.iter().map(TableVersion::bytes).sum();
+    (
+        head.table_count,
+        head.total_rows,
+        head.storage_bytes,
+        head.schema_version,
+    ) == (manifest.tables.len() as u64, rows, bytes, manifest.schema_version)
+}

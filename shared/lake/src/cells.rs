@@ -1,0 +1,376 @@
+//! Values of Arrow columns as JSON, written straight into the answer.
+//!
+//! Integers beyond 2^53 and decimals are strings, so that no reader loses digits; NaN, infinities and
+//! infinite dates are null; times are ISO 8601 in UTC; binary is base64; JSON stays JSON.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use duckdb::arrow::array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    IntervalMonthDayNanoType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use duckdb::arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray as _, BinaryArray, BooleanArray, FixedSizeBinaryArray,
+    FixedSizeListArray, LargeBinaryArray, LargeListArray, LargeStringArray, ListArray, MapArray,
+    PrimitiveArray, StringArray, StructArray,
+};
+use duckdb::arrow::datatypes::{DataType, TimeUnit};
+use duckdb::core::{LogicalTypeHandle, LogicalTypeId};
+use platform::{Error, Result};
+
+use crate::calendar;
+
+/// The greatest integer that every reader of JSON keeps exact.
+const MAX_EXACT: i128 = 1 << 53;
+
+/// Writes the value of one row.
+type Write<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
+
+/// One column of a batch, ready to be written.
+pub(crate) struct Cells<'a> {
+    array: &'a dyn Array,
+    write: Write<'a>,
+}
+
+impl<'a> Cells<'a> {
+    /// Looks at a column's type once. DuckDB's own type tells what Arrow's does not: JSON comes as text,
+    /// HUGEINT as a decimal.
+    pub(crate) fn new(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Self> {
+        Ok(Self {
+            array,
+            write: writer(array, duckdb_type)?,
+        })
+    }
+
+    /// Writes the value of `row`.
+    pub(crate) fn write(&self, row: usize, out: &mut Vec<u8>) {
+        if self.array.is_null(row) {
+            out.extend_from_slice(b"null");
+        } else {
+            (self.write)(row, out);
+        }
+    }
+}
+
+/// Writes `text` as a JSON string.
+pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
+    // Writing to a vector does not fail.
+    let _ = serde_json::to_writer(out, text);
+}
+
+fn unsupported(data_type: &DataType) -> Error {
+    Error::unprocessable(format!(
+        "The query returns a column of a type that has no JSON form ({data_type}); cast it to VARCHAR."
+    ))
+}
+
+fn cast<A: Array + 'static>(array: &ArrayRef) -> Result<&A> {
+    array
+        .as_any()
+        .downcast_ref::<A>()
+        .ok_or_else(|| unsupported(array.data_type()))
+}
+
+fn integers<'a, T: ArrowPrimitiveType>(array: &'a ArrayRef) -> Result<Write<'a>>
+where
+    i128: From<T::Native>,
+{
+    let array = cast::<PrimitiveArray<T>>(array)?;
+    Ok(Box::new(move |row, out| integer(array.value(row).into(), out)))
+}
+
+fn integer(value: i128, out: &mut Vec<u8>) {
+    let is_exact = (-MAX_EXACT..=MAX_EXACT).contains(&value);
+    out.extend_from_slice(
+        if is_exact {
+            value.to_string()
+        } else {
+            format!("\"{value}\"")
+        }
+        .as_bytes(),
+    );
+}
+
+fn texts<'a, T: ArrowPrimitiveType>(
+    array: &'a ArrayRef,
+    text: impl Fn(T::Native) -> Option<String> + 'a,
+) -> Result<Write<'a>> {
+    let array = cast::<PrimitiveArray<T>>(array)?;
+    Ok(Box::new(move |row, out| match text(array.value(row)) {
+        Some(text) => string(&text, out),
+        None => out.extend_from_slice(b"null"),
+    }))
+}
+
+fn writer<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Write<'a>> {
+    let is_json = duckdb_type
+        .get_alias()
+        .is_some_and(|alias| alias.eq_ignore_ascii_case("JSON"));
+    let is_huge_integer = duckdb_type.try_id() == Ok(LogicalTypeId::Hugeint);
+    match array.data_type() {
+        DataType::Null => Ok(Box::new(|_, out| out.extend_from_slice(b"null"))),
+        DataType::Boolean => {
+            let array = cast::<BooleanArray>(array)?;
+            Ok(Box::new(|row, out| {
+                out.extend_from_slice(if array.value(row) { b"true" } else { b"false" });
+            }))
+        }
+        DataType::Int8 => integers::<Int8Type>(array),
+        DataType::Int16 => integers::<Int16Type>(array),
+        DataType::Int32 => integers::<Int32Type>(array),
+        DataType::Int64 => integers::<Int64Type>(array),
+        DataType::UInt8 => integers::<UInt8Type>(array),
+        DataType::UInt16 => integers::<UInt16Type>(array),
+        DataType::UInt32 => integers::<UInt32Type>(array),
+        DataType::UInt64 => integers::<UInt64Type>(array),
+        DataType::Float32 => {
+            let array = cast::<PrimitiveArray<Float32Type>>(array)?;
+            // serde_json writes NaN and infinities as null.
+            Ok(Box::new(|row, out| {
+                drop(serde_json::to_writer(out, &array.value(row)));
+            }))
+        }
+        DataType::Float64 => {
+            let array = cast::<PrimitiveArray<Float64Type>>(array)?;
+            Ok(Box::new(|row, out| {
+                drop(serde_json::to_writer(out, &array.value(row)));
+            }))
+        }
+        DataType::Decimal128(..) if is_huge_integer => integers::<Decimal128Type>(array),
+        DataType::Decimal128(_, scale) => {
+            let scale = usize::try_from(*scale).unwrap_or(0);
+            texts::<Decimal128Type>(array, move |value| Some(decimal(value, scale)))
+        }
+        DataType::Utf8 if is_json => {
+            let array = cast::<StringArray>(array)?;
+            Ok(Box::new(|row, out| json(array.value(row), out)))
+        }
+        DataType::Utf8 => {
+            let array = cast::<StringArray>(array)?;
+            Ok(Box::new(|row, out| string(array.value(row), out)))
+        }
+        DataType::LargeUtf8 => {
+            let array = cast::<LargeStringArray>(array)?;
+            Ok(Box::new(move |row, out| {
+                if is_json {
+                    json(array.value(row), out);
+                } else {
+                    string(array.value(row), out);
+                }
+            }))
+        }
+        DataType::Binary => {
+            let array = cast::<BinaryArray>(array)?;
+            Ok(Box::new(|row, out| string(&BASE64.encode(array.value(row)), out)))
+        }
+        DataType::LargeBinary => {
+            let array = cast::<LargeBinaryArray>(array)?;
+            Ok(Box::new(|row, out| string(&BASE64.encode(array.value(row)), out)))
+        }
+        DataType::FixedSizeBinary(_) => {
+            let array = cast::<FixedSizeBinaryArray>(array)?;
+            Ok(Box::new(|row, out| string(&BASE64.encode(array.value(row)), out)))
+        }
+        DataType::Date32 => texts::<Date32Type>(array, calendar::date),
+        DataType::Time64(TimeUnit::Microsecond) => {
+            texts::<Time64MicrosecondType>(array, |time| Some(calendar::time(time)))
+        }
+        DataType::Time64(TimeUnit::Nanosecond) => {
+            texts::<Time64NanosecondType>(array, |time| Some(calendar::time(time / 1_000)))
+        }
+        DataType::Timestamp(unit, _) => timestamps(array, *unit),
+        DataType::Interval(_) => texts::<IntervalMonthDayNanoType>(array, |interval| {
+            Some(calendar::interval(
+                interval.months,
+                interval.days,
+                interval.nanoseconds,
+            ))
+        }),
+        _ => nested(array, duckdb_type),
+    }
+}
+
+fn timestamps(array: &ArrayRef, unit: TimeUnit) -> Result<Write<'_>> {
+    match unit {
+        TimeUnit::Second => texts::<TimestampSecondType>(array, |seconds| {
+            calendar::timestamp(seconds.checked_mul(1_000_000)?)
+        }),
+        TimeUnit::Millisecond => {
+            texts::<TimestampMillisecondType>(array, |millis| calendar::timestamp(millis.checked_mul(1_000)?))
+        }
+        TimeUnit::Microsecond => texts::<TimestampMicrosecondType>(array, calendar::timestamp),
+        TimeUnit::Nanosecond => {
+            texts::<TimestampNanosecondType>(array, |nanos| calendar::timestamp(nanos.div_euclid(1_000)))
+        }
+    }
+}
+
+fn nested<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Write<'a>> {
+    match array.data_type() {
+        DataType::List(_) => {
+            let array = cast::<ListArray>(array)?;
+            let cells = Cells::new(array.values(), &duckdb_type.child(0))?;
+            Ok(Box::new(move |row, out| {
+                let offsets = array.value_offsets();
+                let at = |row: usize| {
+                    offsets
+                        .get(row)
+                        .and_then(|offset| usize::try_from(*offset).ok())
+                        .unwrap_or(0)
+                };
+                list(&cells, at(row)..at(row + 1), out);
+            }))
+        }
+        DataType::LargeList(_) => {
+            let array = cast::<LargeListArray>(array)?;
+            let cells = Cells::new(array.values(), &duckdb_type.child(0))?;
+            Ok(Box::new(move |row, out| {
+                let offsets = array.value_offsets();
+                let at = |row: usize| {
+                    offsets
+                        .get(row)
+                        .and_then(|offset| usize::try_from(*offset).ok())
+                        .unwrap_or(0)
+                };
+                list(&cells, at(row)..at(row + 1), out);
+            }))
+        }
+        DataType::FixedSizeList(_, length) => {
+            let array = cast::<FixedSizeListArray>(array)?;
+            let cells = Cells::new(array.values(), &duckdb_type.child(0))?;
+            let length = usize::try_from(*length).unwrap_or(0);
+            Ok(Box::new(move |row, out| {
+                list(&cells, row * length..(row + 1) * length, out);
+            }))
+        }
+        DataType::Struct(fields) => {
+            let array = cast::<StructArray>(array)?;
+            let members = array
+                .columns()
+                .iter()
+                .zip(fields)
+                .enumerate()
+                .map(|(index, (column, field))| {
+                    let mut name = Vec::new();
+                    string(field.name(), &mut name);
+                    Ok((name, Cells::new(column, &duckdb_type.child(index))?))
+                });
+            let members = members.collect::<Result<Vec<_>>>()?;
+            Ok(Box::new(move |row, out| object(&members, row, out)))
+        }
+        DataType::Map(..) => map(cast::<MapArray>(array)?, duckdb_type),
+        DataType::Dictionary(..) => dictionary(array),
+        other => Err(unsupported(other)),
+    }
+}
+
+fn list(cells: &Cells<'_>, rows: std::ops::Range<usize>, out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (index, row) in rows.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        cells.write(row, out);
+    }
+    out.push(b']');
+}
+
+/// Writes one row as an object; each member is its name, already quoted, and its column.
+pub(crate) fn object(members: &[(Vec<u8>, Cells<'_>)], row: usize, out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (index, (name, cells)) in members.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(name);
+        out.push(b':');
+        cells.write(row, out);
+    }
+    out.push(b'}');
+}
+
+/// A map is an array of `{"key": …, "value": …}`, because its keys may be anything.
+fn map<'a>(array: &'a MapArray, duckdb_type: &LogicalTypeHandle) -> Result<Write<'a>> {
+    let members = [
+        (
+            b"\"key\"".to_vec(),
+            Cells::new(array.keys(), &duckdb_type.child(0))?,
+        ),
+        (
+            b"\"value\"".to_vec(),
+            Cells::new(array.values(), &duckdb_type.child(1))?,
+        ),
+    ];
+    Ok(Box::new(move |row, out| {
+        let offsets = array.value_offsets();
+        let at = |row: usize| {
+            offsets
+                .get(row)
+                .and_then(|offset| usize::try_from(*offset).ok())
+                .unwrap_or(0)
+        };
+        out.push(b'[');
+        for (index, entry) in (at(row)..at(row + 1)).enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            object(&members, entry, out);
+        }
+        out.push(b']');
+    }))
+}
+
+/// An ENUM's values: small numbers into a list of texts.
+fn dictionary(array: &ArrayRef) -> Result<Write<'_>> {
+    let dictionary = array
+        .as_any_dictionary_opt()
+        .ok_or_else(|| unsupported(array.data_type()))?;
+    let values = cast::<StringArray>(dictionary.values())?;
+    let keys = dictionary.normalized_keys();
+    Ok(Box::new(move |row, out| match keys.get(row) {
+        Some(key) if *key < values.len() => string(values.value(*key), out),
+        _ => out.extend_from_slice(b"null"),
+    }))
+}
+
+/// JSON text as it is, if it is JSON: an unchecked alias would break the whole answer.
+fn json(text: &str, out: &mut Vec<u8>) {
+    match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        Ok(_) => out.extend_from_slice(text.as_bytes()),
+        Err(_) => string(text, out),
+    }
+}
+
+fn decimal(value: i128, scale: usize) -> String {
+    let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
+    let sign = if value < 0 { "-" } else { "" };
+    let (whole, fraction) = digits.split_at(digits.len() - scale);
+    if scale == 0 {
+        format!("{sign}{whole}")
+    } else {
+        format!("{sign}{whole}.{fraction}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_keep_every_digit() {
+        assert_eq!(decimal(-5, 4), "-0.0005");
+        assert_eq!(decimal(123_456, 2), "1234.56");
+        assert_eq!(decimal(0, 0), "0");
+        assert_eq!(decimal(i128::from(i64::MAX), 0), "9223372036854775807");
+    }
+
+    #[test]
+    fn integers_beyond_2_to_53_are_strings() {
+        let mut out = Vec::new();
+        integer(MAX_EXACT, &mut out);
+        integer(MAX_EXACT + 1, &mut out);
+        assert_eq!(out, b"9007199254740992\"9007199254740993\"");
+    }
+}

@@ -1,0 +1,243 @@
+//! The child process, seen from inside: the same program, started with a private argument.
+//!
+//! It has no credentials in its environment, a limited address space, and no thread that does anything but
+//! wait besides the one that works. It ends when its standard input does, also in the middle of a job, so
+//! that a parent that was killed leaves nothing behind.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::{ExitCode, abort, exit};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use duckdb::{Connection, InterruptHandle};
+use platform::{Error, Result};
+use rlimit::Resource;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::fence;
+use crate::jobs;
+use crate::limits::EngineLimits;
+use crate::protocol::{Failure, Job, Reply, Request, read_frame, write_frame};
+
+/// The private argument.
+pub(crate) const ARGUMENT: &str = "millrace-lake-child";
+
+/// Stack of the working thread: the parse tree of the deepest expression that DuckDB takes, and DuckDB's
+/// binder on it.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+/// How often a job past its deadline is interrupted again: an interruption between two statements is lost.
+const INTERRUPT_EVERY: Duration = Duration::from_millis(50);
+
+/// What a child is started with, as its second argument.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    pub(crate) limits: EngineLimits,
+    /// The child's own empty directory.
+    pub(crate) temp: PathBuf,
+}
+
+/// Becomes the child process if this process was started as one, and then never returns.
+///
+/// Call it first in `main` of every program that uses [`crate::Engine`] with its own executable.
+pub fn run_if_child() {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|argument| argument == ARGUMENT) {
+        let code = run(arguments.next());
+        exit(if code == ExitCode::SUCCESS { 0 } else { 1 });
+    }
+}
+
+fn run(settings: Option<OsString>) -> ExitCode {
+    let settings: Option<Settings> = settings
+        .and_then(|text| text.into_string().ok())
+        .and_then(|text| serde_json::from_str(&text).ok());
+    let Some(settings) = settings else {
+        return ExitCode::FAILURE;
+    };
+    if limit(&settings.limits).is_err() {
+        return ExitCode::FAILURE;
+    }
+    let (sender, jobs) = mpsc::channel();
+    let unfinished = Arc::new(AtomicUsize::new(0));
+    let reader = Reader {
+        temp: settings.temp.clone(),
+        unfinished: Arc::clone(&unfinished),
+    };
+    let worker = thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(move || work(&settings, &jobs, &unfinished));
+    let Ok(worker) = worker else {
+        return ExitCode::FAILURE;
+    };
+    if thread::Builder::new().spawn(move || reader.run(&sender)).is_err() {
+        return ExitCode::FAILURE;
+    }
+    match worker.join() {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn limit(limits: &EngineLimits) -> io::Result<()> {
+    Resource::CORE.set(0, 0)?;
+    Resource::AS.set(limits.address_space_bytes, limits.address_space_bytes)?;
+    let file_bytes = limits.max_file_bytes.max(limits.temp_bytes);
+    Resource::FSIZE.set(file_bytes, file_bytes)
+}
+
+/// The thread that reads requests, so that the end of the input is seen also during a job.
+struct Reader {
+    temp: PathBuf,
+    /// Jobs that were read and not answered: counted before they are handed over, so that none is missed.
+    unfinished: Arc<AtomicUsize>,
+}
+
+impl Reader {
+    fn run(&self, sender: &mpsc::Sender<(Request, Vec<u8>)>) {
+        let mut input = io::stdin().lock();
+        while let Ok(frame) = read_frame(&mut input) {
+            self.unfinished.fetch_add(1, Ordering::SeqCst);
+            if sender.send(frame).is_err() {
+                break;
+            }
+        }
+        // The parent removes the directory too, unless it was killed.
+        let _ = std::fs::remove_dir_all(&self.temp);
+        if self.unfinished.load(Ordering::SeqCst) > 0 {
+            // Not `exit`: its handlers would take DuckDB apart under the running job.
+            abort();
+        }
+    }
+}
+
+fn work(
+    settings: &Settings,
+    jobs: &mpsc::Receiver<(Request, Vec<u8>)>,
+    unfinished: &AtomicUsize,
+) -> Result<()> {
+    let connection = fence::open(&settings.limits, &settings.temp)?;
+    let mut context = Context::new(connection)?;
+    let mut output = io::stdout().lock();
+    while let Ok((request, body)) = jobs.recv() {
+        context.deadline.start(Duration::from_millis(request.deadline_ms));
+        let done = context.run(request.job, &body);
+        context.deadline.stop();
+        let written = match done {
+            Ok((value, body)) => write_frame(&mut output, &Reply::Done(value), &body),
+            Err(error) => {
+                let _ = writeln!(io::stderr(), "{error}");
+                write_frame(&mut output, &Reply::Failed(Failure::from(error)), &[])
+            }
+        };
+        unfinished.fetch_sub(1, Ordering::SeqCst);
+        written.map_err(Error::internal)?;
+    }
+    Ok(())
+}
+
+/// What jobs work with.
+pub(crate) struct Context {
+    pub(crate) connection: Connection,
+    /// The names of the bound tables; None before the fence is closed.
+    pub(crate) tables: Option<Vec<String>>,
+    deadline: Deadline,
+}
+
+impl Context {
+    pub(crate) fn new(connection: Connection) -> Result<Self> {
+        let deadline = Deadline::watch(connection.interrupt_handle())?;
+        Ok(Self {
+            connection,
+            tables: None,
+            deadline,
+        })
+    }
+
+    /// Runs one job: what it says, and the body of its reply.
+    pub(crate) fn run(&mut self, job: Job, body: &[u8]) -> Result<(Value, Vec<u8>)> {
+        match job {
+            Job::Bind { tables } => jobs::bind::run(self, &tables).map(|()| (Value::Null, Vec::new())),
+            Job::Query {
+                sql,
+                params,
+                limit,
+                max_bytes,
+            } => jobs::query::run(self, &sql, &params, limit, max_bytes).map(|body| (Value::Null, body)),
+            Job::Validate { sql } => jobs::query::validate(self, &sql).map(|()| (Value::Null, Vec::new())),
+            Job::Sample {
+                table,
+                limit,
+                max_bytes,
+            } => jobs::query::sample(self, &table, limit, max_bytes).map(|body| (Value::Null, body)),
+            Job::StageCsv(input) => reply(&jobs::stage_csv::run(self, &input)?),
+            Job::StageRows(input) => reply(&jobs::stage_rows::run(self, &input, body)?),
+            Job::CheckKeys(input) => jobs::check_keys::run(self, &input).map(|()| (Value::Null, Vec::new())),
+        }
+    }
+
+    /// The names of the bound tables.
+    pub(crate) fn tables(&self) -> Result<&[String]> {
+        self.tables
+            .as_deref()
+            .ok_or_else(|| Error::internal("the child is not bound to a version"))
+    }
+}
+
+fn reply(value: &impl Serialize) -> Result<(Value, Vec<u8>)> {
+    Ok((serde_json::to_value(value).map_err(Error::internal)?, Vec::new()))
+}
+
+/// Interrupts the connection when a job takes longer than it may.
+struct Deadline {
+    shared: Arc<(Mutex<Option<Instant>>, Condvar)>,
+}
+
+impl Deadline {
+    fn watch(handle: Arc<InterruptHandle>) -> Result<Self> {
+        let shared: Arc<(Mutex<Option<Instant>>, Condvar)> = Arc::default();
+        let watched = Arc::clone(&shared);
+        thread::Builder::new()
+            .spawn(move || {
+                let (lock, changed) = &*watched;
+                let mut due = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                loop {
+                    let wait = match *due {
+                        None => Duration::MAX,
+                        Some(instant) => instant.saturating_duration_since(Instant::now()),
+                    };
+                    let wait = if wait.is_zero() {
+                        handle.interrupt();
+                        INTERRUPT_EVERY
+                    } else {
+                        // Longer waits overflow in some implementations.
+                        wait.min(Duration::from_secs(3_600))
+                    };
+                    due = changed
+                        .wait_timeout(due, wait)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0;
+                }
+            })
+            .map_err(Error::internal)?;
+        Ok(Self { shared })
+    }
+
+    fn start(&self, duration: Duration) {
+        self.set(Some(Instant::now() + duration));
+    }
+
+    fn stop(&self) {
+        self.set(None);
+    }
+
+    fn set(&self, due: Option<Instant>) {
+        *self.shared.0.lock().unwrap_or_else(PoisonError::into_inner) = due;
+        self.shared.1.notify_all();
+    }
+}

@@ -1,0 +1,291 @@
+//! The engine: what the rest of Millrace asks of DuckDB.
+//!
+//! Nothing of DuckDB runs in the process that asks. Every job goes to a child process, see
+//! [`crate::run_if_child`].
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use platform::clock::UtcTime;
+use platform::{Error, ErrorKind, Result};
+use serde_json::{Map, Value};
+
+use crate::jobs::{check_keys, stage_csv, stage_rows};
+use crate::limits::EngineLimits;
+use crate::manifest::{Segment, TableVersion};
+use crate::pool::Pool;
+use crate::process::Start;
+use crate::protocol::{BoundTable, Job};
+use crate::staging::{Target, Written};
+
+/// How an engine starts its children.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// The program whose `main` begins with [`crate::run_if_child`]; usually `std::env::current_exe()`.
+    pub program: PathBuf,
+    /// The loader's path for the child, where the DuckDB library is not found without one. Nothing else of
+    /// the environment reaches the child.
+    pub library_path: Option<OsString>,
+    /// Where children get their own temporary directories.
+    pub temp_directory: PathBuf,
+    /// The most children at work at a time, and the most kept waiting for their version.
+    pub max_children: usize,
+    /// How much each child may use.
+    pub limits: EngineLimits,
+}
+
+impl EngineConfig {
+    /// Children of this program itself, with temporary files in `temp_directory`.
+    pub fn new(temp_directory: impl Into<PathBuf>) -> Result<Self> {
+        Ok(Self {
+            program: std::env::current_exe().map_err(Error::internal)?,
+            library_path: None,
+            temp_directory: temp_directory.into(),
+            max_children: 2,
+            limits: EngineLimits::default(),
+        })
+    }
+}
+
+/// One version's tables and where its files are.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    /// Names the version among all tenants, such as `<store>/<version>`: a child that was bound to a key is
+    /// reused for it, with the tables that it was bound to.
+    pub key: &'a str,
+    /// The tables.
+    pub tables: &'a [TableVersion],
+    /// The local file of each segment. They must stay where they are as long as the version is queried.
+    pub files: &'a HashMap<String, PathBuf>,
+}
+
+/// Where staged rows go.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage<'a> {
+    /// The table as it is before the import.
+    pub table: &'a TableVersion,
+    /// The id of the segment to be.
+    pub segment_id: &'a str,
+    /// An existing directory; the file in it is `<segment_id>.parquet`.
+    pub directory: &'a Path,
+    /// The time of the import, for defaults.
+    pub now: UtcTime,
+}
+
+/// A staged segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Staged {
+    /// The rows that were read.
+    pub rows: u64,
+    /// The segment and its file; None if there were no rows.
+    pub segment: Option<(Segment, PathBuf)>,
+}
+
+/// Runs jobs in child processes. Cheap to clone. To be used within a tokio runtime.
+#[derive(Clone)]
+pub struct Engine {
+    pool: Arc<Pool>,
+    limits: Arc<EngineLimits>,
+}
+
+impl Engine {
+    /// An engine without children yet; [`warm`](Self::warm) starts the first.
+    pub fn new(config: EngineConfig) -> Self {
+        let limits = Arc::new(config.limits.clone());
+        let start = Start {
+            program: config.program,
+            library_path: config.library_path,
+            temp_directory: config.temp_directory,
+            limits: config.limits,
+        };
+        Self {
+            pool: Arc::new(Pool::new(start, config.max_children)),
+            limits,
+        }
+    }
+
+    /// Starts a child ahead of the first job.
+    pub fn warm(&self) -> Result<()> {
+        self.pool.warm()
+    }
+
+    /// Runs one read-only statement and returns the body of the answer, JSON with `columns`, `column_types`,
+    /// `rows`, `row_count`, `truncated` and `execution_time_ms`.
+    ///
+    /// `limit` is cut to [`crate::limits::MAX_ROWS`]. 400 for a bad statement or parameter, 408 past the
+    /// deadline, 422 if it needs too much memory or its answer is too large.
+    pub async fn query(
+        &self,
+        scope: Scope<'_>,
+        sql: &str,
+        params: &Map<String, Value>,
+        limit: Option<usize>,
+    ) -> Result<Bytes> {
+        let job = Job::Query {
+            sql: sql.to_owned(),
+            params: params.clone(),
+            limit: EngineLimits::rows(limit),
+            max_bytes: self.limits.max_result_bytes,
+        };
+        self.run_bound(scope, job).await
+    }
+
+    /// Checks one statement against the tables without running it; parameters need no values. 400 says what
+    /// is wrong.
+    pub async fn validate(&self, scope: Scope<'_>, sql: &str) -> Result<()> {
+        self.run_bound(scope, Job::Validate { sql: sql.to_owned() })
+            .await
+            .map(drop)
+    }
+
+    /// Up to `limit` rows of a table, as a JSON array of objects.
+    pub async fn sample(&self, scope: Scope<'_>, table: &str, limit: usize) -> Result<Bytes> {
+        let table = scope
+            .tables
+            .iter()
+            .find(|known| known.name.eq_ignore_ascii_case(table))
+            .ok_or_else(|| Error::not_found("table", table))?;
+        let job = Job::Sample {
+            table: table.name.clone(),
+            limit,
+            max_bytes: self.limits.max_result_bytes,
+        };
+        self.run_bound(scope, job).await
+    }
+
+    /// Turns a CSV file (plain, gzip or zstd) into a segment. 422 for what does not convert, 409 for a
+    /// missing value.
+    pub async fn stage_csv(&self, stage: Stage<'_>, input: &Path) -> Result<Staged> {
+        let target = stage.target();
+        let output = target.output.clone();
+        let job = Job::StageCsv(stage_csv::Input {
+            input: input.to_owned(),
+            target,
+        });
+        self.run_staging(job, &[], output).await
+    }
+
+    /// Turns rows, a JSON array of objects, into a segment. Errors as for [`stage_csv`](Self::stage_csv).
+    pub async fn stage_rows(&self, stage: Stage<'_>, rows: &[u8]) -> Result<Staged> {
+        let target = stage.target();
+        let output = target.output.clone();
+        let job = Job::StageRows(stage_rows::Input { target });
+        self.run_staging(job, rows, output).await
+    }
+
+    /// Checks the primary key and the unique columns of `table` over new files and the files that it already
+    /// has. 409 names the first key that occurs twice. For an import that replaces, pass no existing files.
+    pub async fn check_keys(
+        &self,
+        table: &TableVersion,
+        new: &[PathBuf],
+        existing: &[PathBuf],
+    ) -> Result<()> {
+        let primary: Vec<_> = table
+            .columns
+            .iter()
+            .filter(|column| column.primary_key)
+            .cloned()
+            .collect();
+        let unique = table.columns.iter().filter(|column| {
+            let is_whole_primary_key = column.primary_key && primary.len() == 1;
+            column.unique && !is_whole_primary_key
+        });
+        let unique = unique.map(|column| check_keys::Key {
+            is_primary: false,
+            columns: vec![column.clone()],
+        });
+        let primary_key = (!primary.is_empty()).then(|| check_keys::Key {
+            is_primary: true,
+            columns: primary.clone(),
+        });
+        let keys: Vec<_> = primary_key.into_iter().chain(unique).collect();
+        if keys.is_empty() || new.is_empty() {
+            return Ok(());
+        }
+        let job = Job::CheckKeys(check_keys::Input {
+            table: table.name.clone(),
+            keys,
+            new_files: new.to_vec(),
+            existing_files: existing.to_vec(),
+        });
+        self.run_alone(job, &[]).await.map(drop)
+    }
+
+    /// Process ids of the children that wait for work: for tests and for the log.
+    pub fn idle_children(&self) -> Vec<u32> {
+        self.pool.idle_ids()
+    }
+
+    async fn run_bound(&self, scope: Scope<'_>, job: Job) -> Result<Bytes> {
+        let deadline = self.limits.deadline;
+        let mut lease = self.pool.take(Some(scope.key), deadline).await?;
+        if !lease.is_bound {
+            let tables = scope.tables.iter().map(|table| bound_table(table, scope.files));
+            let bind = Job::Bind {
+                tables: tables.collect::<Result<_>>()?,
+            };
+            lease.process.run(bind, &[], deadline).await??;
+            lease.is_bound = true;
+        }
+        let result = lease.process.run(job, &[], deadline).await?;
+        // After a fault of DuckDB's own the database may be unusable, and after a lack of memory its address space is full of
+        // holes: the next job gets a fresh child.
+        if !matches!(&result, Err(error) if matches!(error.kind(), ErrorKind::Internal | ErrorKind::Unprocessable)) {
+            self.pool.give_back(scope.key, lease);
+        }
+        result.map(|(_, body)| Bytes::from(body))
+    }
+
+    /// Runs a job in a child of its own, which no caller's statement ever ran in, and which is not used
+    /// again.
+    async fn run_alone(&self, job: Job, body: &[u8]) -> Result<Value> {
+        let deadline: Duration = self.limits.import_deadline;
+        let mut lease = self.pool.take(None, deadline).await?;
+        lease
+            .process
+            .run(job, body, deadline)
+            .await?
+            .map(|(value, _)| value)
+    }
+
+    async fn run_staging(&self, job: Job, body: &[u8], output: PathBuf) -> Result<Staged> {
+        let value = self.run_alone(job, body).await.inspect_err(|_| {
+            // Half a file, or a whole one that must not be used.
+            let _ = std::fs::remove_file(&output);
+        })?;
+        let written: Written = serde_json::from_value(value).map_err(Error::internal)?;
+        Ok(Staged {
+            rows: written.rows,
+            segment: written.segment.map(|segment| (segment, output)),
+        })
+    }
+}
+
+impl Stage<'_> {
+    fn target(&self) -> Target {
+        Target {
+            table: self.table.name.clone(),
+            columns: self.table.columns.clone(),
+            segment_id: self.segment_id.to_owned(),
+            output: self.directory.join(format!("{}.parquet", self.segment_id)),
+            now: self.now,
+        }
+    }
+}
+
+fn bound_table(table: &TableVersion, files: &HashMap<String, PathBuf>) -> Result<BoundTable> {
+    let paths = table.segments.iter().map(|segment| {
+        let path = files.get(&segment.segment_id).cloned();
+        path.ok_or_else(|| Error::internal(format!("the segment '{}' is not at hand", segment.segment_id)))
+    });
+    Ok(BoundTable {
+        name: table.name.clone(),
+        columns: table.columns.clone(),
+        files: paths.collect::<Result<_>>()?,
+    })
+}

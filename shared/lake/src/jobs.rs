@@ -1,0 +1,7 @@
+//! What the child does for its parent, one job a file.
+
+pub(crate) mod bind;
+pub(crate) mod check_keys;
+pub(crate) mod query;
+pub(crate) mod stage_csv;
+pub(crate) mod stage_rows;

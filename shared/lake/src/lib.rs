@@ -1,0 +1,37 @@
+//! Data stores: DuckDB over immutable Parquet segments. The only crate that knows DuckDB.
+//!
+//! A version of a store is a [`Manifest`](manifest::Manifest): tables, their columns by field id, and the
+//! Parquet segments that hold their rows. The [`Engine`] runs what needs DuckDB (a caller's query, the
+//! staging of an import, the check of keys) in child processes of the same program: a statement can make
+//! DuckDB allocate past its own limit or compute past an interruption, and only the operating system ends
+//! that reliably.
+//!
+//! **Invariant:** a caller's statement reaches only the files of its own version. The fence is closed before
+//! the statement is parsed, and the statement is checked before DuckDB binds it.
+
+mod calendar;
+mod cells;
+mod child;
+mod compression;
+mod conversion;
+pub mod defaults;
+mod engine;
+mod fence;
+mod jobs;
+pub mod limits;
+pub mod manifest;
+mod messages;
+pub mod parameters;
+mod pool;
+mod process;
+mod protocol;
+pub mod schema;
+mod sql;
+mod staging;
+mod statement;
+pub mod store;
+pub mod types;
+
+pub use child::run_if_child;
+pub use engine::{Engine, EngineConfig, Scope, Stage, Staged};
+pub use limits::EngineLimits;

@@ -1,0 +1,261 @@
+//! What a caller is told when DuckDB refuses something: DuckDB's own sentence where it is about the caller's
+//! SQL, with line and column, and nothing of paths, settings or memory.
+
+use duckdb::Error as DuckError;
+use platform::{Error, ErrorKind};
+
+use crate::parameters::Rewritten;
+
+/// The longest message that is passed on, in characters.
+const MAX_LENGTH: usize = 1_000;
+
+/// Kinds of DuckDB's errors that speak of the statement or of its values.
+const ABOUT_THE_STATEMENT: [&str; 15] = [
+    "Binder Error",
+    "Catalog Error",
+    "Constraint Error",
+    "Conversion Error",
+    "Decimal Error",
+    "Divide by Zero Error",
+    "Expression Error",
+    "Invalid Input Error",
+    "Mismatch Type Error",
+    "Not implemented Error",
+    "Out of Range Error",
+    "Parameter Not Resolved Error",
+    "Parser Error",
+    "Syntax Error",
+    "Invalid type Error",
+];
+
+/// What DuckDB's error text says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The statement or a value in it.
+    Statement,
+    /// More memory or temporary space than allowed.
+    Memory,
+    /// Interrupted from outside.
+    Interrupted,
+    /// Anything else: files, bugs.
+    Internal,
+}
+
+/// The text of DuckDB's error.
+pub(crate) fn text(error: &DuckError) -> String {
+    match error {
+        DuckError::DuckDBFailure(_, Some(text)) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Why DuckDB failed, read from its text.
+pub(crate) fn cause(text: &str) -> Cause {
+    if text.starts_with("Out of Memory Error")
+        || text.contains("std::bad_alloc")
+        || text.contains("Allocation failure")
+    {
+        Cause::Memory
+    } else if text.starts_with("INTERRUPT Error") {
+        Cause::Interrupted
+    } else if ABOUT_THE_STATEMENT.iter().any(|kind| text.starts_with(kind)) {
+        Cause::Statement
+    } else {
+        Cause::Internal
+    }
+}
+
+/// The error for the caller of a query. The kind carries the rest: memory is 422, an interruption is 408.
+pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewritten) -> Error {
+    let text = text(error);
+    match cause(&text) {
+        Cause::Statement => Error::invalid(statement_message(&text, original, rewritten)),
+        Cause::Memory => Error::new(ErrorKind::Unprocessable, OUT_OF_MEMORY).with_source(text),
+        Cause::Interrupted => Error::new(ErrorKind::Timeout, INTERRUPTED).with_source(text),
+        Cause::Internal => Error::internal(text),
+    }
+}
+
+/// The error of a job that runs no SQL of a caller's: only memory and time are the caller's to know.
+pub(crate) fn own_error(error: &DuckError) -> Error {
+    let text = text(error);
+    match cause(&text) {
+        Cause::Memory => Error::new(ErrorKind::Unprocessable, OUT_OF_MEMORY).with_source(text),
+        Cause::Interrupted => Error::new(ErrorKind::Timeout, INTERRUPTED).with_source(text),
+        Cause::Statement | Cause::Internal => Error::internal(text),
+    }
+}
+
+/// Replaced by a sentence with the limit, which only the parent process knows how to say.
+pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
+/// Replaced by a sentence with the limit.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
+/// A sentence about `position`, a byte offset of the rewritten statement, with line and column of the
+/// caller's text.
+pub(crate) fn at(sentence: &str, position: Option<usize>, original: &str, rewritten: &Rewritten) -> String {
+    let end = if sentence.ends_with(['.', '?', '!']) {
+        ""
+    } else {
+        "."
+    };
+    match position.filter(|position| *position <= rewritten.sql.len()) {
+        Some(position) => {
+            let (line, column) = rewritten.position(original, position);
+            format!("Line {line}, column {column}: {sentence}{end}")
+        }
+        None => format!("{sentence}{end}"),
+    }
+}
+
+fn statement_message(text: &str, original: &str, rewritten: &Rewritten) -> String {
+    let (message, excerpt) = text.split_once("\n\nLINE ").unwrap_or((text, ""));
+    let position = excerpt_position(excerpt, &rewritten.sql);
+    let message = ABOUT_THE_STATEMENT
+        .iter()
+        .find_map(|kind| message.strip_prefix(kind)?.strip_prefix(": "))
+        .unwrap_or(message);
+    at(&scrub(message), position, original, rewritten)
+}
+
+/// The byte offset at which DuckDB's excerpt (`3: … text\n      ^`) points. The excerpt shows one line of the
+/// statement, cut at the sides with `...`; the caret stands under the place.
+fn excerpt_position(excerpt: &str, sql: &str) -> Option<usize> {
+    let (shown, caret) = excerpt.split_once('\n')?;
+    let (line, shown_text) = shown.split_once(": ")?;
+    let line: usize = line.parse().ok()?;
+    let prefix = "LINE ".len() + shown.len() - shown_text.len();
+    let in_shown = caret.find('^')?.checked_sub(prefix)?;
+    let line_start: usize = sql
+        .split_inclusive('\n')
+        .take(line.checked_sub(1)?)
+        .map(str::len)
+        .sum();
+    let line_text = sql.get(line_start..)?.lines().next()?;
+    let cut = shown_text.strip_prefix("...");
+    let visible = cut.unwrap_or(shown_text);
+    let visible = visible.strip_suffix("...").unwrap_or(visible);
+    let visible_start = line_text.find(visible)?;
+    let dots = if cut.is_some() { "...".len() } else { 0 };
+    let columns = in_shown.checked_sub(dots)?;
+    let bytes: usize = visible.chars().take(columns).map(char::len_utf8).sum();
+    Some(line_start + visible_start + bytes)
+}
+
+/// `message` without anything that tells of the machine: paths, hints about settings, suggestions from the
+/// catalog.
+pub(crate) fn scrub(message: &str) -> String {
+    let lines = message.lines().map(str::trim_end).take_while(|line| {
+        ![
+            "Possible solutions",
+            "Possible Solution",
+            "Did you mean \"",
+            "See also",
+            "Hint:",
+            "* ",
+            "  file =",
+        ]
+        .iter()
+        .any(|start| line.starts_with(start))
+    });
+    let text = lines
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n");
+    let text = text.split(" Use \"SET ").next().unwrap_or("").to_owned();
+    let words = text
+        .split(' ')
+        .map(|word| if looks_like_a_path(word) { "…" } else { word });
+    words
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(MAX_LENGTH)
+        .collect()
+}
+
+fn looks_like_a_path(word: &str) -> bool {
+    let slashes = word.matches('/').count();
+    slashes >= 2 || word.contains(".parquet") || word.contains("duckdb_temp")
+}
+
+/// The candidate that `name` is most likely a misspelling of.
+pub(crate) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    if name.len() > crate::schema::MAX_NAME_LENGTH {
+        return None;
+    }
+    candidates
+        .into_iter()
+        .map(|candidate| (edits(&name, &candidate.to_lowercase()), candidate))
+        .filter(|(edits, candidate)| *edits <= candidate.len().max(3) / 3)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Levenshtein's distance.
+fn edits(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().enumerate() {
+        let mut diagonal = i;
+        let mut before = i + 1;
+        for (cell, b) in row.iter_mut().skip(1).zip(&right) {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = *cell;
+            before = replaced.min(diagonal + 1).min(before + 1);
+            *cell = before;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_the_machine_is_passed_on() {
+        let scrubbed = scrub(
+            "Cannot open file \"/tmp/millrace/seg-1.parquet\": gone\nPossible solutions:\n* SET memory_limit='9GB'",
+        );
+        assert_eq!(scrubbed, "Cannot open file … gone");
+        assert_eq!(
+            scrub("Table with name u does not exist!\nDid you mean \"duckdb_logs\"?"),
+            "Table with name u does not exist!"
+        );
+        assert_eq!(
+            scrub("depth limit of 1000 exceeded. Use \"SET max_expression_depth TO x\"."),
+            "depth limit of 1000 exceeded."
+        );
+        assert_eq!(scrub("a / b"), "a / b");
+    }
+
+    #[test]
+    fn causes_are_told_apart() {
+        assert_eq!(cause("Out of Memory Error: failed to allocate"), Cause::Memory);
+        assert_eq!(cause("INTERRUPT Error: Interrupted!"), Cause::Interrupted);
+        assert_eq!(cause("Binder Error: no"), Cause::Statement);
+        assert_eq!(cause("IO Error: /tmp/x"), Cause::Internal);
+        assert_eq!(cause("INTERNAL Error: Assertion"), Cause::Internal);
+    }
+
+    #[test]
+    fn the_excerpt_gives_the_place() {
+        let sql = "select 1,\n  nope\nfrom t";
+        assert_eq!(excerpt_position("2:   nope\n          ^", sql), sql.find("nope"));
+        let long = format!("select {} nope from t", "1, ".repeat(100));
+        let shown = format!("1: ...{} nope from t", "1, ".repeat(3));
+        let caret = format!("{}^", " ".repeat("LINE 1: ...1, 1, 1,  ".len()));
+        assert!(excerpt_position(&format!("{shown}\n{caret}"), &long).is_some());
+    }
+
+    #[test]
+    fn a_close_name_is_suggested() {
+        assert_eq!(closest("ordrs", ["customers", "orders"]), Some("orders"));
+        assert_eq!(closest("xyz", ["customers", "orders"]), None);
+    }
+}

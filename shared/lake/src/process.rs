@@ -1,0 +1,195 @@
+//! The child process, seen from outside: started with an empty environment and its own directory, asked one
+//! thing at a time, and killed when it is dropped.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use platform::{Error, Result};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use crate::child::{ARGUMENT, Settings};
+use crate::limits::EngineLimits;
+use crate::messages;
+use crate::protocol::{Job, Reply, Request, frame_head, frame_lengths};
+
+/// How long past its deadline a child may take to notice it.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How children are started.
+#[derive(Clone, Debug)]
+pub(crate) struct Start {
+    pub(crate) program: PathBuf,
+    pub(crate) library_path: Option<OsString>,
+    pub(crate) temp_directory: PathBuf,
+    pub(crate) limits: EngineLimits,
+}
+
+/// Taken apart only when dropped.
+struct Parts {
+    child: Child,
+    temp: TempDir,
+}
+
+/// A running child.
+pub(crate) struct Process {
+    parts: Option<Parts>,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    limits: EngineLimits,
+}
+
+impl Process {
+    /// Starts a child. It makes itself ready while nobody waits.
+    pub(crate) fn start(start: &Start) -> Result<Self> {
+        let temp = tempfile::Builder::new()
+            .prefix("lake-")
+            .tempdir_in(&start.temp_directory)
+            .map_err(Error::internal)?;
+        let settings = Settings {
+            limits: start.limits.clone(),
+            temp: temp.path().to_owned(),
+        };
+        let mut command = Command::new(&start.program);
+        command
+            .arg(ARGUMENT)
+            .arg(serde_json::to_string(&settings).map_err(Error::internal)?)
+            // No credentials, no names of resources: a caller's statement runs in there.
+            .env_clear()
+            .current_dir(temp.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        if let Some(library_path) = &start.library_path {
+            command.env("LD_LIBRARY_PATH", library_path);
+        }
+        let mut child = command.spawn().map_err(Error::internal)?;
+        let (Some(input), Some(output), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(Error::internal("the child has no pipes"));
+        };
+        tokio::spawn(log(errors));
+        let limits = start.limits.clone();
+        Ok(Self {
+            parts: Some(Parts { child, temp }),
+            input,
+            output: BufReader::new(output),
+            limits,
+        })
+    }
+
+    /// The child's process id, while it runs.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.parts.as_ref().and_then(|parts| parts.child.id())
+    }
+
+    /// Whether the child still runs. One that waits may have been ended by the operating system.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.parts
+            .as_mut()
+            .is_some_and(|parts| matches!(parts.child.try_wait(), Ok(None)))
+    }
+
+    /// Runs one job within `deadline`. The inner result is what the job says; after an outer error the child
+    /// is of no more use and must be dropped.
+    pub(crate) async fn run(
+        &mut self,
+        job: Job,
+        body: &[u8],
+        deadline: Duration,
+    ) -> Result<Result<(Value, Vec<u8>)>> {
+        let deadline_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
+        let head = frame_head(&Request { deadline_ms, job }, body).map_err(Error::internal)?;
+        match tokio::time::timeout(deadline + GRACE, self.exchange(&head, body)).await {
+            Err(_) => Err(self.too_slow(deadline)),
+            Ok(Err(error)) => Err(self.died(&error).await),
+            Ok(Ok((Reply::Done(value), body))) => Ok(Ok((value, body))),
+            Ok(Ok((Reply::Failed(failure), _))) => {
+                let error = match failure.message.as_str() {
+                    messages::OUT_OF_MEMORY => self.out_of_memory(),
+                    messages::INTERRUPTED => self.too_slow(deadline),
+                    _ => return Ok(Err(failure.into())),
+                };
+                Err(error.with_source(failure.cause.unwrap_or_default()))
+            }
+        }
+    }
+
+    async fn exchange(&mut self, head: &[u8], body: &[u8]) -> io::Result<(Reply, Vec<u8>)> {
+        self.input.write_all(head).await?;
+        self.input.write_all(body).await?;
+        self.input.flush().await?;
+        let mut lengths = [0; 8];
+        self.output.read_exact(&mut lengths).await?;
+        let (header_length, body_length) = frame_lengths(lengths)?;
+        let mut header = vec![0; header_length];
+        self.output.read_exact(&mut header).await?;
+        let mut body = vec![0; body_length];
+        self.output.read_exact(&mut body).await?;
+        Ok((serde_json::from_slice(&header)?, body))
+    }
+
+    fn too_slow(&self, deadline: Duration) -> Error {
+        Error::timeout(format!(
+            "It took longer than {} seconds and was stopped.",
+            deadline.as_secs_f32()
+        ))
+    }
+
+    fn out_of_memory(&self) -> Error {
+        Error::unprocessable(format!(
+            "It needs more memory than the {} MB (and {} MB of temporary files) that it may use; read fewer rows or \
+             columns, or aggregate in steps.",
+            self.limits.memory_limit_bytes / 1_048_576,
+            self.limits.temp_bytes / 1_048_576
+        ))
+    }
+
+    /// The child ended by itself: nearly always because the operating system refused it more memory.
+    async fn died(&mut self, error: &io::Error) -> Error {
+        let status = match &mut self.parts {
+            Some(parts) => match tokio::time::timeout(GRACE, parts.child.wait()).await {
+                Ok(Ok(status)) => status.to_string(),
+                _ => "still running".to_owned(),
+            },
+            None => "gone".to_owned(),
+        };
+        tracing::warn!(%error, status, "a child of the engine ended during a job");
+        Error::unprocessable(format!(
+            "It was stopped: it used more memory than the {} MB that it may use, or it cannot be carried out.",
+            self.limits.memory_limit_bytes / 1_048_576
+        ))
+        .with_source(format!("the child ended ({status}): {error}"))
+    }
+}
+
+impl Drop for Process {
+    /// Kills the child, and removes its directory once it is gone.
+    fn drop(&mut self) {
+        let Some(mut parts) = self.parts.take() else {
+            return;
+        };
+        let _ = parts.child.start_kill();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let _ = parts.child.wait().await;
+                drop(parts.temp);
+            });
+        }
+    }
+}
+
+/// What the child writes to its standard error is for the log only.
+async fn log(errors: ChildStderr) {
+    let mut lines = BufReader::new(errors.take(1024 * 1024)).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        tracing::debug!(line, "a child of the engine says");
+    }
+}

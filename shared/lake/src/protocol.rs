@@ -1,0 +1,154 @@
+//! What parent and child say to each other: frames over the child's standard input and output.
+//!
+//! A frame is two lengths (32 bits each, little-endian), a JSON header and a raw body. Both sides are the
+//! same program, so the format needs no versions.
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use platform::{Error, ErrorKind};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::jobs::{check_keys, stage_csv, stage_rows};
+use crate::manifest::ManifestColumn;
+
+/// The largest header or body: far above what a job sends, and small enough to be allocated.
+pub(crate) const MAX_FRAME_BYTES: u32 = 64 * 1024 * 1024;
+
+/// What the parent asks for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Request {
+    /// How long the job may take before the child interrupts it.
+    pub(crate) deadline_ms: u64,
+    pub(crate) job: Job,
+}
+
+/// One job.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Job {
+    /// Makes the tables of one version known and closes the fence; once per child, before any of the
+    /// following three.
+    Bind { tables: Vec<BoundTable> },
+    /// Runs a caller's statement; the body of the reply is the answer.
+    Query {
+        sql: String,
+        params: Map<String, Value>,
+        limit: usize,
+        max_bytes: usize,
+    },
+    /// Checks a caller's statement without running it.
+    Validate { sql: String },
+    /// The first rows of a table as objects; the body of the reply is a JSON array.
+    Sample {
+        table: String,
+        limit: usize,
+        max_bytes: usize,
+    },
+    /// See [`stage_csv`].
+    StageCsv(stage_csv::Input),
+    /// See [`stage_rows`]; the body of the request is the rows.
+    StageRows(stage_rows::Input),
+    /// See [`check_keys`].
+    CheckKeys(check_keys::Input),
+}
+
+/// A table over its files.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct BoundTable {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<ManifestColumn>,
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// What the child answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// Done; what there is to say stands in the value or in the body.
+    Done(Value),
+    /// Failed.
+    Failed(Failure),
+}
+
+/// A [`platform::Error`] on its way between processes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    status: u16,
+    pub(crate) message: String,
+    details: Option<String>,
+    pub(crate) cause: Option<String>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self {
+            status: error.status(),
+            message: error.message().to_owned(),
+            details: error.details().map(str::to_owned),
+            cause: std::error::Error::source(&error).map(ToString::to_string),
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        let kind = ErrorKind::ALL
+            .into_iter()
+            .find(|kind| kind.status() == failure.status);
+        let mut error = Self::new(kind.unwrap_or(ErrorKind::Internal), failure.message);
+        if let Some(details) = failure.details {
+            error = error.with_details(details);
+        }
+        if let Some(cause) = failure.cause {
+            error = error.with_source(cause);
+        }
+        error
+    }
+}
+
+/// The two lengths and the header of a frame.
+pub(crate) fn frame_head(header: &impl Serialize, body: &[u8]) -> io::Result<Vec<u8>> {
+    let header = serde_json::to_vec(header)?;
+    let mut head = Vec::with_capacity(8 + header.len());
+    for length in [header.len(), body.len()] {
+        let length = u32::try_from(length)
+            .ok()
+            .filter(|length| *length <= MAX_FRAME_BYTES);
+        let length = length.ok_or_else(|| io::Error::other("the frame is too large"))?;
+        head.extend_from_slice(&length.to_le_bytes());
+    }
+    head.extend_from_slice(&header);
+    Ok(head)
+}
+
+/// The lengths of header and body.
+pub(crate) fn frame_lengths(bytes: [u8; 8]) -> io::Result<(usize, usize)> {
+    let [a, b, c, d, e, f, g, h] = bytes;
+    let (header, body) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+    if header > MAX_FRAME_BYTES || body > MAX_FRAME_BYTES {
+        return Err(io::Error::other("the frame is too large"));
+    }
+    Ok((
+        usize::try_from(header).unwrap_or(0),
+        usize::try_from(body).unwrap_or(0),
+    ))
+}
+
+/// Reads a frame; an error also at the end of the input.
+pub(crate) fn read_frame<T: for<'de> Deserialize<'de>>(input: &mut impl Read) -> io::Result<(T, Vec<u8>)> {
+    let mut lengths = [0; 8];
+    input.read_exact(&mut lengths)?;
+    let (header_length, body_length) = frame_lengths(lengths)?;
+    let mut header = vec![0; header_length];
+    input.read_exact(&mut header)?;
+    let mut body = vec![0; body_length];
+    input.read_exact(&mut body)?;
+    Ok((serde_json::from_slice(&header)?, body))
+}
+
+/// Writes a frame and flushes it.
+pub(crate) fn write_frame(output: &mut impl Write, header: &impl Serialize, body: &[u8]) -> io::Result<()> {
+    output.write_all(&frame_head(header, body)?)?;
+    output.write_all(body)?;
+    output.flush()
+}

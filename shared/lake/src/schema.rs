@@ -1,0 +1,231 @@
+//! Columns and tables as a caller defines them, and the rules that they must keep.
+
+use std::collections::BTreeMap;
+
+use platform::http::strict;
+use platform::{Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::defaults::DefaultValue;
+use crate::types::ColumnType;
+
+/// The most columns that a table takes.
+pub const MAX_COLUMNS: usize = 2_000;
+/// Longest name of a table or a column, in characters.
+pub const MAX_NAME_LENGTH: usize = 63;
+
+/// What the values of a column mean: a hint for whoever writes queries or charts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum SemanticType {
+    Email,
+    Phone,
+    Url,
+    Currency,
+    Percentage,
+    PersonName,
+    Address,
+    Country,
+    DateIso,
+    Identifier,
+}
+
+/// One column, as sent and as shown.
+///
+/// A misspelt field would silently change what is stored, so it is an error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// `[A-Za-z_][A-Za-z0-9_]{0,62}`, unique in its table without regard to case.
+    pub name: String,
+    /// The type of its values.
+    #[serde(rename = "type")]
+    pub column_type: ColumnType,
+    /// What it holds, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether a row may leave it without a value.
+    #[serde(default = "yes")]
+    pub nullable: bool,
+    /// Whether it is part of the primary key; such a column is never without a value.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub primary_key: bool,
+    /// Whether each value occurs once; rows without a value do not collide.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unique: bool,
+    /// What an import that does not name the column stores: a SQL literal, `current_timestamp`,
+    /// `current_date` or `uuid()`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// What the values mean.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "strict::optional_name"
+    )]
+    pub semantic_type: Option<SemanticType>,
+}
+
+pub(crate) fn yes() -> bool {
+    true
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+pub(crate) fn is_false(value: &bool) -> bool {
+    !value
+}
+
+impl Column {
+    /// Whether every row needs a value here.
+    pub fn is_required(&self) -> bool {
+        !self.nullable || self.primary_key
+    }
+
+    /// Checks the column; `path` is where it stands in the request, such as `tables[0].columns[2]`.
+    pub fn validate(&self, path: &str) -> Result<()> {
+        validate_name(&self.name, &format!("{path}.name"))?;
+        self.default_value()
+            .map_err(|reason| Error::invalid(format!("{path}.default {reason}.")))?;
+        Ok(())
+    }
+
+    /// The parsed default; None if the column has none. The error is the end of a sentence.
+    pub fn default_value(&self) -> Result<Option<DefaultValue>, String> {
+        self.default
+            .as_deref()
+            .map(|text| DefaultValue::parse(text, self.column_type))
+            .transpose()
+    }
+}
+
+/// One table, as sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TableDefinition {
+    /// `[A-Za-z_][A-Za-z0-9_]{0,62}`, unique in its store without regard to case.
+    pub name: String,
+    /// What it holds, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// At least one column.
+    #[serde(deserialize_with = "strict::objects")]
+    pub columns: Vec<Column>,
+}
+
+impl TableDefinition {
+    /// Checks the table and its columns; `path` is where it stands in the request, such as `tables[0]`.
+    pub fn validate(&self, path: &str) -> Result<()> {
+        validate_name(&self.name, &format!("{path}.name"))?;
+        validate_columns(&self.columns, &format!("{path}.columns"))
+    }
+}
+
+/// Checks a table's columns: their number, each of them, and that no name occurs twice.
+pub fn validate_columns(columns: &[Column], path: &str) -> Result<()> {
+    if columns.is_empty() || columns.len() > MAX_COLUMNS {
+        return Err(Error::invalid(format!(
+            "{path} must hold 1 to {MAX_COLUMNS} columns, not {}.",
+            columns.len()
+        )));
+    }
+    let mut seen = BTreeMap::new();
+    for (index, column) in columns.iter().enumerate() {
+        column.validate(&format!("{path}[{index}]"))?;
+        if let Some(first) = seen.insert(column.name.to_ascii_lowercase(), index) {
+            return Err(Error::invalid(format!(
+                "{path}[{index}].name '{}' is already the name of {path}[{first}]; case does not count.",
+                column.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the name of a table or a column; `path` is where it stands in the request.
+pub fn validate_name(name: &str, path: &str) -> Result<()> {
+    let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    let goes_on_well = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if starts_well && goes_on_well && name.len() <= MAX_NAME_LENGTH {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(MAX_NAME_LENGTH + 1).collect();
+    Err(Error::invalid(format!(
+        "{path} '{shown}' is not a name: use a letter or '_', then letters, digits and '_', at most \
+         {MAX_NAME_LENGTH} in all."
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(columns: serde_json::Value) -> TableDefinition {
+        serde_json::from_value(serde_json::json!({ "name": "orders", "columns": columns })).unwrap()
+    }
+
+    fn refused(columns: serde_json::Value) -> String {
+        let error = table(columns).validate("tables[0]").unwrap_err();
+        assert_eq!(error.status(), 400);
+        error.message().to_owned()
+    }
+
+    #[test]
+    fn the_smallest_column_is_nullable_and_nothing_else() {
+        let definition = table(serde_json::json!([{ "name": "id", "type": "bigint" }]));
+        definition.validate("tables[0]").unwrap();
+        let column = &definition.columns[0];
+        assert!(column.nullable && !column.primary_key && !column.unique && !column.is_required());
+        assert_eq!(
+            serde_json::to_value(column).unwrap(),
+            serde_json::json!({ "name": "id", "type": "BIGINT", "nullable": true })
+        );
+    }
+
+    #[test]
+    fn a_misspelt_field_is_an_error_that_names_it() {
+        let error =
+            serde_json::from_str::<Column>(r#"{"name":"a","type":"STRING","nulable":false}"#).unwrap_err();
+        assert!(error.to_string().contains("nulable"), "{error}");
+        let error = serde_json::from_str::<Column>(r#"{"name":"a","type":"TEXT"}"#).unwrap_err();
+        assert!(error.to_string().contains("STRING, INTEGER"), "{error}");
+        let error = serde_json::from_str::<Column>(r#"{"name":"a","type":"STRING","semantic_type":"mail"}"#)
+            .unwrap_err();
+        assert!(error.to_string().contains("person_name"), "{error}");
+    }
+
+    #[test]
+    fn broken_rules_name_their_path() {
+        assert!(refused(serde_json::json!([])).starts_with("tables[0].columns must hold 1 to"));
+        let message = refused(serde_json::json!([{ "name": "a b", "type": "STRING" }]));
+        assert!(
+            message.starts_with("tables[0].columns[0].name 'a b'"),
+            "{message}"
+        );
+        let message = refused(serde_json::json!([
+            { "name": "a", "type": "STRING" }, { "name": "A", "type": "STRING" }
+        ]));
+        assert!(
+            message.contains("columns[1].name 'A' is already the name of tables[0].columns[0]"),
+            "{message}"
+        );
+        let message = refused(serde_json::json!([{ "name": "a", "type": "DATE", "default": "'soon'" }]));
+        assert!(
+            message.starts_with("tables[0].columns[0].default ('soon') does not convert"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn names_are_bounded() {
+        validate_name(&"a".repeat(63), "name").unwrap();
+        for bad in ["", "1a", "a-b", "é", &"a".repeat(64)] {
+            assert!(validate_name(bad, "name").is_err(), "{bad}");
+        }
+    }
+}

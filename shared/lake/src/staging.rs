@@ -1,0 +1,378 @@
+//! From a relation of texts to one Parquet segment: conversion, statistics, checksum; and, when something is
+//! wrong, a second pass that says what, where.
+//!
+//! The first pass is optimistic and as fast as DuckDB's own COPY. Only when it fails are the rows numbered
+//! and searched.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use duckdb::types::Value as DuckValue;
+use platform::clock::UtcTime;
+use platform::{Error, Result};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::child::Context;
+use crate::defaults::DefaultValue;
+use crate::manifest::{ColumnStatistics, ManifestColumn, Segment};
+use crate::messages::{self, Cause};
+use crate::{conversion, fence, sql};
+
+/// How many bad values are listed.
+pub(crate) const MAX_LISTED: usize = 10;
+/// Longest statistic that is kept, in bytes: a cut maximum would be wrong, so a longer one is left out.
+const MAX_STATISTIC_BYTES: usize = 64;
+/// Longest value that a message shows, in characters.
+const MAX_SHOWN: usize = 60;
+
+/// Where rows go.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Target {
+    /// The table's name, for messages.
+    pub(crate) table: String,
+    pub(crate) columns: Vec<ManifestColumn>,
+    pub(crate) segment_id: String,
+    /// The file to write.
+    pub(crate) output: PathBuf,
+    /// The time of the import, for defaults.
+    pub(crate) now: UtcTime,
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Written {
+    pub(crate) rows: u64,
+    /// None if there were no rows; then there is no file either.
+    pub(crate) segment: Option<Segment>,
+}
+
+/// Where the value of a target column comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// A column of texts of the relation.
+    Text(String),
+    /// A column of texts, except where the boolean column after it holds: there the default.
+    TextOrDefault(String, String),
+    /// The default in every row.
+    Default,
+}
+
+/// A value that does not fit, or a row that has the wrong shape.
+pub(crate) struct Bad {
+    pub(crate) row: u64,
+    pub(crate) reason: String,
+}
+
+/// Closes the fence around an import: its input and the directory of its output.
+pub(crate) fn enclose(context: &Context, input: Option<&Path>, target: &Target) -> Result<()> {
+    let directory = target
+        .output
+        .parent()
+        .ok_or_else(|| Error::internal("the segment has no directory"))?;
+    fence::close(&context.connection, input, [directory], "")
+}
+
+/// 422, with the first bad values.
+pub(crate) fn refuse(table: &str, bad: &[Bad]) -> Error {
+    let lines: Vec<_> = bad
+        .iter()
+        .map(|bad| format!("row {}: {}", bad.row, bad.reason))
+        .collect();
+    let first = lines.first().map_or("it cannot be read", String::as_str);
+    let error = Error::unprocessable(format!(
+        "Table '{table}', {first}. Row 1 is the first row of data."
+    ));
+    if lines.len() > 1 {
+        error.with_details(lines.join("; "))
+    } else {
+        error
+    }
+}
+
+/// `value` as a message shows it.
+pub(crate) fn shown(value: &str) -> String {
+    let mut shown: String = value
+        .chars()
+        .take(MAX_SHOWN)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if value.chars().count() > MAX_SHOWN {
+        shown.push('…');
+    }
+    format!("'{shown}'")
+}
+
+/// Writes the rows of `relation` to the target's file. `sources` go with the target's columns.
+pub(crate) fn write(
+    context: &Context,
+    target: &Target,
+    sources: &[Source],
+    relation: &str,
+) -> Result<Written> {
+    match copy(context, target, sources, relation) {
+        Ok((0, _)) => {
+            std::fs::remove_file(&target.output).map_err(Error::internal)?;
+            Ok(Written {
+                rows: 0,
+                segment: None,
+            })
+        }
+        Ok((rows, statistics)) => {
+            check_required(context, target, sources, relation, &statistics)?;
+            check_field_ids(context, target)?;
+            Ok(Written {
+                rows,
+                segment: Some(segment(target, rows, statistics)?),
+            })
+        }
+        Err(CopyError::Own(error)) => Err(error),
+        Err(CopyError::Duck(error)) => {
+            let text = messages::text(&error);
+            if messages::cause(&text) != Cause::Statement {
+                return Err(messages::own_error(&error));
+            }
+            let bad = bad_values(context, target, sources, relation)?;
+            if bad.is_empty() {
+                Err(Error::internal(text))
+            } else {
+                Err(refuse(&target.table, &bad))
+            }
+        }
+    }
+}
+
+enum CopyError {
+    Duck(duckdb::Error),
+    Own(Error),
+}
+
+impl From<Error> for CopyError {
+    fn from(error: Error) -> Self {
+        Self::Own(error)
+    }
+}
+
+type Statistics = BTreeMap<u32, ColumnStatistics>;
+
+fn copy(
+    context: &Context,
+    target: &Target,
+    sources: &[Source],
+    relation: &str,
+) -> Result<(u64, Statistics), CopyError> {
+    let mut values = Vec::new();
+    let mut field_ids = Vec::new();
+    for (column, source) in target.columns.iter().zip(sources) {
+        let value = match source {
+            Source::Text(text) => conversion::convert(column.column_type, text),
+            Source::TextOrDefault(text, is_absent) => format!(
+                "CASE WHEN {is_absent} THEN {} ELSE {} END",
+                conversion::default(column, target.now)?,
+                conversion::convert(column.column_type, text)
+            ),
+            Source::Default => conversion::default(column, target.now)?,
+        };
+        let name = sql::identifier(&column.name);
+        values.push(format!("{value} AS {name}"));
+        field_ids.push(format!("{name}: {}", column.field_id));
+    }
+    let copy = format!(
+        "COPY (SELECT {} FROM {relation}) TO {} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, \
+         ROW_GROUP_SIZE 122880, FIELD_IDS {{{}}}, RETURN_STATS)",
+        values.join(", "),
+        sql::path(&target.output)?,
+        field_ids.join(", ")
+    );
+    let (rows, statistics) = context
+        .connection
+        .query_row(&copy, [], |row| {
+            Ok((row.get::<_, u64>(1)?, row.get::<_, DuckValue>(4)?))
+        })
+        .map_err(CopyError::Duck)?;
+    Ok((rows, read_statistics(target, &statistics)))
+}
+
+/// Reads what `RETURN_STATS` says: a map from quoted column names to maps from names of statistics to texts.
+fn read_statistics(target: &Target, value: &DuckValue) -> Statistics {
+    let mut read = Statistics::new();
+    let DuckValue::Map(columns) = value else {
+        return read;
+    };
+    for (name, statistics) in columns.iter() {
+        let (DuckValue::Text(name), DuckValue::Map(statistics)) = (name, statistics) else {
+            continue;
+        };
+        let Some(column) = target
+            .columns
+            .iter()
+            .find(|column| sql::identifier(&column.name) == *name)
+        else {
+            continue;
+        };
+        let get = |key: &str| {
+            statistics.iter().find_map(|(name, value)| match (name, value) {
+                (DuckValue::Text(name), DuckValue::Text(value)) if name == key => Some(value.clone()),
+                _ => None,
+            })
+        };
+        let short = |key: &str| get(key).filter(|text| text.len() <= MAX_STATISTIC_BYTES);
+        let (min, max) = short("min").zip(short("max")).unzip();
+        let null_count = get("null_count").and_then(|count| count.parse().ok());
+        read.insert(column.field_id, ColumnStatistics { min, max, null_count });
+    }
+    read
+}
+
+/// 409 if a column that needs a value has a row without one.
+fn check_required(
+    context: &Context,
+    target: &Target,
+    sources: &[Source],
+    relation: &str,
+    statistics: &Statistics,
+) -> Result<()> {
+    for (column, source) in target
+        .columns
+        .iter()
+        .zip(sources)
+        .filter(|(column, _)| column.definition().is_required())
+    {
+        // An unknown count means that nobody looked; the file is there to look at.
+        let nulls = statistics
+            .get(&column.field_id)
+            .and_then(|statistics| statistics.null_count);
+        if nulls == Some(0) {
+            continue;
+        }
+        let default = column.definition().default_value().map_err(Error::internal)?;
+        let has_default = default.is_some_and(|default| default != DefaultValue::Null);
+        let is_missing = match source {
+            Source::TextOrDefault(text, is_absent) if has_default => {
+                format!("{text} IS NULL AND NOT {is_absent}")
+            }
+            Source::Text(text) | Source::TextOrDefault(text, _) => format!("{text} IS NULL"),
+            Source::Default => "true".to_owned(),
+        };
+        let first = format!("SELECT n FROM {} WHERE {is_missing} LIMIT 1", numbered(relation));
+        match context
+            .connection
+            .query_row(&first, [], |row| row.get::<_, u64>(0))
+        {
+            Ok(row) => {
+                return Err(Error::conflict(format!(
+                    "Table '{}', row {row}: the column '{}' needs a value and has none. Row 1 is the first row of data.",
+                    target.table, column.name
+                )));
+            }
+            Err(duckdb::Error::QueryReturnedNoRows) if nulls.is_none() => {}
+            Err(duckdb::Error::QueryReturnedNoRows) => {
+                return Err(Error::internal(format!(
+                    "no row of '{}' lacks a value, but some do",
+                    column.name
+                )));
+            }
+            Err(error) => return Err(messages::own_error(&error)),
+        }
+    }
+    Ok(())
+}
+
+fn numbered(relation: &str) -> String {
+    format!("(SELECT row_number() OVER () AS n, * FROM {relation})")
+}
+
+/// The first values that do not convert.
+fn bad_values(context: &Context, target: &Target, sources: &[Source], relation: &str) -> Result<Vec<Bad>> {
+    let mut conditions = Vec::new();
+    let mut candidates = Vec::new();
+    for (index, (column, source)) in target.columns.iter().zip(sources).enumerate() {
+        let (Source::Text(text) | Source::TextOrDefault(text, _)) = source else {
+            continue;
+        };
+        if let Some(is_bad) = conversion::is_bad(column.column_type, text) {
+            candidates.push(format!("CASE WHEN {is_bad} THEN {{i: {index}, v: {text}}} END"));
+            conditions.push(is_bad);
+        }
+    }
+    if conditions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let search = format!(
+        "SELECT n, bad.i, bad.v FROM (SELECT n, unnest([{}]) AS bad FROM {} WHERE {}) WHERE bad IS NOT NULL LIMIT {MAX_LISTED}",
+        candidates.join(", "),
+        numbered(relation),
+        conditions.join(" OR ")
+    );
+    let read = || -> duckdb::Result<Vec<(u64, usize, String)>> {
+        let mut statement = context.connection.prepare(&search)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, u32>(1)?, row.get(2)?)))?;
+        rows.map(|row| row.map(|(n, index, value)| (n, usize::try_from(index).unwrap_or(0), value)))
+            .collect()
+    };
+    let found = read().map_err(|error| messages::own_error(&error))?;
+    Ok(found
+        .into_iter()
+        .filter_map(|(row, index, value)| {
+            let column = target.columns.get(index)?;
+            let reason = format!(
+                "column '{}': {} is not a {}",
+                column.name,
+                shown(&value),
+                column.column_type
+            );
+            Some(Bad { row, reason })
+        })
+        .collect())
+}
+
+/// A file whose columns lack their field ids would read as all NULL, without any error.
+fn check_field_ids(context: &Context, target: &Target) -> Result<()> {
+    let query = format!(
+        "SELECT name, field_id FROM parquet_schema({}) WHERE field_id IS NOT NULL ORDER BY field_id",
+        sql::path(&target.output)?
+    );
+    let read = || -> duckdb::Result<BTreeMap<u32, String>> {
+        let mut statement = context.connection.prepare(&query)?;
+        let rows = statement.query_map([], |row| Ok((row.get(1)?, row.get(0)?)))?;
+        rows.collect()
+    };
+    let written = read().map_err(|error| messages::own_error(&error))?;
+    let expected: BTreeMap<u32, String> = target
+        .columns
+        .iter()
+        .map(|column| (column.field_id, column.name.clone()))
+        .collect();
+    if written == expected {
+        Ok(())
+    } else {
+        Err(Error::internal(format!(
+            "the segment holds the fields {written:?}, not {expected:?}"
+        )))
+    }
+}
+
+fn segment(target: &Target, rows: u64, columns: Statistics) -> Result<Segment> {
+    let mut file = File::open(&target.output).map_err(Error::internal)?;
+    let mut hash = Sha256::new();
+    let mut bytes = 0;
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let read = file.read(&mut buffer).map_err(Error::internal)?;
+        let Some(chunk) = buffer.get(..read).filter(|chunk| !chunk.is_empty()) else {
+            break;
+        };
+        hash.update(chunk);
+        bytes += u64::try_from(read).unwrap_or(0);
+    }
+    let sha256 = hex::encode(hash.finalize());
+    Ok(Segment {
+        segment_id: target.segment_id.clone(),
+        rows,
+        bytes,
+        sha256,
+        columns,
+    })
+}

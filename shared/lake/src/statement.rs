@@ -1,0 +1,332 @@
+//! The check that a statement is one plain SELECT over the tables of its store, before DuckDB binds it.
+//!
+//! DuckDB's own statement type is no proof (`PRAGMA` reports SELECT), so the parse tree is read, as
+//! `json_serialize_sql` gives it, and everything in it must be on a list: kinds of expressions and table
+//! references, table functions, and scalar functions. What a later DuckDB adds is therefore refused until
+//! somebody has looked at it. The fence behind this check holds without it; the check closes what the fence
+//! leaves open, which is the catalog and the settings.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::LazyLock;
+
+use duckdb::Connection;
+use platform::{Error, Result};
+use serde_json::Value;
+
+use crate::messages;
+use crate::parameters::Rewritten;
+
+/// Table functions that read nothing but their arguments.
+const TABLE_FUNCTIONS: [&str; 8] = [
+    "generate_series",
+    "json_each",
+    "json_tree",
+    "range",
+    "repeat",
+    "repeat_row",
+    "unnest",
+    "generate_subscripts",
+];
+
+/// Kinds of expressions that a statement may hold.
+const EXPRESSION_CLASSES: [&str; 19] = [
+    "BETWEEN",
+    "CASE",
+    "CAST",
+    "COLLATE",
+    "COLUMN_REF",
+    "COMPARISON",
+    "CONJUNCTION",
+    "CONSTANT",
+    "DEFAULT",
+    "FUNCTION",
+    "LAMBDA",
+    "LAMBDA_REF",
+    "OPERATOR",
+    "PARAMETER",
+    "POSITIONAL_REFERENCE",
+    "STAR",
+    "SUBQUERY",
+    "TYPE",
+    "WINDOW",
+];
+
+/// Kinds of table references and of query nodes that a statement may hold, besides base tables and table
+/// functions.
+const NODE_TYPES: [&str; 10] = [
+    "SELECT_NODE",
+    "SET_OPERATION_NODE",
+    "RECURSIVE_CTE_NODE",
+    "CTE_NODE",
+    "SUBQUERY",
+    "JOIN",
+    "EXPRESSION_LIST",
+    "EMPTY",
+    "EMPTY_FROM",
+    "PIVOT",
+];
+
+/// How the catalog's own tables are named that DuckDB finds without a schema. A WITH that takes such a name
+/// could leave a reference that means the catalog after all.
+const CATALOG_PREFIXES: [&str; 4] = ["duckdb_", "pg_", "pragma_", "sqlite_"];
+
+/// Functions that compute from their arguments alone. Those that read the catalog, the settings, files or the
+/// session are in `functions_refused.txt`; a test compares both lists with what the linked DuckDB has.
+static FUNCTIONS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| include_str!("functions_allowed.txt").lines().collect());
+
+/// What a statement is checked against.
+struct Check<'a> {
+    tables: &'a [String],
+    original: &'a str,
+    rewritten: &'a Rewritten,
+}
+
+/// Names of common table expressions in scope, innermost last.
+type Scope = Vec<String>;
+
+/// Checks `rewritten`, made from the caller's `original`, against the names of the store's `tables`.
+pub(crate) fn check(
+    connection: &Connection,
+    tables: &[String],
+    original: &str,
+    rewritten: &Rewritten,
+) -> Result<()> {
+    let tree = parse(connection, original, rewritten)?;
+    let check = Check {
+        tables,
+        original,
+        rewritten,
+    };
+    let statements = tree
+        .get("statements")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
+    match statements {
+        [] => Err(Error::invalid("The query is empty.")),
+        [statement] => check.value(statement.get("node").unwrap_or(&Value::Null), &mut Scope::new()),
+        more => Err(Error::invalid(format!(
+            "One statement is expected, and there are {}.",
+            more.len()
+        ))),
+    }
+}
+
+fn parse(connection: &Connection, original: &str, rewritten: &Rewritten) -> Result<Value> {
+    let text: String = connection
+        .query_row(
+            "SELECT json_serialize_sql(?::VARCHAR)::VARCHAR",
+            [&rewritten.sql],
+            |row| row.get(0),
+        )
+        .map_err(|error| messages::caller_error(&error, original, rewritten))?;
+    let mut reader = serde_json::Deserializer::from_str(&text);
+    // DuckDB refuses expressions deeper than 1,000, and the checking thread has a stack for that.
+    reader.disable_recursion_limit();
+    let tree: Value = serde::Deserialize::deserialize(&mut reader).map_err(Error::internal)?;
+    if tree.get("error").and_then(Value::as_bool) != Some(true) {
+        return Ok(tree);
+    }
+    let message = tree
+        .get("error_message")
+        .and_then(Value::as_str)
+        .unwrap_or("it cannot be read");
+    if tree.get("error_type").and_then(Value::as_str) == Some("not implemented") {
+        return Err(Error::invalid(
+            "Only SELECT statements are allowed; a store is changed by its other operations.",
+        ));
+    }
+    let position = tree
+        .get("position")
+        .and_then(Value::as_str)
+        .and_then(|text| text.parse::<usize>().ok());
+    Err(Error::invalid(messages::at(
+        &messages::scrub(message),
+        position,
+        original,
+        rewritten,
+    )))
+}
+
+impl Check<'_> {
+    fn refuse(&self, at: &Value, sentence: &str) -> Error {
+        let position = at
+            .get("query_location")
+            .and_then(Value::as_u64)
+            .and_then(|at| usize::try_from(at).ok());
+        Error::invalid(messages::at(sentence, position, self.original, self.rewritten))
+    }
+
+    /// Checks whatever stands in the tree: dispatches on what the objects say that they are.
+    fn value(&self, value: &Value, scope: &mut Scope) -> Result<()> {
+        match value {
+            Value::Array(values) => values.iter().try_for_each(|value| self.value(value, scope)),
+            Value::Object(object) => {
+                if let Some(class) = object.get("class").and_then(Value::as_str) {
+                    return self.expression(class, value, scope);
+                }
+                if object.contains_key("cte_map") {
+                    return self.query_node(value, scope);
+                }
+                if object.contains_key("sample") && object.contains_key("alias") {
+                    return self.table_reference(value, scope);
+                }
+                self.children(value, scope)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn children(&self, value: &Value, scope: &mut Scope) -> Result<()> {
+        let Some(object) = value.as_object() else {
+            return Ok(());
+        };
+        object.values().try_for_each(|child| self.value(child, scope))
+    }
+
+    fn expression(&self, class: &str, value: &Value, scope: &mut Scope) -> Result<()> {
+        if !EXPRESSION_CLASSES.contains(&class) {
+            return Err(self.refuse(
+                value,
+                &format!("The expression ({class}) is not allowed in a query"),
+            ));
+        }
+        match class {
+            "CONSTANT" => Ok(()),
+            "FUNCTION" | "WINDOW" => {
+                self.function(value, |name| FUNCTIONS.contains(name), "function")?;
+                self.children(value, scope)
+            }
+            _ => self.children(value, scope),
+        }
+    }
+
+    fn function(&self, value: &Value, is_allowed: impl Fn(&str) -> bool, what: &str) -> Result<()> {
+        let text = |key: &str| {
+            value
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or("")
+                .to_lowercase()
+        };
+        let (name, schema, catalog) = (text("function_name"), text("schema"), text("catalog"));
+        if !catalog.is_empty() || !(schema.is_empty() || schema == "main") {
+            return Err(self.refuse(
+                value,
+                &format!("The {what} '{name}' is named with a schema, which is not allowed"),
+            ));
+        }
+        if !is_allowed(&name) {
+            return Err(self.refuse(
+                value,
+                &format!("The {what} '{name}' does not exist or is not allowed in a query"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn query_node(&self, value: &Value, scope: &mut Scope) -> Result<()> {
+        let kind = value.get("type").and_then(Value::as_str).unwrap_or("");
+        if !NODE_TYPES.contains(&kind) {
+            return Err(self.refuse(
+                value,
+                &format!("The statement ({kind}) is not allowed; only SELECT is"),
+            ));
+        }
+        let depth = scope.len();
+        let expressions = value
+            .pointer("/cte_map/map")
+            .and_then(Value::as_array)
+            .map_or(&[][..], Vec::as_slice);
+        for expression in expressions {
+            let name = expression
+                .get("key")
+                .and_then(Value::as_str)
+                .unwrap_or("")
+                .to_lowercase();
+            if CATALOG_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+                return Err(Error::invalid(format!(
+                    "The name '{name}' in WITH is reserved; choose another."
+                )));
+            }
+            let body = expression.pointer("/value/query/node").unwrap_or(&Value::Null);
+            // Only a recursive expression sees its own name. A plain one would find the catalog's table of
+            // that name.
+            let is_recursive = body.get("type").and_then(Value::as_str) == Some("RECURSIVE_CTE_NODE");
+            if is_recursive {
+                scope.push(name.clone());
+            }
+            self.value(expression.get("value").unwrap_or(&Value::Null), scope)?;
+            if !is_recursive {
+                scope.push(name);
+            }
+        }
+        for (_, child) in value
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(key, _)| *key != "cte_map")
+        {
+            self.value(child, scope)?;
+        }
+        scope.truncate(depth);
+        Ok(())
+    }
+
+    fn table_reference(&self, value: &Value, scope: &mut Scope) -> Result<()> {
+        match value.get("type").and_then(Value::as_str).unwrap_or("") {
+            "BASE_TABLE" => self.base_table(value, scope),
+            "TABLE_FUNCTION" => {
+                let function = value.get("function").unwrap_or(&Value::Null);
+                self.function(function, |name| TABLE_FUNCTIONS.contains(&name), "table function")?;
+                // The name was checked against its own list; what it is given is checked like any expression.
+                self.children(function, scope)
+            }
+            "SHOW_REF" => Err(Error::invalid(
+                "DESCRIBE, SHOW and SUMMARIZE are not allowed in a query; the schema operation describes the tables.",
+            )),
+            kind if NODE_TYPES.contains(&kind) => self.children(value, scope),
+            kind => Err(self.refuse(
+                value,
+                &format!("The table reference ({kind}) is not allowed in a query"),
+            )),
+        }
+    }
+
+    fn base_table(&self, value: &Value, scope: &mut Scope) -> Result<()> {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or("");
+        let name = text("table_name");
+        if !text("schema_name").is_empty() || !text("catalog_name").is_empty() {
+            return Err(self.refuse(
+                value,
+                &format!("The table '{name}' is named with a schema or a catalog; a store's tables have only a name"),
+            ));
+        }
+        if value.get("at_clause").is_some_and(|clause| !clause.is_null()) {
+            return Err(self.refuse(value, "AT is not allowed; query the version itself instead"));
+        }
+        let lower = name.to_lowercase();
+        let is_known =
+            scope.contains(&lower) || self.tables.iter().any(|table| table.eq_ignore_ascii_case(name));
+        if is_known {
+            return self.value(value.get("sample").unwrap_or(&Value::Null), scope);
+        }
+        let candidates: BTreeSet<&str> = self
+            .tables
+            .iter()
+            .map(String::as_str)
+            .chain(scope.iter().map(String::as_str))
+            .collect();
+        let suggestion = messages::closest(name, candidates)
+            .map_or_else(String::new, |close| format!("; did you mean '{close}'?"));
+        let shown: String = name.chars().take(100).collect();
+        Err(self.refuse(
+            value,
+            &format!("The table '{shown}' does not exist in this store{suggestion}"),
+        ))
+    }
+}
+
+#[cfg(test)]
+#[path = "statement_tests.rs"]
+mod tests;

@@ -1,0 +1,29 @@
+//! Archiving: a store disappears from every path, and its name is free again. Its versions stay.
+
+use platform::records::Written;
+use platform::records::stores::{StoreRecord, StoreStatus};
+use platform::{Result, Tenant};
+
+use super::commit::{MAX_ATTEMPTS, contended, pause};
+use super::{Author, DataStores};
+
+impl DataStores {
+    /// Archives a store; a missing or archived one is a 404.
+    pub async fn archive(&self, tenant: &Tenant, author: &Author, store: &str) -> Result<()> {
+        for attempt in 0..MAX_ATTEMPTS {
+            let base = self.inner.records.get(tenant, store).await?;
+            let next = StoreRecord {
+                status: StoreStatus::Archived,
+                revision: base.revision + 1,
+                updated: self.inner.clock.now(),
+                updated_by: author.reference.clone(),
+                ..base
+            };
+            if self.inner.records.archive(tenant, &next).await? == Written::Done {
+                return Ok(());
+            }
+            pause(attempt).await;
+        }
+        Err(contended())
+    }
+}

@@ -1,0 +1,163 @@
+//! Load, change, commit: the one way in which a store changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use platform::records::Written;
+use platform::records::stores::{ImportRecord, StoreRecord, StoreVersionRecord};
+use platform::{Error, Result, Tenant, UtcTime, ids};
+use rand::RngExt as _;
+
+use super::{DataStores, keys};
+use crate::manifest::Manifest;
+
+/// Lost races before the caller is asked to repeat.
+pub(super) const MAX_ATTEMPTS: u32 = 50;
+
+/// Who changes a store, for its records.
+#[derive(Clone, Debug)]
+pub struct Author {
+    /// `user:<id>` or `apikey:<id>`.
+    pub reference: String,
+}
+
+/// A store as it was read.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Its head.
+    pub record: StoreRecord,
+    /// The manifest of its current version.
+    pub manifest: Arc<Manifest>,
+}
+
+/// The next version: what it holds and why.
+pub(super) struct Change {
+    /// The whole next manifest; the commit gives it its version ids.
+    pub(super) manifest: Manifest,
+    pub(super) message: String,
+    /// The record of the import that this is; the commit gives it the version.
+    pub(super) import: Option<ImportRecord>,
+}
+
+impl DataStores {
+    /// The head of a store with its manifest; a missing or archived store is a 404.
+    pub async fn load(&self, tenant: &Tenant, store: &str) -> Result<Loaded> {
+        let record = self.inner.records.get(tenant, store).await?;
+        let manifest = self.manifest(tenant, store, &record.version_id).await?;
+        Ok(Loaded { record, manifest })
+    }
+
+    async fn manifest(&self, tenant: &Tenant, store: &str, version: &str) -> Result<Arc<Manifest>> {
+        if let Some(manifest) = self.inner.manifests.find(version) {
+            return Ok(manifest);
+        }
+        let key = keys::manifest_key(tenant, store, version);
+        let bytes = self.inner.objects.find(&key).await?;
+        let bytes = bytes.ok_or_else(|| Error::internal(format!("the manifest {key} is missing")))?;
+        let manifest = Arc::new(Manifest::from_json(&bytes)?);
+        self.inner.manifests.keep(&manifest);
+        Ok(manifest)
+    }
+
+    /// Writes the manifest of a version, before anything names it.
+    pub(super) async fn write_manifest(&self, tenant: &Tenant, manifest: Manifest) -> Result<Arc<Manifest>> {
+        let key = keys::manifest_key(tenant, &manifest.store_id, &manifest.version_id);
+        self.inner.objects.put(&key, manifest.to_json()?).await?;
+        let manifest = Arc::new(manifest);
+        self.inner.manifests.keep(&manifest);
+        Ok(manifest)
+    }
+
+    /// Makes `change` the next version after `base`; None where somebody else was faster: load again and repeat.
+    pub(super) async fn commit(
+        &self,
+        tenant: &Tenant,
+        author: &Author,
+        base: &Loaded,
+        mut change: Change,
+    ) -> Result<Option<Loaded>> {
+        let now = self.inner.clock.now().max(base.record.updated);
+        let parent = base.record.version_id.clone();
+        change.manifest.version_id = ids::new_id(now);
+        change.manifest.parent_version_id = Some(parent.clone());
+        let manifest = self.write_manifest(tenant, change.manifest).await?;
+        let record = StoreRecord {
+            schema_version: manifest.schema_version,
+            version_id: manifest.version_id.clone(),
+            version_count: base.record.version_count + 1,
+            revision: base.record.revision + 1,
+            updated: now,
+            updated_by: author.reference.clone(),
+            last_import_at: if change.import.is_some() {
+                Some(now)
+            } else {
+                base.record.last_import_at
+            },
+            ..with_totals(base.record.clone(), &manifest)
+        };
+        let version = version_record(&manifest, change.message, author, now);
+        let import = change.import.map(|import| ImportRecord {
+            version_id: Some(version.id.clone()),
+            ..import
+        });
+        match self
+            .inner
+            .records
+            .commit(tenant, &record, &version, import.as_ref())
+            .await?
+        {
+            Written::Done => Ok(Some(Loaded { record, manifest })),
+            Written::Refused { .. } | Written::Contended => Ok(None),
+        }
+    }
+}
+
+/// The record of the version that a manifest is.
+pub(super) fn version_record(
+    manifest: &Manifest,
+    message: String,
+    author: &Author,
+    now: UtcTime,
+) -> StoreVersionRecord {
+    StoreVersionRecord {
+        id: manifest.version_id.clone(),
+        message,
+        schema_version: manifest.schema_version,
+        is_snapshot: false,
+        snapshot_name: None,
+        created_at: now,
+        created_by: author.reference.clone(),
+        parent_version_id: manifest.parent_version_id.clone(),
+    }
+}
+
+fn with_totals(record: StoreRecord, manifest: &Manifest) -> StoreRecord {
+    StoreRecord {
+        table_count: manifest.tables.len() as u64,
+        total_rows: manifest
+            .tables
+            .iter()
+            .map(crate::manifest::TableVersion::row_count)
+            .sum(),
+        storage_bytes: manifest
+            .tables
+            .iter()
+            .map(crate::manifest::TableVersion::bytes)
+            .sum(),
+        ..record
+    }
+}
+
+/// Waits a little after a lost race, longer after more of them, so that several writers do not go in step.
+pub(super) async fn pause(attempt: u32) {
+    let longest_ms = u64::from((attempt + 1).min(20)) * 10;
+    let pause_ms = rand::rng().random_range(0..longest_ms);
+    tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+}
+
+/// The answer after too many lost races.
+pub(super) fn contended() -> Error {
+    Error::conflict(
+        "The data store is being changed by too many requests at once; repeat the request in a moment.",
+    )
+}

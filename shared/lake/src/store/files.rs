@@ -1,0 +1,91 @@
+//! The local files of a version's segments, fetched where they are missing.
+
+use std::collections::HashMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use platform::{Error, Result, Tenant};
+use sha2::{Digest as _, Sha256};
+
+use super::cache::Pin;
+use super::{DataStores, keys};
+use crate::manifest::{Segment, TableVersion};
+
+/// The files of some tables, which stay where they are as long as this lives.
+pub(super) struct Files<'a> {
+    pins: Vec<Pin<'a>>,
+    pub(super) by_segment: HashMap<String, PathBuf>,
+}
+
+impl Files<'_> {
+    /// Their paths.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.pins.iter().map(|pin| pin.path.clone()).collect()
+    }
+}
+
+impl DataStores {
+    /// Fetches what is missing of the tables' segments.
+    pub(super) async fn files(
+        &self,
+        tenant: &Tenant,
+        store: &str,
+        tables: impl IntoIterator<Item = &TableVersion>,
+    ) -> Result<Files<'_>> {
+        let mut files = Files {
+            pins: Vec::new(),
+            by_segment: HashMap::new(),
+        };
+        for segment in tables.into_iter().flat_map(|table| &table.segments) {
+            let pin = self.fetch(tenant, store, segment).await?;
+            files
+                .by_segment
+                .insert(segment.segment_id.clone(), pin.path.clone());
+            files.pins.push(pin);
+        }
+        Ok(files)
+    }
+
+    async fn fetch(&self, tenant: &Tenant, store: &str, segment: &Segment) -> Result<Pin<'_>> {
+        let cache = &self.inner.segments;
+        if let Some(pin) = cache.find(&segment.segment_id, segment.bytes) {
+            return Ok(pin);
+        }
+        let fetching = cache.fetch_lock(&segment.segment_id);
+        let _one_at_a_time = fetching.lock().await;
+        if let Some(pin) = cache.find(&segment.segment_id, segment.bytes) {
+            return Ok(pin);
+        }
+        let key = keys::segment_key(tenant, store, &segment.segment_id);
+        let part = self.inner.staging.join(format!("{}.part", segment.segment_id));
+        if !self
+            .inner
+            .objects
+            .find_to_file(&key, &part, segment.bytes)
+            .await?
+        {
+            return Err(Error::internal(format!("the segment {key} is missing")));
+        }
+        let (part, expected) = (part.clone(), segment.sha256.clone());
+        let checked =
+            tokio::task::spawn_blocking(move || sha256(&part).map(|sum| (sum == expected, part))).await;
+        match checked.map_err(Error::internal)?.map_err(Error::internal)? {
+            (true, part) => cache.adopt(&segment.segment_id, &part).map_err(Error::internal),
+            (false, _) => Err(Error::internal(format!(
+                "the segment {key} is damaged: its checksum differs"
+            ))),
+        }
+    }
+}
+
+fn sha256(path: &Path) -> std::io::Result<String> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1_024 * 1_024];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex::encode(hasher.finalize())),
+            count => hasher.update(buffer.get(..count).unwrap_or_default()),
+        }
+    }
+}

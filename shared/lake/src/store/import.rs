@@ -1,0 +1,305 @@
+//! Imports: rows into tables, all of them or none.
+//!
+//! Rows become segments first, one a table, checked for types and values. Then, against the version of the moment, keys
+//! are checked, and one commit names the new segments. A lost race repeats the second half alone, unless a table's columns
+//! changed meanwhile.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use platform::objects::artifact_key;
+use platform::records::stores::{ImportMode, ImportRecord, ImportStatus};
+use platform::{Error, Result, Tenant, UtcTime, ids};
+
+use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
+use super::{Author, DataStores, Loaded, keys};
+use crate::engine::{Stage, Staged};
+use crate::manifest::{Manifest, Segment, TableVersion};
+
+/// Largest file that an import reads, in bytes.
+const MAX_INPUT_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
+
+/// An import.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// What goes where.
+    pub tables: Vec<ImportTable>,
+    /// Whether the rows that are there stay.
+    pub mode: ImportMode,
+    /// The caller's message.
+    pub message: Option<String>,
+}
+
+/// The rows of one table.
+#[derive(Clone, Debug)]
+pub struct ImportTable {
+    /// The table's name, without regard to case.
+    pub table: String,
+    /// Where the rows are.
+    pub source: ImportSource,
+}
+
+/// Where the rows of a table are.
+#[derive(Clone, Debug)]
+pub enum ImportSource {
+    /// In the request: a JSON array of row objects.
+    Inline(Bytes),
+    /// A CSV file among the project's artifacts, plain, gzip or zstd.
+    Artifact {
+        /// Its path, such as `out/sales.csv`.
+        path: String,
+    },
+}
+
+/// A table's new segment, and the columns that it was made for.
+struct StagedTable {
+    table: TableVersion,
+    rows: u64,
+    segment: Option<(Segment, PathBuf)>,
+}
+
+impl DataStores {
+    /// Imports rows. Where that fails for the rows' sake, the import is recorded as failed.
+    pub async fn import(
+        &self,
+        tenant: &Tenant,
+        author: &Author,
+        store: &str,
+        import: Import,
+    ) -> Result<ImportRecord> {
+        let started_at = self.inner.clock.now();
+        let base = self.load(tenant, store).await?;
+        check(&base.manifest, &import)?;
+        let record = ImportRecord {
+            id: ids::new_id(started_at),
+            store_id: store.to_owned(),
+            status: ImportStatus::Completed,
+            mode: import.mode,
+            tables: import.tables.iter().map(|table| table.table.clone()).collect(),
+            message: import.message.clone(),
+            error: None,
+            rows_imported: BTreeMap::new(),
+            version_id: None,
+            started_at,
+            completed_at: started_at,
+        };
+        let error = match self.run(tenant, author, base, &import, record.clone()).await {
+            Ok(completed) => return Ok(completed),
+            Err(error) => error,
+        };
+        if error.is_transient() {
+            return Err(error);
+        }
+        let failed = ImportRecord {
+            status: ImportStatus::Failed,
+            error: Some(error.message().to_owned()),
+            completed_at: self.inner.clock.now(),
+            ..record
+        };
+        self.inner.records.insert_failed_import(tenant, &failed).await?;
+        let details = error
+            .details()
+            .map(|details| format!("{details} "))
+            .unwrap_or_default();
+        Err(error.with_details(format!(
+            "{details}Nothing of the import {} is visible.",
+            failed.id
+        )))
+    }
+
+    async fn run(
+        &self,
+        tenant: &Tenant,
+        author: &Author,
+        mut base: Loaded,
+        import: &Import,
+        record: ImportRecord,
+    ) -> Result<ImportRecord> {
+        let folder = tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?;
+        let inputs = self.inputs(tenant, import, folder.path()).await?;
+        let mut staged: BTreeMap<String, StagedTable> = BTreeMap::new();
+        for attempt in 0..MAX_ATTEMPTS {
+            for (wanted, input) in import.tables.iter().zip(&inputs) {
+                let table = table(&base.manifest, &wanted.table)?;
+                let key = table.name.to_lowercase();
+                let as_before = staged
+                    .get(&key)
+                    .is_some_and(|staged| staged.table.columns == table.columns);
+                if !as_before {
+                    let made = self
+                        .stage(tenant, &base, table, input, folder.path(), record.started_at)
+                        .await?;
+                    staged.insert(key.clone(), made);
+                }
+                if let Some(made) = staged.get(&key) {
+                    self.check_keys(tenant, &base, table, made, import.mode).await?;
+                }
+            }
+            let (manifest, rows_imported) = next_manifest(&base.manifest, &staged, import.mode);
+            let import_record = ImportRecord {
+                rows_imported,
+                completed_at: self.inner.clock.now(),
+                ..record.clone()
+            };
+            let message = import.message.clone().unwrap_or_else(|| summary(&import_record));
+            let change = Change {
+                manifest,
+                message,
+                import: Some(import_record.clone()),
+            };
+            if let Some(committed) = self.commit(tenant, author, &base, change).await? {
+                return Ok(ImportRecord {
+                    version_id: Some(committed.record.version_id),
+                    ..import_record
+                });
+            }
+            pause(attempt).await;
+            base = self.load(tenant, &base.record.id).await?;
+        }
+        Err(contended())
+    }
+
+    /// Fetches the files of the sources, once.
+    async fn inputs(&self, tenant: &Tenant, import: &Import, folder: &Path) -> Result<Vec<Input>> {
+        let mut inputs = Vec::new();
+        for (index, table) in import.tables.iter().enumerate() {
+            inputs.push(match &table.source {
+                ImportSource::Inline(rows) => Input::Rows(rows.clone()),
+                ImportSource::Artifact { path } => {
+                    let file = folder.join(format!("input-{index}"));
+                    let key = artifact_key(tenant, path)?;
+                    if !self
+                        .inner
+                        .objects
+                        .find_to_file(&key, &file, MAX_INPUT_BYTES)
+                        .await?
+                    {
+                        return Err(Error::unprocessable(format!(
+                            "There is no artifact '{path}' to import into the table '{}'.",
+                            table.table
+                        )));
+                    }
+                    Input::Csv(file)
+                }
+            });
+        }
+        Ok(inputs)
+    }
+
+    /// Turns a table's rows into a segment, and keeps it: a segment that no version comes to name harms nobody.
+    async fn stage(
+        &self,
+        tenant: &Tenant,
+        base: &Loaded,
+        table: &TableVersion,
+        input: &Input,
+        folder: &Path,
+        now: UtcTime,
+    ) -> Result<StagedTable> {
+        let segment_id = ids::new_id(now);
+        let stage = Stage {
+            table,
+            segment_id: &segment_id,
+            directory: folder,
+            now,
+        };
+        let Staged { rows, segment } = match input {
+            Input::Rows(rows) => self.inner.engine.stage_rows(stage, rows).await?,
+            Input::Csv(file) => self.inner.engine.stage_csv(stage, file).await?,
+        };
+        if let Some((segment, path)) = &segment {
+            let key = keys::segment_key(tenant, &base.record.id, &segment.segment_id);
+            self.inner.objects.put_file(&key, path).await?;
+        }
+        Ok(StagedTable {
+            table: table.clone(),
+            rows,
+            segment,
+        })
+    }
+
+    async fn check_keys(
+        &self,
+        tenant: &Tenant,
+        base: &Loaded,
+        table: &TableVersion,
+        staged: &StagedTable,
+        mode: ImportMode,
+    ) -> Result<()> {
+        let has_keys = table
+            .columns
+            .iter()
+            .any(|column| column.primary_key || column.unique);
+        let Some((_, path)) = staged.segment.as_ref().filter(|_| has_keys) else {
+            return Ok(());
+        };
+        let kept = match mode {
+            ImportMode::Append => Some(table),
+            ImportMode::Replace => None,
+        };
+        let existing = self.files(tenant, &base.record.id, kept).await?;
+        self.inner
+            .engine
+            .check_keys(table, std::slice::from_ref(path), &existing.paths())
+            .await
+    }
+}
+
+enum Input {
+    Rows(Bytes),
+    Csv(PathBuf),
+}
+
+fn check(manifest: &Manifest, import: &Import) -> Result<()> {
+    if import.tables.is_empty() {
+        return Err(Error::invalid("The field 'tables' must name at least one table."));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for wanted in &import.tables {
+        let table = table(manifest, &wanted.table)?;
+        if !seen.insert(table.table_id) {
+            return Err(Error::invalid(format!(
+                "The table '{}' is named twice; case does not count.",
+                table.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn table<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a TableVersion> {
+    manifest
+        .table(name)
+        .ok_or_else(|| Error::not_found("table", name))
+}
+
+fn next_manifest(
+    base: &Manifest,
+    staged: &BTreeMap<String, StagedTable>,
+    mode: ImportMode,
+) -> (Manifest, BTreeMap<String, u64>) {
+    let mut manifest = base.clone();
+    let mut rows_imported = BTreeMap::new();
+    for table in &mut manifest.tables {
+        let Some(staged) = staged.get(&table.name.to_lowercase()) else {
+            continue;
+        };
+        if mode == ImportMode::Replace {
+            table.segments.clear();
+        }
+        table
+            .segments
+            .extend(staged.segment.as_ref().map(|(segment, _)| segment.clone()));
+        rows_imported.insert(table.name.clone(), staged.rows);
+    }
+    (manifest, rows_imported)
+}
+
+fn summary(import: &ImportRecord) -> String {
+    let rows = import
+        .rows_imported
+        .iter()
+        .map(|(table, rows)| format!("{rows} rows into {table}"));
+    format!("Imported {}", rows.collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,136 @@
+//! Data stores: versions in S3 and DynamoDB, and what callers do with them.
+//!
+//! Everything that changes a store goes one way: load the head and its manifest, make the next manifest, write it under a
+//! new version id, and move the head on the condition that nobody else did. Data files and manifests are written before
+//! the head names them and never change afterwards, so a reader of a version sees it whole, and a crash leaves the old
+//! head with, at worst, files that nothing names.
+
+mod archive;
+mod cache;
+mod commit;
+mod create;
+mod create_tables;
+mod files;
+mod import;
+mod keys;
+mod query;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use platform::config::{ConfigError, Environment};
+use platform::objects::Objects;
+use platform::records::stores::Stores;
+use platform::{Clock, Result};
+
+use crate::engine::{Engine, EngineConfig};
+use crate::limits::EngineLimits;
+use cache::{ManifestCache, SegmentCache};
+
+pub use commit::{Author, Loaded};
+pub use create::NewStore;
+pub use import::{Import, ImportSource, ImportTable};
+pub use keys::{manifest_key, segment_key};
+
+/// Where copies of data files are kept, and how much of the machine a query may use.
+#[derive(Clone, Debug)]
+pub struct StoreConfig {
+    /// A folder for cached data files and for files in the making.
+    pub directory: PathBuf,
+    /// Most bytes of cached data files.
+    pub cache_bytes: u64,
+    /// Most memory that DuckDB uses for one query, in bytes.
+    pub query_memory_bytes: u64,
+    /// The most queries at a time.
+    pub max_children: usize,
+}
+
+impl StoreConfig {
+    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB` and `MILLRACE_QUERY_MEMORY_MB`, for a function that answers one
+    /// request at a time.
+    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
+        const MIB: u64 = 1_024 * 1_024;
+        let directory = environment
+            .optional("MILLRACE_CACHE_DIR")
+            .map_or_else(std::env::temp_dir, PathBuf::from);
+        Ok(Self {
+            directory: directory.join("millrace"),
+            cache_bytes: environment.number("MILLRACE_CACHE_MB", 1_024)? * MIB,
+            query_memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
+            max_children: 1,
+        })
+    }
+}
+
+/// The data stores of every tenant. Cheap to clone.
+#[derive(Clone)]
+pub struct DataStores {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    clock: Clock,
+    records: Stores,
+    objects: Objects,
+    engine: Engine,
+    manifests: ManifestCache,
+    segments: SegmentCache,
+    staging: PathBuf,
+}
+
+impl DataStores {
+    /// Over records and objects. Makes the folders that it needs, and empties the one of files in the making.
+    pub fn new(
+        clock: Clock,
+        records: Stores,
+        objects: Objects,
+        config: &StoreConfig,
+    ) -> Result<Self, ConfigError> {
+        let unusable = |error: &dyn std::fmt::Display| {
+            ConfigError::new(format!(
+                "The cache folder {} cannot be used: {error}. Set MILLRACE_CACHE_DIR to one that can be written.",
+                config.directory.display()
+            ))
+        };
+        let staging = config.directory.join("staging");
+        let _ = std::fs::remove_dir_all(&staging);
+        for folder in ["staging", "segments", "children"] {
+            std::fs::create_dir_all(config.directory.join(folder)).map_err(|error| unusable(&error))?;
+        }
+        let defaults = EngineLimits::default();
+        let mut engine = EngineConfig::new(config.directory.join("children"))
+            .map_err(|error| ConfigError::new(error.to_string()))?;
+        engine.library_path = platform::config::library_path();
+        engine.max_children = config.max_children;
+        engine.limits = EngineLimits {
+            memory_limit_bytes: config.query_memory_bytes,
+            address_space_bytes: defaults.address_space_bytes - defaults.memory_limit_bytes
+                + config.query_memory_bytes,
+            ..defaults
+        };
+        let segments = SegmentCache::open(&config.directory.join("segments"), config.cache_bytes)
+            .map_err(|error| unusable(&error))?;
+        let inner = Inner {
+            clock,
+            records,
+            objects,
+            engine: Engine::new(engine),
+            manifests: ManifestCache::default(),
+            segments,
+            staging,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Starts a child ahead of the first query.
+    pub fn warm(&self) -> Result<()> {
+        self.inner.engine.warm()
+    }
+
+    /// The records of the stores.
+    pub fn records(&self) -> &Stores {
+        &self.inner.records
+    }
+}

@@ -1,0 +1,173 @@
+//! A store on disk, built through the engine itself.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lake::manifest::{ManifestColumn, TableVersion};
+use lake::schema::Column;
+use lake::{Engine, EngineConfig, EngineLimits, Scope, Stage, Staged};
+use platform::Result;
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+pub(crate) struct Store {
+    pub(crate) engine: Engine,
+    pub(crate) directory: TempDir,
+    pub(crate) tables: Vec<TableVersion>,
+    pub(crate) files: HashMap<String, PathBuf>,
+}
+
+pub(crate) fn limits() -> EngineLimits {
+    EngineLimits {
+        deadline: Duration::from_secs(20),
+        ..EngineLimits::default()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration")]
+pub(crate) fn engine(directory: &TempDir, limits: EngineLimits) -> Engine {
+    let mut config = EngineConfig::new(directory.path()).unwrap();
+    config.program = env!("CARGO_BIN_EXE_lake-child").into();
+    config.library_path = std::env::var_os("LD_LIBRARY_PATH");
+    config.limits = limits;
+    Engine::new(config)
+}
+
+/// A table from column definitions; the field ids are 1, 2 and so on.
+pub(crate) fn table(name: &str, columns: Value) -> TableVersion {
+    let columns: Vec<Column> = serde_json::from_value(columns).unwrap();
+    let columns: Vec<_> = (1..)
+        .zip(columns)
+        .map(|(id, column)| ManifestColumn::new(id, column, None))
+        .collect();
+    let next_field_id = u32::try_from(columns.len()).unwrap() + 1;
+    TableVersion {
+        table_id: 1,
+        name: name.into(),
+        description: None,
+        next_field_id,
+        columns,
+        segments: Vec::new(),
+    }
+}
+
+impl Store {
+    pub(crate) fn new(limits: EngineLimits, tables: Vec<TableVersion>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        Self {
+            engine: engine(&directory, limits),
+            directory,
+            tables,
+            files: HashMap::new(),
+        }
+    }
+
+    /// A store with one table of three orders.
+    pub(crate) async fn with_orders(limits: EngineLimits) -> Self {
+        let orders = table(
+            "orders",
+            json!([
+                { "name": "id", "type": "BIGINT", "primary_key": true },
+                { "name": "customer", "type": "STRING" },
+                { "name": "qty", "type": "INTEGER" }
+            ]),
+        );
+        let mut store = Self::new(limits, vec![orders]);
+        store
+            .import(0, "id,customer,qty\n1,ada,3\n2,bob,\n3,,5\n")
+            .await
+            .unwrap();
+        store
+    }
+
+    pub(crate) fn stage(&self, at: usize) -> (Stage<'_>, String) {
+        let segment_id = format!("segment-{}", self.files.len());
+        (
+            Stage {
+                table: &self.tables[at],
+                segment_id: "",
+                directory: self.directory.path(),
+                now: "2026-01-02T03:04:05Z".parse().unwrap(),
+            },
+            segment_id,
+        )
+    }
+
+    pub(crate) async fn stage_csv(&self, at: usize, csv: impl AsRef<[u8]>) -> Result<Staged> {
+        let (stage, segment_id) = self.stage(at);
+        let input = self.directory.path().join("input.csv");
+        std::fs::write(&input, csv).unwrap();
+        self.engine
+            .stage_csv(
+                Stage {
+                    segment_id: &segment_id,
+                    ..stage
+                },
+                &input,
+            )
+            .await
+    }
+
+    pub(crate) async fn stage_rows(&self, at: usize, rows: &str) -> Result<Staged> {
+        let (stage, segment_id) = self.stage(at);
+        self.engine
+            .stage_rows(
+                Stage {
+                    segment_id: &segment_id,
+                    ..stage
+                },
+                rows.as_bytes(),
+            )
+            .await
+    }
+
+    pub(crate) fn keep(&mut self, at: usize, staged: Staged) {
+        if let Some((segment, path)) = staged.segment {
+            self.files.insert(segment.segment_id.clone(), path);
+            self.tables[at].segments.push(segment);
+        }
+    }
+
+    pub(crate) async fn import(&mut self, at: usize, csv: impl AsRef<[u8]>) -> Result<u64> {
+        let staged = self.stage_csv(at, csv).await?;
+        let rows = staged.rows;
+        self.keep(at, staged);
+        Ok(rows)
+    }
+
+    pub(crate) fn scope(&self) -> Scope<'_> {
+        Scope {
+            key: "store/version",
+            tables: &self.tables,
+            files: &self.files,
+        }
+    }
+
+    pub(crate) async fn query(&self, sql: &str) -> Result<Value> {
+        self.query_with(sql, json!({}), None).await
+    }
+
+    pub(crate) async fn query_with(&self, sql: &str, params: Value, limit: Option<usize>) -> Result<Value> {
+        let params: Map<String, Value> = serde_json::from_value(params).unwrap();
+        let body = self.engine.query(self.scope(), sql, &params, limit).await?;
+        Ok(serde_json::from_slice(&body)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body))))
+    }
+
+    /// The rows of an answer; panics on an error.
+    pub(crate) async fn rows(&self, sql: &str) -> Value {
+        self.query(sql)
+            .await
+            .unwrap_or_else(|error| panic!("{sql}: {error}"))["rows"]
+            .take()
+    }
+
+    /// That the engine still serves.
+    pub(crate) async fn probe(&self) {
+        assert_eq!(
+            self.rows("select count(*), sum(qty) from orders").await,
+            json!([[3, 8]])
+        );
+    }
+}

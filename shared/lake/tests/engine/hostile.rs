@@ -1,0 +1,40 @@
+//! Statements of a hostile tenant: each is refused, or runs and tells nothing; after each the store is as it
+//! was.
+
+use crate::fixture::{Store, limits};
+
+const CORPUS: &str = include_str!("../fixtures/hostile.sql");
+
+#[tokio::test]
+async fn each_hostile_statement_is_refused_or_tells_nothing() {
+    let store = Store::with_orders(limits()).await;
+    let own = store.directory.path().to_str().unwrap().to_owned();
+    let mut statements = 0;
+    for line in CORPUS.lines().filter(|line| !line.starts_with("--")) {
+        let (mark, sql) = line.split_at(1);
+        statements += 1;
+        let told = match store.query(sql).await {
+            Ok(answer) if mark == "?" => answer.to_string(),
+            Ok(answer) => panic!("{sql}: ran: {answer}"),
+            Err(error) => {
+                assert_eq!(error.status(), 400, "{sql}: {error}");
+                format!("{} {}", error.message(), error.details().unwrap_or(""))
+            }
+        };
+        for secret in [
+            own.as_str(),
+            ".parquet",
+            "LD_LIBRARY",
+            "root:",
+            "memory_limit",
+            "SET ",
+        ] {
+            assert!(
+                !told.contains(secret) || sql.contains(secret),
+                "{sql}: tells {told}"
+            );
+        }
+        store.probe().await;
+    }
+    assert!(statements > 100, "{statements}");
+}

@@ -1,0 +1,14 @@
+//! The engine with real child processes, through its public interface.
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod measure;
+#[cfg(test)]
+mod queries;
+#[cfg(test)]
+mod staging;

@@ -1,0 +1,246 @@
+//! Reading JSON as strictly as the contract writes it.
+//!
+//! Serde's derived readers take an array of fields where an object belongs, and report a wrong type where the name of an enum
+//! belongs as a syntax error; free JSON keeps the last of two equal keys. A caller who sent such a thing made a mistake, and
+//! is told so.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{DeserializeOwned, DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Number, Value};
+
+/// A value that is read from an object, and from nothing else.
+#[derive(Debug, Default)]
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ObjectVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+/// For `deserialize_with`: one object.
+pub fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Object::deserialize(deserializer).map(|Object(value)| value)
+}
+
+/// For `deserialize_with`: an array of objects.
+pub fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let list = Vec::<Object<T>>::deserialize(deserializer)?;
+    Ok(list.into_iter().map(|Object(value)| value).collect())
+}
+
+/// For `deserialize_with`: an object whose values are objects; a key that occurs twice is refused.
+pub fn object_of_objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, T>, D::Error> {
+    struct MapVisitor<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for MapVisitor<T> {
+        type Value = BTreeMap<String, T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut found = BTreeMap::new();
+            while let Some(key) = map.next_key::<String>()? {
+                let Object(value) = map.next_value()?;
+                if found.contains_key(&key) {
+                    return Err(A::Error::custom(format_args!("duplicate field `{key}`")));
+                }
+                found.insert(key, value);
+            }
+            Ok(found)
+        }
+    }
+
+    deserializer.deserialize_map(MapVisitor(PhantomData))
+}
+
+/// For `deserialize_with`: an enum by its name.
+pub fn name<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct NameVisitor<T>(PhantomData<T>);
+
+    impl<T: DeserializeOwned> Visitor<'_> for NameVisitor<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            T::deserialize(StrDeserializer::new(text))
+        }
+    }
+
+    deserializer.deserialize_str(NameVisitor(PhantomData))
+}
+
+/// For `deserialize_with`, beside `default`: an enum by its name, or null.
+pub fn optional_name<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    struct Name<T>(T);
+
+    impl<'de, T: DeserializeOwned> Deserialize<'de> for Name<T> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            name(deserializer).map(Name)
+        }
+    }
+
+    Ok(Option::<Name<T>>::deserialize(deserializer)?.map(|Name(value)| value))
+}
+
+/// Free JSON in which no key occurs twice in one object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Json(pub Value);
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(JsonVisitor).map(Json)
+    }
+}
+
+/// For `deserialize_with`, beside `default`: free JSON, or null.
+pub fn optional_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Ok(Option::<Json>::deserialize(deserializer)?.map(|Json(value)| value))
+}
+
+struct JsonVisitor;
+
+impl<'de> DeserializeSeed<'de> for JsonVisitor {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for JsonVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(value) = seq.next_element_seed(JsonVisitor)? {
+            list.push(value);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let value = map.next_value_seed(JsonVisitor)?;
+            if object.contains_key(&key) {
+                return Err(A::Error::custom(format_args!("duplicate field `{key}`")));
+            }
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::json::parse;
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only its reading is tested")]
+    struct Inner {
+        a: u32,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Kind {
+        One,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only its reading is tested")]
+    struct Outer {
+        #[serde(default, deserialize_with = "objects")]
+        list: Vec<Inner>,
+        #[serde(default, deserialize_with = "object_of_objects")]
+        map: BTreeMap<String, Inner>,
+        #[serde(default, deserialize_with = "optional_name")]
+        kind: Option<Kind>,
+        #[serde(default, deserialize_with = "optional_json")]
+        free: Option<Value>,
+    }
+
+    fn refusal(body: &str) -> String {
+        parse::<Object<Outer>>(body.as_bytes()).unwrap_err().message().to_owned()
+    }
+
+    #[test]
+    fn an_array_is_no_object() {
+        assert!(parse::<Object<Outer>>(br#"{"list":[{"a":1}],"map":{"x":{"a":1}},"kind":"one","free":[1]}"#).is_ok());
+        assert!(refusal("[[],{}]").contains("invalid type: sequence, expected an object"));
+        assert!(refusal(r#"{"list":[[1]]}"#).contains("$.list[0]: invalid type: sequence, expected an object"));
+        assert!(refusal(r#"{"map":{"x":[1]}}"#).contains("$.map.x: invalid type: sequence, expected an object"));
+    }
+
+    #[test]
+    fn an_enum_is_a_name() {
+        for body in [r#"{"kind":7}"#, r#"{"kind":true}"#, r#"{"kind":{"one":null}}"#, r#"{"kind":[]}"#] {
+            let refusal = refusal(body);
+            assert!(refusal.contains("$.kind: invalid type") && refusal.contains("expected a string"), "{refusal}");
+        }
+        assert!(refusal(r#"{"kind":"two"}"#).contains("$.kind: unknown variant `two`, expected `one`"));
+        assert!(parse::<Object<Outer>>(br#"{"kind":null}"#).is_ok());
+    }
+
+    #[test]
+    fn a_key_occurs_once() {
+        assert!(refusal(r#"{"free":{"b":[{"a":1,"a":2}]}}"#).contains("duplicate field `a`"));
+        assert!(refusal(r#"{"map":{"x":{"a":1},"x":{"a":2}}}"#).contains("duplicate field `x`"));
+    }
+}

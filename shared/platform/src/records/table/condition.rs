@@ -1,0 +1,48 @@
+//! What must hold for a write to happen.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::Item;
+
+/// What must hold for a write to happen.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    /// The item is not there.
+    Absent,
+    /// The item is there.
+    Present,
+    /// The item is there and this attribute has this value.
+    NumberIs(&'static str, u64),
+    /// The item is there and this attribute has this value.
+    TextIs(&'static str, String),
+}
+
+impl Condition {
+    pub(super) fn expression(&self) -> String {
+        match self {
+            Self::Absent => "attribute_not_exists(pk)".to_owned(),
+            Self::Present => "attribute_exists(pk)".to_owned(),
+            Self::NumberIs(..) | Self::TextIs(..) => "#expected = :expected".to_owned(),
+        }
+    }
+
+    pub(super) fn names(&self) -> Option<HashMap<String, String>> {
+        match self {
+            Self::NumberIs(name, _) | Self::TextIs(name, _) => {
+                Some(HashMap::from([("#expected".to_owned(), (*name).to_owned())]))
+            }
+            Self::Absent | Self::Present => None,
+        }
+    }
+
+    pub(super) fn values(&self) -> Option<Item> {
+        let value = match self {
+            Self::NumberIs(_, number) => AttributeValue::N(number.to_string()),
+            Self::TextIs(_, text) => AttributeValue::S(text.clone()),
+            Self::Absent | Self::Present => return None,
+        };
+        Some(HashMap::from([(":expected".to_owned(), value)]))
+    }
+}

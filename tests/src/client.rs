@@ -1,0 +1,131 @@
+//! A small client: one line a request.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::answer::Answer;
+
+/// A client of one service; clones share their connections.
+#[derive(Clone, Debug)]
+pub struct Client {
+    http: reqwest::Client,
+    base_url: String,
+}
+
+/// A request that is sent when it is awaited.
+#[must_use = "a request is sent when it is awaited"]
+pub struct Request {
+    builder: reqwest::RequestBuilder,
+    what: String,
+}
+
+impl Client {
+    /// Of the service whose API root is `base_url`.
+    pub fn new(base_url: &str) -> Self {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(Duration::from_secs(60))
+            .build()
+            .expect("a client");
+        Self {
+            http,
+            base_url: base_url.trim_end_matches('/').to_owned(),
+        }
+    }
+
+    /// The API root, without a slash at its end.
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// What the API root hangs from: where `/openapi.json` and `/docs` are.
+    pub fn origin(&self) -> &str {
+        self.base_url.trim_end_matches("/api/v1")
+    }
+
+    /// `GET` of a path below the API root.
+    pub fn get(&self, token: &str, path: &str) -> Request {
+        self.request(Method::GET, path).token(token)
+    }
+
+    /// `POST` of a JSON body.
+    pub fn post(&self, token: &str, path: &str, body: &Value) -> Request {
+        self.request(Method::POST, path).token(token).json(body)
+    }
+
+    /// `PUT` of a JSON body.
+    pub fn put(&self, token: &str, path: &str, body: &Value) -> Request {
+        self.request(Method::PUT, path).token(token).json(body)
+    }
+
+    /// `DELETE` of a path.
+    pub fn delete(&self, token: &str, path: &str) -> Request {
+        self.request(Method::DELETE, path).token(token)
+    }
+
+    /// Any request, without credentials; a path below the API root, or a whole URL.
+    pub fn request(&self, method: Method, path: &str) -> Request {
+        let url = if path.starts_with("http") {
+            path.to_owned()
+        } else {
+            format!("{}{path}", self.base_url)
+        };
+        Request {
+            what: format!("{method} {path}"),
+            builder: self.http.request(method, url),
+        }
+    }
+}
+
+impl Request {
+    /// With an access token.
+    pub fn token(self, token: &str) -> Self {
+        self.header("authorization", &format!("Bearer {token}"))
+    }
+
+    /// With one more header.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.builder = self.builder.header(name, value);
+        self
+    }
+
+    /// With a JSON body and its content type.
+    pub fn json(mut self, body: &Value) -> Self {
+        self.builder = self.builder.json(body);
+        self
+    }
+
+    /// With a body as it is, and no content type.
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.builder = self.builder.body(body.into());
+        self
+    }
+
+    /// Sends it. An error where no answer came at all, as from a service that was killed.
+    pub async fn send(self) -> Result<Answer, reqwest::Error> {
+        let response = self.builder.send().await?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = response.bytes().await?;
+        Ok(Answer::new(self.what, status, headers, bytes.to_vec()))
+    }
+}
+
+impl IntoFuture for Request {
+    type Output = Answer;
+    type IntoFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async {
+            let what = self.what.clone();
+            match self.send().await {
+                Ok(answer) => answer,
+                Err(error) => panic!("{what}: no answer: {error:?}"),
+            }
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! The environment of the suite.
+
+/// A variable that is set and not empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the harness reads the environment here alone"
+)]
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The variables that would reach into a program under test: its own, and those of the suite.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the harness reads the environment here alone"
+)]
+pub fn of_programs() -> Vec<String> {
+    std::env::vars()
+        .map(|(name, _)| name)
+        .filter(|name| {
+            name.starts_with("MILLRACE_") || ["BASE_URL", "DATA_DIR", "PORT"].contains(&name.as_str())
+        })
+        .collect()
+}

@@ -1,0 +1,119 @@
+//! The programs under test: where they are, and running one to its end.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::environment;
+
+/// How long a program may take, where it is not meant to go on.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+/// What a program did until it ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its exit code; None where a signal ended it.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it printed as errors.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Itself, if the program succeeded.
+    #[track_caller]
+    pub fn expect_success(self) -> Self {
+        assert_eq!(self.code, Some(0), "the program failed: {self:?}");
+        self
+    }
+
+    /// Itself, if the program refused: a code that is not 0 and one short sentence as error, not a panic.
+    #[track_caller]
+    pub fn expect_refusal(self) -> Self {
+        assert!(
+            self.code.is_some_and(|code| code != 0),
+            "the program did not refuse: {self:?}"
+        );
+        assert!(!self.stderr.trim().is_empty(), "it says nothing: {self:?}");
+        for noise in ["panicked", "RUST_BACKTRACE", "Error {", "Os {"] {
+            assert!(
+                !self.stderr.contains(noise),
+                "not a sentence for people: {self:?}"
+            );
+        }
+        self
+    }
+
+    /// What it printed, without the last line's end.
+    pub fn line(&self) -> &str {
+        self.stdout.trim_end()
+    }
+}
+
+/// A program of this workspace: that of `MILLRACE_BIN`'s folder, else the one that was built beside the tests.
+pub fn binary(name: &str) -> PathBuf {
+    let folder = match environment::variable("MILLRACE_BIN") {
+        Some(runner) => PathBuf::from(runner).parent().map(PathBuf::from),
+        None => std::env::current_exe()
+            .ok()
+            .and_then(|test| Some(test.parent()?.parent()?.to_owned())),
+    };
+    let path = folder.unwrap_or_default().join(name);
+    assert!(
+        path.is_file(),
+        "There is no program {}: run `cargo build --workspace --bins` first, or set MILLRACE_BIN to a built runner.",
+        path.display()
+    );
+    path
+}
+
+/// A command for a program of this workspace, free of what the environment would tell it.
+pub fn command(name: &str) -> Command {
+    let mut command = Command::new(binary(name));
+    for variable in environment::of_programs() {
+        command.env_remove(variable);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs a program of this workspace to its end, with `variables` in its environment.
+pub fn run(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Finished {
+    let mut command = command(name);
+    command.args(arguments).envs(variables.iter().copied());
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let stdout = collected(child.stdout.take());
+    let stderr = collected(child.stderr.take());
+    let texts = (stdout.recv_timeout(DEADLINE), stderr.recv_timeout(DEADLINE));
+    let (Ok(stdout), Ok(stderr)) = texts else {
+        let _ = child.kill();
+        let _ = child.wait();
+        panic!("{name} {arguments:?} did not end within {DEADLINE:?}");
+    };
+    let status = child.wait().expect("the program ended");
+    Finished {
+        code: status.code(),
+        stdout,
+        stderr,
+    }
+}
+
+/// The whole text of a pipe, once it is closed.
+fn collected(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    receiver
+}

@@ -1,0 +1,26 @@
+//! Bodies that the service takes.
+
+use serde_json::{Value, json};
+
+/// The least that makes a prompt template.
+pub fn prompt(name: &str) -> Value {
+    json!({ "name": name, "role": "user", "content_type": "handlebars", "content": "Hello {{name}}!" })
+}
+
+/// A prompt template with every field.
+pub fn whole_prompt(name: &str) -> Value {
+    json!({
+        "name": name,
+        "role": "assistant",
+        "description": "Greets somebody.",
+        "content_type": "jst",
+        "content": "Hello ${name}!",
+        "test_data": { "name": "Ada" },
+        "inputSchema": {
+            "type": "object",
+            "properties": { "name": { "type": "string" } },
+            "required": ["name"]
+        },
+        "tags": ["greeting", "short"]
+    })
+}

@@ -1,0 +1,147 @@
+//! Who calls: an account and a project that one test has for itself, and the persons in and around it.
+
+use serde_json::Value;
+
+use crate::environment;
+use crate::operator::Operator;
+use crate::unique;
+
+/// A person of the suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persona {
+    /// Builds in the project and administers it. `TOKEN`.
+    Developer,
+    /// May only read in the project. `TOKEN_READER`.
+    Reader,
+    /// Belongs to the project and may do nothing. `TOKEN_NOBODY`.
+    Nobody,
+    /// A developer of another project of the account. `TOKEN_OTHER_PROJECT`.
+    OtherProject,
+    /// A developer of another account, whose project has the same name. `TOKEN_OTHER_ACCOUNT`.
+    OtherAccount,
+    /// Administers the account, with a token of the project. `TOKEN_ACCOUNT_ADMIN`.
+    AccountAdmin,
+    /// Administers the account, with a token that names no project. `TOKEN_WHOLE_ACCOUNT`.
+    WholeAccount,
+}
+
+impl Persona {
+    /// The variable that holds this person's token where `BASE_URL` names the service.
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Developer => "TOKEN",
+            Self::Reader => "TOKEN_READER",
+            Self::Nobody => "TOKEN_NOBODY",
+            Self::OtherProject => "TOKEN_OTHER_PROJECT",
+            Self::OtherAccount => "TOKEN_OTHER_ACCOUNT",
+            Self::AccountAdmin => "TOKEN_ACCOUNT_ADMIN",
+            Self::WholeAccount => "TOKEN_WHOLE_ACCOUNT",
+        }
+    }
+
+    fn roles(self) -> &'static str {
+        match self {
+            Self::Developer | Self::OtherProject | Self::OtherAccount => "developer,project_admin",
+            Self::Reader => "reader",
+            Self::Nobody => "",
+            Self::AccountAdmin | Self::WholeAccount => "account_admin",
+        }
+    }
+
+    fn user(self) -> &'static str {
+        match self {
+            Self::Developer => "developer",
+            Self::Reader => "reader",
+            Self::Nobody => "nobody",
+            Self::OtherProject => "other-project",
+            Self::OtherAccount => "other-account",
+            Self::AccountAdmin | Self::WholeAccount => "account-admin",
+        }
+    }
+}
+
+/// An account and a project, and tokens for it.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// The account; unknown, and empty, for a service elsewhere.
+    pub account: String,
+    /// The project; unknown, and empty, for a service elsewhere.
+    pub project: String,
+    operator: Option<Operator>,
+}
+
+impl Scope {
+    /// A new account and project of a local service, or those of the tokens in the environment.
+    pub fn new(operator: Option<Operator>) -> Self {
+        match operator {
+            Some(_) => Self {
+                account: unique("account"),
+                project: unique("project"),
+                operator,
+            },
+            None => Self {
+                account: String::new(),
+                project: String::new(),
+                operator,
+            },
+        }
+    }
+
+    /// The name of the account's other project.
+    pub fn other_project(&self) -> String {
+        format!("{}-other", self.project)
+    }
+
+    /// The token of a person.
+    #[track_caller]
+    pub fn token(&self, persona: Persona) -> String {
+        if self.operator.is_none() {
+            let variable = persona.variable();
+            return environment::variable(variable).unwrap_or_else(|| {
+                panic!("BASE_URL is set, so set {variable} to the token of the {persona:?}")
+            });
+        }
+        let (account, project) = match persona {
+            Persona::OtherProject => (self.account.clone(), self.other_project()),
+            Persona::OtherAccount => (format!("{}-other", self.account), self.project.clone()),
+            _ => (self.account.clone(), self.project.clone()),
+        };
+        let mut arguments = vec!["--account", &account, "--project", &project];
+        arguments.extend(["--user-id", persona.user(), "--roles", persona.roles()]);
+        if persona == Persona::WholeAccount {
+            arguments.push("--whole-account");
+        }
+        self.operator().token(&arguments)
+    }
+
+    /// A token of the project with other arguments of `ops token`; for local services.
+    #[track_caller]
+    pub fn token_with(&self, arguments: &[&str]) -> String {
+        let mut all = vec!["--account", &self.account, "--project", &self.project];
+        all.extend(arguments);
+        self.operator().token(&all)
+    }
+
+    /// Runs the operator command in this account and project; for local services.
+    #[track_caller]
+    pub fn ops(&self, arguments: &[&str]) -> crate::Finished {
+        let mut all = arguments.to_vec();
+        all.extend(["--account", &self.account, "--project", &self.project]);
+        self.operator().run(&all)
+    }
+
+    /// The same with `--json`: the one JSON value that it prints.
+    #[track_caller]
+    pub fn ops_json(&self, arguments: &[&str]) -> Value {
+        let mut all = arguments.to_vec();
+        all.extend(["--account", &self.account, "--project", &self.project]);
+        self.operator().json(&all)
+    }
+
+    #[track_caller]
+    fn operator(&self) -> &Operator {
+        self.operator
+            .as_ref()
+            .expect("a test that needs the operator command starts with Service::start_local")
+    }
+}

@@ -1,0 +1,135 @@
+//! A service to test: a runner that was started for one test, or one that runs elsewhere.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::environment;
+use crate::operator::Operator;
+use crate::process::Process;
+use crate::scope::Scope;
+
+/// A running service, and the [`Client`] for it.
+pub struct Service {
+    client: Client,
+    local: Option<Local>,
+}
+
+struct Local {
+    process: Process,
+    folder: TempDir,
+}
+
+impl Local {
+    fn data_dir(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+}
+
+impl Service {
+    /// The service of `BASE_URL`, else a new local one.
+    pub async fn start() -> Self {
+        match environment::variable("BASE_URL") {
+            Some(url) => Self {
+                client: Client::new(&url),
+                local: None,
+            },
+            None => Self::start_over(tempfile::tempdir().expect("a temporary folder")),
+        }
+    }
+
+    /// A new local service. None, and a line that says so, where `BASE_URL` names another one.
+    pub async fn start_local() -> Option<Self> {
+        if is_elsewhere() {
+            return None;
+        }
+        Some(Self::start().await)
+    }
+
+    fn start_over(folder: TempDir) -> Self {
+        let process = Process::start(&folder.path().join("data"), &folder.path().join("log"));
+        Self {
+            client: Client::new(process.base_url()),
+            local: Some(Local { process, folder }),
+        }
+    }
+
+    /// An account and a project that no other test uses; for a service elsewhere, those of its tokens.
+    pub fn scope(&self) -> Scope {
+        Scope::new(self.local.as_ref().map(|local| Operator::new(&local.data_dir())))
+    }
+
+    /// Whether the service runs elsewhere, so that others may work in the same project.
+    pub fn is_shared(&self) -> bool {
+        self.local.is_none()
+    }
+
+    /// The operator command; for local services.
+    pub fn operator(&self) -> Operator {
+        Operator::new(&self.data_dir())
+    }
+
+    /// The data directory; for local services.
+    pub fn data_dir(&self) -> PathBuf {
+        self.local().data_dir()
+    }
+
+    /// What the service has logged; for local services.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.local().log()).unwrap_or_default()
+    }
+
+    /// The runner's process; for local services.
+    pub fn process(&mut self) -> &mut Process {
+        &mut self.local_mut().process
+    }
+
+    /// Kills the runner and starts another one over the same data directory; it has another port.
+    pub fn restart(&mut self) {
+        let local = self.local_mut();
+        local.process.kill();
+        local.process = Process::start(&local.data_dir(), &local.log());
+        self.client = Client::new(self.local().process.base_url());
+    }
+
+    /// The temporary folder of the test, for files of its own; for local services.
+    pub fn folder(&self) -> &Path {
+        self.local().folder.path()
+    }
+
+    fn local(&self) -> &Local {
+        self.local
+            .as_ref()
+            .expect("a test that needs the process starts with Service::start_local")
+    }
+
+    fn local_mut(&mut self) -> &mut Local {
+        self.local
+            .as_mut()
+            .expect("a test that needs the process starts with Service::start_local")
+    }
+}
+
+impl Deref for Service {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+/// Whether `BASE_URL` names a service elsewhere; then it says that the test is skipped.
+#[expect(clippy::print_stdout, reason = "the test runner shows why a test did nothing")]
+pub fn is_elsewhere() -> bool {
+    let elsewhere = environment::variable("BASE_URL").is_some();
+    if elsewhere {
+        println!("skipped: it needs the programs themselves, and BASE_URL names a service elsewhere");
+    }
+    elsewhere
+}

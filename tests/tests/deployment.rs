@@ -1,0 +1,155 @@
+//! Routers, OpenAPI file and SAM template say the same: none of them has a route that another one lacks.
+//!
+//! These tests read the checkout, and the document that a running service serves.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use saphyr::{LoadableYamlNode as _, Yaml};
+use serde_json::Value;
+use tests::{Method, Service};
+
+fn read(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn operations_of_openapi(document: &Value) -> BTreeSet<String> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    let operations = paths.flat_map(|(path, item)| {
+        let methods = item
+            .as_object()
+            .unwrap()
+            .keys()
+            .filter(|key| ["get", "post", "put", "delete"].contains(&key.as_str()));
+        methods.map(move |method| format!("{method} {path}"))
+    });
+    operations.collect()
+}
+
+fn resources(template: &Yaml<'_>) -> Vec<(String, Yaml<'static>)> {
+    let resources = template
+        .as_mapping_get("Resources")
+        .unwrap()
+        .as_mapping()
+        .unwrap();
+    resources
+        .iter()
+        .map(|(name, body)| (name.as_str().unwrap().to_owned(), owned(body)))
+        .collect()
+}
+
+fn owned(node: &Yaml<'_>) -> Yaml<'static> {
+    let mut text = String::new();
+    saphyr::YamlEmitter::new(&mut text).dump(node).unwrap();
+    Yaml::load_from_str(Box::leak(text.into_boxed_str()))
+        .unwrap()
+        .remove(0)
+}
+
+fn template() -> Yaml<'static> {
+    Yaml::load_from_str(Box::leak(read("template.yaml").into_boxed_str()))
+        .unwrap()
+        .remove(0)
+}
+
+fn text<'a>(node: &'a Yaml<'_>, path: &[&str]) -> Option<&'a str> {
+    path.iter()
+        .try_fold(node, |node, key| node.as_mapping_get(key))?
+        .as_str()
+}
+
+/// The methods and paths of the functions' API events. Preflights have no operation: they belong to the edge.
+fn operations_of_template(template: &Yaml<'_>) -> BTreeSet<String> {
+    let mut operations = BTreeSet::new();
+    for (_, resource) in resources(template) {
+        let events = resource
+            .as_mapping_get("Properties")
+            .and_then(|properties| properties.as_mapping_get("Events"));
+        for (_, event) in events.and_then(Yaml::as_mapping).into_iter().flatten() {
+            if text(event, &["Type"]) != Some("Api") {
+                continue;
+            }
+            let (method, path) = (
+                text(event, &["Properties", "Method"]),
+                text(event, &["Properties", "Path"]),
+            );
+            operations.insert(format!("{} {}", method.unwrap().to_lowercase(), path.unwrap()));
+        }
+    }
+    operations.retain(|operation| !operation.starts_with("options "));
+    operations
+}
+
+#[test]
+fn the_template_names_every_operation_of_the_openapi_file_and_no_other() {
+    let document: Value = serde_json::from_str(&read("infra/openapi.json")).unwrap();
+    let (of_openapi, of_template) = (
+        operations_of_openapi(&document),
+        operations_of_template(&template()),
+    );
+    assert!(of_openapi.len() >= 21, "{of_openapi:#?}");
+    assert_eq!(of_openapi, of_template);
+}
+
+#[tokio::test]
+async fn the_openapi_file_is_what_the_routers_say() {
+    let service = Service::start().await;
+    let served = service
+        .request(Method::GET, &format!("{}/openapi.json", service.origin()))
+        .await
+        .body;
+    let kept: Value = serde_json::from_str(&read("infra/openapi.json")).unwrap();
+    assert!(
+        served == kept,
+        "infra/openapi.json is not what the code says; run `make openapi` and commit it"
+    );
+}
+
+#[test]
+fn every_function_of_the_checkout_is_deployed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../functions");
+    let functions: BTreeSet<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let deployed: BTreeSet<_> = resources(&template())
+        .iter()
+        .filter(|(_, resource)| text(resource, &["Type"]) == Some("AWS::Serverless::Function"))
+        .filter_map(|(_, resource)| {
+            text(resource, &["Properties", "CodeUri"])?
+                .rsplit('/')
+                .next()
+                .map(str::to_owned)
+        })
+        .collect();
+    assert_eq!(functions, deployed);
+}
+
+#[test]
+fn every_queue_has_a_dead_letter_queue_and_every_dead_letter_queue_an_alarm() {
+    let template = template();
+    let resources = resources(&template);
+    let of_type = |wanted: &str| -> Vec<_> {
+        resources
+            .iter()
+            .filter(|(_, resource)| text(resource, &["Type"]) == Some(wanted))
+            .collect()
+    };
+    let alarms = read("template.yaml");
+    let queues = of_type("AWS::SQS::Queue");
+    assert!(!queues.is_empty());
+    for (name, queue) in queues {
+        if name.ends_with("DeadLetterQueue") {
+            assert!(
+                alarms.contains(&format!("{name}.QueueName")),
+                "no alarm reads {name}"
+            );
+        } else {
+            let redrive = queue
+                .as_mapping_get("Properties")
+                .and_then(|properties| properties.as_mapping_get("RedrivePolicy"));
+            assert!(redrive.is_some(), "{name} has no dead-letter queue");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The invariants of ARCHITECTURE.md that are about the code itself, checked by reading it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The workspace crates, each with its folder and the names of its dependencies.
+fn crates(below: &str) -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root().join(below)).unwrap() {
+        let folder = entry.unwrap().path();
+        let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else {
+            continue;
+        };
+        let dependencies = manifest
+            .split("\n[")
+            .filter(|section| {
+                section.starts_with("dependencies]") || section.starts_with("build-dependencies]")
+            })
+            .flat_map(|section| section.lines().skip(1))
+            .filter_map(|line| line.split(['.', ' ', '=']).next())
+            .filter(|name| !name.is_empty() && !name.starts_with('#'))
+            .map(str::to_owned);
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        found.push((name, dependencies.collect()));
+    }
+    assert!(!found.is_empty(), "no crates below {below}");
+    found
+}
+
+/// The crates below `shared/`.
+fn shared_crates() -> Vec<String> {
+    crates("shared").into_iter().map(|(name, _)| name).collect()
+}
+
+fn sources(below: &Path, found: &mut Vec<(PathBuf, String)>) {
+    for entry in fs::read_dir(below).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("tests") {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            found.push((path.strip_prefix(root()).unwrap().to_owned(), text));
+        }
+    }
+}
+
+fn all_sources() -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for folder in ["functions", "shared", "infra"] {
+        sources(&root().join(folder), &mut found);
+    }
+    assert!(found.len() > 50);
+    found
+}
+
+fn files_with(needle: &str) -> Vec<String> {
+    let matching = all_sources()
+        .into_iter()
+        .filter(|(_, text)| text.contains(needle));
+    matching
+        .map(|(path, _)| path.to_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_function_imports_no_other_function_and_nothing_of_infra() {
+    for (function, dependencies) in crates("functions") {
+        for dependency in dependencies {
+            let foreign =
+                dependency.ends_with("-function") || ["local", "ops", "tests"].contains(&dependency.as_str());
+            assert!(!foreign, "functions/{function} depends on {dependency}");
+        }
+    }
+}
+
+#[test]
+fn shared_crates_depend_downwards_only() {
+    // A crate may use those before it.
+    let order = ["platform", "events", "prompts", "lake", "workflow", "runs"];
+    for (name, dependencies) in crates("shared") {
+        let rank = order.iter().position(|known| *known == name);
+        let rank = rank.unwrap_or_else(|| panic!("shared/{name} has no place in the order of this test"));
+        for dependency in dependencies
+            .iter()
+            .filter(|dependency| shared_crates().contains(dependency))
+        {
+            let below = order.iter().position(|known| known == dependency).unwrap();
+            assert!(below < rank, "shared/{name} depends on {dependency}");
+        }
+        let upwards = dependencies
+            .iter()
+            .find(|dependency| dependency.ends_with("-function") || *dependency == "local");
+        assert_eq!(upwards, None, "shared/{name}");
+    }
+}
+
+#[test]
+fn only_lake_knows_duckdb() {
+    for folder in ["functions", "infra", "shared"] {
+        for (name, dependencies) in crates(folder)
+            .into_iter()
+            .filter(|(name, _)| name != "lake" && name != "duckdb" && name != "sam")
+        {
+            assert!(!dependencies.contains(&"duckdb".to_owned()), "{folder}/{name}");
+        }
+    }
+    for file in files_with("duckdb::") {
+        assert!(file.starts_with("shared/lake/"), "{file}");
+    }
+}
+
+#[test]
+fn only_the_adapters_of_platform_know_the_aws_sdk() {
+    let adapters = [
+        "shared/platform/src/aws.rs",
+        "shared/platform/src/bus.rs",
+        "shared/platform/src/objects.rs",
+        "shared/platform/src/queue.rs",
+        "shared/platform/src/records/",
+    ];
+    for file in files_with("aws_sdk_") {
+        assert!(adapters.iter().any(|adapter| file.starts_with(adapter)), "{file}");
+    }
+}
+
+#[test]
+fn time_ids_and_environment_are_asked_in_their_modules_alone() {
+    // In two parts, so that a search of the whole checkout does not find this file.
+    for (needle, home) in [
+        (concat!("Timestamp::", "now("), "shared/platform/src/clock.rs"),
+        (concat!("SystemTime::", "now("), ""),
+        (concat!("Uuid::", "new_v7("), "shared/platform/src/ids.rs"),
+        (concat!("env::", "var"), "shared/platform/src/config.rs"),
+    ] {
+        for file in files_with(needle) {
+            assert_eq!(file, home, "{needle}");
+        }
+    }
+}
+
+#[test]
+fn a_file_is_one_thing() {
+    for (path, text) in all_sources() {
+        let lines = text.lines().count();
+        assert!(
+            lines <= 450,
+            "{} has {lines} lines: find the seam",
+            path.display()
+        );
+    }
+}
