@@ -2,6 +2,8 @@
 //!
 //! These tests read the checkout, and the document that a running service serves.
 
+#![cfg(test)]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 

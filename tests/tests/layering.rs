@@ -1,5 +1,7 @@
 //! The invariants of ARCHITECTURE.md that are about the code itself, checked by reading it.
 
+#![cfg(test)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -179,10 +179,12 @@ pub fn read_or_make(
     let linked = fs::hard_link(&draft, path);
     let _ = fs::remove_file(&draft);
     match linked {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            Err(ConfigError::new(format!("{} cannot be written: {error}.", path.display())))
-        }
-        _ => fs::read(path).map_err(|error| ConfigError::new(format!("{} cannot be read: {error}.", path.display()))),
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(ConfigError::new(format!(
+            "{} cannot be written: {error}.",
+            path.display()
+        ))),
+        _ => fs::read(path)
+            .map_err(|error| ConfigError::new(format!("{} cannot be read: {error}.", path.display()))),
     }
 }
 

@@ -112,7 +112,9 @@ fn object_store_secret(data: &DataDir) -> Result<String, ConfigError> {
     let made = read_or_make(&path, || {
         let mut random = [0_u8; 24];
         rand::rng().fill_bytes(&mut random);
-        Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random).into_bytes())
+        Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD
+            .encode(random)
+            .into_bytes())
     })?;
     String::from_utf8(made).map_err(|_| broken(format!("{} is not a key; remove it", path.display())))
 }

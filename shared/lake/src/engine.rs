@@ -235,7 +235,8 @@ impl Engine {
         let result = lease.process.run(job, &[], deadline).await?;
         // After a fault of DuckDB's own the database may be unusable, and after a lack of memory its address space is full of
         // holes: the next job gets a fresh child.
-        if !matches!(&result, Err(error) if matches!(error.kind(), ErrorKind::Internal | ErrorKind::Unprocessable)) {
+        if !matches!(&result, Err(error) if matches!(error.kind(), ErrorKind::Internal | ErrorKind::Unprocessable))
+        {
             self.pool.give_back(scope.key, lease);
         }
         result.map(|(_, body)| Bytes::from(body))

@@ -86,7 +86,13 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
         layer
             .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
             // By name: a wildcard does not stand for the authorization header.
-            .allow_headers([AUTHORIZATION, CONTENT_TYPE, IF_MATCH, REQUEST_ID.clone(), HeaderName::from_static("x-api-key")])
+            .allow_headers([
+                AUTHORIZATION,
+                CONTENT_TYPE,
+                IF_MATCH,
+                REQUEST_ID.clone(),
+                HeaderName::from_static("x-api-key"),
+            ])
             .expose_headers([
                 axum::http::header::ETAG,
                 axum::http::header::LOCATION,

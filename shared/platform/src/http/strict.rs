@@ -97,7 +97,9 @@ pub fn name<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> 
 }
 
 /// For `deserialize_with`, beside `default`: an enum by its name, or null.
-pub fn optional_name<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+pub fn optional_name<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     struct Name<T>(T);
 
     impl<'de, T: DeserializeOwned> Deserialize<'de> for Name<T> {
@@ -217,22 +219,40 @@ mod tests {
     }
 
     fn refusal(body: &str) -> String {
-        parse::<Object<Outer>>(body.as_bytes()).unwrap_err().message().to_owned()
+        parse::<Object<Outer>>(body.as_bytes())
+            .unwrap_err()
+            .message()
+            .to_owned()
     }
 
     #[test]
     fn an_array_is_no_object() {
-        assert!(parse::<Object<Outer>>(br#"{"list":[{"a":1}],"map":{"x":{"a":1}},"kind":"one","free":[1]}"#).is_ok());
+        assert!(
+            parse::<Object<Outer>>(br#"{"list":[{"a":1}],"map":{"x":{"a":1}},"kind":"one","free":[1]}"#)
+                .is_ok()
+        );
         assert!(refusal("[[],{}]").contains("invalid type: sequence, expected an object"));
-        assert!(refusal(r#"{"list":[[1]]}"#).contains("$.list[0]: invalid type: sequence, expected an object"));
-        assert!(refusal(r#"{"map":{"x":[1]}}"#).contains("$.map.x: invalid type: sequence, expected an object"));
+        assert!(
+            refusal(r#"{"list":[[1]]}"#).contains("$.list[0]: invalid type: sequence, expected an object")
+        );
+        assert!(
+            refusal(r#"{"map":{"x":[1]}}"#).contains("$.map.x: invalid type: sequence, expected an object")
+        );
     }
 
     #[test]
     fn an_enum_is_a_name() {
-        for body in [r#"{"kind":7}"#, r#"{"kind":true}"#, r#"{"kind":{"one":null}}"#, r#"{"kind":[]}"#] {
+        for body in [
+            r#"{"kind":7}"#,
+            r#"{"kind":true}"#,
+            r#"{"kind":{"one":null}}"#,
+            r#"{"kind":[]}"#,
+        ] {
             let refusal = refusal(body);
-            assert!(refusal.contains("$.kind: invalid type") && refusal.contains("expected a string"), "{refusal}");
+            assert!(
+                refusal.contains("$.kind: invalid type") && refusal.contains("expected a string"),
+                "{refusal}"
+            );
         }
         assert!(refusal(r#"{"kind":"two"}"#).contains("$.kind: unknown variant `two`, expected `one`"));
         assert!(parse::<Object<Outer>>(br#"{"kind":null}"#).is_ok());

@@ -28,7 +28,9 @@ pub fn check_name(field: &str, text: &str) -> Result<()> {
 pub fn check_resource_id(field: &str, id: &str) -> Result<()> {
     check_name(field, id)?;
     if id.contains('#') {
-        return Err(Error::invalid(format!("The field '{field}' is '{id}'; an id holds no '#'.")));
+        return Err(Error::invalid(format!(
+            "The field '{field}' is '{id}'; an id holds no '#'."
+        )));
     }
     Ok(())
 }

@@ -1,0 +1,91 @@
+//! An audit record that the table does not take is written later, once, and what is no record is set aside.
+#![cfg(test)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use local::data_dir::DataDir;
+use local::queue::{Handler, LocalQueue, Settings};
+use local::services::{AUDIT_TABLE, Services};
+use platform::auth::{Principal, PrincipalKind};
+use platform::http::audit::{AuditLog, event};
+use platform::queue::Queue as _;
+use platform::records::Table;
+use platform::records::audit::{AuditAction, AuditEvent, AuditFilter, AuditTrail};
+use platform::{Clock, ids};
+
+const SETTINGS: Settings = Settings {
+    batch_size: 10,
+    visibility: Duration::from_millis(1),
+    max_receives: 3,
+};
+
+fn a_record() -> AuditEvent {
+    let principal = Principal {
+        kind: PrincipalKind::User("ada".to_owned()),
+        account_id: "acme".to_owned(),
+        project_id: Some("demo".to_owned()),
+        tenant_id: None,
+        account_name: None,
+        project_name: None,
+        roles: Vec::new(),
+        permissions: Default::default(),
+    };
+    let now = Clock::System.now();
+    let mut record = event(AuditAction::Create, "prompt", &principal, now);
+    record.request_id = ids::new_id(now);
+    record
+}
+
+fn consumer(trail: &AuditTrail) -> Handler {
+    let trail = trail.clone();
+    Arc::new(move |event| {
+        let trail = trail.clone();
+        Box::pin(async move { audit_writer_function::handle(&trail, event).await })
+    })
+}
+
+async fn listed(trail: &AuditTrail) -> Vec<AuditEvent> {
+    trail
+        .list("acme", Some("demo"), &AuditFilter::default(), 0, 100)
+        .await
+        .unwrap()
+        .0
+}
+
+#[tokio::test]
+async fn a_record_that_the_table_refused_is_written_later_and_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let services = Services::open(&DataDir::open(folder.path()).unwrap())
+        .await
+        .unwrap();
+    let trail = AuditTrail::new(Table::connect(&services.records, AUDIT_TABLE));
+    let queue = LocalQueue::start("audit-retry", SETTINGS, Clock::System, consumer(&trail));
+    let broken = AuditTrail::new(Table::connect(&services.records, "no-such-table"));
+    let log = AuditLog::new(broken, queue.clone());
+    let record = a_record();
+    log.write(&record).await;
+    log.write(&record).await;
+    queue.drain().await;
+    assert_eq!(listed(&trail).await, [record]);
+    assert!(queue.dead_letters().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_no_record_is_set_aside_and_does_not_hold_up_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let services = Services::open(&DataDir::open(folder.path()).unwrap())
+        .await
+        .unwrap();
+    let trail = AuditTrail::new(Table::connect(&services.records, AUDIT_TABLE));
+    let queue = LocalQueue::start("audit-retry", SETTINGS, Clock::System, consumer(&trail));
+    let record = a_record();
+    queue.send("not a record").await.unwrap();
+    queue
+        .send(&serde_json::to_string(&record).unwrap())
+        .await
+        .unwrap();
+    queue.drain().await;
+    assert_eq!(listed(&trail).await, [record]);
+    assert_eq!(queue.dead_letters(), ["not a record"]);
+}

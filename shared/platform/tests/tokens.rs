@@ -1,0 +1,274 @@
+//! Access tokens of every algorithm, good and bad, against key sets in files, with a clock that is moved.
+#![cfg(test)]
+
+use std::path::{Path, PathBuf};
+
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::{KeyPair as RsaKeyPair, KeySize};
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use platform::auth::jwks::JwksSource;
+use platform::auth::{Permission, PrincipalKind, Verifier, VerifierConfig};
+use platform::config::Secret;
+use platform::{Clock, UtcTime};
+use serde_json::{Value, json};
+
+const SECRET: &str = "a shared secret of forty characters or so";
+
+struct Issuer {
+    key: EncodingKey,
+    algorithm: Algorithm,
+    id: String,
+}
+
+fn rsa() -> EncodingKey {
+    let der: Pkcs8V1Der<'_> = RsaKeyPair::generate(KeySize::Rsa2048).unwrap().as_der().unwrap();
+    let pem = format!(
+        "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+        STANDARD.encode(der.as_ref())
+    );
+    EncodingKey::from_rsa_pem(pem.as_bytes()).unwrap()
+}
+
+impl Issuer {
+    fn new(algorithm: Algorithm, id: &str) -> Self {
+        let random = SystemRandom::new();
+        let key = match algorithm {
+            Algorithm::RS256 => rsa(),
+            Algorithm::ES256 => EncodingKey::from_ec_der(
+                EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random)
+                    .unwrap()
+                    .as_ref(),
+            ),
+            _ => EncodingKey::from_ed_der(Ed25519KeyPair::generate_pkcs8v1(&random).unwrap().as_ref()),
+        };
+        Self {
+            key,
+            algorithm,
+            id: id.to_owned(),
+        }
+    }
+
+    fn jwk(&self) -> Jwk {
+        let mut jwk = Jwk::from_encoding_key(&self.key, self.algorithm).unwrap();
+        jwk.common.key_id = Some(self.id.clone());
+        jwk
+    }
+
+    fn token(&self, claims: &Value) -> String {
+        let mut header = Header::new(self.algorithm);
+        header.kid = Some(self.id.clone());
+        encode(&header, claims, &self.key).unwrap()
+    }
+}
+
+fn write_keys(path: &Path, issuers: &[&Issuer]) {
+    let set = JwkSet {
+        keys: issuers.iter().map(|issuer| issuer.jwk()).collect(),
+    };
+    std::fs::write(path, serde_json::to_vec(&set).unwrap()).unwrap();
+}
+
+fn start() -> UtcTime {
+    "2026-01-02T03:04:05Z".parse().unwrap()
+}
+
+fn claims() -> Value {
+    let now = start().as_seconds();
+    json!({
+        "sub": "ada", "account_id": "acme", "project_id": "demo", "roles": ["reader", "no-such-role"],
+        "permissions": ["audit:read", "no:such"], "iss": "https://id.example.com", "aud": ["millrace", "other"],
+        "exp": now + 600, "nbf": now,
+    })
+}
+
+fn with(field: &str, value: Value) -> Value {
+    let mut claims = claims();
+    claims[field] = value;
+    claims
+}
+
+struct Setup {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    clock: Clock,
+    verifier: Verifier,
+}
+
+fn setup(issuers: &[&Issuer], shared_secret: Option<&str>) -> Setup {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jwks.json");
+    write_keys(&path, issuers);
+    let clock = Clock::manual(start());
+    let config = VerifierConfig {
+        jwks: JwksSource::File(path.clone()),
+        issuer: "https://id.example.com".to_owned(),
+        audience: "millrace".to_owned(),
+        shared_secret: shared_secret.map(Secret::new),
+    };
+    Setup {
+        _folder: folder,
+        path,
+        verifier: Verifier::new(config, clock.clone()),
+        clock,
+    }
+}
+
+async fn refusal(setup: &Setup, token: &str) -> String {
+    let error = setup.verifier.verify(token).await.unwrap_err();
+    assert_eq!(error.status(), 401, "{error}");
+    error.message().to_owned()
+}
+
+#[tokio::test]
+async fn every_algorithm_of_the_contract_is_verified() {
+    for algorithm in [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA] {
+        let issuer = Issuer::new(algorithm, "k1");
+        let setup = setup(&[&issuer], None);
+        let principal = setup.verifier.verify(&issuer.token(&claims())).await.unwrap();
+        assert_eq!(principal.kind, PrincipalKind::User("ada".to_owned()));
+        assert_eq!(
+            (principal.account_id.as_str(), principal.project_id.as_deref()),
+            ("acme", Some("demo"))
+        );
+        assert!(principal.permissions.contains(&Permission::InteractionRead));
+        assert!(principal.permissions.contains(&Permission::AuditRead));
+        assert!(!principal.permissions.contains(&Permission::InteractionWrite));
+        // The same key id, but another key.
+        let forger = Issuer::new(algorithm, "k1");
+        assert_eq!(
+            refusal(&setup, &forger.token(&claims())).await,
+            "The signature of the access token does not hold."
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_token_cannot_choose_how_it_is_checked() {
+    let issuer = Issuer::new(Algorithm::RS256, "k1");
+    let setup = setup(&[&issuer], None);
+    let payload = URL_SAFE_NO_PAD.encode(claims().to_string());
+    for algorithm in ["none", "None", "nOnE", "HS256", "ES256"] {
+        let header =
+            URL_SAFE_NO_PAD.encode(json!({ "alg": algorithm, "typ": "JWT", "kid": "k1" }).to_string());
+        for signature in ["", "AAAA"] {
+            refusal(&setup, &format!("{header}.{payload}.{signature}")).await;
+        }
+    }
+    // Signed with the public key as if it were a shared secret.
+    let public = serde_json::to_vec(&issuer.jwk()).unwrap();
+    let mut header = Header::new(Algorithm::HS256);
+    header.kid = Some("k1".to_owned());
+    let forged = encode(&header, &claims(), &EncodingKey::from_secret(&public)).unwrap();
+    refusal(&setup, &forged).await;
+}
+
+#[tokio::test]
+async fn a_shared_secret_counts_only_where_it_is_configured() {
+    let issuer = Issuer::new(Algorithm::ES256, "k1");
+    let token = encode(
+        &Header::new(Algorithm::HS256),
+        &claims(),
+        &EncodingKey::from_secret(SECRET.as_bytes()),
+    )
+    .unwrap();
+    refusal(&setup(&[&issuer], None), &token).await;
+    let configured = setup(&[&issuer], Some(SECRET));
+    configured.verifier.verify(&token).await.unwrap();
+    configured
+        .verifier
+        .verify(&issuer.token(&claims()))
+        .await
+        .unwrap();
+    let other = encode(
+        &Header::new(Algorithm::HS256),
+        &claims(),
+        &EncodingKey::from_secret(b"another"),
+    )
+    .unwrap();
+    refusal(&configured, &other).await;
+}
+
+#[tokio::test]
+async fn time_issuer_and_audience_must_hold() {
+    let issuer = Issuer::new(Algorithm::ES256, "k1");
+    let setup = setup(&[&issuer], None);
+    let token = issuer.token(&claims());
+    setup.clock.advance_ms(-60_000);
+    assert_eq!(
+        refusal(&setup, &token).await,
+        "The access token is not valid yet."
+    );
+    setup.clock.advance_ms(60_000 + 629_000);
+    setup.verifier.verify(&token).await.unwrap();
+    setup.clock.advance_ms(1_000);
+    assert_eq!(
+        refusal(&setup, &token).await,
+        "The access token has expired; get a new one."
+    );
+    setup.clock.advance_ms(-630_000);
+
+    for (claims, sentence) in [
+        (
+            with("iss", json!("https://evil.example.com")),
+            "The access token is of another issuer.",
+        ),
+        (
+            with("aud", json!("other")),
+            "The access token is for another audience.",
+        ),
+        (
+            with("exp", Value::Null),
+            "The claims of the access token are not as they must be",
+        ),
+        (
+            with("sub", json!(7)),
+            "The claims of the access token are not as they must be",
+        ),
+        (
+            with("account_id", json!("a#b")),
+            "The access token: The account id must be",
+        ),
+        (
+            with("project_id", json!("../other")),
+            "The access token: The project id must be",
+        ),
+        (with("sub", json!("")), "The access token: The user id must be"),
+    ] {
+        let refused = refusal(&setup, &issuer.token(&claims)).await;
+        assert!(refused.starts_with(sentence), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_key_is_found_and_a_withdrawn_one_forgotten() {
+    let (old, new) = (
+        Issuer::new(Algorithm::ES256, "old"),
+        Issuer::new(Algorithm::EdDSA, "new"),
+    );
+    let setup = setup(&[&old], None);
+    let lasting = |issuer: &Issuer| issuer.token(&with("exp", json!(start().as_seconds() + 7_200)));
+    setup.verifier.verify(&lasting(&old)).await.unwrap();
+
+    write_keys(&setup.path, &[&new]);
+    // Not read again at once: a flood of tokens with made-up key ids must not become a flood of reads.
+    refusal(&setup, &lasting(&new)).await;
+    setup.clock.advance_ms(31_000);
+    setup.verifier.verify(&lasting(&new)).await.unwrap();
+    refusal(&setup, &lasting(&old)).await;
+}
+
+#[tokio::test]
+async fn a_key_set_that_cannot_be_read_is_our_fault_and_not_the_callers() {
+    let issuer = Issuer::new(Algorithm::ES256, "k1");
+    let setup = setup(&[&issuer], None);
+    std::fs::write(&setup.path, "not json").unwrap();
+    let error = setup.verifier.verify(&issuer.token(&claims())).await.unwrap_err();
+    assert_eq!(error.status(), 503);
+    write_keys(&setup.path, &[&issuer]);
+    setup.verifier.verify(&issuer.token(&claims())).await.unwrap();
+}

@@ -1,0 +1,76 @@
+//! The benchmarks: what Millrace costs beyond what it stands on. `make bench` runs them on release builds.
+//!
+//! A time alone says little on a machine that others use too. Wherever there is something to compare with, both sides
+//! are measured in one run, in turns, so that noise meets both. No time is ever a failure.
+//!
+//! The table goes to standard output; `BENCH_JSON=<file>` writes the same numbers as JSON. Arguments name the parts to
+//! run: `make bench ARGS="ready bootstrap"`. Everything is bound to 127.0.0.1, keeps its data in temporary folders and
+//! is stopped at the end.
+
+mod bootstrap;
+mod emulator;
+mod load;
+mod plain;
+mod programs;
+mod prompts;
+mod query;
+mod ready;
+mod report;
+mod runner;
+mod statistics;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use report::Row;
+
+/// What went wrong, for the person who started the benchmarks.
+type Error = Box<dyn std::error::Error + Send + Sync>;
+type Result<T> = std::result::Result<T, Error>;
+
+/// Names of the parts, in their order.
+const PARTS: [&str; 4] = ["bootstrap", "ready", "prompts", "query"];
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    match run(&wanted).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("bench: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(wanted: &[String]) -> Result<()> {
+    if let Some(unknown) = wanted.iter().find(|part| !PARTS.contains(&part.as_str())) {
+        let parts = PARTS.join(", ");
+        return Err(
+            format!("There is no part '{unknown}'. The parts are {parts}; without a name, all.").into(),
+        );
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    for part in PARTS {
+        if !wanted.is_empty() && !wanted.iter().any(|name| name == part) {
+            continue;
+        }
+        say(&format!("measuring: {part}"));
+        rows.extend(match part {
+            "bootstrap" => bootstrap::measure()?,
+            "ready" => ready::measure().await?,
+            "prompts" => prompts::measure().await?,
+            _ => query::measure().await?,
+        });
+    }
+    std::io::stdout().write_all(report::table(&rows).as_bytes())?;
+    if let Some(path) = programs::variable("BENCH_JSON") {
+        std::fs::write(path, report::json(&rows)?)?;
+    }
+    Ok(())
+}
+
+/// A line for the person who waits.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

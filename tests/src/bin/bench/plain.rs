@@ -1,0 +1,103 @@
+//! Plain DuckDB, of the same version, as its Python package: what queries are held against.
+//!
+//! The package is installed once, into a virtual environment beside the build; `infra/bench/requirements.txt` pins it.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::{Result, programs, say};
+
+const SCRIPT: &str = include_str!("plain.py");
+const REQUIREMENTS: &str = include_str!("../../../../infra/bench/requirements.txt");
+
+/// A Python process with DuckDB; it is killed when it is dropped.
+pub struct PlainDuckDb {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+/// What plain DuckDB took for a query, and the rows that it found.
+pub struct Timed {
+    /// Milliseconds inside the process.
+    pub ms: f64,
+    /// Rows of the result.
+    pub rows: u64,
+}
+
+impl PlainDuckDb {
+    /// Starts it over Parquet files that are the table `t`.
+    pub fn start(files: &[PathBuf], threads: u32) -> Result<Self> {
+        let mut child = programs::command(&python()?)
+            .args(["-c", SCRIPT])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let stdin = child.stdin.take().ok_or("Python's input is no pipe")?;
+        let stdout = child.stdout.take().ok_or("Python's output is no pipe")?;
+        let mut plain = Self {
+            child,
+            stdin,
+            stdout: BufReader::new(stdout),
+        };
+        plain.ask(&json!({ "files": files, "threads": threads }))?;
+        Ok(plain)
+    }
+
+    /// Runs a statement: over a connection of its own, or over the one that stays open.
+    pub fn query(&mut self, sql: &str, new_connection: bool) -> Result<Timed> {
+        let answer = self.ask(&json!({ "sql": sql, "new": new_connection }))?;
+        let ms = answer.get("ms").and_then(Value::as_f64);
+        let rows = answer.get("rows").and_then(Value::as_u64);
+        Ok(Timed {
+            ms: ms.ok_or("plain DuckDB gave no time")?,
+            rows: rows.ok_or("plain DuckDB gave no rows")?,
+        })
+    }
+
+    fn ask(&mut self, question: &Value) -> Result<Value> {
+        writeln!(self.stdin, "{question}")?;
+        let mut line = String::new();
+        self.stdout.read_line(&mut line)?;
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+impl Drop for PlainDuckDb {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The environment's Python; installs what is pinned where that changed.
+fn python() -> Result<PathBuf> {
+    let build = programs::folder()?;
+    let environment = build.parent().unwrap_or(Path::new(".")).join("bench-python");
+    let python = environment.join("bin/python");
+    let installed = environment.join("requirements.txt");
+    if std::fs::read_to_string(&installed).is_ok_and(|text| text == REQUIREMENTS) {
+        return Ok(python);
+    }
+    say(&format!(
+        "installing DuckDB for Python into {}",
+        environment.display()
+    ));
+    programs::run(
+        Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(&environment),
+    )?;
+    let wanted = environment.join("wanted.txt");
+    std::fs::write(&wanted, REQUIREMENTS)?;
+    programs::run(
+        Command::new(&python)
+            .args(["-m", "pip", "install", "-q", "--disable-pip-version-check", "-r"])
+            .arg(&wanted),
+    )?;
+    std::fs::rename(wanted, installed)?;
+    Ok(python)
+}

@@ -1,0 +1,58 @@
+//! The programs that are measured: where they are, and how they are started.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::Result;
+
+/// What a program is told of the environment that the benchmarks run in: nothing that would change how it works.
+const KEPT: [&str; 5] = [
+    "PATH",
+    "HOME",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "DYLD_FALLBACK_LIBRARY_PATH",
+];
+
+/// A variable that is set and not empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the environment"
+)]
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The folder of the build, in which the benchmarks themselves are.
+pub fn folder() -> Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    Ok(own.parent().map(Path::to_owned).unwrap_or_default())
+}
+
+/// A program of this workspace, from the same build as the benchmarks.
+pub fn binary(name: &str) -> Result<PathBuf> {
+    let path = folder()?.join(name);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let path = path.display();
+    Err(format!("There is no program {path}: run `cargo build --release --workspace --bins` first.").into())
+}
+
+/// A command of the program at `path` with an environment of its own.
+pub fn command(path: &Path) -> Command {
+    let mut command = Command::new(path);
+    command.env_clear().stdin(Stdio::null());
+    command.envs(KEPT.into_iter().filter_map(|name| Some((name, variable(name)?))));
+    command
+}
+
+/// Runs a command to its end. An error with what it said where it failed.
+pub fn run(command: &mut Command) -> Result<()> {
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{:?} failed: {}", command.get_program(), said.trim()).into())
+}

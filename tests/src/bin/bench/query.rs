@@ -1,0 +1,248 @@
+//! Queries over a data store of a million rows, through HTTP, against the same SQL in plain DuckDB on the same files.
+//!
+//! *Warm*: the version was asked before; *in the engine* is what the answer itself names, in whole milliseconds, and the
+//! rest is HTTP, records and the way to the engine's process. *First*: the runner has just started and its engine's process is cold; beside
+//! it, plain DuckDB opens a connection. *First, nothing cached*: the data files have to come from the object store too.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tempfile::tempdir;
+
+use crate::plain::PlainDuckDb;
+use crate::report::{Comparison, Figure, Row};
+use crate::runner::{Runner, answer, id, json};
+use crate::statistics::{median, percentile, worst};
+use crate::{Result, programs};
+
+const PART: &str = "query";
+const ROWS: u64 = 1_000_000;
+/// As many as the engine takes for a query.
+const THREADS: u32 = 2;
+/// Warm runs of each statement.
+const WARM: usize = 25;
+/// First runs of each statement.
+const FIRST: usize = 5;
+
+/// The statements, by a short name.
+const STATEMENTS: [(&str, &str); 6] = [
+    ("count", "SELECT count(*) FROM t"),
+    (
+        "filter",
+        "SELECT count(*), sum(price) FROM t WHERE region = 'north' AND day BETWEEN DATE '2024-02-01' AND DATE '2024-02-14'",
+    ),
+    (
+        "group by",
+        "SELECT customer, count(*), sum(price), avg(quantity) FROM t GROUP BY customer ORDER BY 3 DESC LIMIT 50",
+    ),
+    (
+        "top 100",
+        "SELECT id, customer, price FROM t ORDER BY price DESC, id LIMIT 100",
+    ),
+    (
+        "join with itself",
+        "SELECT a.region, count(*) FROM t a JOIN t b ON b.id = a.parent WHERE b.quantity > 90 GROUP BY a.region ORDER BY 1",
+    ),
+    (
+        "1,000 rows",
+        "SELECT * FROM t WHERE id BETWEEN 500000 AND 500999 ORDER BY id",
+    ),
+];
+
+/// The times of one statement, in milliseconds.
+#[derive(Default)]
+struct Times {
+    warm: Vec<f64>,
+    warm_engine: Vec<f64>,
+    warm_plain: Vec<f64>,
+    first: Vec<f64>,
+    first_plain: Vec<f64>,
+    first_nothing_cached: Vec<f64>,
+}
+
+/// An answer of the service.
+struct Answered {
+    /// Milliseconds from the request to the last byte.
+    ms: f64,
+    /// Milliseconds that it says that the database worked.
+    engine_ms: f64,
+    /// Its rows.
+    rows: u64,
+}
+
+/// Measures it.
+pub async fn measure() -> Result<Vec<Row>> {
+    let folder = tempdir()?;
+    let data_dir = folder.path().join("data");
+    let (store, import_ms) = fill(folder.path(), &data_dir).await?;
+    let mut plain = PlainDuckDb::start(&segments(&data_dir, &store)?, THREADS)?;
+    let mut times: Vec<_> = STATEMENTS
+        .iter()
+        .map(|statement| (statement, Times::default()))
+        .collect();
+
+    for _ in 0..FIRST {
+        for ((_, sql), times) in &mut times {
+            times.first.push(first(&data_dir, &store, sql).await?);
+            times.first_plain.push(plain.query(sql, true)?.ms);
+            std::fs::remove_dir_all(data_dir.join("cache"))?;
+            times
+                .first_nothing_cached
+                .push(first(&data_dir, &store, sql).await?);
+        }
+    }
+    let runner = Runner::start(&data_dir)?;
+    for number in 0..=WARM {
+        for ((name, sql), times) in &mut times {
+            let answered = query(&runner, &store, sql).await?;
+            let beside = plain.query(sql, false)?;
+            let rows = answered.rows;
+            if beside.rows != rows {
+                return Err(format!("'{name}' has {rows} rows here, {} in plain DuckDB", beside.rows).into());
+            }
+            if number > 0 {
+                times.warm.push(answered.ms);
+                times.warm_engine.push(answered.engine_ms);
+                times.warm_plain.push(beside.ms);
+            }
+        }
+    }
+    let import = "import of 1,000,000 rows of CSV";
+    let mut rows = vec![Row::new(PART, import, Figure::Milliseconds(import_ms))];
+    for ((name, _), times) in &times {
+        let warm = Row::new(
+            PART,
+            format!("{name}: warm"),
+            Figure::Milliseconds(median(&times.warm)),
+        )
+        .unlucky("p90", Figure::Milliseconds(percentile(&times.warm, 0.9)));
+        let first = Row::new(
+            PART,
+            format!("{name}: first"),
+            Figure::Milliseconds(median(&times.first)),
+        )
+        .unlucky("worst", Figure::Milliseconds(worst(&times.first)));
+        let bare = &times.first_nothing_cached;
+        let nothing_cached = Row::new(
+            PART,
+            format!("{name}: first, nothing cached"),
+            Figure::Milliseconds(median(bare)),
+        )
+        .unlucky("worst", Figure::Milliseconds(worst(bare)));
+        let engine = Row::new(
+            PART,
+            format!("{name}: warm, in the engine"),
+            Figure::Milliseconds(median(&times.warm_engine)),
+        );
+        rows.push(against_plain(warm, &times.warm, &times.warm_plain));
+        rows.push(against_plain(engine, &times.warm_engine, &times.warm_plain));
+        rows.push(against_plain(first, &times.first, &times.first_plain));
+        rows.push(against_plain(nothing_cached, bare, &times.first_plain));
+    }
+    Ok(rows)
+}
+
+fn against_plain(row: Row, ours: &[f64], plain: &[f64]) -> Row {
+    let (ours, plain) = (median(ours), median(plain));
+    row.beside(
+        "plain DuckDB",
+        Figure::Milliseconds(plain),
+        Comparison::times(ours, plain),
+    )
+}
+
+/// The first query after a start.
+async fn first(data_dir: &Path, store: &str, sql: &str) -> Result<f64> {
+    let runner = Runner::start(data_dir)?;
+    Ok(query(&runner, store, sql).await?.ms)
+}
+
+async fn query(runner: &Runner, store: &str, sql: &str) -> Result<Answered> {
+    let request = runner.post(&format!("/data/{store}/query"), &json!({ "sql": sql }));
+    let started = Instant::now();
+    let bytes = answer(request).await?;
+    let ms = started.elapsed().as_secs_f64() * 1e3;
+    let answer: Value = serde_json::from_slice(&bytes)?;
+    let rows = answer.get("row_count").and_then(Value::as_u64);
+    let engine_ms = answer.get("execution_time_ms").and_then(Value::as_f64);
+    Ok(Answered {
+        ms,
+        engine_ms: engine_ms.ok_or("an answer without execution_time_ms")?,
+        rows: rows.ok_or("an answer without row_count")?,
+    })
+}
+
+/// Makes the store: its id, and the milliseconds of the import.
+async fn fill(folder: &Path, data_dir: &Path) -> Result<(String, f64)> {
+    let file = folder.join("rows.csv");
+    std::fs::write(&file, csv())?;
+    let runner = Runner::start(data_dir)?;
+    let store = id(&json(runner.post("/data", &json!({ "name": "Orders" }))).await?)?;
+    answer(runner.post(&format!("/data/{store}/tables"), &json!({ "tables": [table()] }))).await?;
+    programs::run(
+        programs::command(&programs::binary("ops")?)
+            .arg("--data-dir")
+            .arg(data_dir)
+            .args(["artifact", "put"])
+            .arg(&file)
+            .arg("out/rows.csv"),
+    )?;
+    let source = json!({ "tables": { "t": { "source": "artifact", "uri": "out/rows.csv" } } });
+    let started = Instant::now();
+    answer(runner.post(&format!("/data/{store}/import"), &source)).await?;
+    Ok((store, started.elapsed().as_secs_f64() * 1e3))
+}
+
+fn table() -> Value {
+    json!({
+        "name": "t",
+        "columns": [
+            { "name": "id", "type": "BIGINT", "primary_key": true },
+            { "name": "parent", "type": "BIGINT" },
+            { "name": "customer", "type": "STRING" },
+            { "name": "region", "type": "STRING" },
+            { "name": "quantity", "type": "INTEGER" },
+            { "name": "price", "type": "DECIMAL" },
+            { "name": "day", "type": "DATE" }
+        ]
+    })
+}
+
+/// The same rows each time.
+fn csv() -> String {
+    const REGIONS: [&str; 5] = ["north", "east", "south", "west", "centre"];
+    let mut text = String::from("id,parent,customer,region,quantity,price,day\n");
+    for id in 0..ROWS {
+        // Knuth's multiplicative hash: scattered, and the same everywhere.
+        let hash = (id * 2_654_435_761) & 0xffff_ffff;
+        let region = REGIONS.get((hash / 7 % 5) as usize).copied().unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{id},{},customer {},{region},{},{}.{:02},2024-{:02}-{:02}",
+            hash % ROWS,
+            hash / 3 % 10_000,
+            hash / 11 % 97,
+            hash / 13 % 1_000,
+            hash / 17 % 100,
+            hash / 19 % 12 + 1,
+            hash / 23 % 28 + 1
+        );
+    }
+    text
+}
+
+/// The store's Parquet files in the object store's folder.
+fn segments(data_dir: &Path, store: &str) -> Result<Vec<PathBuf>> {
+    let folder = data_dir.join(format!("objects/millrace-data/stores/acme/demo/{store}/segments"));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "parquet") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

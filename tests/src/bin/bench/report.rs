@@ -1,0 +1,175 @@
+//! The table that people read and the JSON that programs read: the same rows.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::Result;
+
+/// A measured number with its unit.
+#[derive(Clone, Copy, Debug)]
+pub enum Figure {
+    /// A time, in milliseconds.
+    Milliseconds(f64),
+    /// Requests a second.
+    PerSecond(f64),
+    /// A size, in millions of bytes.
+    Megabytes(f64),
+}
+
+/// How a number compares with the one beside it.
+#[derive(Clone, Copy, Debug)]
+pub enum Comparison {
+    /// The part of the time that is ours, beyond what the other side takes: 0 to 1.
+    Share(f64),
+    /// How many times the other side's time ours is, and by how many milliseconds it is longer.
+    Times(f64, f64),
+}
+
+/// One line of the table.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The part of the benchmarks.
+    pub part: &'static str,
+    /// What was measured.
+    pub what: String,
+    /// The number, a median where it was measured repeatedly.
+    pub figure: Figure,
+    /// What the unlucky saw, and which measure of it this is.
+    pub unlucky: Option<(&'static str, Figure)>,
+    /// What it is held against.
+    pub beside: Option<(&'static str, Figure)>,
+    /// The two in one number.
+    pub comparison: Option<Comparison>,
+}
+
+impl Row {
+    /// A number that stands alone.
+    pub fn new(part: &'static str, what: impl Into<String>, figure: Figure) -> Self {
+        Self {
+            part,
+            what: what.into(),
+            figure,
+            unlucky: None,
+            beside: None,
+            comparison: None,
+        }
+    }
+
+    /// With the worst, or nearly worst, measurement.
+    pub fn unlucky(mut self, what: &'static str, figure: Figure) -> Self {
+        self.unlucky = Some((what, figure));
+        self
+    }
+
+    /// Beside another side's number.
+    pub fn beside(mut self, what: &'static str, figure: Figure, comparison: Comparison) -> Self {
+        self.beside = Some((what, figure));
+        self.comparison = Some(comparison);
+        self
+    }
+}
+
+impl Comparison {
+    /// Our share of a time of which `theirs` is the rest.
+    pub fn share(ours: f64, theirs: f64) -> Self {
+        Self::Share((ours - theirs) / ours)
+    }
+
+    /// Two times in milliseconds.
+    pub fn times(ours: f64, theirs: f64) -> Self {
+        Self::Times(ours / theirs, ours - theirs)
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Milliseconds(value) if value < 10.0 => write!(f, "{value:.2} ms"),
+            Self::Milliseconds(value) if value < 100.0 => write!(f, "{value:.1} ms"),
+            Self::Milliseconds(value) => write!(f, "{value:.0} ms"),
+            Self::PerSecond(value) => write!(f, "{value:.0} /s"),
+            Self::Megabytes(value) => write!(f, "{value:.1} MB"),
+        }
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Share(share) => write!(f, "our share {:.0} %", share * 100.0),
+            Self::Times(ratio, more) => write!(f, "{ratio:.1} times, {more:+.1} ms"),
+        }
+    }
+}
+
+/// All rows as a Markdown table, columns aligned.
+pub fn table(rows: &[Row]) -> String {
+    let named = |pair: Option<(&str, Figure)>| {
+        pair.map_or_else(String::new, |(what, figure)| format!("{what} {figure}"))
+    };
+    let heading = ["part", "what", "Millrace", "unlucky", "beside it", "comparison"].map(str::to_owned);
+    let mut cells = vec![heading, Default::default()];
+    cells.extend(rows.iter().map(|row| {
+        [
+            row.part.to_owned(),
+            row.what.clone(),
+            row.figure.to_string(),
+            named(row.unlucky),
+            named(row.beside),
+            row.comparison
+                .map_or_else(String::new, |comparison| comparison.to_string()),
+        ]
+    }));
+    let mut widths = [3; 6];
+    for line in &cells {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut text = String::new();
+    for (number, line) in cells.iter().enumerate() {
+        let line: Vec<_> = widths
+            .iter()
+            .zip(line)
+            .map(|(width, cell)| match number {
+                1 => "-".repeat(*width),
+                _ => format!("{cell:width$}"),
+            })
+            .collect();
+        text.push_str(&format!("| {} |\n", line.join(" | ")));
+    }
+    text
+}
+
+/// All rows as a JSON array; times in milliseconds, rates a second, sizes in megabytes.
+pub fn json(rows: &[Row]) -> Result<String> {
+    let rows: Vec<Value> = rows.iter().map(row_json).collect();
+    Ok(serde_json::to_string_pretty(&rows)? + "\n")
+}
+
+fn row_json(row: &Row) -> Value {
+    let named = |pair: Option<(&str, Figure)>| {
+        pair.map(|(what, figure)| json!({ "what": what, "figure": figure_json(figure) }))
+    };
+    json!({
+        "part": row.part,
+        "what": row.what,
+        "figure": figure_json(row.figure),
+        "unlucky": named(row.unlucky),
+        "beside": named(row.beside),
+        "comparison": row.comparison.map(|comparison| match comparison {
+            Comparison::Share(share) => json!({ "our_share": share }),
+            Comparison::Times(ratio, more) => json!({ "ratio": ratio, "more_ms": more }),
+        }),
+    })
+}
+
+fn figure_json(figure: Figure) -> Value {
+    let (value, unit) = match figure {
+        Figure::Milliseconds(value) => (value, "ms"),
+        Figure::PerSecond(value) => (value, "per_second"),
+        Figure::Megabytes(value) => (value, "MB"),
+    };
+    json!({ "value": value, "unit": unit })
+}

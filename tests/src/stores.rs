@@ -1,0 +1,132 @@
+//! A data store of a test's own.
+
+use serde_json::{Value, json};
+
+use crate::answer::Answer;
+use crate::client::Request;
+use crate::scope::{Persona, Scope};
+use crate::service::Service;
+use crate::unique;
+
+/// A service, a scope of its own, and an empty data store in it.
+pub struct Store {
+    /// The service.
+    pub service: Service,
+    /// The account and project.
+    pub scope: Scope,
+    /// The token of the [`Persona::Developer`].
+    pub token: String,
+    /// The store's id.
+    pub id: String,
+}
+
+impl Store {
+    /// An empty store in the service that is tested.
+    pub async fn start() -> Self {
+        Self::start_in(Service::start().await).await
+    }
+
+    /// An empty store in a new local service. None where [`Service::start_local`] skips.
+    pub async fn start_local() -> Option<Self> {
+        Some(Self::start_in(Service::start_local().await?).await)
+    }
+
+    async fn start_in(service: Service) -> Self {
+        let scope = service.scope();
+        let token = scope.token(Persona::Developer);
+        let created = service.post(&token, "/data", &json!({ "name": unique("store") }));
+        let id = created.await.expect_status(201).id();
+        Self {
+            service,
+            scope,
+            token,
+            id,
+        }
+    }
+
+    /// A path below the store.
+    pub fn path(&self, rest: &str) -> String {
+        format!("/data/{}{rest}", self.id)
+    }
+
+    /// `GET` below the store.
+    pub fn get(&self, rest: &str) -> Request {
+        self.service.get(&self.token, &self.path(rest))
+    }
+
+    /// `POST` below the store.
+    pub fn post(&self, rest: &str, body: &Value) -> Request {
+        self.service.post(&self.token, &self.path(rest), body)
+    }
+
+    /// The store as it is now.
+    pub async fn detail(&self) -> Value {
+        self.get("").await.expect_status(200).body
+    }
+
+    /// Makes a table; its columns are those of [`columns`].
+    pub async fn table(&self, name: &str, definitions: &[&str]) {
+        let table = json!({ "name": name, "columns": columns(definitions) });
+        let made = self.post("/tables", &json!({ "tables": [table] })).await;
+        made.expect_status(201);
+    }
+
+    /// Imports rows of the request into a table, with the mode that is the default.
+    pub async fn append(&self, table: &str, rows: &Value) -> Answer {
+        self.post("/import", &inline(table, rows)).await
+    }
+
+    /// Puts a file where imports find it, for local services.
+    pub fn put_artifact(&self, path: &str, bytes: &[u8]) {
+        let file = self.service.folder().join(unique("artifact"));
+        std::fs::write(&file, bytes).expect("the file can be written");
+        let put = self
+            .scope
+            .ops(&["artifact", "put", &file.to_string_lossy(), path]);
+        put.expect_success();
+    }
+
+    /// Imports a file with these bytes into a table as CSV, for local services.
+    pub async fn append_csv(&self, table: &str, bytes: &[u8]) -> Answer {
+        self.put_artifact("out/rows.csv", bytes);
+        self.post("/import", &artifact(table, "out/rows.csv")).await
+    }
+
+    /// Asks with parameters.
+    pub async fn query(&self, sql: &str, params: &Value) -> Answer {
+        self.post("/query", &json!({ "sql": sql, "params": params }))
+            .await
+    }
+
+    /// The rows of a query that succeeds.
+    pub async fn rows(&self, sql: &str) -> Value {
+        let answer = self.query(sql, &json!({})).await.expect_status(200);
+        answer.body["rows"].clone()
+    }
+}
+
+/// Column definitions of words: `id BIGINT primary_key`, `name STRING unique required`.
+pub fn columns(definitions: &[&str]) -> Value {
+    let column = |definition: &&str| {
+        let mut words = definition.split_whitespace();
+        let mut column = json!({ "name": words.next(), "type": words.next() });
+        for word in words {
+            match word {
+                "required" => column["nullable"] = false.into(),
+                flag => column[flag] = true.into(),
+            }
+        }
+        column
+    };
+    definitions.iter().map(column).collect()
+}
+
+/// The body of an import of rows into one table.
+pub fn inline(table: &str, rows: &Value) -> Value {
+    json!({ "tables": { table: { "source": "inline", "data": rows } } })
+}
+
+/// The body of an import of an artifact into one table.
+pub fn artifact(table: &str, uri: &str) -> Value {
+    json!({ "tables": { table: { "source": "artifact", "uri": uri } } })
+}
