@@ -32,8 +32,6 @@ ARGS ?=
 
 # CI must build what was committed.
 LOCKED := $(if $(CI),--locked)
-# Compiled once for `run`, `ops`, `token` and `openapi`.
-SERVE := $(LOCKED)
 
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY_DIR := $(CACHE)/cargo-deny-$(CARGO_DENY_VERSION)
@@ -49,16 +47,16 @@ help: ## List the targets
 
 .PHONY: run
 run: duckdb ## Build and start the whole service on this machine (ARGS="…")
-	@$(LOADER) exec cargo run $(SERVE) -p local --bin millrace -- $(ARGS)
+	@$(LOADER) exec cargo run $(LOCKED) -p local --bin millrace -- $(ARGS)
 
 .PHONY: token
 token: ## Print an access token for the local service (ACCOUNT= PROJECT= USER_ID= ROLES= PERMISSIONS=)
-	@exec cargo run -q $(SERVE) -p ops -- token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \
+	@exec cargo run -q $(LOCKED) -p ops -- token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \
 		$(if $(USER_ID),--user-id '$(USER_ID)') $(if $(ROLES),--roles '$(ROLES)') $(if $(PERMISSIONS),--permissions '$(PERMISSIONS)') $(ARGS)
 
 .PHONY: ops
 ops: ## Run the operator command (ARGS="prompt publish …")
-	@exec cargo run -q $(SERVE) -p ops -- $(ARGS)
+	@exec cargo run -q $(LOCKED) -p ops -- $(ARGS)
 
 # ---------- check ----------
 
@@ -109,12 +107,13 @@ validate: tools ## Check template.yaml
 
 .PHONY: openapi
 openapi: duckdb ## Write infra/openapi.json from the code
-	@trap 'rm -f infra/openapi.json.new' EXIT; $(LOADER) cargo run -q $(SERVE) -p local --bin openapi >infra/openapi.json.new; mv infra/openapi.json.new infra/openapi.json
+	@trap 'rm -f infra/openapi.json.new' EXIT; $(LOADER) cargo run -q $(LOCKED) -p local --bin openapi >infra/openapi.json.new; mv infra/openapi.json.new infra/openapi.json
 
 .PHONY: bench
 bench: duckdb ## Benchmarks, on release builds (ARGS="…")
-	@cargo build $(LOCKED) --release --workspace --bins
-	@$(LOADER) exec cargo run -q $(LOCKED) --release -p tests --bin bench -- $(ARGS)
+	@cargo build $(LOCKED) --release -p local -p ops -p tests --bins
+	@cargo build $(LOCKED) --profile lambda $(FUNCTIONS:%=-p %-function)
+	@$(LOADER) exec '$(CARGO_TARGET_DIR)/release/bench' $(ARGS)
 
 # ---------- deploy ----------
 
@@ -137,7 +136,7 @@ build: tools ## Build the Lambda functions into target/lambda (ARCH=arm64 or x86
 	@if command -v rustup >/dev/null; then rustup -q target add $(LAMBDA_TARGET); fi
 	@rm -rf target/lambda
 	@duckdb=$$($(FETCH_DUCKDB) $(LAMBDA_DUCKDB)); \
-		PATH='$(TOOLS)/bin':"$$PATH" DUCKDB_LIB_DIR="$$duckdb" cargo lambda build $(LOCKED) --release --target $(LAMBDA_TARGET) --skip-target-check \
+		PATH='$(TOOLS)/bin':"$$PATH" DUCKDB_LIB_DIR="$$duckdb" cargo lambda build $(LOCKED) --profile lambda --target $(LAMBDA_TARGET) --skip-target-check \
 			--output-format binary --lambda-dir target/lambda $(FUNCTIONS:%=-p %-function); \
 		for function in $(DUCKDB_FUNCTIONS); do mkdir -p target/lambda/$$function/lib; cp "$$duckdb/libduckdb.so" target/lambda/$$function/lib/; done
 	@for function in $(FUNCTIONS); do [ -f target/lambda/$$function/bootstrap ] || { echo "functions/$$function has no binary named '$$function'" >&2; exit 1; }; done

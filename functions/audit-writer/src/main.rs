@@ -11,7 +11,7 @@ use platform::telemetry::{self, Format};
 async fn main() -> Result<(), Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let sdk = platform::aws::sdk_config().await;
+    let sdk = platform::aws::sdk_config();
     let trail = AuditTrail::new(Table::connect(
         &sdk,
         &environment.required("MILLRACE_AUDIT_TABLE")?,

@@ -124,7 +124,13 @@ fn table_source(table: String, given: TableSource) -> Result<ImportTable> {
     let source = match given.source {
         SourceKind::Inline => {
             let rows = given.data.ok_or_else(|| missing("data", "inline"))?;
-            ImportSource::Inline(Bytes::from(String::from(Box::<str>::from(rows))))
+            let rows = String::from(Box::<str>::from(rows));
+            if !rows.trim_start().starts_with('[') {
+                return Err(Error::invalid(format!(
+                    "The body is not as it must be at $.tables.{table}.data: expected an array of row objects."
+                )));
+            }
+            ImportSource::Inline(Bytes::from(rows))
         }
         SourceKind::Artifact => {
             let path = given.uri.ok_or_else(|| missing("uri", "artifact"))?;

@@ -8,7 +8,7 @@ use platform::telemetry::{self, Format};
 async fn main() -> Result<(), lambda_http::Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let platform = Platform::from_environment(&environment).await?;
+    let platform = Platform::from_environment(&environment)?;
     let (clock, cors) = (platform.clock.clone(), platform.cors.clone());
     platform::http::serve(prompts_function::routes(platform), clock, &cors).await
 }

@@ -54,8 +54,8 @@ impl Services {
             data.endpoints()?
         };
         let services = Self {
-            records: sdk_config_for(&endpoints.records, "local", "local").await,
-            objects: sdk_config_for(&endpoints.objects, "local", &secret).await,
+            records: sdk_config_for(&endpoints.records, "local", "local"),
+            objects: sdk_config_for(&endpoints.objects, "local", &secret),
         };
         if data.is_ours() {
             for table in [RECORDS_TABLE, AUDIT_TABLE] {

@@ -64,7 +64,7 @@ impl TargetArguments {
         if self.deployed {
             let environment = Environment::read().map_err(refused)?;
             let name = |variable| environment.required(variable).map_err(refused);
-            let sdk = platform::aws::sdk_config().await;
+            let sdk = platform::aws::sdk_config_of_operator().await;
             return Ok(Target {
                 clock,
                 tenant,

@@ -2,37 +2,66 @@
 
 use std::time::Duration;
 
+use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
-use aws_sdk_dynamodb::config::Credentials;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 
-/// The configuration of the function's environment: region, role and endpoints as the platform sets them.
-///
-/// A call to a record store that takes more than a few seconds will not come back in time for the caller: it is given up
-/// and repeated, three times in all.
-pub async fn sdk_config() -> SdkConfig {
-    loader().load().await
+use crate::config::AwsEnvironment;
+
+/// The configuration of a Lambda function. Region and credentials come from its environment, where Lambda puts them: the
+/// SDK's chain of other places (profiles, roles, metadata services) is neither asked nor linked.
+pub fn sdk_config() -> SdkConfig {
+    let environment = AwsEnvironment::read();
+    let credentials = SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new());
+    configured(environment.region, environment.endpoint_url, credentials)
 }
 
-/// A configuration for a twin of the services at `endpoint`, which knows the one key pair that is given.
-pub async fn sdk_config_for(endpoint: &str, access_key: &str, secret_key: &str) -> SdkConfig {
-    loader()
-        .endpoint_url(endpoint)
-        .region(Region::from_static("us-east-1"))
-        .credentials_provider(Credentials::new(access_key, secret_key, None, None, "millrace"))
+/// The configuration of an operator's machine, by the SDK's whole chain: profiles, single sign-on, roles.
+pub async fn sdk_config_of_operator() -> SdkConfig {
+    aws_config::defaults(BehaviorVersion::latest())
+        .retry_config(retries())
+        .timeout_config(timeouts())
         .load()
         .await
 }
 
-fn loader() -> ConfigLoader {
-    aws_config::defaults(BehaviorVersion::latest())
-        .retry_config(RetryConfig::standard().with_max_attempts(3))
-        .timeout_config(
-            TimeoutConfig::builder()
-                .connect_timeout(Duration::from_secs(2))
-                .operation_attempt_timeout(Duration::from_secs(5))
-                .operation_timeout(Duration::from_secs(12))
-                .build(),
-        )
+/// A configuration for a twin of the services at `endpoint`, which knows the one key pair that is given.
+pub fn sdk_config_for(endpoint: &str, access_key: &str, secret_key: &str) -> SdkConfig {
+    let credentials = Credentials::new(access_key, secret_key, None, None, "millrace");
+    configured(
+        None,
+        Some(endpoint.to_owned()),
+        SharedCredentialsProvider::new(credentials),
+    )
+}
+
+fn configured(
+    region: Option<String>,
+    endpoint: Option<String>,
+    credentials: SharedCredentialsProvider,
+) -> SdkConfig {
+    let mut builder = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new(region.unwrap_or_else(|| "us-east-1".to_owned())))
+        .credentials_provider(credentials)
+        .retry_config(retries())
+        .timeout_config(timeouts());
+    builder.set_endpoint_url(endpoint);
+    builder.build()
+}
+
+fn retries() -> RetryConfig {
+    RetryConfig::standard().with_max_attempts(3)
+}
+
+/// A call to a record store that takes more than a few seconds will not come back in time for the caller: it is given up
+/// and repeated, three times in all.
+fn timeouts() -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(2))
+        .operation_attempt_timeout(Duration::from_secs(5))
+        .operation_timeout(Duration::from_secs(12))
+        .build()
 }

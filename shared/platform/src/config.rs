@@ -176,6 +176,29 @@ impl Environment {
     }
 }
 
+/// What Lambda says of the cloud around a function.
+#[derive(Clone, Debug, Default)]
+pub struct AwsEnvironment {
+    /// `AWS_REGION`.
+    pub region: Option<String>,
+    /// `AWS_ENDPOINT_URL`: services elsewhere than in the cloud.
+    pub endpoint_url: Option<String>,
+}
+
+impl AwsEnvironment {
+    /// Reads the environment of this process.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the environment"
+    )]
+    pub fn read() -> Self {
+        Self {
+            region: std::env::var("AWS_REGION").ok(),
+            endpoint_url: std::env::var("AWS_ENDPOINT_URL").ok(),
+        }
+    }
+}
+
 /// Where the loader looks for libraries beyond its own places, for a child process whose environment is otherwise empty.
 #[expect(
     clippy::disallowed_methods,

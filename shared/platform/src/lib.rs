@@ -49,8 +49,8 @@ pub struct Platform {
 
 impl Platform {
     /// From the environment of a Lambda function. Connects to nothing yet.
-    pub async fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let sdk = aws::sdk_config().await;
+    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
+        let sdk = aws::sdk_config();
         let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
         let trail = AuditTrail::new(Table::connect(
             &sdk,

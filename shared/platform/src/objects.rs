@@ -17,8 +17,9 @@ pub fn artifact_key(tenant: &Tenant, path: &str) -> Result<String> {
     let fits =
         |part: &str| !part.is_empty() && part != "." && part != ".." && !part.chars().any(char::is_control);
     if path.len() > 700 || !path.split('/').all(fits) {
+        let shown: String = path.chars().take(100).collect();
         return Err(Error::invalid(format!(
-            "'{path}' is not the path of an artifact; write it as in out/sales.csv."
+            "'{shown}' is not the path of an artifact; write it as in out/sales.csv."
         )));
     }
     Ok(format!(

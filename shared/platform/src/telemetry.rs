@@ -1,6 +1,9 @@
 //! Logs: one JSON object a line in the cloud, lines for people on a laptop.
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, fmt};
 
 use crate::config::{ConfigError, Environment};
 
@@ -16,23 +19,23 @@ pub enum Format {
 /// Starts logging to standard error, at the level that `MILLRACE_LOG` names.
 pub fn init(environment: &Environment, format: Format, default_filter: &str) -> Result<(), ConfigError> {
     let filter = environment.optional("MILLRACE_LOG").unwrap_or(default_filter);
-    let filter = EnvFilter::try_new(filter).map_err(|error| {
+    let filter: Targets = filter.parse().map_err(|error| {
         ConfigError::new(format!(
             "The variable MILLRACE_LOG is not a log filter ({error}). Set it to `info`, for example."
         ))
     })?;
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_target(false);
-    match format {
-        Format::Json => subscriber
+    let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let lines = match format {
+        Format::Json => lines
             .json()
             .flatten_event(true)
             .with_current_span(true)
             .with_span_list(false)
-            .init(),
-        Format::Text => subscriber.compact().init(),
-    }
+            .boxed(),
+        Format::Text => lines.compact().boxed(),
+    };
+    tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
+        .init();
     Ok(())
 }

@@ -263,6 +263,46 @@ async fn a_new_key_is_found_and_a_withdrawn_one_forgotten() {
 }
 
 #[tokio::test]
+async fn a_token_that_was_checked_still_expires_and_loses_its_key() {
+    let (old, new) = (
+        Issuer::new(Algorithm::ES256, "k1"),
+        Issuer::new(Algorithm::ES256, "k1"),
+    );
+    let setup = setup(&[&old], None);
+    let token = old.token(&claims());
+    for _ in 0..3 {
+        setup.verifier.verify(&token).await.unwrap();
+    }
+    setup.clock.advance_ms(631_000);
+    assert_eq!(
+        refusal(&setup, &token).await,
+        "The access token has expired; get a new one."
+    );
+
+    let lasting = old.token(&with("exp", json!(start().as_seconds() + 7_200)));
+    for _ in 0..3 {
+        setup.verifier.verify(&lasting).await.unwrap();
+    }
+    write_keys(&setup.path, &[&new]);
+    setup.clock.advance_ms(15 * 60 * 1_000);
+    assert_eq!(
+        refusal(&setup, &lasting).await,
+        "The signature of the access token does not hold."
+    );
+}
+
+#[tokio::test]
+async fn known_keys_outlive_an_issuer_that_is_away() {
+    let issuer = Issuer::new(Algorithm::ES256, "k1");
+    let setup = setup(&[&issuer], None);
+    let token = issuer.token(&with("exp", json!(start().as_seconds() + 7_200)));
+    setup.verifier.verify(&token).await.unwrap();
+    std::fs::remove_file(&setup.path).unwrap();
+    setup.clock.advance_ms(20 * 60 * 1_000);
+    setup.verifier.verify(&token).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_key_set_that_cannot_be_read_is_our_fault_and_not_the_callers() {
     let issuer = Issuer::new(Algorithm::ES256, "k1");
     let setup = setup(&[&issuer], None);

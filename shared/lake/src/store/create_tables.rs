@@ -5,7 +5,7 @@ use platform::{Error, Result, Tenant};
 use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
 use super::{Author, DataStores, Loaded};
 use crate::manifest::{Manifest, ManifestColumn, TableVersion};
-use crate::schema::TableDefinition;
+use crate::schema::{Column, TableDefinition};
 
 /// Most tables of a store.
 pub const MAX_TABLES: usize = 2_000;
@@ -78,10 +78,15 @@ fn with_tables(base: &Manifest, definitions: &[TableDefinition]) -> Result<Manif
 }
 
 fn new_table(table_id: u32, definition: &TableDefinition) -> TableVersion {
-    let columns = (1..).zip(&definition.columns);
-    let columns: Vec<_> = columns
-        .map(|(field_id, column)| ManifestColumn::new(field_id, column.clone(), None))
-        .collect();
+    let columns = (1..).zip(&definition.columns).map(|(field_id, column)| {
+        // A key is never null: what is shown says so.
+        let column = Column {
+            nullable: !column.is_required(),
+            ..column.clone()
+        };
+        ManifestColumn::new(field_id, column, None)
+    });
+    let columns: Vec<_> = columns.collect();
     TableVersion {
         table_id,
         name: definition.name.clone(),

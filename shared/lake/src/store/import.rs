@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use platform::objects::artifact_key;
 use platform::records::stores::{ImportMode, ImportRecord, ImportStatus};
-use platform::{Error, Result, Tenant, UtcTime, ids};
+use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
 
 use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
 use super::{Author, DataStores, Loaded, keys};
@@ -70,13 +70,13 @@ impl DataStores {
     ) -> Result<ImportRecord> {
         let started_at = self.inner.clock.now();
         let base = self.load(tenant, store).await?;
-        check(&base.manifest, &import)?;
+        let names = check(&base.manifest, &import)?;
         let record = ImportRecord {
             id: ids::new_id(started_at),
             store_id: store.to_owned(),
             status: ImportStatus::Completed,
             mode: import.mode,
-            tables: import.tables.iter().map(|table| table.table.clone()).collect(),
+            tables: names,
             message: import.message.clone(),
             error: None,
             rows_imported: BTreeMap::new(),
@@ -88,7 +88,8 @@ impl DataStores {
             Ok(completed) => return Ok(completed),
             Err(error) => error,
         };
-        if error.is_transient() {
+        // Only what is wrong with the rows is an import that failed; anything else is a request that was not carried out.
+        if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Unprocessable) {
             return Err(error);
         }
         let failed = ImportRecord {
@@ -251,21 +252,23 @@ enum Input {
     Csv(PathBuf),
 }
 
-fn check(manifest: &Manifest, import: &Import) -> Result<()> {
+/// The names of the tables, as the store writes them.
+fn check(manifest: &Manifest, import: &Import) -> Result<Vec<String>> {
+    let mut names = Vec::new();
     if import.tables.is_empty() {
         return Err(Error::invalid("The field 'tables' must name at least one table."));
     }
-    let mut seen = std::collections::BTreeSet::new();
     for wanted in &import.tables {
         let table = table(manifest, &wanted.table)?;
-        if !seen.insert(table.table_id) {
+        if names.contains(&table.name) {
             return Err(Error::invalid(format!(
                 "The table '{}' is named twice; case does not count.",
                 table.name
             )));
         }
+        names.push(table.name.clone());
     }
-    Ok(())
+    Ok(names)
 }
 
 fn table<'a>(manifest: &'a Manifest, name: &str) -> Result<&'a TableVersion> {

@@ -61,6 +61,7 @@ pub struct VerifyingKey {
 struct Loaded {
     keys: HashMap<String, Arc<VerifyingKey>>,
     at: UtcTime,
+    generation: u64,
 }
 
 /// The key set, read at its first use.
@@ -68,7 +69,8 @@ pub struct Jwks {
     source: JwksSource,
     clock: Clock,
     loaded: RwLock<Option<Arc<Loaded>>>,
-    loading: Mutex<()>,
+    /// Held while the keys are read; counts how often they were.
+    loading: Mutex<u64>,
 }
 
 impl Jwks {
@@ -78,7 +80,7 @@ impl Jwks {
             source,
             clock,
             loaded: RwLock::new(None),
-            loading: Mutex::new(()),
+            loading: Mutex::new(0),
         }
     }
 
@@ -89,12 +91,29 @@ impl Jwks {
         {
             return Ok(Some(key));
         }
-        let _one_at_a_time = self.loading.lock().await;
-        let loaded = match self.fresh(MIN_AGE_MS) {
-            Some(loaded) => loaded,
-            None => self.load().await?,
-        };
-        Ok(pick(&loaded, key_id))
+        let mut generation = self.loading.lock().await;
+        if let Some(loaded) = self.fresh(MIN_AGE_MS) {
+            return Ok(pick(&loaded, key_id));
+        }
+        match self.load(*generation + 1).await {
+            Ok(loaded) => {
+                *generation += 1;
+                Ok(pick(&loaded, key_id))
+            }
+            // The keys that there are go on counting while the issuer is away.
+            Err(cause) => match self.fresh(i64::MAX).and_then(|loaded| pick(&loaded, key_id)) {
+                Some(key) => {
+                    tracing::warn!(%cause, "the key set could not be read again");
+                    Ok(Some(key))
+                }
+                None => Err(cause),
+            },
+        }
+    }
+
+    /// How often the keys were read; None before the first time, and where they are to be read again.
+    pub(super) fn generation(&self) -> Option<u64> {
+        self.fresh(MAX_AGE_MS).map(|loaded| loaded.generation)
     }
 
     fn fresh(&self, max_age_ms: i64) -> Option<Arc<Loaded>> {
@@ -107,7 +126,7 @@ impl Jwks {
         (age_ms < max_age_ms).then_some(loaded)
     }
 
-    async fn load(&self) -> Result<Arc<Loaded>> {
+    async fn load(&self, generation: u64) -> Result<Arc<Loaded>> {
         let text = match &self.source {
             JwksSource::File(path) => tokio::fs::read(path).await.map_err(|error| {
                 Error::unavailable(format!("the key set {} cannot be read: {error}", path.display()))
@@ -123,6 +142,7 @@ impl Jwks {
         let loaded = Arc::new(Loaded {
             keys: keys.collect(),
             at: self.clock.now(),
+            generation,
         });
         *self
             .loaded

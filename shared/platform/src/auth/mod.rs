@@ -5,6 +5,7 @@ pub mod jwks;
 pub mod permission;
 pub mod principal;
 pub mod token;
+mod verified;
 
 pub use permission::{Permission, Required, Role};
 pub use principal::{Principal, PrincipalKind};

@@ -3,12 +3,15 @@
 //! `alg: none` does not exist here, and HS256 only where a shared secret was configured explicitly: the algorithm comes
 //! from the key, so a token signed with a public key as if it were a secret finds no key at all.
 
+use std::sync::Arc;
+
 use jsonwebtoken::errors::ErrorKind as JwtErrorKind;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde::{Deserialize, Serialize};
 
 use crate::auth::jwks::{Jwks, JwksSource};
 use crate::auth::principal::{Principal, PrincipalKind};
+use crate::auth::verified::Verified;
 use crate::clock::Clock;
 use crate::config::{ConfigError, Environment, Secret};
 use crate::error::{Error, Result};
@@ -94,6 +97,7 @@ impl VerifierConfig {
 pub struct Verifier {
     config: VerifierConfig,
     jwks: Jwks,
+    verified: Verified,
     clock: Clock,
 }
 
@@ -101,12 +105,21 @@ impl Verifier {
     /// A verifier that reads its keys at their first use.
     pub fn new(config: VerifierConfig, clock: Clock) -> Self {
         let jwks = Jwks::new(config.jwks.clone(), clock.clone());
-        Self { config, jwks, clock }
+        Self {
+            config,
+            jwks,
+            verified: Verified::default(),
+            clock,
+        }
     }
 
     /// The principal of a token. 401 for a token that does not hold, 503 where the keys cannot be read.
     pub async fn verify(&self, token: &str) -> Result<Principal> {
-        let claims = self.claims(token).await?;
+        let generation = self.jwks.generation();
+        let claims = match generation.and_then(|generation| self.verified.find(token, generation)) {
+            Some(claims) => claims,
+            None => self.check(token, generation).await?,
+        };
         let now = self.clock.now().as_seconds();
         if claims.exp + LEEWAY_SECONDS <= now {
             return Err(Error::unauthenticated(
@@ -119,7 +132,16 @@ impl Verifier {
         {
             return Err(Error::unauthenticated("The access token is not valid yet."));
         }
-        principal(claims)
+        principal(&claims)
+    }
+
+    async fn check(&self, token: &str, generation: Option<u64>) -> Result<Arc<Claims>> {
+        let claims = Arc::new(self.claims(token).await?);
+        // Only what was surely checked with these keys: they may have been read again meanwhile.
+        if let Some(generation) = generation.filter(|before| self.jwks.generation() == Some(*before)) {
+            self.verified.keep(token, generation, Arc::clone(&claims));
+        }
+        Ok(claims)
     }
 
     async fn claims(&self, token: &str) -> Result<Claims> {
@@ -171,7 +193,7 @@ impl Verifier {
     }
 }
 
-fn principal(claims: Claims) -> Result<Principal> {
+fn principal(claims: &Claims) -> Result<Principal> {
     let named = |what, id: &str| {
         check_id(what, id)
             .map_err(|error| Error::unauthenticated(format!("The access token: {}", error.message())))
@@ -183,12 +205,12 @@ fn principal(claims: Claims) -> Result<Principal> {
     }
     Ok(Principal {
         permissions: Principal::expand(&claims.roles, &claims.permissions),
-        kind: PrincipalKind::User(claims.sub),
-        account_id: claims.account_id,
-        project_id: claims.project_id,
-        tenant_id: claims.tenant_id,
-        account_name: claims.account_name,
-        project_name: claims.project_name,
-        roles: claims.roles,
+        kind: PrincipalKind::User(claims.sub.clone()),
+        account_id: claims.account_id.clone(),
+        project_id: claims.project_id.clone(),
+        tenant_id: claims.tenant_id.clone(),
+        account_name: claims.account_name.clone(),
+        project_name: claims.project_name.clone(),
+        roles: claims.roles.clone(),
     })
 }

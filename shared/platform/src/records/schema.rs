@@ -23,6 +23,9 @@ pub const DUE: &str = "due";
 /// Makes a table with the schema unless it exists.
 pub async fn create_table(sdk: &SdkConfig, name: &str) -> Result<()> {
     let client = Client::new(sdk);
+    if client.describe_table().table_name(name).send().await.is_ok() {
+        return Ok(());
+    }
     let created = client
         .create_table()
         .table_name(name)

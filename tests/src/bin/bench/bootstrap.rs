@@ -54,7 +54,7 @@ pub fn measure() -> Result<Vec<Row>> {
     let mut times = FUNCTIONS.map(|name| (name, Vec::new()));
     for number in 0..=STARTS {
         for (name, times) in &mut times {
-            let time = runtime.start_function(&programs::binary(name)?, folder.path())?;
+            let time = runtime.start_function(&programs::bootstrap(name)?, folder.path())?;
             // The first start reads the file from the disk.
             if number > 0 {
                 times.push(time);
@@ -63,7 +63,7 @@ pub fn measure() -> Result<Vec<Row>> {
     }
     let mut rows = Vec::new();
     for (name, times) in &times {
-        let bytes = std::fs::metadata(programs::binary(name)?)?.len();
+        let bytes = std::fs::metadata(programs::bootstrap(name)?)?.len();
         let time = Row::new(
             PART,
             format!("{name}: start to first poll"),

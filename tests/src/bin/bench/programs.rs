@@ -36,7 +36,17 @@ pub fn binary(name: &str) -> Result<PathBuf> {
         return Ok(path);
     }
     let path = path.display();
-    Err(format!("There is no program {path}: run `cargo build --release --workspace --bins` first.").into())
+    Err(format!("There is no program {path}: `make bench` builds it.").into())
+}
+
+/// A function's bootstrap, from the build for Lambda, which lies beside the build of the benchmarks.
+pub fn bootstrap(name: &str) -> Result<PathBuf> {
+    let path = folder()?.join("../lambda").join(name);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let path = path.display();
+    Err(format!("There is no program {path}: `make bench` builds it.").into())
 }
 
 /// A command of the program at `path` with an environment of its own.
