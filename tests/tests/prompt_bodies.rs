@@ -209,3 +209,24 @@ async fn numbers_are_kept_or_refused_but_never_changed() {
         }
     }
 }
+
+#[tokio::test]
+async fn updates_cannot_add_up_to_more_than_a_record_holds() {
+    let (service, token) = started().await;
+    let created = service
+        .post(&token, "/prompts", &prompt("Greeting"))
+        .await
+        .expect_status(201);
+    let path = format!("/prompts/{}", created.id());
+    let large = "x".repeat(200 * 1_024);
+    service
+        .put(&token, &path, &json!({ "content": large }))
+        .await
+        .expect_status(200);
+    let answer = service
+        .put(&token, &path, &json!({ "test_data": { "large": large } }))
+        .await;
+    answer.expect_error(413, "payload_too_large");
+    let read = service.get(&token, &path).await.expect_status(200);
+    assert_eq!(read.body["version"], 2);
+}

@@ -2,16 +2,20 @@
 
 use platform::http::text::{check_name, check_tags};
 use platform::records::prompts::PromptRecord;
-use platform::{Error, Result};
+use platform::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use crate::templates;
+
+/// Most bytes of a template as it is kept. A body is smaller, but updates add up; DynamoDB's item ends at 400 KB.
+const MAX_BYTES: usize = 350_000;
 
 /// Refuses with 400 a template that could never be rendered, or whose own test data its schema refuses.
 pub fn check(prompt: &PromptRecord) -> Result<()> {
     check_name("name", &prompt.name)?;
     check_name("role", &prompt.role)?;
     check_tags(&prompt.tags)?;
+    check_size(prompt)?;
     templates::check(prompt.content_type, &prompt.content)?;
     check_object("test_data", prompt.test_data.as_ref())?;
     check_object("inputSchema", prompt.input_schema.as_ref())?;
@@ -37,6 +41,15 @@ pub fn check(prompt: &PromptRecord) -> Result<()> {
             "The field 'test_data' does not satisfy 'inputSchema'{place}: {error}."
         ))
     })
+}
+
+fn check_size(prompt: &PromptRecord) -> Result<()> {
+    let bytes = serde_json::to_vec(prompt).map_err(Error::internal)?.len();
+    if bytes > MAX_BYTES {
+        let message = format!("The template would have {bytes} bytes; {MAX_BYTES} is the most.");
+        return Err(Error::new(ErrorKind::PayloadTooLarge, message));
+    }
+    Ok(())
 }
 
 fn check_object(field: &str, value: Option<&Value>) -> Result<()> {

@@ -300,3 +300,62 @@ async fn a_table_without_segments_is_empty_and_typed() {
     );
     assert_eq!(answer["column_types"], json!(["DECIMAL(18,4)", "JSON"]));
 }
+
+#[tokio::test]
+async fn what_json_does_not_have_is_null_or_refused() {
+    let store = Store::with_orders(limits()).await;
+    let digits = "9".repeat(1_000);
+    for sql in ["1e400", "-1e400", &digits, "'nan'::FLOAT"] {
+        assert_eq!(
+            store.rows(&format!("select {sql}")).await,
+            json!([[null]]),
+            "{sql}"
+        );
+    }
+    assert_eq!(
+        store.rows("select '\": inf', 1e400, '\\' as \"nan, -inf\"").await,
+        json!([["\": inf", null, "\\"]])
+    );
+    for sql in ["select 1\0", "\0", "select '\0'"] {
+        let error = store.query(sql).await.unwrap_err();
+        assert_eq!(error.status(), 400, "{sql:?} {error}");
+        assert!(error.message().contains("NUL"), "{sql:?} {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_type_without_a_json_form_is_refused() {
+    let store = Store::with_orders(limits()).await;
+    let mut wrong = Vec::new();
+    for sql in [
+        "1::VARIANT",
+        "[1::VARIANT]",
+        "{'a': 1::VARIANT}",
+        "map([1], [1::VARIANT])",
+        "NULL::VARIANT",
+        "1::BIGNUM",
+        "[1::BIGNUM]",
+        "'101'::BIT",
+        "1::UHUGEINT",
+        "'10:00:00+02'::TIMETZ",
+        "'10:00:00'::TIME_NS",
+        "[1, 2]::INTEGER[2]",
+        "[[1, 2]]::INTEGER[2][1]",
+        "[{'a': 'x'::ENUM('x')}]",
+        "union_value(a := 1)",
+        "[union_value(a := 1)]",
+        "'POINT(1 2)'::GEOMETRY",
+        "row(1, 2)",
+        "[NULL]",
+    ] {
+        let status = store
+            .query(&format!("select {sql}"))
+            .await
+            .map_or_else(|error| error.status(), |_| 200);
+        let has_no_form = ["VARIANT", "union"].iter().any(|name| sql.contains(name));
+        if status != if has_no_form { 422 } else { 200 } {
+            wrong.push(format!("{sql}: {status}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

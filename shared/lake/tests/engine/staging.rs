@@ -99,7 +99,7 @@ async fn bad_values_are_listed_with_row_and_column() {
     assert_eq!(
         details,
         "row 2: column 'score': 'much' is not a DECIMAL(6,2); row 3: column 'id': 'x' is not a BIGINT; \
-         row 3: column 'born': '02.01.2024' is not a DATE; row 4: column 'id': '1.5' is not a BIGINT"
+         row 3: column 'born': '02.01.2024' is not a DATE; row 4: column 'id': '1.5' is not a BIGINT."
     );
     let many: String = (0..50).map(|i| format!("x{i}\n")).collect();
     let (_, _, details) = refused(format!("id\n{many}")).await;
@@ -312,4 +312,102 @@ async fn keys_occur_once() {
             Err(error) => assert_eq!((error.status(), error.message()), (409, expected), "{csv}"),
         }
     }
+}
+
+#[tokio::test]
+async fn a_line_that_cannot_be_read_is_no_reason_to_take_the_next_for_the_header() {
+    for csv in [
+        &b"Gr\xf6\xdfe,x\nid,name\n1,a\n"[..],
+        b"\"id\",\"na\nGr\xf6\xdfe\nme\"\n1,a\n",
+        b"\xff\xfei\0d\0\n\x001\0\n\0",
+    ] {
+        let (status, message, _) = refused(csv).await;
+        assert_eq!(status, 422, "{message}");
+        assert!(message.contains("UTF-8"), "{csv:?} {message}");
+    }
+    let (status, message, _) = refused(format!("{}\nid,name\n1,a\n", "x".repeat(3_000_000))).await;
+    assert_eq!(status, 422, "{message}");
+    let (_, message, _) = refused(b"id,name\n1,a\n2,Gr\xf6\xdfe\n3,b\n").await;
+    assert!(message.contains("row 2: the text is not UTF-8"), "{message}");
+}
+
+#[tokio::test]
+async fn an_empty_line_above_the_header_is_refused() {
+    let columns = json!([{ "name": "a", "type": "STRING" }, { "name": "b", "type": "STRING" }]);
+    for csv in ["\na\n1\n", "\r\na,b\n1,2\n", "\n\na,b\n1,2\n"] {
+        let store = Store::new(limits(), vec![table("t", columns.clone())]);
+        let error = store.stage_csv(0, csv).await.unwrap_err();
+        assert_eq!(error.status(), 422, "{csv:?} {error}");
+        assert!(
+            error.message().contains("the first line is empty"),
+            "{csv:?} {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn other_separators_are_named() {
+    for (csv, part) in [
+        ("id;name\n1;a\n", "separated by commas, not by ';'"),
+        ("id\tname\n1\ta\n", "separated by commas, not by tabs"),
+        ("id|name\n1|a\n", "separated by commas, not by '|'"),
+    ] {
+        let (status, message, _) = refused(csv).await;
+        assert_eq!(status, 422, "{message}");
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_type_cannot_hold_is_an_error() {
+    let columns = json!([
+        { "name": "f", "type": "FLOAT" },
+        { "name": "d", "type": "DOUBLE" },
+        { "name": "day", "type": "DATE" }
+    ]);
+    let digits = "9".repeat(400);
+    for (csv, is_read) in [
+        ("f\n1e39\n", false),
+        ("f\n-1E39\n", false),
+        ("d\n1e400\n", false),
+        (&format!("d\n{digits}\n"), false),
+        (&format!("f\n{digits}\n"), false),
+        ("day\n2024-05-01T10:00:00Z\n", false),
+        ("day\n2024-05-01 10:00:00\n", false),
+        ("day\n2024-5-1 10\n", false),
+        ("day\n2024-05-01x\n", false),
+        ("f\n1e38\n", true),
+        ("f\n inf \n", true),
+        ("f\nnan\n", true),
+        ("d\n1e39\n-1e308\n-Infinity\n1e-400\n", true),
+        (
+            "day\n2024-05-01\n2024-5-1\n 2024/05/01 \n-0044-03-15\n0044-03-15 (BC)\ninfinity\n",
+            true,
+        ),
+    ] {
+        let store = Store::new(limits(), vec![table("t", columns.clone())]);
+        match store.stage_csv(0, csv).await {
+            Ok(_) => assert!(is_read, "{csv}"),
+            Err(error) => {
+                assert!(!is_read, "{csv} {error}");
+                assert_eq!(error.status(), 422, "{csv} {error}");
+                assert!(error.message().contains("row 1: column"), "{csv} {error}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn bad_rows_are_listed_in_order_whatever_is_wrong_with_them() {
+    let columns = json!([{ "name": "a", "type": "INTEGER" }]);
+    let store = Store::new(limits(), vec![table("t", columns)]);
+    let rows = r#"[{"a":1},{"a":"x"},{"c":1},7,{"a":1,"A":2},{"a":1.5}]"#;
+    let error = store.stage_rows(0, rows).await.unwrap_err();
+    assert_eq!(
+        error.details(),
+        Some(
+            "row 2: column 'a': 'x' is not a INTEGER; row 3: the table has no column 'c'; row 4: it is not an object; \
+             row 5: the column 'a' is named twice; row 6: column 'a': '1.5' is not a INTEGER."
+        )
+    );
 }

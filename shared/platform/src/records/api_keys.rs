@@ -31,7 +31,9 @@ impl ApiKeys {
     pub async fn insert(&self, tenant: &Tenant, key: &ApiKey) -> Result<()> {
         match self
             .table
-            .put(&keys::api_key(tenant, &key.id), key, Condition::Absent)
+            .transaction()
+            .put(&keys::api_key(tenant, &key.id), key, Condition::Absent)?
+            .commit()
             .await?
         {
             Written::Done => Ok(()),

@@ -74,7 +74,8 @@ impl Table {
         answer.item.map(read).transpose()
     }
 
-    /// Writes a record, under a condition.
+    /// Writes a record, under a condition. After a lost answer the repeat may be refused by the write's own first attempt: where
+    /// that matters, use a transaction.
     pub async fn put<T: Serialize>(&self, key: &Key, record: &T, condition: Condition) -> Result<Written> {
         let written = self
             .client
@@ -89,19 +90,10 @@ impl Table {
         single(written)
     }
 
-    /// Removes a record, under a condition.
+    /// Removes a record, under a condition. A transaction of one, because a repeat after a lost answer would find the record
+    /// gone and call that a refusal.
     pub async fn delete(&self, key: &Key, condition: Condition) -> Result<Written> {
-        let written = self
-            .client
-            .delete_item()
-            .table_name(&*self.name)
-            .set_key(Some(key.attributes()))
-            .condition_expression(condition.expression())
-            .set_expression_attribute_names(condition.names())
-            .set_expression_attribute_values(condition.values())
-            .send()
-            .await;
-        single(written)
+        self.transaction().delete(key, condition)?.commit().await
     }
 
     /// Reads one page of at most `page_size` records. The second part is where the next page begins.
