@@ -68,6 +68,13 @@ pub(crate) fn cause(text: &str) -> Cause {
 /// The error for the caller of a query. The kind carries the rest: memory is 422, an interruption is 408.
 pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewritten) -> Error {
     let text = text(error);
+    if matches!(error, DuckError::FromSqlConversionFailure(..)) {
+        // Raised by the driver for a result's type, such as VARIANT.
+        return Error::unprocessable(
+            "The query returns a column of a type that has no JSON form; cast it to VARCHAR.",
+        )
+        .with_source(text);
+    }
     match cause(&text) {
         Cause::Statement => Error::invalid(statement_message(&text, original, rewritten)),
         Cause::Memory => Error::new(ErrorKind::Unprocessable, OUT_OF_MEMORY).with_source(text),
@@ -115,7 +122,21 @@ fn statement_message(text: &str, original: &str, rewritten: &Rewritten) -> Strin
         .iter()
         .find_map(|kind| message.strip_prefix(kind)?.strip_prefix(": "))
         .unwrap_or(message);
-    at(&scrub(message), position, original, rewritten)
+    let suggestion =
+        suggestion(message).map_or_else(String::new, |close| format!(" Did you mean '{close}'?"));
+    at(&(scrub(message) + &suggestion), position, original, rewritten)
+}
+
+/// The column that DuckDB's message about an unknown one is most likely about, out of its list
+/// (`Candidate bindings: "a", "t.b"`).
+fn suggestion(message: &str) -> Option<&str> {
+    let (sentence, candidates) = message.split_once("\nCandidate bindings: ")?;
+    let unknown = sentence.split('"').nth(1)?;
+    let candidates = candidates.lines().next()?.split(", ");
+    closest(
+        unknown,
+        candidates.filter_map(|candidate| candidate.trim_matches('"').rsplit(['.', '"']).next()),
+    )
 }
 
 /// The byte offset at which DuckDB's excerpt (`3: … text\n      ^`) points. The excerpt shows one line of the
@@ -142,18 +163,20 @@ fn excerpt_position(excerpt: &str, sql: &str) -> Option<usize> {
     Some(line_start + visible_start + bytes)
 }
 
-/// `message` without anything that tells of the machine: paths, hints about settings, suggestions from the
-/// catalog.
+/// `message` in one line and without anything that tells of the machine: paths, hints about settings,
+/// suggestions from the catalog. Lists of candidates go too.
 pub(crate) fn scrub(message: &str) -> String {
-    let lines = message.lines().map(str::trim_end).take_while(|line| {
+    let lines = message.lines().map(str::trim).take_while(|line| {
         ![
+            "Candidate ",
+            "Candidates",
             "Possible solutions",
             "Possible Solution",
             "Did you mean \"",
             "See also",
             "Hint:",
             "* ",
-            "  file =",
+            "file =",
         ]
         .iter()
         .any(|start| line.starts_with(start))
@@ -161,7 +184,7 @@ pub(crate) fn scrub(message: &str) -> String {
     let text = lines
         .filter(|line| !line.is_empty())
         .collect::<Vec<_>>()
-        .join("\n");
+        .join(" ");
     let text = text.split(" Use \"SET ").next().unwrap_or("").to_owned();
     let words = text
         .split(' ')
@@ -232,6 +255,21 @@ mod tests {
             "depth limit of 1000 exceeded."
         );
         assert_eq!(scrub("a / b"), "a / b");
+        assert_eq!(
+            scrub("No function matches.\n\tCandidate functions:\n\tsum(DOUBLE) -> DOUBLE\n"),
+            "No function matches."
+        );
+        assert_eq!(scrub("first\n  second"), "first second");
+    }
+
+    #[test]
+    fn a_misspelt_column_is_suggested() {
+        let message = |candidates: &str| {
+            format!("Referenced column \"amont\" not found in FROM clause!\nCandidate bindings: {candidates}")
+        };
+        assert_eq!(suggestion(&message("\"id\", \"amount\"")), Some("amount"));
+        assert_eq!(suggestion(&message("\"orders.amount\"")), Some("amount"));
+        assert_eq!(suggestion(&message("\"colour\"")), None);
     }
 
     #[test]

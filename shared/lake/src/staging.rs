@@ -86,7 +86,7 @@ pub(crate) fn refuse(table: &str, bad: &[Bad]) -> Error {
         "Table '{table}', {first}. Row 1 is the first row of data."
     ));
     if lines.len() > 1 {
-        error.with_details(lines.join("; "))
+        error.with_details(format!("{}.", lines.join("; ")))
     } else {
         error
     }
@@ -284,8 +284,13 @@ fn numbered(relation: &str) -> String {
     format!("(SELECT row_number() OVER () AS n, * FROM {relation})")
 }
 
-/// The first values that do not convert.
-fn bad_values(context: &Context, target: &Target, sources: &[Source], relation: &str) -> Result<Vec<Bad>> {
+/// The first values that do not convert, in the order of the rows.
+pub(crate) fn bad_values(
+    context: &Context,
+    target: &Target,
+    sources: &[Source],
+    relation: &str,
+) -> Result<Vec<Bad>> {
     let mut conditions = Vec::new();
     let mut candidates = Vec::new();
     for (index, (column, source)) in target.columns.iter().zip(sources).enumerate() {

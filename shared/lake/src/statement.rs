@@ -92,6 +92,15 @@ pub(crate) fn check(
     original: &str,
     rewritten: &Rewritten,
 ) -> Result<()> {
+    if let Some(position) = rewritten.sql.find('\0') {
+        let sentence = "A NUL character (U+0000) is not allowed in a query; chr(0) gives one";
+        return Err(Error::invalid(messages::at(
+            sentence,
+            Some(position),
+            original,
+            rewritten,
+        )));
+    }
     let tree = parse(connection, original, rewritten)?;
     let check = Check {
         tables,
@@ -120,10 +129,9 @@ fn parse(connection: &Connection, original: &str, rewritten: &Rewritten) -> Resu
             |row| row.get(0),
         )
         .map_err(|error| messages::caller_error(&error, original, rewritten))?;
-    let mut reader = serde_json::Deserializer::from_str(&text);
-    // DuckDB refuses expressions deeper than 1,000, and the checking thread has a stack for that.
-    reader.disable_recursion_limit();
-    let tree: Value = serde::Deserialize::deserialize(&mut reader).map_err(Error::internal)?;
+    let tree = read(&text)
+        .or_else(|_| read(&finite(&text)))
+        .map_err(|error| Error::invalid("The query cannot be read.").with_source(error))?;
     if tree.get("error").and_then(Value::as_bool) != Some(true) {
         return Ok(tree);
     }
@@ -146,6 +154,42 @@ fn parse(connection: &Connection, original: &str, rewritten: &Rewritten) -> Resu
         original,
         rewritten,
     )))
+}
+
+fn read(tree: &str) -> serde_json::Result<Value> {
+    let mut reader = serde_json::Deserializer::from_str(tree);
+    // DuckDB refuses expressions deeper than 1,000, and the checking thread has a stack for that.
+    reader.disable_recursion_limit();
+    serde::Deserialize::deserialize(&mut reader)
+}
+
+/// `tree` with null for each bare word that JSON does not have: DuckDB writes the constant 1e400 as `inf`. What
+/// constants are does not matter to the check.
+fn finite(tree: &str) -> String {
+    let mut finite = String::with_capacity(tree.len());
+    let (mut word, mut is_in_string, mut is_escaped) = (String::new(), false, false);
+    let end_word = |word: &mut String, out: &mut String| {
+        let is_json = word.is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(word).is_ok();
+        out.push_str(if is_json { word } else { "null" });
+        word.clear();
+    };
+    for c in tree.chars() {
+        if !is_in_string && (c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')) {
+            word.push(c);
+            continue;
+        }
+        end_word(&mut word, &mut finite);
+        finite.push(c);
+        if is_escaped {
+            is_escaped = false;
+        } else if is_in_string && c == '\\' {
+            is_escaped = true;
+        } else if c == '"' {
+            is_in_string = !is_in_string;
+        }
+    }
+    end_word(&mut word, &mut finite);
+    finite
 }
 
 impl Check<'_> {

@@ -35,10 +35,12 @@ pub(crate) fn run(
         let mut body = head(&statement)?;
         let (rows, is_truncated) = rows(&mut statement, &mut body, limit, max_bytes, Shape::Arrays)
             .map_err(|error| error.for_caller(sql, &rewritten, max_bytes))?;
-        let millis = started.elapsed().as_millis();
+        let millis = started.elapsed().as_secs_f64() * 1e3;
         body.extend_from_slice(
-            format!("],\"row_count\":{rows},\"truncated\":{is_truncated},\"execution_time_ms\":{millis}}}")
-                .as_bytes(),
+            format!(
+                "],\"row_count\":{rows},\"truncated\":{is_truncated},\"execution_time_ms\":{millis:.3}}}"
+            )
+            .as_bytes(),
         );
         Ok(body)
     })

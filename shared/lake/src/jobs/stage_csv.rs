@@ -1,9 +1,9 @@
 //! A CSV file becomes a segment.
 //!
-//! RFC 4180: commas, quotes doubled inside quotes, a header row; LF or CRLF; with or without a byte order
-//! mark; plain, gzip or zstd by the file's first bytes. Nothing is guessed: DuckDB's detection is off, every
-//! column is read as text and converted by [`crate::conversion`]. An empty field is NULL, and `""` is an
-//! empty text.
+//! RFC 4180: commas, quotes doubled inside quotes, a header row that begins in the first line; LF or CRLF; with
+//! or without a byte order mark; plain, gzip or zstd by the file's first bytes. Nothing is guessed: DuckDB's
+//! detection is off, every column is read as text and converted by [`crate::conversion`]. An empty field is
+//! NULL, and `""` is an empty text.
 
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,8 @@ use crate::staging::{self, Bad, MAX_LISTED, Source, Target, Written};
 
 /// Physical lines that a header row with line breaks in quoted names may take.
 const MAX_HEADER_LINES: usize = 100;
+/// What stands between columns in files that are not of commas, as a message names it.
+const OTHER_SEPARATORS: [(&str, char); 3] = [("';'", ';'), ("tabs", '\t'), ("'|'", '|')];
 
 /// What is read, and where it goes.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,33 +72,63 @@ fn relation(path: &Path, compression: &str, columns: usize, more: &str) -> Resul
 /// The names in the header row.
 fn header(context: &Context, input: &Input, compression: &str) -> Result<Vec<String>> {
     let table = &input.target.table;
+    let path = sql::path(&input.input)?;
     // Whole lines, unquoted: a delimiter that no text holds.
-    let query = format!(
-        "SELECT line FROM read_csv({}, auto_detect = false, header = false, delim = chr(31), quote = '', escape = '', \
-         strict_mode = false, ignore_errors = true, compression = '{compression}', columns = {{'line': 'VARCHAR'}}) \
-         LIMIT {MAX_HEADER_LINES}",
-        sql::path(&input.input)?
-    );
-    let read = || -> duckdb::Result<Vec<Option<String>>> {
+    let read = |ignore_errors: bool| -> duckdb::Result<Vec<Option<String>>> {
+        let query = format!(
+            "SELECT line FROM read_csv({path}, auto_detect = false, header = false, delim = chr(31), quote = '', \
+             escape = '', strict_mode = false, parallel = false, ignore_errors = {ignore_errors}, compression = '{compression}', \
+             columns = {{'line': 'VARCHAR'}}) LIMIT {MAX_HEADER_LINES}"
+        );
         let mut statement = context.connection.prepare(&query)?;
         let lines = statement.query_map([], |row| row.get(0))?;
         lines.collect()
     };
-    let lines = read().map_err(|error| unreadable(table, &error))?;
+    // DuckDB also reads lines after the wanted ones. A bad one there is told later, with its row; those that are
+    // left out here must stand after the header.
+    let (lines, first_bad) = match read(false) {
+        Ok(lines) => (lines, None),
+        Err(error) => {
+            let line = bad_line(&messages::text(&error)).filter(|line| *line > 1);
+            let line = line.ok_or_else(|| unreadable(table, &error))?;
+            let lines = read(true).map_err(|error| unreadable(table, &error))?;
+            (lines, Some((line, error)))
+        }
+    };
+    if first_bad.is_none() && lines.iter().flatten().all(String::is_empty) {
+        return Err(Error::unprocessable(format!(
+            "Table '{table}': the file is empty; a header row with the names of the columns is expected."
+        )));
+    }
     let mut text = String::new();
-    for line in lines.into_iter().flatten() {
-        text.push_str(&line);
+    for (number, line) in (1..).zip(lines) {
+        if let Some((bad, error)) = &first_bad
+            && number >= *bad
+        {
+            return Err(unreadable(table, error));
+        }
+        text.push_str(&line.unwrap_or_default());
+        if text.is_empty() {
+            // Where there is one column, DuckDB takes an empty line for a row.
+            return Err(Error::unprocessable(format!(
+                "Table '{table}': the first line is empty; it must be the header row, with the names of the columns."
+            )));
+        }
         if text.matches('"').count().is_multiple_of(2) {
             return cells(text.trim_start_matches('\u{feff}'))
                 .ok_or_else(|| Error::unprocessable(format!("Table '{table}': the header row is not CSV.")));
         }
         text.push('\n');
     }
-    Err(Error::unprocessable(if text.is_empty() {
-        format!("Table '{table}': the file is empty; a header row with the names of the columns is expected.")
-    } else {
-        format!("Table '{table}': a quote in the header row is never closed.")
-    }))
+    Err(Error::unprocessable(format!(
+        "Table '{table}': a quote in the header row is never closed."
+    )))
+}
+
+/// The line that DuckDB's message about a CSV file names, from 1.
+fn bad_line(message: &str) -> Option<u64> {
+    let (_, after) = message.split_once("CSV Error on Line: ")?;
+    after.lines().next()?.trim().parse().ok()
 }
 
 fn unreadable(table: &str, error: &duckdb::Error) -> Error {
@@ -139,6 +171,18 @@ fn cells(record: &str) -> Option<Vec<String>> {
 /// Where each of the table's columns comes from.
 fn map_columns(target: &Target, header: &[String]) -> Result<Vec<Source>> {
     let table = &target.table;
+    if let [name] = header
+        && let Some((separator, _)) = OTHER_SEPARATORS.iter().find(|(_, c)| name.contains(*c))
+        && !target
+            .columns
+            .iter()
+            .any(|column| column.name.eq_ignore_ascii_case(name))
+    {
+        return Err(Error::unprocessable(format!(
+            "Table '{table}': the header row is {}: columns must be separated by commas, not by {separator}.",
+            staging::shown(name)
+        )));
+    }
     for (index, name) in header.iter().enumerate() {
         if !target
             .columns

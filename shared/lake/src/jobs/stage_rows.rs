@@ -29,16 +29,24 @@ type Row<'a> = HashMap<Cow<'a, str>, &'a RawValue>;
 pub(crate) fn run(context: &Context, input: &Input, body: &[u8]) -> Result<Written> {
     let target = &input.target;
     staging::enclose(context, None, target)?;
-    let rows = texts(target, body)?;
+    let (rows, mut bad) = texts(target, body)?;
     fill(context, target, rows).map_err(|error| messages::own_error(&error))?;
     let sources: Vec<_> = (0..target.columns.len())
         .map(|index| Source::TextOrDefault(format!("c{index}"), format!("d{index}")))
         .collect();
-    staging::write(context, target, &sources, "staged")
+    if bad.is_empty() {
+        return staging::write(context, target, &sources, "staged");
+    }
+    // A value that does not convert may stand before them.
+    bad.extend(staging::bad_values(context, target, &sources, "staged")?);
+    bad.sort_by_key(|bad| bad.row);
+    bad.truncate(MAX_LISTED);
+    Err(staging::refuse(&target.table, &bad))
 }
 
-/// Each row as its texts, and after them, per column, whether the row does not name it.
-fn texts(target: &Target, body: &[u8]) -> Result<Vec<Vec<DuckValue>>> {
+/// Each row as its texts, and after them, per column, whether the row does not name it; and the first rows that
+/// have the wrong shape. What is wrong stands as NULL in its row, and the rows end where enough are wrong.
+fn texts(target: &Target, body: &[u8]) -> Result<(Vec<Vec<DuckValue>>, Vec<Bad>)> {
     let table = &target.table;
     let rows: Vec<&RawValue> = serde_json::from_slice(body).map_err(|error| {
         Error::unprocessable(format!(
@@ -53,7 +61,8 @@ fn texts(target: &Target, body: &[u8]) -> Result<Vec<Vec<DuckValue>>> {
                 row,
                 reason: "it is not an object".to_owned(),
             });
-            if bad.len() == MAX_LISTED {
+            all.push(row_texts(target, row, &Row::new(), &mut bad));
+            if bad.len() >= MAX_LISTED {
                 break;
             }
             continue;
@@ -63,30 +72,27 @@ fn texts(target: &Target, body: &[u8]) -> Result<Vec<Vec<DuckValue>>> {
             break;
         }
     }
-    bad.truncate(MAX_LISTED);
-    if bad.is_empty() {
-        Ok(all)
-    } else {
-        Err(staging::refuse(table, &bad))
-    }
+    Ok((all, bad))
 }
 
 fn row_texts(target: &Target, row: u64, object: &Row<'_>, bad: &mut Vec<Bad>) -> Vec<DuckValue> {
     let mut values: HashMap<String, &RawValue> = HashMap::with_capacity(object.len());
     for (key, value) in object {
-        if !target
+        let known = target
             .columns
             .iter()
-            .any(|column| column.name.eq_ignore_ascii_case(key))
-        {
+            .find(|column| column.name.eq_ignore_ascii_case(key));
+        let Some(column) = known else {
             bad.push(Bad {
                 row,
                 reason: format!("the table has no column {}", staging::shown(key)),
             });
-        } else if values.insert(key.to_ascii_lowercase(), value).is_some() {
+            continue;
+        };
+        if values.insert(key.to_ascii_lowercase(), value).is_some() {
             bad.push(Bad {
                 row,
-                reason: format!("the column '{key}' is named twice"),
+                reason: format!("the column '{}' is named twice", column.name),
             });
         }
     }

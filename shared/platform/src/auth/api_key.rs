@@ -13,7 +13,7 @@ use crate::auth::principal::{Principal, PrincipalKind};
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
 use crate::records::api_keys::ApiKeys;
-use crate::tenant::Tenant;
+use crate::tenant::{Tenant, check_id};
 
 /// What a key begins with.
 pub const PREFIX: &str = "sk-";
@@ -91,6 +91,7 @@ fn parse(text: &str) -> Option<(Tenant, String, &str)> {
     let mut parts = location.split('/');
     let tenant = Tenant::new(parts.next()?, parts.next()?).ok()?;
     let id = parts.next()?.to_owned();
+    check_id("key", &id).ok()?;
     parts.next().is_none().then_some((tenant, id, secret))
 }
 
@@ -111,7 +112,7 @@ mod tests {
         assert_eq!((found, id.as_str()), (tenant, "k1"));
         assert_eq!(record.secret_sha256, hash(secret));
         assert!(!serde_json::to_string(&record).unwrap().contains(secret));
-        for bad in ["sk-", "sk-x", "sk-.x", "pk-abc.def", "sk-YS9iL2MvZA.x"] {
+        for bad in ["sk-", "sk-x", "sk-.x", "pk-abc.def", "sk-YS9iL2MvZA.x", "sk-YWNtZS9kZW1vLw.x"] {
             assert!(parse(bad).is_none(), "{bad}");
         }
     }
