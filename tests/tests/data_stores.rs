@@ -131,7 +131,7 @@ async fn the_detail_and_the_list_follow_every_change() {
         "columns": [
           {
             "name": "id",
-            "nullable": true,
+            "nullable": false,
             "primary_key": true,
             "type": "BIGINT"
           },

@@ -39,7 +39,7 @@ async fn tables_are_created_together_with_every_type_and_default() {
         {
           "default": "uuid()",
           "name": "id",
-          "nullable": true,
+          "nullable": false,
           "primary_key": true,
           "semantic_type": "identifier",
           "type": "STRING"

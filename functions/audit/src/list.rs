@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 /// Most records of one answer.
 const MAX_LIMIT: usize = 200;
 /// Most records that an answer may begin after: each of them is read.
-const MAX_OFFSET: usize = 1_000_000;
+const MAX_OFFSET: usize = 10_000;
 
 /// What to list; what is left out takes everything.
 #[derive(Deserialize, JsonSchema)]

@@ -9,6 +9,6 @@ async fn main() -> Result<(), lambda_http::Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
     let platform = Platform::from_environment(&environment)?;
-    let (clock, cors) = (platform.clock.clone(), platform.cors.clone());
-    platform::http::serve(audit_function::routes(platform), clock, &cors).await
+    let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
+    platform::http::serve(audit_function::routes(platform), clock, edge).await
 }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use lake::store::{Import, ImportSource, ImportTable};
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::with_errors;
+use platform::http::text::check_text;
 use platform::http::{Call, Json, Path, Reply, strict};
 use platform::records::stores::{ImportMode, ImportStatus};
 use platform::{Error, Result};
@@ -93,6 +94,7 @@ pub async fn handler(
     Path(path): Path<StorePath>,
     Json(body): Json<ImportRequest>,
 ) -> Result<Reply<ImportResponse>> {
+    check_text("message", body.message.as_deref())?;
     let tables = body
         .tables
         .into_iter()

@@ -23,6 +23,6 @@ async fn serve() -> Result<(), lambda_http::Error> {
     let config = StoreConfig::from_environment(&environment)?;
     let stores = DataStores::new(platform.clock.clone(), records, objects, &config)?;
     stores.warm()?;
-    let (clock, cors) = (platform.clock.clone(), platform.cors.clone());
-    platform::http::serve(datastores_function::routes(platform, stores), clock, &cors).await
+    let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
+    platform::http::serve(datastores_function::routes(platform, stores), clock, edge).await
 }

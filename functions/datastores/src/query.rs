@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 use lake::limits::MAX_ROWS;
 use platform::auth::permission::ReadStores;
 use platform::http::openapi::with_errors;
-use platform::http::{Call, Json, Path};
+use platform::http::{Call, Json, Path, strict};
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct QueryRequest {
     /// One SELECT; `{{name}}` stands for a parameter.
     pub sql: String,
     /// The parameters' values: texts, numbers, booleans, nulls, or arrays of these.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "strict::json_object")]
     pub params: Map<String, Value>,
     /// Most rows to answer with: 1 to 10,000, 1,000 where it is left out.
     pub limit: Option<usize>,

@@ -6,6 +6,7 @@ use lake::schema::TableDefinition;
 use platform::Result;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::with_errors;
+use platform::http::text::check_text;
 use platform::http::{Call, Json, Path, Reply, strict};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -37,6 +38,7 @@ pub async fn handler(
     Path(path): Path<StorePath>,
     Json(body): Json<CreateTables>,
 ) -> Result<Reply<Vec<TableDetail>>> {
+    check_text("message", body.message.as_deref())?;
     let store = &path.store_id;
     let author = author(&call.principal);
     let made = app

@@ -5,6 +5,7 @@ use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::WritePrompts;
 use platform::http::openapi::with_errors;
+use platform::http::text::check_name;
 use platform::http::{Call, Json, Reply, strict};
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
 use schemars::JsonSchema;
@@ -73,6 +74,7 @@ pub async fn handler(
         created_at: call.now,
         updated_at: call.now,
     };
+    check_name("name", &prompt.name)?;
     validate::check(&prompt)?;
     app.prompts.insert(&tenant, &prompt).await?;
     let (id, tag) = (prompt.id.clone(), etag(&prompt));

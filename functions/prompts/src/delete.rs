@@ -37,17 +37,21 @@ pub async fn handler(
 ) -> Result<Reply<DeletedPrompt>> {
     let tenant = call.tenant()?;
     let id = path.pt_id;
-    let mut version = None;
-    if headers.contains_key(header::IF_MATCH) {
-        let current = app.prompts.get(&tenant, &id).await?;
-        if_match(&headers, &etag(&current))?;
-        version = Some(current.version);
-    }
-    match app.prompts.remove(&tenant, &id, version).await? {
-        Written::Done => Ok(Reply::ok(DeletedPrompt { id })),
-        Written::Refused { .. } if version.is_none() => Err(Error::not_found("prompt template", &id)),
-        _ => Err(Error::conflict(
-            "The prompt template is being changed; read it again and repeat.",
-        )),
+    loop {
+        let mut version = None;
+        if headers.contains_key(header::IF_MATCH) {
+            let current = app.prompts.get(&tenant, &id).await?;
+            if_match(&headers, &etag(&current))?;
+            version = Some(current.version);
+        }
+        match app.prompts.remove(&tenant, &id, version).await? {
+            Written::Done => return Ok(Reply::ok(DeletedPrompt { id })),
+            Written::Refused { .. } if version.is_none() => {
+                return Err(Error::not_found("prompt template", &id));
+            }
+            // It was changed or deleted after it was read: the next reading tells which.
+            Written::Refused { .. } => {}
+            Written::Contended => return Err(Error::unavailable("a prompt template is contended")),
+        }
     }
 }

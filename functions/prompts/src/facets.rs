@@ -17,6 +17,9 @@ use serde_json::Value;
 use crate::App;
 use crate::search::PromptSearchQuery;
 
+/// Most facets of one request.
+const MAX_FACETS: usize = 20;
+
 /// What to count.
 #[derive(Deserialize, JsonSchema)]
 pub struct FacetRequest {
@@ -98,6 +101,11 @@ pub async fn handler(
 }
 
 fn check(facets: &[FacetSpec]) -> Result<()> {
+    if facets.len() > MAX_FACETS {
+        return Err(Error::invalid(format!(
+            "The field 'facets' has more than {MAX_FACETS} entries."
+        )));
+    }
     for (index, facet) in facets.iter().enumerate() {
         check_name(&format!("facets[{index}].name"), &facet.name)?;
         if facet.name == "total" {

@@ -1,5 +1,6 @@
 //! The prompt template endpoints: a library of versioned templates, and who uses them.
 
+mod complexity;
 mod create;
 mod delete;
 mod facets;

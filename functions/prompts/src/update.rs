@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::auth::permission::WritePrompts;
 use platform::http::openapi::with_errors;
+use platform::http::text::check_name;
 use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
 use platform::records::Written;
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
@@ -102,6 +103,10 @@ pub async fn handler(
     OptionalJson(body): OptionalJson<UpdatePrompt>,
 ) -> Result<Reply<PromptTemplate>> {
     let tenant = call.tenant()?;
+    // The name of a fork may be longer than one that is given.
+    body.name
+        .as_deref()
+        .map_or(Ok(()), |name| check_name("name", name))?;
     let prompt = save(&app, &call, &tenant, &path.pt_id, &headers, &body).await?;
     let tag = etag(&prompt);
     Ok(Reply::ok(PromptTemplate::new(&tenant, prompt)).etag(&tag))

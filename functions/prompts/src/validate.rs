@@ -5,14 +5,13 @@ use platform::records::prompts::PromptRecord;
 use platform::{Error, ErrorKind, Result};
 use serde_json::Value;
 
-use crate::templates;
+use crate::{complexity, templates};
 
-/// Most bytes of a template as it is kept. A body is smaller, but updates add up; DynamoDB's item ends at 400 KB.
+/// Most bytes of a template's texts. A body is smaller, but updates add up; DynamoDB's item ends at 400 KB.
 const MAX_BYTES: usize = 350_000;
 
 /// Refuses with 400 a template that could never be rendered, or whose own test data its schema refuses.
 pub fn check(prompt: &PromptRecord) -> Result<()> {
-    check_name("name", &prompt.name)?;
     check_name("role", &prompt.role)?;
     check_tags(&prompt.tags)?;
     check_size(prompt)?;
@@ -22,9 +21,15 @@ pub fn check(prompt: &PromptRecord) -> Result<()> {
     let Some(schema) = &prompt.input_schema else {
         return Ok(());
     };
+    let empty = Value::Object(serde_json::Map::new());
+    for data in [&empty, prompt.test_data.as_ref().unwrap_or(&empty)] {
+        complexity::check(schema, data)
+            .map_err(|reason| Error::invalid(format!("The field 'inputSchema' {reason}.")))?;
+    }
     let validator = jsonschema::validator_for(schema).map_err(|error| {
         Error::invalid(format!(
-            "The field 'inputSchema' is not a valid JSON Schema: {error}."
+            "The field 'inputSchema' is not a valid JSON Schema: {}.",
+            error.masked()
         ))
     })?;
     let Some(data) = &prompt.test_data else {
@@ -38,13 +43,18 @@ pub fn check(prompt: &PromptRecord) -> Result<()> {
             format!(" at {place}")
         };
         Error::invalid(format!(
-            "The field 'test_data' does not satisfy 'inputSchema'{place}: {error}."
+            "The field 'test_data' does not satisfy 'inputSchema'{place}: {}.",
+            error.masked()
         ))
     })
 }
 
 fn check_size(prompt: &PromptRecord) -> Result<()> {
-    let bytes = serde_json::to_vec(prompt).map_err(Error::internal)?.len();
+    let json = |value: &Option<Value>| value.as_ref().map_or(0, |value| value.to_string().len());
+    let description = prompt.description.as_ref().map_or(0, String::len);
+    let tags: usize = prompt.tags.iter().map(String::len).sum();
+    let bytes =
+        prompt.content.len() + description + tags + json(&prompt.test_data) + json(&prompt.input_schema);
     if bytes > MAX_BYTES {
         let message = format!("The template would have {bytes} bytes; {MAX_BYTES} is the most.");
         return Err(Error::new(ErrorKind::PayloadTooLarge, message));

@@ -45,13 +45,9 @@ pub struct DataDir {
 impl DataDir {
     /// Opens a directory, and makes it where it is missing. One sentence where it cannot be used.
     pub fn open(root: &Path) -> Result<Self, ConfigError> {
-        let unusable = |error: std::io::Error| {
-            ConfigError::new(format!(
-                "The data directory {} cannot be used: {error}. Set DATA_DIR to a folder that you may write.",
-                root.display()
-            ))
-        };
-        for folder in ["", "keys", "objects", "cache"] {
+        let unusable = |error| unusable(root, &error);
+        make_private(root).map_err(unusable)?;
+        for folder in ["keys", "objects", "cache"] {
             fs::create_dir_all(root.join(folder)).map_err(unusable)?;
         }
         let lock = OpenOptions::new()
@@ -65,9 +61,26 @@ impl DataDir {
             Err(fs::TryLockError::WouldBlock) => None,
             Err(fs::TryLockError::Error(error)) => return Err(unusable(error)),
         };
+        if lock.is_some() {
+            // Of a process that is gone: its ports may be anybody's by now.
+            let _ = fs::remove_file(root.join("endpoints.json"));
+        }
         let opened = Self {
             root: root.to_owned(),
             lock,
+        };
+        opened.check_format()?;
+        Ok(opened)
+    }
+
+    /// Opens a directory for its keys alone, beside whoever has it open.
+    pub fn open_keys(root: &Path) -> Result<Self, ConfigError> {
+        let unusable = |error| unusable(root, &error);
+        make_private(root).map_err(unusable)?;
+        fs::create_dir_all(root.join("keys")).map_err(unusable)?;
+        let opened = Self {
+            root: root.to_owned(),
+            lock: None,
         };
         opened.check_format()?;
         Ok(opened)
@@ -136,6 +149,25 @@ impl DataDir {
         let text = serde_json::to_vec(endpoints).unwrap_or_default();
         write_whole(&self.path("endpoints.json"), &text, false)
     }
+}
+
+fn unusable(root: &Path, error: &std::io::Error) -> ConfigError {
+    ConfigError::new(format!(
+        "The data directory {} cannot be used: {error}. Set DATA_DIR to a folder that you may write.",
+        root.display()
+    ))
+}
+
+/// Makes a folder that only its owner can enter; one that is there stays as it is.
+fn make_private(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(folder)
 }
 
 /// Writes a file whole or not at all; a private one is readable by its owner alone.

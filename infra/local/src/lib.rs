@@ -6,6 +6,7 @@
 pub mod bus;
 pub mod data_dir;
 pub mod issuer;
+mod object_files;
 pub mod queue;
 pub mod runner;
 pub mod services;

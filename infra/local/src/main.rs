@@ -55,6 +55,7 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     }
     let issuer = Issuer::open(&data)?;
     let services = Services::open(&data).await?;
+    services.publish(&data)?;
     let service = Service::new(&data, &services)?;
     let router = service.router()?;
     service

@@ -10,7 +10,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use lake::store::{DataStores, StoreConfig};
 use platform::auth::Verifier;
-use platform::config::{ConfigError, CorsOrigins};
+use platform::config::{ConfigError, CorsOrigins, EdgeConfig};
 use platform::http::audit::AuditLog;
 use platform::http::openapi;
 use platform::http::serve::API_ROOT;
@@ -29,7 +29,7 @@ use crate::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, Services};
 /// As the audit retry queue of `template.yaml`.
 const AUDIT_RETRY: Settings = Settings {
     batch_size: 10,
-    visibility: Duration::from_secs(60),
+    visibility: Duration::from_secs(180),
     max_receives: 5,
 };
 
@@ -37,6 +37,8 @@ const AUDIT_RETRY: Settings = Settings {
 const CACHE_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
 /// Memory of one query.
 const QUERY_MEMORY_BYTES: u64 = 512 * 1_024 * 1_024;
+/// One step of an import. No gateway cuts it off here.
+const IMPORT_DEADLINE: Duration = Duration::from_secs(600);
 /// Queries at a time.
 const MAX_QUERIES: usize = 4;
 
@@ -58,6 +60,7 @@ impl Service {
             cache_bytes: CACHE_BYTES,
             query_memory_bytes: QUERY_MEMORY_BYTES,
             max_children: MAX_QUERIES,
+            import_deadline: IMPORT_DEADLINE,
         };
         let objects = Objects::connect(&services.objects, DATA_BUCKET);
         let stores = DataStores::new(
@@ -91,7 +94,10 @@ fn platform(data: &DataDir, services: &Services) -> Platform {
         records,
         audit: AuditLog::new(trail.clone(), retry),
         trail,
-        cors: CorsOrigins::Any,
+        edge: EdgeConfig {
+            cors: CorsOrigins::Any,
+            base_path: String::new(),
+        },
     }
 }
 
@@ -119,7 +125,7 @@ impl Service {
         Ok(platform::http::edge(
             api,
             self.platform.clock.clone(),
-            &self.platform.cors,
+            self.platform.edge.clone(),
         ))
     }
 

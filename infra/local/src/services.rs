@@ -23,6 +23,7 @@ use tokio::net::TcpListener;
 use tower::ServiceExt;
 
 use crate::data_dir::{DataDir, Endpoints, read_or_make};
+use crate::object_files::ObjectFiles;
 
 /// Name of the table of records.
 pub const RECORDS_TABLE: &str = "millrace-records";
@@ -41,6 +42,7 @@ pub struct Services {
     pub records: SdkConfig,
     /// The object store.
     pub objects: SdkConfig,
+    endpoints: Endpoints,
 }
 
 impl Services {
@@ -54,6 +56,7 @@ impl Services {
             data.endpoints()?
         };
         let services = Self {
+            endpoints: endpoints.clone(),
             records: sdk_config_for(&endpoints.records, "local", "local"),
             objects: sdk_config_for(&endpoints.objects, "local", &secret),
         };
@@ -61,9 +64,13 @@ impl Services {
             for table in [RECORDS_TABLE, AUDIT_TABLE] {
                 create_table(&services.records, table).await.map_err(broken)?;
             }
-            data.publish(&endpoints)?;
         }
         Ok(services)
+    }
+
+    /// Says in the directory where the services answer: for a process that stays.
+    pub fn publish(&self, data: &DataDir) -> Result<(), ConfigError> {
+        data.publish(&self.endpoints)
     }
 }
 
@@ -77,7 +84,7 @@ async fn start(data: &DataDir, secret: &str) -> Result<Endpoints, ConfigError> {
     std::fs::create_dir_all(data.path("objects").join(DATA_BUCKET)).map_err(broken)?;
     let files =
         s3s_fs::FileSystem::new(data.path("objects")).map_err(|error| broken(format!("{error:?}")))?;
-    let mut builder = S3ServiceBuilder::new(files);
+    let mut builder = S3ServiceBuilder::new(ObjectFiles::new(files, data.path("objects")));
     builder.set_auth(SimpleAuth::from_single("local", secret));
     let service = ServiceExt::<Request>::map_response(builder.build(), |response| response.map(Body::new));
     let service = HandleError::new(service, |_| async { StatusCode::INTERNAL_SERVER_ERROR });

@@ -63,9 +63,10 @@ async fn create(
     let now = target.clock.now();
     let (record, text) = api_key::create(&target.tenant, ids::new_id(now), name, roles, now);
     keys.insert(&target.tenant, &record).await?;
-    target.audit(AuditAction::Create, "api_key", &record.id).await?;
     let lines = format!("{text}\n\nThis is key {}. It is not shown again.", record.id);
-    output.print(&json!({ "id": record.id, "key": text }), &lines)
+    // Shown first: the key is alive, whatever becomes of its audit record.
+    output.print(&json!({ "id": record.id, "key": text }), &lines)?;
+    target.audit(AuditAction::Create, "api_key", &record.id).await
 }
 
 async fn list(keys: &ApiKeys, target: &Target, output: Output) -> Result<()> {

@@ -1,6 +1,7 @@
 //! What the command works on: a data directory, or a deployed stage.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use local::data_dir::DataDir;
@@ -12,6 +13,11 @@ use platform::objects::Objects;
 use platform::records::Table;
 use platform::records::audit::{AuditAction, AuditTrail};
 use platform::{Clock, Error, Result, Tenant};
+
+/// Attempts to open a directory that another process has open and whose services do not answer yet.
+const MAX_ATTEMPTS: u32 = 50;
+/// Between two of them.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Where the data is, and whose.
 #[derive(Args)]
@@ -47,14 +53,28 @@ pub struct Target {
 }
 
 impl TargetArguments {
-    /// The data directory. An error for a deployed stage.
-    pub fn data_dir(&self) -> Result<DataDir> {
+    /// The data directory, for its keys. An error for a deployed stage.
+    pub fn keys(&self) -> Result<DataDir> {
         if self.deployed {
             return Err(Error::invalid(
                 "A deployed stage takes the tokens of its own issuer; this makes local ones.",
             ));
         }
-        DataDir::open(&self.data_dir).map_err(refused)
+        DataDir::open_keys(&self.data_dir).map_err(refused)
+    }
+
+    /// The data directory, once nobody is in the middle of opening or leaving it.
+    async fn data(&self) -> Result<(DataDir, Services)> {
+        let mut attempt = 1;
+        loop {
+            let data = DataDir::open(&self.data_dir).map_err(refused)?;
+            match Services::open(&data).await {
+                Ok(services) => return Ok((data, services)),
+                Err(refusal) if data.is_ours() || attempt == MAX_ATTEMPTS => return Err(refused(refusal)),
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+            attempt += 1;
+        }
     }
 
     /// Opens the data.
@@ -74,8 +94,7 @@ impl TargetArguments {
                 _data: None,
             });
         }
-        let data = self.data_dir()?;
-        let services = Services::open(&data).await.map_err(refused)?;
+        let (data, services) = self.data().await?;
         Ok(Target {
             clock,
             tenant,

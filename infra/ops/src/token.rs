@@ -51,7 +51,7 @@ pub fn run(arguments: &TokenArguments, target: &TargetArguments, output: Output)
     known("permission", &subject.permissions, |text| {
         text.parse::<Permission>().is_ok()
     })?;
-    let data = target.data_dir()?;
+    let data = target.keys()?;
     let issuer = Issuer::open(&data).map_err(|error| Error::invalid(error.to_string()))?;
     let token = issuer.token(&subject, Clock::System.now(), arguments.lifetime)?;
     output.print(&Printed { token: token.clone() }, &token)

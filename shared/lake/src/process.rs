@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use platform::config::LIBRARY_PATH;
 use platform::{Error, Result};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -67,7 +68,7 @@ impl Process {
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         if let Some(library_path) = &start.library_path {
-            command.env("LD_LIBRARY_PATH", library_path);
+            command.env(LIBRARY_PATH, library_path);
         }
         let mut child = command.spawn().map_err(Error::internal)?;
         let (Some(input), Some(output), Some(errors)) =

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use platform::http::strict;
+use platform::http::text::check_text;
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,6 +90,7 @@ impl Column {
     /// Checks the column; `path` is where it stands in the request, such as `tables[0].columns[2]`.
     pub fn validate(&self, path: &str) -> Result<()> {
         validate_name(&self.name, &format!("{path}.name"))?;
+        check_text(&format!("{path}.description"), self.description.as_deref())?;
         self.default_value()
             .map_err(|reason| Error::invalid(format!("{path}.default {reason}.")))?;
         Ok(())
@@ -120,6 +122,7 @@ impl TableDefinition {
     /// Checks the table and its columns; `path` is where it stands in the request, such as `tables[0]`.
     pub fn validate(&self, path: &str) -> Result<()> {
         validate_name(&self.name, &format!("{path}.name"))?;
+        check_text(&format!("{path}.description"), self.description.as_deref())?;
         validate_columns(&self.columns, &format!("{path}.columns"))
     }
 }

@@ -44,8 +44,8 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "optional: origins that a browser may call from, comma-joined, or `*`",
     ),
     (
-        "MILLRACE_STAGE",
-        "optional: name of the deployment stage, for logs",
+        "MILLRACE_BASE_PATH",
+        "optional: what stands before /api/v1 in a URL, such as the stage of an API Gateway: /prod",
     ),
     (
         "MILLRACE_LOG",
@@ -199,18 +199,20 @@ impl AwsEnvironment {
     }
 }
 
+/// The variable by which the loader is told of libraries beyond its own places.
+pub const LIBRARY_PATH: &str = if cfg!(target_os = "macos") {
+    "DYLD_FALLBACK_LIBRARY_PATH"
+} else {
+    "LD_LIBRARY_PATH"
+};
+
 /// Where the loader looks for libraries beyond its own places, for a child process whose environment is otherwise empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place that reads the environment"
 )]
 pub fn library_path() -> Option<OsString> {
-    let name = if cfg!(target_os = "macos") {
-        "DYLD_FALLBACK_LIBRARY_PATH"
-    } else {
-        "LD_LIBRARY_PATH"
-    };
-    std::env::var_os(name)
+    std::env::var_os(LIBRARY_PATH)
 }
 
 /// Origins that a browser may call from.
@@ -226,12 +228,38 @@ pub enum CorsOrigins {
 
 impl CorsOrigins {
     /// From `MILLRACE_CORS_ORIGINS`; none where it is missing.
-    pub fn from_environment(environment: &Environment) -> Self {
-        match environment.optional("MILLRACE_CORS_ORIGINS") {
+    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
+        let origins = environment.optional("MILLRACE_CORS_ORIGINS");
+        if let Some(list) = origins.filter(|list| *list != "*" && list.contains('*')) {
+            return Err(ConfigError(format!(
+                "The variable MILLRACE_CORS_ORIGINS is '{list}'. Set it to origins such as https://app.example.com, or to * alone."
+            )));
+        }
+        Ok(match origins {
             None => Self::None,
             Some("*") => Self::Any,
             Some(list) => Self::List(list.split(',').map(|origin| origin.trim().to_owned()).collect()),
-        }
+        })
+    }
+}
+
+/// What the edge of a function is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EdgeConfig {
+    /// Origins that a browser may call from.
+    pub cors: CorsOrigins,
+    /// What stands before the API root in a URL; empty where nothing does.
+    pub base_path: String,
+}
+
+impl EdgeConfig {
+    /// From `MILLRACE_CORS_ORIGINS` and `MILLRACE_BASE_PATH`.
+    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
+        let base_path = environment.optional("MILLRACE_BASE_PATH").unwrap_or_default();
+        Ok(Self {
+            cors: CorsOrigins::from_environment(environment)?,
+            base_path: base_path.trim_end_matches('/').to_owned(),
+        })
     }
 }
 

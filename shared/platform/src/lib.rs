@@ -21,7 +21,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use tenant::Tenant;
 
 use auth::{Verifier, VerifierConfig};
-use config::{ConfigError, CorsOrigins, Environment};
+use config::{ConfigError, EdgeConfig, Environment};
 use http::audit::AuditLog;
 use queue::SqsQueue;
 use records::Table;
@@ -43,8 +43,8 @@ pub struct Platform {
     pub trail: AuditTrail,
     /// The audit trail, to write.
     pub audit: AuditLog,
-    /// Origins that a browser may call from.
-    pub cors: CorsOrigins,
+    /// The edge around the routes.
+    pub edge: EdgeConfig,
 }
 
 impl Platform {
@@ -69,7 +69,7 @@ impl Platform {
             records,
             audit: AuditLog::new(trail.clone(), retry),
             trail,
-            cors: CorsOrigins::from_environment(environment),
+            edge: EdgeConfig::from_environment(environment)?,
         })
     }
 }

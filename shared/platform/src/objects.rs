@@ -1,8 +1,10 @@
 //! Objects in S3: immutable files, written once under keys that begin with their tenant.
 
 use std::path::Path;
+use std::time::Duration;
 
 use aws_config::SdkConfig;
+use aws_config::timeout::TimeoutConfig;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::DisplayErrorContext;
 use aws_sdk_s3::error::ProvideErrorMetadata as _;
@@ -39,8 +41,13 @@ pub struct Objects {
 impl Objects {
     /// The bucket of this name. An endpoint of one's own is asked by path, not by a host name for each bucket.
     pub fn connect(sdk: &SdkConfig, bucket: &str) -> Self {
+        // A large object takes its time. What stalls is ended by the SDK's stalled stream protection.
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(Duration::from_secs(2))
+            .build();
         let config = aws_sdk_s3::config::Builder::from(sdk)
             .force_path_style(sdk.endpoint_url().is_some())
+            .timeout_config(timeouts)
             .build();
         Self {
             client: Client::from_conf(config),

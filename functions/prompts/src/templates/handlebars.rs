@@ -2,41 +2,44 @@
 
 use handlebars::Template;
 
-use super::SyntaxError;
+use super::{SyntaxError, on_deep_stack};
 
-/// Deepest nesting of blocks and subexpressions; the parser works by recursion.
-const MAX_DEPTH: usize = 100;
+/// Deepest nesting of blocks: the parser's time grows with its square.
+const MAX_BLOCK_DEPTH: usize = 100;
 
 pub fn check(content: &str) -> Result<(), SyntaxError> {
-    too_deep(content)?;
-    Template::compile(content).map(|_| ()).map_err(|error| {
-        let (line, column) = error.pos().unwrap_or((1, 1));
-        SyntaxError {
-            line,
-            column,
-            reason: error.reason().to_string().trim_end_matches('.').to_owned(),
-        }
+    blocks_are_bounded(content)?;
+    on_deep_stack(|| {
+        Template::compile(content).map(drop).map_err(|error| {
+            let (line, column) = error.pos().unwrap_or((1, 1));
+            SyntaxError {
+                line,
+                column,
+                reason: error.reason().to_string().trim_end_matches('.').to_owned(),
+            }
+        })
     })
 }
 
-/// Counts what the parser would recurse into: open blocks and, within a tag, open parentheses.
-fn too_deep(content: &str) -> Result<(), SyntaxError> {
+fn blocks_are_bounded(content: &str) -> Result<(), SyntaxError> {
     let mut depth = 0_usize;
-    for (index, _) in content.match_indices(['{', '(', '[', '}', ')', ']']) {
-        let rest = content.get(index..).unwrap_or_default();
-        if rest.starts_with("{{#") || rest.starts_with(['(', '[']) {
+    for (index, _) in content.match_indices("{{") {
+        let tag = content
+            .get(index..)
+            .unwrap_or_default()
+            .trim_start_matches('{')
+            .trim_start_matches('~');
+        if tag.starts_with('#') {
             depth += 1;
-        } else if rest.starts_with("{{/") || rest.starts_with([')', ']']) {
+        } else if tag.starts_with('/') {
             depth = depth.saturating_sub(1);
         }
-        if depth > MAX_DEPTH {
+        if depth > MAX_BLOCK_DEPTH {
             let before = content.get(..index).unwrap_or_default();
-            let line = before.matches('\n').count() + 1;
-            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
             return Err(SyntaxError {
-                line,
-                column,
-                reason: format!("it is nested more than {MAX_DEPTH} deep"),
+                line: before.matches('\n').count() + 1,
+                column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
+                reason: format!("blocks are nested more than {MAX_BLOCK_DEPTH} deep"),
             });
         }
     }
@@ -68,13 +71,32 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_bounded() {
-        assert!(
-            check(&"{{#if a}}".repeat(100_000))
-                .unwrap_err()
-                .reason
-                .contains("100 deep")
-        );
-        assert!(check(&format!("{{{{x {}", "(".repeat(100_000))).is_err());
+    fn brackets_of_the_text_do_not_count() {
+        assert_eq!(check(&"(".repeat(1_000)), Ok(()));
+    }
+
+    #[test]
+    fn blocks_nest_a_hundred_deep() {
+        let nested = |depth: usize| format!("{}{}", "{{#if a}}".repeat(depth), "{{/if}}".repeat(depth));
+        assert_eq!(check(&nested(100)), Ok(()));
+        assert!(check(&nested(101)).unwrap_err().reason.contains("100 deep"));
+        assert_eq!(check(&nested(1).repeat(1_000)), Ok(()));
+    }
+
+    /// Each would end the process on an ordinary stack.
+    #[test]
+    fn the_deepest_nesting_is_survived() {
+        let longest = 256 * 1_024;
+        for (open, close) in [
+            ("{{#if a}}", "{{/if}}"),
+            ("{{#each a}}", ""),
+            ("{{x (", ""),
+            ("(", ""),
+            ("{{#if (a ", ""),
+        ] {
+            let depth = longest / (open.len() + close.len());
+            let _ = check(&format!("{}{}", open.repeat(depth), close.repeat(depth)));
+            let _ = check(&format!("{{{{x {}", open.repeat(depth)));
+        }
     }
 }

@@ -6,13 +6,10 @@ use oxc_ast::ast::{Expression, Statement};
 use oxc_parser::Parser;
 use oxc_span::{GetSpan as _, SourceType};
 
-use super::SyntaxError;
+use super::{SyntaxError, on_deep_stack};
 
 /// Longest content, in bytes. The parser works by recursion, a few bytes of content a level.
 const MAX_BYTES: usize = 64 * 1_024;
-/// Stack of the thread that parses: enough for content of the longest length that nests with every byte. It is address
-/// space, not memory, until it is used.
-const STACK_BYTES: usize = 512 * 1_024 * 1_024;
 
 pub fn check(content: &str) -> Result<(), SyntaxError> {
     if content.len() > MAX_BYTES {
@@ -22,16 +19,7 @@ pub fn check(content: &str) -> Result<(), SyntaxError> {
             format!("a JavaScript template is at most {MAX_BYTES} bytes long"),
         ));
     }
-    std::thread::scope(|scope| {
-        let parser = std::thread::Builder::new()
-            .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, || parse(content));
-        let parsed = parser.map(std::thread::ScopedJoinHandle::join);
-        match parsed {
-            Ok(Ok(result)) => result,
-            _ => Err(at(content, 0, "it could not be parsed".to_owned())),
-        }
-    })
+    on_deep_stack(|| parse(content))
 }
 
 fn parse(content: &str) -> Result<(), SyntaxError> {

@@ -31,3 +31,22 @@ pub struct SyntaxError {
     /// Without a full stop.
     pub reason: String,
 }
+
+/// Stack of the thread that parses. Both parsers work by recursion, a few bytes of content a level; this is enough for the
+/// longest content that nests with every byte. It is address space, not memory, until it is used.
+const STACK_BYTES: usize = 512 * 1_024 * 1_024;
+
+/// Runs a parser where nesting cannot overflow the stack.
+fn on_deep_stack(parse: impl FnOnce() -> Result<(), SyntaxError> + Send) -> Result<(), SyntaxError> {
+    let unparsed = || SyntaxError {
+        line: 1,
+        column: 1,
+        reason: "it could not be parsed".to_owned(),
+    };
+    std::thread::scope(|scope| {
+        let parser = std::thread::Builder::new()
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, parse);
+        parser.map_err(|_| unparsed())?.join().map_err(|_| unparsed())?
+    })
+}

@@ -5,11 +5,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 
 use duckdb::appender_params_from_iter;
 use duckdb::types::Value as DuckValue;
 use platform::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::child::Context;
@@ -24,7 +26,33 @@ pub(crate) struct Input {
     pub(crate) target: Target,
 }
 
-type Row<'a> = HashMap<Cow<'a, str>, &'a RawValue>;
+/// A row as it was sent: a key may occur twice, which is told rather than half forgotten.
+#[derive(Default)]
+struct Row<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Row<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct RowVisitor;
+
+        impl<'de> Visitor<'de> for RowVisitor {
+            type Value = Row<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut row = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    row.push(entry);
+                }
+                Ok(Row(row))
+            }
+        }
+
+        deserializer.deserialize_map(RowVisitor)
+    }
+}
 
 pub(crate) fn run(context: &Context, input: &Input, body: &[u8]) -> Result<Written> {
     let target = &input.target;
@@ -61,7 +89,7 @@ fn texts(target: &Target, body: &[u8]) -> Result<(Vec<Vec<DuckValue>>, Vec<Bad>)
                 row,
                 reason: "it is not an object".to_owned(),
             });
-            all.push(row_texts(target, row, &Row::new(), &mut bad));
+            all.push(row_texts(target, row, &Row::default(), &mut bad));
             if bad.len() >= MAX_LISTED {
                 break;
             }
@@ -76,8 +104,8 @@ fn texts(target: &Target, body: &[u8]) -> Result<(Vec<Vec<DuckValue>>, Vec<Bad>)
 }
 
 fn row_texts(target: &Target, row: u64, object: &Row<'_>, bad: &mut Vec<Bad>) -> Vec<DuckValue> {
-    let mut values: HashMap<String, &RawValue> = HashMap::with_capacity(object.len());
-    for (key, value) in object {
+    let mut values: HashMap<String, &RawValue> = HashMap::with_capacity(object.0.len());
+    for (key, value) in &object.0 {
         let known = target
             .columns
             .iter()

@@ -104,10 +104,15 @@ impl DataStores {
             .inner
             .records
             .commit(tenant, &record, &version, import.as_ref())
-            .await?
+            .await
         {
-            Written::Done => Ok(Some(Loaded { record, manifest })),
-            Written::Refused { .. } | Written::Contended => Ok(None),
+            Ok(Written::Done) => Ok(Some(Loaded { record, manifest })),
+            Ok(Written::Refused { .. } | Written::Contended) => Ok(None),
+            // The answer may have been lost after the write. A caller who is told that it failed would repeat it.
+            Err(cause) => match self.inner.records.get(tenant, &record.id).await {
+                Ok(head) if head.version_id == record.version_id => Ok(Some(Loaded { record, manifest })),
+                _ => Err(cause),
+            },
         }
     }
 }
@@ -157,7 +162,5 @@ pub(super) async fn pause(attempt: u32) {
 
 /// The answer after too many lost races.
 pub(super) fn contended() -> Error {
-    Error::conflict(
-        "The data store is being changed by too many requests at once; repeat the request in a moment.",
-    )
+    Error::unavailable("a data store lost too many races")
 }

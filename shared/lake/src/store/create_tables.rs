@@ -7,6 +7,9 @@ use super::{Author, DataStores, Loaded};
 use crate::manifest::{Manifest, ManifestColumn, TableVersion};
 use crate::schema::{Column, TableDefinition};
 
+/// Most columns of all tables of a store: its detail, which shows them all, must fit into an answer.
+pub const MAX_COLUMNS: usize = 20_000;
+
 /// Most tables of a store.
 pub const MAX_TABLES: usize = 2_000;
 
@@ -44,6 +47,11 @@ fn check(definitions: &[TableDefinition]) -> Result<()> {
     if definitions.is_empty() {
         return Err(Error::invalid("The field 'tables' must hold at least one table."));
     }
+    if definitions.len() > MAX_TABLES {
+        return Err(Error::invalid(format!(
+            "A data store holds at most {MAX_TABLES} tables."
+        )));
+    }
     for (index, table) in definitions.iter().enumerate() {
         table.validate(&format!("tables[{index}]"))?;
     }
@@ -53,25 +61,31 @@ fn check(definitions: &[TableDefinition]) -> Result<()> {
 fn with_tables(base: &Manifest, definitions: &[TableDefinition]) -> Result<Manifest> {
     let mut manifest = base.clone();
     manifest.schema_version += 1;
-    for definition in definitions {
+    let first_id = manifest
+        .tables
+        .iter()
+        .map(|table| table.table_id)
+        .max()
+        .unwrap_or(0)
+        + 1;
+    for (table_id, definition) in (first_id..).zip(definitions) {
         if let Some(present) = manifest.table(&definition.name) {
             return Err(Error::conflict(format!(
                 "A table named '{}' exists already.",
                 present.name
             )));
         }
-        let table_id = manifest
-            .tables
-            .iter()
-            .map(|table| table.table_id)
-            .max()
-            .unwrap_or(0)
-            + 1;
         manifest.tables.push(new_table(table_id, definition));
     }
     if manifest.tables.len() > MAX_TABLES {
         return Err(Error::invalid(format!(
             "A data store holds at most {MAX_TABLES} tables."
+        )));
+    }
+    let columns: usize = manifest.tables.iter().map(|table| table.columns.len()).sum();
+    if columns > MAX_COLUMNS {
+        return Err(Error::invalid(format!(
+            "A data store holds at most {MAX_COLUMNS} columns in all its tables; it would have {columns}."
         )));
     }
     Ok(manifest)

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use platform::objects::artifact_key;
 use platform::records::stores::{ImportMode, ImportRecord, ImportStatus};
 use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
+use tracing::warn;
 
 use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
 use super::{Author, DataStores, Loaded, keys};
@@ -18,7 +19,7 @@ use crate::engine::{Stage, Staged};
 use crate::manifest::{Manifest, Segment, TableVersion};
 
 /// Largest file that an import reads, in bytes.
-const MAX_INPUT_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
+const MAX_INPUT_BYTES: u64 = 512 * 1_024 * 1_024;
 
 /// An import.
 #[derive(Clone, Debug)]
@@ -98,7 +99,9 @@ impl DataStores {
             completed_at: self.inner.clock.now(),
             ..record
         };
-        self.inner.records.insert_failed_import(tenant, &failed).await?;
+        if let Err(cause) = self.inner.records.insert_failed_import(tenant, &failed).await {
+            warn!(%cause, import = failed.id, "a failed import was not recorded");
+        }
         let details = error
             .details()
             .map(|details| format!("{details} "))

@@ -17,6 +17,7 @@ mod query;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use platform::config::{ConfigError, Environment};
 use platform::objects::Objects;
@@ -43,6 +44,8 @@ pub struct StoreConfig {
     pub query_memory_bytes: u64,
     /// The most queries at a time.
     pub max_children: usize,
+    /// How long one step of an import, the reading of a table's rows or the check of its keys, may take.
+    pub import_deadline: Duration,
 }
 
 impl StoreConfig {
@@ -58,6 +61,8 @@ impl StoreConfig {
             cache_bytes: environment.number("MILLRACE_CACHE_MB", 1_024)? * MIB,
             query_memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
             max_children: 1,
+            // Both steps and the commit must end before API Gateway does, after 29 s.
+            import_deadline: Duration::from_secs(12),
         })
     }
 }
@@ -106,6 +111,7 @@ impl DataStores {
             memory_limit_bytes: config.query_memory_bytes,
             address_space_bytes: defaults.address_space_bytes - defaults.memory_limit_bytes
                 + config.query_memory_bytes,
+            import_deadline: config.import_deadline,
             ..defaults
         };
         let segments = SegmentCache::open(&config.directory.join("segments"), config.cache_bytes)

@@ -112,7 +112,14 @@ mod tests {
         assert_eq!((found, id.as_str()), (tenant, "k1"));
         assert_eq!(record.secret_sha256, hash(secret));
         assert!(!serde_json::to_string(&record).unwrap().contains(secret));
-        for bad in ["sk-", "sk-x", "sk-.x", "pk-abc.def", "sk-YS9iL2MvZA.x", "sk-YWNtZS9kZW1vLw.x"] {
+        for bad in [
+            "sk-",
+            "sk-x",
+            "sk-.x",
+            "pk-abc.def",
+            "sk-YS9iL2MvZA.x",
+            "sk-YWNtZS9kZW1vLw.x",
+        ] {
             assert!(parse(bad).is_none(), "{bad}");
         }
     }

@@ -64,13 +64,20 @@ struct Loaded {
     generation: u64,
 }
 
+/// The attempts to read the keys.
+#[derive(Default)]
+struct Attempts {
+    successes: u64,
+    last_ms: Option<i64>,
+}
+
 /// The key set, read at its first use.
 pub struct Jwks {
     source: JwksSource,
     clock: Clock,
     loaded: RwLock<Option<Arc<Loaded>>>,
-    /// Held while the keys are read; counts how often they were.
-    loading: Mutex<u64>,
+    /// Held while the keys are read.
+    loading: Mutex<Attempts>,
 }
 
 impl Jwks {
@@ -80,7 +87,7 @@ impl Jwks {
             source,
             clock,
             loaded: RwLock::new(None),
-            loading: Mutex::new(0),
+            loading: Mutex::default(),
         }
     }
 
@@ -91,17 +98,21 @@ impl Jwks {
         {
             return Ok(Some(key));
         }
-        let mut generation = self.loading.lock().await;
-        if let Some(loaded) = self.fresh(MIN_AGE_MS) {
-            return Ok(pick(&loaded, key_id));
+        let mut attempts = self.loading.lock().await;
+        let now_ms = self.clock.now().as_millis();
+        let tried_lately = attempts.last_ms.is_some_and(|last| now_ms - last < MIN_AGE_MS);
+        let known = self.fresh(i64::MAX);
+        if let Some(known) = known.as_ref().filter(|_| tried_lately) {
+            return Ok(pick(known, key_id));
         }
-        match self.load(*generation + 1).await {
+        attempts.last_ms = Some(now_ms);
+        match self.load(attempts.successes + 1).await {
             Ok(loaded) => {
-                *generation += 1;
+                attempts.successes += 1;
                 Ok(pick(&loaded, key_id))
             }
             // The keys that there are go on counting while the issuer is away.
-            Err(cause) => match self.fresh(i64::MAX).and_then(|loaded| pick(&loaded, key_id)) {
+            Err(cause) => match known.and_then(|known| pick(&known, key_id)) {
                 Some(key) => {
                     tracing::warn!(%cause, "the key set could not be read again");
                     Ok(Some(key))

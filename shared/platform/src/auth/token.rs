@@ -121,14 +121,14 @@ impl Verifier {
             None => self.check(token, generation).await?,
         };
         let now = self.clock.now().as_seconds();
-        if claims.exp + LEEWAY_SECONDS <= now {
+        if claims.exp.saturating_add(LEEWAY_SECONDS) <= now {
             return Err(Error::unauthenticated(
                 "The access token has expired; get a new one.",
             ));
         }
         if claims
             .nbf
-            .is_some_and(|not_before| not_before - LEEWAY_SECONDS > now)
+            .is_some_and(|not_before| not_before.saturating_sub(LEEWAY_SECONDS) > now)
         {
             return Err(Error::unauthenticated("The access token is not valid yet."));
         }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
-use tracing::{error, warn};
+use axum::response::{IntoResponse as _, Response};
+use tracing::{Instrument as _, error, warn};
 
 use super::authenticate::Caller;
 use super::edge::RequestId;
@@ -17,6 +17,7 @@ use super::reply::CreatedResource;
 use crate::Platform;
 use crate::auth::{Principal, PrincipalKind};
 use crate::clock::UtcTime;
+use crate::error::Error;
 use crate::ids;
 use crate::queue::Queue;
 use crate::records::audit::{AuditAction, AuditEvent, AuditTrail};
@@ -51,21 +52,33 @@ pub async fn record(State(audited): State<Audited>, request: Request, next: Next
         .get::<RequestId>()
         .map(|id| id.0.clone())
         .unwrap_or_default();
-    let response = next.run(Request::from_parts(parts, body)).await;
-    let Some(Caller(Ok(principal))) = caller else {
-        return response;
+    // On its own task: a caller who goes away, or a panic, leaves no mutation without its record.
+    let handled = tokio::spawn(next.run(Request::from_parts(parts, body)).in_current_span());
+    let finished = async move {
+        let response = handled
+            .await
+            .unwrap_or_else(|panic| Error::internal(panic).into_response());
+        if let Some(Caller(Ok(principal))) = caller {
+            let mut event = event(
+                audited.action,
+                audited.resource_type,
+                &principal,
+                audited.platform.clock.now(),
+            );
+            event.resource_id = match response.extensions().get::<CreatedResource>() {
+                Some(CreatedResource(id)) => id.clone(),
+                None => in_path.unwrap_or_default(),
+            };
+            event.request_id = request_id;
+            event.status = response.status().as_u16();
+            event.success = event.status < 400;
+            audited.platform.audit.write(&event).await;
+        }
+        response
     };
-    let now = audited.platform.clock.now();
-    let mut event = event(audited.action, audited.resource_type, &principal, now);
-    event.resource_id = match response.extensions().get::<CreatedResource>() {
-        Some(CreatedResource(id)) => id.clone(),
-        None => in_path.unwrap_or_default(),
-    };
-    event.request_id = request_id;
-    event.status = response.status().as_u16();
-    event.success = event.status < 400;
-    audited.platform.audit.write(&event).await;
-    response
+    tokio::spawn(finished.in_current_span())
+        .await
+        .unwrap_or_else(|panic| Error::internal(panic).into_response())
 }
 
 /// A record of something that `principal` did successfully at `now`; the resource and the request are to be filled in.

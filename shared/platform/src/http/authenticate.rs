@@ -44,6 +44,9 @@ pub async fn authenticate(
 }
 
 async fn principal(platform: &Platform, credentials: Credentials, headers: &HeaderMap) -> Result<Principal> {
+    if headers.get_all(header::AUTHORIZATION).iter().count() > 1 {
+        return Err(Error::unauthenticated("Send one Authorization header."));
+    }
     let bearer = headers
         .get(header::AUTHORIZATION)
         .map(|value| bearer(value.as_bytes()))

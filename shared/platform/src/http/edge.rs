@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, WWW_AUTHENTICATE};
+use axum::http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, LOCATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -14,7 +14,7 @@ use tower_http::cors::{AllowOrigin, Any, CorsLayer};
 use tracing::{Instrument as _, error, info, info_span};
 
 use crate::clock::Clock;
-use crate::config::CorsOrigins;
+use crate::config::{CorsOrigins, EdgeConfig};
 use crate::error::{Error, ErrorKind};
 use crate::ids;
 
@@ -55,7 +55,8 @@ impl aide::OperationOutput for Error {
 }
 
 /// Puts the edge around a router: unknown paths and methods, request ids, error bodies, CORS.
-pub fn edge(router: Router, clock: Clock, origins: &CorsOrigins) -> Router {
+pub fn edge(router: Router, clock: Clock, config: EdgeConfig) -> Router {
+    let cors = cors(&config.cors);
     let router = router
         .fallback(|| async { Error::new(ErrorKind::NotFound, "There is nothing at this path.") })
         .method_not_allowed_fallback(|| async {
@@ -64,8 +65,11 @@ pub fn edge(router: Router, clock: Clock, origins: &CorsOrigins) -> Router {
                 "This path does not take this method; see the Allow header.",
             )
         })
-        .layer(middleware::from_fn_with_state(clock, finish));
-    match cors(origins) {
+        .layer(middleware::from_fn_with_state(
+            (clock, Arc::<str>::from(config.base_path)),
+            finish,
+        ));
+    match cors {
         Some(cors) => router.layer(cors),
         None => router,
     }
@@ -93,16 +97,16 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
                 REQUEST_ID.clone(),
                 HeaderName::from_static("x-api-key"),
             ])
-            .expose_headers([
-                axum::http::header::ETAG,
-                axum::http::header::LOCATION,
-                REQUEST_ID.clone(),
-            ]),
+            .expose_headers([axum::http::header::ETAG, LOCATION, REQUEST_ID.clone()]),
     )
 }
 
 /// Gives the request its id, runs it, completes an error's body, and writes the one log line.
-pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next) -> Response {
+pub async fn finish(
+    State((clock, base_path)): State<(Clock, Arc<str>)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let began = clock.now();
     let id = request_id(&request).unwrap_or_else(|| ids::new_id(began));
     request.extensions_mut().insert(RequestId(id.clone()));
@@ -134,6 +138,13 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
         }
         if let Some(failure) = failure {
             response = error_response(&failure, &response, &id);
+        }
+        let location = response
+            .headers()
+            .get(LOCATION)
+            .and_then(|value| value.to_str().ok());
+        if let Some(Ok(location)) = location.map(|path| HeaderValue::try_from(format!("{base_path}{path}"))) {
+            response.headers_mut().insert(LOCATION, location);
         }
         if let Ok(value) = HeaderValue::try_from(&id) {
             response.headers_mut().insert(REQUEST_ID.clone(), value);

@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind};
 pub struct BodyLimit(pub usize);
 
 impl Default for BodyLimit {
-    /// 256 KiB: with its key and its derived fields such a body stays below the 400 KB of a DynamoDB item.
+    /// 256 KiB.
     fn default() -> Self {
         Self(256 * 1_024)
     }

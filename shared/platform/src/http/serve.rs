@@ -7,15 +7,15 @@ use tower_http::normalize_path::{NormalizePath, NormalizePathLayer};
 
 use super::edge::edge;
 use crate::clock::Clock;
-use crate::config::CorsOrigins;
+use crate::config::EdgeConfig;
 
 /// The API root, which the base URL ends in.
 pub const API_ROOT: &str = "/api/v1";
 
 /// A function's routes, whole: below the API root, inside the edge, with or without a trailing slash.
-pub fn service(routes: ApiRouter, clock: Clock, origins: &CorsOrigins) -> NormalizePath<Router> {
+pub fn service(routes: ApiRouter, clock: Clock, config: EdgeConfig) -> NormalizePath<Router> {
     let router: Router = ApiRouter::new().nest(API_ROOT, routes).into();
-    normalized(edge(router, clock, origins))
+    normalized(edge(router, clock, config))
 }
 
 /// Makes `/prompts/` the same as `/prompts`, before routing.
@@ -24,6 +24,6 @@ pub fn normalized(router: Router) -> NormalizePath<Router> {
 }
 
 /// Serves a function's routes to Lambda, until the runtime ends it.
-pub async fn serve(routes: ApiRouter, clock: Clock, origins: &CorsOrigins) -> Result<(), lambda_http::Error> {
-    lambda_http::run(service(routes, clock, origins)).await
+pub async fn serve(routes: ApiRouter, clock: Clock, config: EdgeConfig) -> Result<(), lambda_http::Error> {
+    lambda_http::run(service(routes, clock, config)).await
 }

@@ -126,6 +126,15 @@ pub fn optional_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     Ok(Option::<Json>::deserialize(deserializer)?.map(|Json(value)| value))
 }
 
+/// For `deserialize_with`, beside `default`: an object of free JSON, or null for an empty one.
+pub fn json_object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
+    match optional_json(deserializer)? {
+        None => Ok(Map::new()),
+        Some(Value::Object(map)) => Ok(map),
+        Some(_) => Err(D::Error::custom("invalid type: expected an object")),
+    }
+}
+
 struct JsonVisitor;
 
 impl<'de> DeserializeSeed<'de> for JsonVisitor {

@@ -23,10 +23,31 @@ pub fn check_name(field: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Longest description or message, in characters.
+pub const MAX_TEXT_LENGTH: usize = 2_000;
+
+/// A text of some sentences, such as a description or a message, which may be missing.
+pub fn check_text(field: &str, text: Option<&str>) -> Result<()> {
+    match text {
+        Some(text) if text.chars().count() > MAX_TEXT_LENGTH => Err(Error::invalid(format!(
+            "The field '{field}' is longer than {MAX_TEXT_LENGTH} characters."
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Longest id of a resource that somebody else named, in bytes: two of them fit into the 1,024 bytes of a sort key.
+const MAX_ID_BYTES: usize = 400;
+
 /// The id of a resource that somebody else named: 1 to 200 characters, none of them a control character or a `#`, which
 /// separates the parts of record keys.
 pub fn check_resource_id(field: &str, id: &str) -> Result<()> {
     check_name(field, id)?;
+    if id.len() > MAX_ID_BYTES {
+        return Err(Error::invalid(format!(
+            "The field '{field}' is longer than {MAX_ID_BYTES} bytes."
+        )));
+    }
     if id.contains('#') {
         return Err(Error::invalid(format!(
             "The field '{field}' is '{id}'; an id holds no '#'."

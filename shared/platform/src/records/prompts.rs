@@ -225,7 +225,8 @@ impl Prompts {
 fn done(written: Written, id: &str) -> Result<()> {
     match written {
         Written::Done => Ok(()),
-        _ => Err(Error::conflict(format!(
+        Written::Contended => Err(Error::unavailable("a prompt template is contended")),
+        Written::Refused { .. } => Err(Error::conflict(format!(
             "The prompt template '{id}' exists already."
         ))),
     }

@@ -195,7 +195,8 @@ impl Stores {
             .await?;
         match written {
             Written::Done => Ok(()),
-            _ => Err(Error::conflict(format!(
+            Written::Contended => Err(Error::unavailable("a store's name is contended")),
+            Written::Refused { .. } => Err(Error::conflict(format!(
                 "A data store named '{}' exists already.",
                 store.name
             ))),

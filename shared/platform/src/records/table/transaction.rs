@@ -1,11 +1,17 @@
 //! Several conditional writes that happen together or not at all.
 
+use std::time::Duration;
+
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem};
+use rand::RngExt as _;
 use serde::Serialize;
 
 use super::{Condition, Key, Table, Written, failed, write};
 use crate::error::{Error, Result};
+
+/// Attempts of a transaction that meets another one.
+const MAX_ATTEMPTS: u64 = 8;
 
 /// Several conditional writes that happen together or not at all.
 pub struct Transaction<'a> {
@@ -72,33 +78,41 @@ impl Transaction<'_> {
         Ok(self)
     }
 
-    /// Carries it out.
+    /// Carries it out. Where another write is under way on one of the items, it waits a little and tries again; what it
+    /// answers as [`Written::Contended`] was in the way every time.
     pub async fn commit(self) -> Result<Written> {
-        let sent = self
-            .table
-            .client
-            .transact_write_items()
-            .set_transact_items(Some(self.steps))
-            .send()
-            .await;
-        let Err(error) = sent else {
+        for attempt in 1..=MAX_ATTEMPTS {
+            match self.attempt().await? {
+                Written::Contended if attempt < MAX_ATTEMPTS => {
+                    let pause_ms = rand::rng().random_range(0..20 * attempt);
+                    tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+                }
+                written => return Ok(written),
+            }
+        }
+        Ok(Written::Contended)
+    }
+
+    async fn attempt(&self) -> Result<Written> {
+        let request = self.table.client.transact_write_items();
+        let Err(error) = request.set_transact_items(Some(self.steps.clone())).send().await else {
             return Ok(Written::Done);
         };
         if let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) =
             error.as_service_error()
         {
-            let reason = |step: usize| {
-                let code = cancelled
-                    .cancellation_reasons()
-                    .get(step)
-                    .and_then(|reason| reason.code());
-                code.unwrap_or("None").to_owned()
-            };
-            let steps = cancelled.cancellation_reasons().len();
-            if let Some(step) = (0..steps).find(|step| reason(*step) == "ConditionalCheckFailed") {
+            let codes: Vec<_> = cancelled
+                .cancellation_reasons()
+                .iter()
+                .map(|reason| reason.code())
+                .collect();
+            if let Some(step) = codes
+                .iter()
+                .position(|code| *code == Some("ConditionalCheckFailed"))
+            {
                 return Ok(Written::Refused { step });
             }
-            if (0..steps).any(|step| reason(step) == "TransactionConflict") {
+            if codes.contains(&Some("TransactionConflict")) {
                 return Ok(Written::Contended);
             }
         }
