@@ -7,7 +7,6 @@ mod hostile;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
-mod measure;
 #[cfg(test)]
 mod queries;
 #[cfg(test)]
