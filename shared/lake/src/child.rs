@@ -169,6 +169,7 @@ impl Context {
                 limit,
                 max_bytes,
             } => jobs::query::run(self, &sql, &params, limit, max_bytes).map(|body| (Value::Null, body)),
+            Job::Ping => Ok((Value::Null, Vec::new())),
             Job::Validate { sql } => jobs::query::validate(self, &sql).map(|()| (Value::Null, Vec::new())),
             Job::Sample {
                 table,

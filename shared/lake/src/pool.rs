@@ -75,7 +75,7 @@ impl Pool {
             }
         };
         if let Some(mut process) = bound
-            && process.is_alive()
+            && process.answers().await
         {
             return Ok(Lease {
                 process,
@@ -83,7 +83,10 @@ impl Pool {
                 _permit: permit,
             });
         }
-        let is_ready = spare.as_mut().is_some_and(Process::is_alive);
+        let is_ready = match &mut spare {
+            Some(process) => process.answers().await,
+            None => false,
+        };
         let process = match spare {
             Some(process) if is_ready => process,
             _ => Process::start(&self.start)?,

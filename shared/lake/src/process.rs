@@ -21,6 +21,8 @@ use crate::protocol::{Job, Reply, Request, frame_head, frame_lengths};
 
 /// How long past its deadline a child may take to notice it.
 const GRACE: Duration = Duration::from_secs(1);
+/// How long a child that waits has to answer; one that was just started loads the library first.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How children are started.
 #[derive(Clone, Debug)]
@@ -91,11 +93,22 @@ impl Process {
         self.parts.as_ref().and_then(|parts| parts.child.id())
     }
 
-    /// Whether the child still runs. One that waits may have been ended by the operating system.
-    pub(crate) fn is_alive(&mut self) -> bool {
-        self.parts
-            .as_mut()
-            .is_some_and(|parts| matches!(parts.child.try_wait(), Ok(None)))
+    /// Whether the child still answers. One that waits may have been ended by the operating system, which may have told
+    /// nobody yet: only an answer is proof.
+    pub(crate) async fn answers(&mut self) -> bool {
+        let Ok(head) = frame_head(
+            &Request {
+                deadline_ms: 1_000,
+                job: Job::Ping,
+            },
+            &[],
+        ) else {
+            return false;
+        };
+        matches!(
+            tokio::time::timeout(PATIENCE, self.exchange(&head, &[])).await,
+            Ok(Ok(_))
+        )
     }
 
     /// Runs one job within `deadline`. The inner result is what the job says; after an outer error the child

@@ -27,6 +27,8 @@ pub(crate) struct Request {
 /// One job.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Job {
+    /// Nothing: the reply is what counts.
+    Ping,
     /// Makes the tables of one version known and closes the fence; once per child, before any of the
     /// following three.
     Bind { tables: Vec<BoundTable> },
