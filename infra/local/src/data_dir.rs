@@ -7,7 +7,7 @@
 //! | `endpoints.json` | where that process answers, for the operator command |
 //! | `records.sqlite` | the tables |
 //! | `objects/<bucket>/…` | the objects |
-//! | `keys/` | the key that signs local tokens, and the key pair of the object store; readable by the owner alone |
+//! | `keys/` | the keys that sign local tokens and seal secrets, and the key pair of the object store; readable by the owner alone |
 //! | `cache/` | copies of data files; may be deleted while nothing runs |
 
 use std::fs::{self, File, OpenOptions};

@@ -9,4 +9,5 @@ pub mod issuer;
 mod object_files;
 pub mod queue;
 pub mod runner;
+pub mod sealer;
 pub mod services;

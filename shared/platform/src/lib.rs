@@ -11,6 +11,7 @@ pub mod ids;
 pub mod objects;
 pub mod queue;
 pub mod records;
+pub mod sealing;
 pub mod telemetry;
 pub mod tenant;
 

@@ -100,20 +100,25 @@ impl DataStores {
             version_id: Some(version.id.clone()),
             ..import
         });
-        match self
+        let written = self
             .inner
             .records
             .commit(tenant, &record, &version, import.as_ref())
-            .await
-        {
-            Ok(Written::Done) => Ok(Some(Loaded { record, manifest })),
-            Ok(Written::Refused { .. } | Written::Contended) => Ok(None),
-            // The answer may have been lost after the write. A caller who is told that it failed would repeat it.
-            Err(cause) => match self.inner.records.get(tenant, &record.id).await {
-                Ok(head) if head.version_id == record.version_id => Ok(Some(Loaded { record, manifest })),
-                _ => Err(cause),
-            },
+            .await;
+        if matches!(written, Ok(Written::Done)) {
+            return Ok(Some(Loaded { record, manifest }));
         }
+        // The answer of a write that took effect may be lost, and its repetition by the SDK is refused then. Whoever is
+        // told that it failed repeats the change; so the record of the version, written with the head, has the last word.
+        if self
+            .inner
+            .records
+            .has_version(tenant, &record.id, &version.id)
+            .await?
+        {
+            return Ok(Some(Loaded { record, manifest }));
+        }
+        written.map(|_| None)
     }
 }
 

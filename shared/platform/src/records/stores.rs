@@ -255,6 +255,15 @@ impl Stores {
         self.table.all(&query).await
     }
 
+    /// Whether a version was ever committed.
+    pub async fn has_version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<bool> {
+        let found: Option<StoreVersionRecord> = self
+            .table
+            .find(&keys::store_version(tenant, store, version))
+            .await?;
+        Ok(found.is_some())
+    }
+
     /// Keeps the record of an import that failed.
     pub async fn insert_failed_import(&self, tenant: &Tenant, import: &ImportRecord) -> Result<()> {
         let key = keys::store_import(tenant, &import.store_id, &import.id);

@@ -1,0 +1,176 @@
+//! A commit that takes effect while its answer is lost is told as done, and is done once.
+#![cfg(test)]
+
+use std::sync::{Arc, Mutex};
+
+use aws_config::SdkConfig;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use lake::schema::TableDefinition;
+use lake::store::{Author, DataStores, NewStore, StoreConfig};
+use local::data_dir::DataDir;
+use local::services::{DATA_BUCKET, RECORDS_TABLE, Services};
+use platform::objects::Objects;
+use platform::records::Table;
+use platform::records::stores::Stores;
+use platform::{Clock, Result, Tenant, aws};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// What the proxy does with the next transaction.
+#[derive(Clone, Copy, PartialEq)]
+enum Next {
+    /// Passes it on, and its answer back.
+    Pass,
+    /// Passes it on and swallows its answer.
+    Swallow,
+    /// Is away.
+    Refuse,
+}
+
+/// Stands before the record store.
+#[derive(Clone)]
+struct Proxy {
+    backend: String,
+    client: reqwest::Client,
+    next: Arc<Mutex<Next>>,
+    /// What it does with the SDK's repetitions of what it swallowed.
+    with_repetitions: Next,
+    /// Somebody else, who commits to the store before the caller learns anything.
+    rival: Option<(DataStores, String)>,
+}
+
+async fn pass(State(proxy): State<Proxy>, headers: HeaderMap, body: Bytes) -> Response {
+    let lost = StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    let is_transaction = headers["x-amz-target"]
+        .to_str()
+        .unwrap()
+        .ends_with("TransactWriteItems");
+    let what = if is_transaction {
+        *proxy.next.lock().unwrap()
+    } else {
+        Next::Pass
+    };
+    if what == Next::Refuse {
+        return lost;
+    }
+    let request = proxy.client.post(&proxy.backend).headers(headers).body(body);
+    let answer = request.send().await.unwrap();
+    if what == Next::Swallow {
+        *proxy.next.lock().unwrap() = proxy.with_repetitions;
+        if let Some((rival, store)) = &proxy.rival {
+            create_table(rival, store, "theirs").await.unwrap();
+        }
+        return lost;
+    }
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    (status, headers, answer.bytes().await.unwrap()).into_response()
+}
+
+fn tenant() -> Tenant {
+    Tenant::new("acme", "demo").unwrap()
+}
+
+fn author() -> Author {
+    Author {
+        reference: "user:ada".to_owned(),
+    }
+}
+
+async fn create_table(stores: &DataStores, store: &str, name: &str) -> Result<()> {
+    let table: TableDefinition =
+        serde_json::from_value(json!({ "name": name, "columns": [{ "name": "id", "type": "INTEGER" }] }))
+            .unwrap();
+    stores
+        .create_tables(&tenant(), &author(), store, &[table], None)
+        .await
+        .map(drop)
+}
+
+struct World {
+    folder: TempDir,
+    services: Services,
+}
+
+impl World {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(&folder.path().join("data")).unwrap();
+        let services = Services::open(&data).await.unwrap();
+        Self { folder, services }
+    }
+
+    fn stores(&self, records: &SdkConfig, cache: &str) -> DataStores {
+        let config = StoreConfig {
+            directory: self.folder.path().join(cache),
+            cache_bytes: 1_024,
+            query_memory_bytes: 64 * 1_024 * 1_024,
+            max_children: 1,
+            import_deadline: std::time::Duration::from_secs(10),
+        };
+        let records = Stores::new(Table::connect(records, RECORDS_TABLE));
+        let objects = Objects::connect(&self.services.objects, DATA_BUCKET);
+        DataStores::new(Clock::System, records, objects, &config).unwrap()
+    }
+}
+
+/// The table names and the number of versions after a change whose answer was lost.
+async fn after_a_lost_answer(with_repetitions: Next, rival: bool) -> (Vec<String>, u64) {
+    let world = World::new().await;
+    let beside = world.stores(&world.services.records, "beside");
+    let new = NewStore {
+        name: "orders".to_owned(),
+        description: None,
+        tags: Vec::new(),
+    };
+    let store = beside.create(&tenant(), &author(), new).await.unwrap().record.id;
+
+    let proxy = Proxy {
+        backend: world.services.records.endpoint_url().unwrap().to_owned(),
+        client: reqwest::Client::new(),
+        next: Arc::new(Mutex::new(Next::Swallow)),
+        with_repetitions,
+        rival: rival.then(|| (beside.clone(), store.clone())),
+    };
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let routes = Router::new().fallback(pass).with_state(proxy);
+    tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
+    let behind_proxy = world.stores(&aws::sdk_config_for(&endpoint, "local", "local"), "behind");
+
+    create_table(&behind_proxy, &store, "ours").await.unwrap();
+    let loaded = beside.load(&tenant(), &store).await.unwrap();
+    let names = loaded
+        .manifest
+        .tables
+        .iter()
+        .map(|table| table.name.clone())
+        .collect();
+    (names, loaded.record.version_count)
+}
+
+#[tokio::test]
+async fn of_a_service_that_is_away_afterwards() {
+    assert_eq!(
+        after_a_lost_answer(Next::Refuse, false).await,
+        (vec!["ours".to_owned()], 2)
+    );
+}
+
+#[tokio::test]
+async fn that_the_sdk_repeats() {
+    assert_eq!(
+        after_a_lost_answer(Next::Pass, false).await,
+        (vec!["ours".to_owned()], 2)
+    );
+}
+
+#[tokio::test]
+async fn with_somebody_elses_commit_on_top() {
+    let both = (vec!["ours".to_owned(), "theirs".to_owned()], 3);
+    assert_eq!(after_a_lost_answer(Next::Refuse, true).await, both);
+    assert_eq!(after_a_lost_answer(Next::Pass, true).await, both);
+}

@@ -1,0 +1,121 @@
+//! Sealing: secrets that must be read back, such as those that sign deliveries, are encrypted before they are stored.
+//!
+//! A secret that is only compared (an API key, a token) is not sealed but hashed. What is sealed opens only at the
+//! [`Place`] that it was sealed for: copied into a record of another tenant, or into another record, it stays shut.
+
+use aws_config::SdkConfig;
+use aws_sdk_kms::Client;
+use aws_sdk_kms::error::{DisplayErrorContext, SdkError};
+use aws_sdk_kms::operation::decrypt::DecryptError;
+use aws_sdk_kms::primitives::Blob;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use crate::config::Secret;
+use crate::error::{Error, Result};
+use crate::queue::BoxFuture;
+use crate::tenant::Tenant;
+
+/// Longest secret, in bytes: what one call of KMS encrypts.
+pub const MAX_SECRET_BYTES: usize = 4096;
+
+/// Where a sealed secret is stored: whose record, and which.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Whose record.
+    pub tenant: &'a Tenant,
+    /// Which record and field, unique within the tenant, such as `subscription/<id>/signing_secret`.
+    pub name: &'a str,
+}
+
+/// Seals secrets and opens them again.
+pub trait Sealer: Send + Sync {
+    /// The secret as a text to be stored. 400 for one of more than [`MAX_SECRET_BYTES`].
+    fn seal<'a>(&'a self, place: Place<'a>, secret: &'a Secret) -> BoxFuture<'a, Result<String>>;
+
+    /// The secret behind a stored text. 500 for one that was not sealed for this place with this key.
+    fn open<'a>(&'a self, place: Place<'a>, sealed: &'a str) -> BoxFuture<'a, Result<Secret>>;
+}
+
+/// 400 for a secret that is too long to seal.
+pub fn check_length(secret: &Secret) -> Result<()> {
+    let length = secret.expose().len();
+    if length > MAX_SECRET_BYTES {
+        return Err(Error::invalid(format!(
+            "The secret has {length} bytes; use one of at most {MAX_SECRET_BYTES}."
+        )));
+    }
+    Ok(())
+}
+
+/// A symmetric KMS key. The key never leaves KMS, and the place is the encryption context, which CloudTrail shows.
+pub struct KmsSealer {
+    client: Client,
+    key_id: String,
+}
+
+impl KmsSealer {
+    /// The key of this id, ARN or alias.
+    pub fn connect(sdk: &SdkConfig, key_id: String) -> Self {
+        Self {
+            client: Client::new(sdk),
+            key_id,
+        }
+    }
+}
+
+impl Sealer for KmsSealer {
+    fn seal<'a>(&'a self, place: Place<'a>, secret: &'a Secret) -> BoxFuture<'a, Result<String>> {
+        Box::pin(async move {
+            check_length(secret)?;
+            let sent = self
+                .client
+                .encrypt()
+                .key_id(&self.key_id)
+                .encryption_context("account", place.tenant.account())
+                .encryption_context("project", place.tenant.project())
+                .encryption_context("name", place.name)
+                .plaintext(Blob::new(secret.expose()))
+                .send()
+                .await;
+            let answer = sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+            let sealed = answer
+                .ciphertext_blob()
+                .ok_or_else(|| Error::internal("KMS gave no ciphertext"))?;
+            Ok(BASE64.encode(sealed))
+        })
+    }
+
+    fn open<'a>(&'a self, place: Place<'a>, sealed: &'a str) -> BoxFuture<'a, Result<Secret>> {
+        Box::pin(async move {
+            let sealed = BASE64.decode(sealed).map_err(Error::internal)?;
+            let sent = self
+                .client
+                .decrypt()
+                .key_id(&self.key_id)
+                .encryption_context("account", place.tenant.account())
+                .encryption_context("project", place.tenant.project())
+                .encryption_context("name", place.name)
+                .ciphertext_blob(Blob::new(sealed))
+                .send()
+                .await;
+            let answer = sent.map_err(|error| match &error {
+                SdkError::ServiceError(refused) if never_opens(refused.err()) => {
+                    Error::internal(DisplayErrorContext(error).to_string())
+                }
+                _ => Error::unavailable(DisplayErrorContext(error).to_string()),
+            })?;
+            let opened = answer
+                .plaintext
+                .ok_or_else(|| Error::internal("KMS gave no plaintext"))?;
+            let text = String::from_utf8(opened.into_inner())
+                .map_err(|_| Error::internal("what was sealed is not a text"))?;
+            Ok(Secret::new(text))
+        })
+    }
+}
+
+/// Whether no repetition can help: another key, another place, changed bytes.
+fn never_opens(error: &DecryptError) -> bool {
+    error.is_invalid_ciphertext_exception() || error.is_incorrect_key_exception()
+}
