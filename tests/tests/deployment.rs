@@ -11,8 +11,9 @@ use saphyr::{LoadableYamlNode as _, Yaml};
 use serde_json::Value;
 use tests::{Method, Service};
 
+/// A file of the checkout, above the folder of this crate that tests run in.
 fn read(file: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
+    let path = Path::new("..").join(file);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -110,7 +111,7 @@ async fn the_openapi_file_is_what_the_routers_say() {
 
 #[test]
 fn every_function_of_the_checkout_is_deployed() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../functions");
+    let folder = Path::new("../functions");
     let functions: BTreeSet<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

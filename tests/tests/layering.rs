@@ -5,8 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Of the checkout. Tests run in the folder of their crate; the one that they were compiled in may be another clone's, with
+/// which this shares its target directory.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    PathBuf::from("..")
 }
 
 /// The workspace crates, each with its folder and the names of its dependencies.
