@@ -9,11 +9,16 @@ use local::data_dir::DataDir;
 use local::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use local::runner::Service;
 use local::services::Services;
+use mimalloc::MiMalloc;
 use platform::Clock;
 use platform::config::{ConfigError, Environment};
 use platform::http::serve::normalized;
 use platform::telemetry::{self, Format};
 use tokio::net::TcpListener;
+
+/// The C library's allocator takes a lock that the threads of the HTTP server and of the AWS SDK wait for.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Runs the whole of Millrace on this machine.
 #[derive(Parser)]

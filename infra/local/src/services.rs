@@ -3,6 +3,7 @@
 //! Both answer HTTP on ports of their own, so that everything above goes the same way as in the cloud, SDK included.
 
 use std::net::SocketAddr;
+use std::thread;
 use std::time::Duration;
 
 use aws_config::SdkConfig;
@@ -20,7 +21,9 @@ use rand::Rng as _;
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
 use tokio::net::TcpListener;
+use tokio::runtime;
 use tower::ServiceExt;
+use tracing::error;
 
 use crate::data_dir::{DataDir, Endpoints, read_or_make};
 use crate::object_files::ObjectFiles;
@@ -77,9 +80,7 @@ impl Services {
 async fn start(data: &DataDir, secret: &str) -> Result<Endpoints, ConfigError> {
     let path = data.path("records.sqlite");
     let database = Database::new(&path.to_string_lossy()).map_err(broken)?;
-    let (records, records_at) = listen().await?;
-    tokio::spawn(dynoxide::server::serve_on(records, database.clone()));
-    tokio::spawn(sweep(database));
+    let records_at = serve_records(database).map_err(broken)?;
 
     std::fs::create_dir_all(data.path("objects").join(DATA_BUCKET)).map_err(broken)?;
     let files =
@@ -96,6 +97,28 @@ async fn start(data: &DataDir, secret: &str) -> Result<Endpoints, ConfigError> {
         records: format!("http://{records_at}"),
         objects: format!("http://{objects_at}"),
     })
+}
+
+/// The twin of DynamoDB does its work at once, on the thread that its request came in on, and one request at a time: with a
+/// thread of its own, nothing else waits for it.
+fn serve_records(database: Database) -> std::io::Result<SocketAddr> {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let serve = async move {
+        match TcpListener::from_std(listener) {
+            Ok(listener) => {
+                tokio::spawn(sweep(database.clone()));
+                dynoxide::server::serve_on(listener, database).await;
+            }
+            Err(error) => error!(%error, "the record store did not start"),
+        }
+    };
+    thread::Builder::new()
+        .name("records".to_owned())
+        .spawn(move || runtime.block_on(serve))?;
+    Ok(address)
 }
 
 async fn listen() -> Result<(TcpListener, SocketAddr), ConfigError> {

@@ -19,6 +19,10 @@ use crate::limits::EngineLimits;
 use crate::messages;
 use crate::protocol::{Job, Reply, Request, frame_head, frame_lengths};
 
+/// How much of its address space mimalloc, the local runner's allocator, takes in advance. That of a child is limited, and
+/// is for DuckDB.
+const ALLOCATOR_RESERVE: &str = "MIMALLOC_ARENA_RESERVE";
+
 /// How long past its deadline a child may take to notice it.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long a child that waits has to answer; one that was just started loads the library first.
@@ -64,6 +68,7 @@ impl Process {
             .arg(serde_json::to_string(&settings).map_err(Error::internal)?)
             // No credentials, no names of resources: a caller's statement runs in there.
             .env_clear()
+            .env(ALLOCATOR_RESERVE, "0")
             .current_dir(temp.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
