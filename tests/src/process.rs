@@ -21,16 +21,19 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a runner on a free port over `data_dir` and waits until it is ready. Its log goes to `log`.
+    /// Starts a runner on a free port over `data_dir` and waits until it is ready. Its log goes to `log`. It is given the
+    /// folder as `make run` gives it: by a name relative to where it runs.
     pub fn start(data_dir: &Path, log: &Path) -> Self {
         let log_file = File::options()
             .create(true)
             .append(true)
             .open(log)
             .expect("the log can be written");
+        let (place, name) = (data_dir.parent(), data_dir.file_name());
         let mut child = program::command("millrace")
+            .current_dir(place.expect("the data directory is in a folder"))
             .args(["--port", "0", "--data-dir"])
-            .arg(data_dir)
+            .arg(name.expect("the data directory has a name"))
             .stdout(Stdio::piped())
             .stderr(log_file)
             .spawn()

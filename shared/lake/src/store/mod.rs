@@ -97,13 +97,15 @@ impl DataStores {
                 config.directory.display()
             ))
         };
-        let staging = config.directory.join("staging");
+        // A child runs in a folder of its own, where a relative path leads nowhere.
+        let directory = std::path::absolute(&config.directory).map_err(|error| unusable(&error))?;
+        let staging = directory.join("staging");
         let _ = std::fs::remove_dir_all(&staging);
         for folder in ["staging", "segments", "children"] {
-            std::fs::create_dir_all(config.directory.join(folder)).map_err(|error| unusable(&error))?;
+            std::fs::create_dir_all(directory.join(folder)).map_err(|error| unusable(&error))?;
         }
         let defaults = EngineLimits::default();
-        let mut engine = EngineConfig::new(config.directory.join("children"))
+        let mut engine = EngineConfig::new(directory.join("children"))
             .map_err(|error| ConfigError::new(error.to_string()))?;
         engine.library_path = platform::config::library_path();
         engine.max_children = config.max_children;
@@ -114,7 +116,7 @@ impl DataStores {
             import_deadline: config.import_deadline,
             ..defaults
         };
-        let segments = SegmentCache::open(&config.directory.join("segments"), config.cache_bytes)
+        let segments = SegmentCache::open(&directory.join("segments"), config.cache_bytes)
             .map_err(|error| unusable(&error))?;
         let inner = Inner {
             clock,
