@@ -121,6 +121,25 @@ async fn bodies_over_the_limit_are_413() {
     answer.expect_error(413, "payload_too_large");
 }
 
+/// A server that refuses and closes while the caller still sends shows him a broken connection.
+#[tokio::test]
+async fn a_large_body_does_not_hide_another_refusal() {
+    let (service, token) = started().await;
+    let large = vec![b' '; 12 << 20];
+    let send = |path: &str, token: &str| {
+        service
+            .request(Method::POST, path)
+            .token(token)
+            .body(large.clone())
+    };
+    for _ in 0..8 {
+        send("/prompts", "none").await.expect_status(401);
+        send("/nothing-here", &token).await.expect_status(404);
+        send("/audit-trail", &token).await.expect_status(405);
+        send("/prompts", &token).await.expect_status(415);
+    }
+}
+
 #[tokio::test]
 async fn the_content_type_must_be_json() {
     let (service, token) = started().await;

@@ -7,6 +7,7 @@ use aide::axum::ApiRouter;
 use aide::swagger::Swagger;
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
+use axum::middleware::from_fn;
 use axum::routing::get;
 use lake::store::{DataStores, StoreConfig};
 use platform::auth::Verifier;
@@ -22,6 +23,7 @@ use platform::records::stores::Stores;
 use platform::{Clock, Platform};
 
 use crate::data_dir::DataDir;
+use crate::gateway::whole_body;
 use crate::issuer::Issuer;
 use crate::queue::{LocalQueue, Settings};
 use crate::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, Services};
@@ -122,11 +124,8 @@ impl Service {
             get(|| async { ([(CONTENT_TYPE, "application/json")], document) }),
         );
         let api: Router = ApiRouter::new().nest(API_ROOT, self.routes()).merge(pages).into();
-        Ok(platform::http::edge(
-            api,
-            self.platform.clock.clone(),
-            self.platform.edge.clone(),
-        ))
+        let edge = platform::http::edge(api, self.platform.clock.clone(), self.platform.edge.clone());
+        Ok(edge.layer(from_fn(whole_body)))
     }
 
     /// The OpenAPI document as text.
