@@ -59,6 +59,21 @@ impl Store {
         self.service.post(&self.token, &self.path(rest), body)
     }
 
+    /// `PUT` below the store.
+    pub fn put(&self, rest: &str, body: &Value) -> Request {
+        self.service.put(&self.token, &self.path(rest), body)
+    }
+
+    /// `DELETE` below the store.
+    pub fn delete(&self, rest: &str) -> Request {
+        self.service.delete(&self.token, &self.path(rest))
+    }
+
+    /// Changes a table.
+    pub async fn alter(&self, table: &str, changes: &Value) -> Answer {
+        self.put(&format!("/tables/{table}"), changes).await
+    }
+
     /// The store as it is now.
     pub async fn detail(&self) -> Value {
         self.get("").await.expect_status(200).body

@@ -1,5 +1,6 @@
 //! The data store endpoints: embedded analytical databases, versioned, asked in SQL.
 
+mod ai_schema;
 mod archive;
 mod create;
 mod get;
@@ -8,12 +9,17 @@ mod import_get;
 mod list;
 mod model;
 mod query;
+mod schema_get;
+mod schema_history;
+mod schema_update;
+mod table_alter;
 mod table_create;
+mod table_drop;
 mod table_get;
 mod table_list;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{delete_with, get_with, post_with};
+use aide::axum::routing::{delete_with, get_with, post_with, put_with};
 use axum::Extension;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
@@ -60,7 +66,7 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
         .api_route("/data/{store_id}", get_with(get::handler, get::doc))
         .api_route(
             "/data/{store_id}",
-            delete_with(archive::handler, archive::doc).route_layer(deletes),
+            delete_with(archive::handler, archive::doc).route_layer(deletes.clone()),
         )
         .api_route(
             "/data/{store_id}/import",
@@ -72,16 +78,36 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
         )
         .api_route("/data/{store_id}/query", post_with(query::handler, query::doc))
         .api_route(
+            "/data/{store_id}/schema",
+            get_with(schema_get::handler, schema_get::doc),
+        )
+        .api_route(
+            "/data/{store_id}/schema",
+            put_with(schema_update::handler, schema_update::doc).route_layer(updates.clone()),
+        )
+        .api_route(
+            "/data/{store_id}/schema/history",
+            get_with(schema_history::handler, schema_history::doc),
+        )
+        .api_route(
             "/data/{store_id}/tables",
             get_with(table_list::handler, table_list::doc),
         )
         .api_route(
             "/data/{store_id}/tables",
-            post_with(table_create::handler, table_create::doc).route_layer(updates),
+            post_with(table_create::handler, table_create::doc).route_layer(updates.clone()),
         )
         .api_route(
             "/data/{store_id}/tables/{table_name}",
             get_with(table_get::handler, table_get::doc),
+        )
+        .api_route(
+            "/data/{store_id}/tables/{table_name}",
+            put_with(table_alter::handler, table_alter::doc).route_layer(updates),
+        )
+        .api_route(
+            "/data/{store_id}/tables/{table_name}",
+            delete_with(table_drop::handler, table_drop::doc).route_layer(deletes),
         )
         .layer(from_fn_with_state(
             (platform, Credentials::TokenOrApiKey),

@@ -18,6 +18,15 @@ pub struct StorePath {
     pub store_id: String,
 }
 
+/// The store and the table in the path.
+#[derive(Deserialize, JsonSchema)]
+pub struct TablePath {
+    /// The store's id.
+    pub store_id: String,
+    /// The table's name, without regard to case.
+    pub table_name: String,
+}
+
 /// Who changes a store.
 pub fn author(principal: &Principal) -> Author {
     Author {
@@ -128,7 +137,7 @@ pub struct FullSchema {
 }
 
 impl FullSchema {
-    fn new(loaded: &Loaded) -> Self {
+    pub fn new(loaded: &Loaded) -> Self {
         let manifest = &loaded.manifest;
         Self {
             name: loaded.record.name.clone(),

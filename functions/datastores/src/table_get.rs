@@ -10,19 +10,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::App;
-use crate::model::TableDetail;
+use crate::model::{TableDetail, TablePath};
 
 /// Most rows of a sample.
 const SAMPLE_ROWS: usize = 10;
-
-/// The store and the table in the path.
-#[derive(Deserialize, JsonSchema)]
-pub struct TablePath {
-    /// The store's id.
-    pub store_id: String,
-    /// The table's name, without regard to case.
-    pub table_name: String,
-}
 
 /// What to show.
 #[derive(Deserialize, JsonSchema)]

@@ -179,6 +179,8 @@ impl Context {
             Job::StageCsv(input) => reply(&jobs::stage_csv::run(self, &input)?),
             Job::StageRows(input) => reply(&jobs::stage_rows::run(self, &input, body)?),
             Job::CheckKeys(input) => jobs::check_keys::run(self, &input).map(|()| (Value::Null, Vec::new())),
+            Job::CheckRows(input) => jobs::check_rows::run(self, &input).map(|()| (Value::Null, Vec::new())),
+            Job::Rewrite(input) => reply(&jobs::rewrite::run(self, &input)?),
         }
     }
 

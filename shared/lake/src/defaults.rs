@@ -72,6 +72,20 @@ impl DefaultValue {
         }
     }
 
+    /// What rows that are older than their column hold in it where it is added at `now`, as text that DuckDB casts to
+    /// `column_type` without losing anything; None as for [`Self::text_at`].
+    pub fn initial_text(&self, now: UtcTime, column_type: ColumnType) -> Option<String> {
+        let text = self.text_at(now)?;
+        match column_type {
+            // The cast drops the offset of a time.
+            ColumnType::Timestamp => Some(match text.parse::<jiff::Timestamp>() {
+                Ok(time) => time.to_zoned(jiff::tz::TimeZone::UTC).datetime().to_string(),
+                Err(_) => text,
+            }),
+            _ => Some(text),
+        }
+    }
+
     fn fits(&self, column_type: ColumnType) -> bool {
         match self {
             Self::Null => true,
@@ -86,7 +100,8 @@ impl DefaultValue {
     }
 }
 
-fn constant_fits(text: &str, column_type: ColumnType) -> bool {
+/// Whether a text converts to a type without losing anything.
+pub(crate) fn constant_fits(text: &str, column_type: ColumnType) -> bool {
     match column_type {
         ColumnType::String => true,
         ColumnType::Integer => text.parse::<i32>().is_ok(),
@@ -198,6 +213,24 @@ mod tests {
         ] {
             assert!(parse(text, column_type).is_err(), "{text} as {column_type}");
         }
+    }
+
+    #[test]
+    fn an_initial_time_is_in_utc() {
+        let now = "2026-01-02T03:04:05.678Z".parse().unwrap();
+        let initial = |text| {
+            parse(text, "TIMESTAMP")
+                .unwrap()
+                .initial_text(now, ColumnType::Timestamp)
+        };
+        for (text, expected) in [
+            ("current_timestamp", "2026-01-02T03:04:05.678"),
+            ("'2026-01-02 03:04:05+02:00'", "2026-01-02T01:04:05"),
+            ("TIMESTAMP '2026-01-02 03:04:05'", "2026-01-02 03:04:05"),
+        ] {
+            assert_eq!(initial(text).as_deref(), Some(expected), "{text}");
+        }
+        assert_eq!(DefaultValue::Uuid.initial_text(now, ColumnType::String), None);
     }
 
     #[test]

@@ -244,7 +244,7 @@ impl Engine {
 
     /// Runs a job in a child of its own, which no caller's statement ever ran in, and which is not used
     /// again.
-    async fn run_alone(&self, job: Job, body: &[u8]) -> Result<Value> {
+    pub(crate) async fn run_alone(&self, job: Job, body: &[u8]) -> Result<Value> {
         let deadline: Duration = self.limits.import_deadline;
         let mut lease = self.pool.take(None, deadline).await?;
         lease

@@ -2,6 +2,8 @@
 
 pub(crate) mod bind;
 pub(crate) mod check_keys;
+pub(crate) mod check_rows;
 pub(crate) mod query;
+pub(crate) mod rewrite;
 pub(crate) mod stage_csv;
 pub(crate) mod stage_rows;

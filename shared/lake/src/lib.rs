@@ -9,29 +9,38 @@
 //! **Invariant:** a caller's statement reaches only the files of its own version. The fence is closed before
 //! the statement is parsed, and the statement is checked before DuckDB binds it.
 
+mod alter;
+pub mod alteration;
 mod calendar;
 mod cells;
 mod child;
 mod compression;
 mod conversion;
 pub mod defaults;
+mod difference;
 mod engine;
 mod fence;
+mod invariants;
 mod jobs;
 pub mod limits;
 pub mod manifest;
 mod messages;
 pub mod parameters;
+pub mod plan;
 mod pool;
 mod process;
 mod protocol;
+mod rewriting;
 pub mod schema;
+pub mod schema_update;
 mod sql;
 mod staging;
 mod statement;
 pub mod store;
+mod type_change;
 pub mod types;
 
 pub use child::run_if_child;
+pub use difference::schema_difference;
 pub use engine::{Engine, EngineConfig, Scope, Stage, Staged};
 pub use limits::EngineLimits;

@@ -5,8 +5,9 @@
 //! widening columns change only this description. Readers ignore fields that they do not know, and refuse a
 //! format that they do not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use platform::http::strict;
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,10 @@ pub struct Manifest {
     /// What the store holds, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The id that the next new table gets: above every id ever given in this store. A manifest of before there was
+    /// this field has 0, and none of its tables was ever dropped; see [`Manifest::issue_table_id`].
+    #[serde(default)]
+    pub next_table_id: u32,
     /// The tables, in the order of their making.
     #[serde(default)]
     pub tables: Vec<TableVersion>,
@@ -132,7 +137,7 @@ pub struct Relationship {
     /// `<table>.<column>`
     pub to: String,
     /// How many rows of one side go with how many of the other.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", deserialize_with = "strict::name")]
     pub relationship_type: RelationshipType,
 }
 
@@ -179,6 +184,18 @@ impl ManifestColumn {
     }
 }
 
+impl RelationshipType {
+    /// As it is written: `many-to-one`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OneToOne => "one-to-one",
+            Self::OneToMany => "one-to-many",
+            Self::ManyToOne => "many-to-one",
+            Self::ManyToMany => "many-to-many",
+        }
+    }
+}
+
 impl TableVersion {
     /// The rows of all segments.
     pub fn row_count(&self) -> u64 {
@@ -208,9 +225,19 @@ impl Manifest {
             parent_version_id: None,
             schema_version: 1,
             description: None,
+            next_table_id: 1,
             tables: Vec::new(),
             relationships: Vec::new(),
         }
+    }
+
+    /// The id of a new table.
+    pub fn issue_table_id(&mut self) -> Result<u32> {
+        let above = self.tables.iter().map(|table| table.table_id).max().unwrap_or(0);
+        let issued = self.next_table_id.max(above.saturating_add(1));
+        let next = issued.checked_add(1);
+        self.next_table_id = next.ok_or_else(|| Error::internal("the table ids are used up"))?;
+        Ok(issued)
     }
 
     /// Reads a stored manifest.
@@ -245,128 +272,6 @@ impl Manifest {
         self.tables
             .iter()
             .find(|table| table.name.eq_ignore_ascii_case(name))
-    }
-
-    /// Every invariant, checked at each write; the sentences say what is broken.
-    pub fn check(&self) -> Result<(), Vec<String>> {
-        let mut broken = Vec::new();
-        table_names_and_ids_are_unique(self, &mut broken);
-        segment_ids_are_unique(self, &mut broken);
-        relationships_point_to_columns(self, &mut broken);
-        for table in &self.tables {
-            column_names_are_unique(table, &mut broken);
-            field_ids_are_unique_and_issued(table, &mut broken);
-            segments_hold_rows(table, &mut broken);
-            statistics_are_of_issued_fields(table, &mut broken);
-        }
-        if broken.is_empty() { Ok(()) } else { Err(broken) }
-    }
-}
-
-fn repeated<T: Ord>(values: impl IntoIterator<Item = T>) -> Option<T> {
-    let mut seen = BTreeSet::new();
-    for value in values {
-        if seen.contains(&value) {
-            return Some(value);
-        }
-        seen.insert(value);
-    }
-    None
-}
-
-fn table_names_and_ids_are_unique(manifest: &Manifest, broken: &mut Vec<String>) {
-    if let Some(name) = repeated(
-        manifest
-            .tables
-            .iter()
-            .map(|table| table.name.to_ascii_lowercase()),
-    ) {
-        broken.push(format!("two tables are named '{name}'"));
-    }
-    if let Some(id) = repeated(manifest.tables.iter().map(|table| table.table_id)) {
-        broken.push(format!("two tables have the id {id}"));
-    }
-}
-
-fn segment_ids_are_unique(manifest: &Manifest, broken: &mut Vec<String>) {
-    let ids = manifest
-        .tables
-        .iter()
-        .flat_map(|table| &table.segments)
-        .map(|segment| segment.segment_id.as_str());
-    if let Some(id) = repeated(ids) {
-        broken.push(format!("the segment '{id}' occurs twice"));
-    }
-}
-
-fn relationships_point_to_columns(manifest: &Manifest, broken: &mut Vec<String>) {
-    let exists = |end: &str| {
-        end.split_once('.')
-            .and_then(|(table, column)| manifest.table(table)?.column(column))
-            .is_some()
-    };
-    for relationship in &manifest.relationships {
-        for end in [&relationship.from, &relationship.to] {
-            if !exists(end) {
-                broken.push(format!("a relationship names '{end}', which is no column"));
-            }
-        }
-    }
-}
-
-fn column_names_are_unique(table: &TableVersion, broken: &mut Vec<String>) {
-    if let Some(name) = repeated(
-        table
-            .columns
-            .iter()
-            .map(|column| column.name.to_ascii_lowercase()),
-    ) {
-        broken.push(format!("table '{}' has two columns named '{name}'", table.name));
-    }
-}
-
-fn field_ids_are_unique_and_issued(table: &TableVersion, broken: &mut Vec<String>) {
-    if let Some(id) = repeated(table.columns.iter().map(|column| column.field_id)) {
-        broken.push(format!(
-            "table '{}' has two columns with the field id {id}",
-            table.name
-        ));
-    }
-    for column in &table.columns {
-        if column.field_id == 0 || column.field_id >= table.next_field_id {
-            broken.push(format!(
-                "column '{}.{}' has the field id {}, which is not between 1 and next_field_id ({})",
-                table.name, column.name, column.field_id, table.next_field_id
-            ));
-        }
-    }
-}
-
-fn segments_hold_rows(table: &TableVersion, broken: &mut Vec<String>) {
-    for segment in table
-        .segments
-        .iter()
-        .filter(|segment| segment.rows == 0 || segment.bytes == 0)
-    {
-        broken.push(format!(
-            "segment '{}' of table '{}' is empty",
-            segment.segment_id, table.name
-        ));
-    }
-}
-
-fn statistics_are_of_issued_fields(table: &TableVersion, broken: &mut Vec<String>) {
-    for segment in &table.segments {
-        for field_id in segment
-            .columns
-            .keys()
-            .filter(|id| **id == 0 || **id >= table.next_field_id)
-        {
-            broken.push(format!(
-                "segment '{}' of table '{}' has statistics of the field {field_id}, which was never issued",
-                segment.segment_id, table.name
-            ));
-        }
     }
 }
 
@@ -421,6 +326,13 @@ mod tests {
         assert!(broken(|m| m.tables[0].segments[0].rows = 0).contains("is empty"));
         assert!(broken(|m| m.tables[0].next_field_id = 5).contains("never issued"));
         assert!(broken(|m| m.relationships[0].to = "customers.key".into()).contains("'customers.key'"));
+        assert!(broken(|m| m.relationships.push(m.relationships[0].clone())).contains("are related twice"));
+        assert!(broken(|m| m.next_table_id = 2).contains("next_table_id (2)"));
+        assert!(broken(|m| m.tables[1].columns.clear()).contains("no columns"));
+        assert!(broken(|m| m.tables[1].name = "a b".into()).contains("'a b' is not a name"));
+        assert!(broken(|m| m.tables[0].columns[0].nullable = true).contains("is nullable"));
+        assert!(broken(|m| m.tables[0].columns[2].default = Some("now()".into())).contains("'orders.total'"));
+        assert!(broken(|m| m.tables[0].columns[2].initial_default = Some("x".into())).contains("initial"));
         let twice = broken(|m| {
             let segment = m.tables[0].segments[0].clone();
             m.tables[0].segments.push(segment);

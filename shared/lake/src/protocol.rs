@@ -10,7 +10,7 @@ use platform::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::jobs::{check_keys, stage_csv, stage_rows};
+use crate::jobs::{check_keys, check_rows, rewrite, stage_csv, stage_rows};
 use crate::manifest::ManifestColumn;
 
 /// The largest header or body: far above what a job sends, and small enough to be allocated.
@@ -53,6 +53,10 @@ pub(crate) enum Job {
     StageRows(stage_rows::Input),
     /// See [`check_keys`].
     CheckKeys(check_keys::Input),
+    /// See [`check_rows`].
+    CheckRows(check_rows::Input),
+    /// See [`rewrite`].
+    Rewrite(rewrite::Input),
 }
 
 /// A table over its files.

@@ -144,7 +144,8 @@ pub(crate) fn write(
     }
 }
 
-enum CopyError {
+/// Why a copy failed: DuckDB says so, or we do.
+pub(crate) enum CopyError {
     Duck(duckdb::Error),
     Own(Error),
 }
@@ -155,7 +156,7 @@ impl From<Error> for CopyError {
     }
 }
 
-type Statistics = BTreeMap<u32, ColumnStatistics>;
+pub(crate) type Statistics = BTreeMap<u32, ColumnStatistics>;
 
 fn copy(
     context: &Context,
@@ -164,9 +165,8 @@ fn copy(
     relation: &str,
 ) -> Result<(u64, Statistics), CopyError> {
     let mut values = Vec::new();
-    let mut field_ids = Vec::new();
     for (column, source) in target.columns.iter().zip(sources) {
-        let value = match source {
+        values.push(match source {
             Source::Text(text) => conversion::convert(column.column_type, text),
             Source::TextOrDefault(text, is_absent) => format!(
                 "CASE WHEN {is_absent} THEN {} ELSE {} END",
@@ -174,15 +174,31 @@ fn copy(
                 conversion::convert(column.column_type, text)
             ),
             Source::Default => conversion::default(column, target.now)?,
-        };
-        let name = sql::identifier(&column.name);
-        values.push(format!("{value} AS {name}"));
-        field_ids.push(format!("{name}: {}", column.field_id));
+        });
     }
+    copy_values(context, target, &values, relation)
+}
+
+/// Writes `values`, SQL over the relation that goes with the target's columns: how many rows, and what is known of them.
+pub(crate) fn copy_values(
+    context: &Context,
+    target: &Target,
+    values: &[String],
+    relation: &str,
+) -> Result<(u64, Statistics), CopyError> {
+    let named = target.columns.iter().map(|column| sql::identifier(&column.name));
+    let named: Vec<_> = named
+        .zip(values)
+        .map(|(name, value)| format!("{value} AS {name}"))
+        .collect();
+    let field_ids = target.columns.iter();
+    let field_ids: Vec<_> = field_ids
+        .map(|column| format!("{}: {}", sql::identifier(&column.name), column.field_id))
+        .collect();
     let copy = format!(
         "COPY (SELECT {} FROM {relation}) TO {} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, \
          ROW_GROUP_SIZE 122880, FIELD_IDS {{{}}}, RETURN_STATS)",
-        values.join(", "),
+        named.join(", "),
         sql::path(&target.output)?,
         field_ids.join(", ")
     );
@@ -334,7 +350,7 @@ pub(crate) fn bad_values(
 }
 
 /// A file whose columns lack their field ids would read as all NULL, without any error.
-fn check_field_ids(context: &Context, target: &Target) -> Result<()> {
+pub(crate) fn check_field_ids(context: &Context, target: &Target) -> Result<()> {
     let query = format!(
         "SELECT name, field_id FROM parquet_schema({}) WHERE field_id IS NOT NULL ORDER BY field_id",
         sql::path(&target.output)?
@@ -359,7 +375,8 @@ fn check_field_ids(context: &Context, target: &Target) -> Result<()> {
     }
 }
 
-fn segment(target: &Target, rows: u64, columns: Statistics) -> Result<Segment> {
+/// The segment that was written to the target's file.
+pub(crate) fn segment(target: &Target, rows: u64, columns: Statistics) -> Result<Segment> {
     let mut file = File::open(&target.output).map_err(Error::internal)?;
     let mut hash = Sha256::new();
     let mut bytes = 0;

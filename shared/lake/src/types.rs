@@ -57,7 +57,9 @@ impl ColumnType {
     pub fn widens_to(self, wider: Self) -> bool {
         match (self, wider) {
             (from, to) if from == to => true,
-            (Self::Integer, Self::Bigint | Self::Double) | (Self::Float, Self::Double) => true,
+            (Self::Integer, Self::Bigint | Self::Double)
+            | (Self::Float, Self::Double)
+            | (Self::Json, Self::String) => true,
             (Self::Integer, Self::Decimal { precision, scale }) => precision - scale >= 10,
             (Self::Bigint, Self::Decimal { precision, scale }) => precision - scale >= 19,
             (
@@ -226,5 +228,8 @@ mod tests {
         assert!(!parse("DECIMAL(18,4)").widens_to(parse("DECIMAL(18,6)")));
         assert!(!parse("BIGINT").widens_to(parse("INTEGER")));
         assert!(!parse("BIGINT").widens_to(parse("DOUBLE")));
+        assert!(parse("JSON").widens_to(parse("STRING")) && !parse("STRING").widens_to(parse("JSON")));
+        // Some days are beyond the last point in time.
+        assert!(!parse("DATE").widens_to(parse("TIMESTAMP")));
     }
 }

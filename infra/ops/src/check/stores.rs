@@ -7,7 +7,7 @@ use lake::manifest::{Manifest, TableVersion};
 use lake::store::{manifest_key, segment_key};
 use platform::objects::Objects;
 use platform::records::Key;
-use platform::records::stores::StoreRecord;
+use platform::records::stores::{StoreRecord, StoreVersionRecord};
 use platform::{Result, Tenant};
 use serde_json::Value;
 
@@ -29,6 +29,11 @@ pub async fn versions_are_whole(
                 let Some(manifest) = manifest(&tenant, store, version, objects, findings).await? else {
                     continue;
                 };
+                if !is_described_by(&manifest, record) {
+                    findings.push(format!(
+                        "The record of the version {version} of the data store {store} and its manifest tell different things."
+                    ));
+                }
                 for segment in manifest.tables.iter().flat_map(|table| &table.segments) {
                     let key = segment_key(&tenant, store, &segment.segment_id);
                     if known_segments.insert(key.clone()) && !objects.exists(&key).await? {
@@ -80,6 +85,19 @@ async fn manifest(
         );
     }
     Ok(Some(manifest))
+}
+
+/// Whether a version's record and its manifest agree on what the version is.
+fn is_described_by(manifest: &Manifest, record: &Value) -> bool {
+    let Ok(version) = serde_json::from_value::<StoreVersionRecord>(record.clone()) else {
+        return false;
+    };
+    (version.id, version.parent_version_id, version.schema_version)
+        == (
+            manifest.version_id.clone(),
+            manifest.parent_version_id.clone(),
+            manifest.schema_version,
+        )
 }
 
 fn totals_agree(head: &StoreRecord, manifest: &Manifest) -> bool {

@@ -5,15 +5,20 @@
 //! the head names them and never change afterwards, so a reader of a version sees it whole, and a crash leaves the old
 //! head with, at worst, files that nothing names.
 
+mod alter_table;
 mod archive;
 mod cache;
+mod change_schema;
 mod commit;
 mod create;
 mod create_tables;
+mod drop_table;
 mod files;
 mod import;
 mod keys;
 mod query;
+mod schema_history;
+mod update_schema;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +37,7 @@ pub use commit::{Author, Loaded};
 pub use create::NewStore;
 pub use import::{Import, ImportSource, ImportTable};
 pub use keys::{manifest_key, segment_key};
+pub use schema_history::SchemaChange;
 
 /// Where copies of data files are kept, and how much of the machine a query may use.
 #[derive(Clone, Debug)]

@@ -1,0 +1,96 @@
+//! The schema as a language model needs it to write queries: names, types and what they mean, keyed by name, in the order
+//! in which they were made.
+
+use lake::manifest::{ManifestColumn, Relationship, TableVersion};
+use lake::schema::SemanticType;
+use lake::store::Loaded;
+use lake::types::ColumnType;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// The schema of a store in the format `ai`.
+#[derive(Serialize, JsonSchema)]
+pub struct AiSchema {
+    /// The store's name.
+    pub name: String,
+    /// The schema's version.
+    pub version: u64,
+    /// Its tables, by name.
+    #[serde(serialize_with = "in_order")]
+    #[schemars(with = "BTreeMap<String, AiTable>")]
+    pub tables: Vec<(String, AiTable)>,
+    /// How they relate.
+    pub relationships: Vec<Relationship>,
+}
+
+/// A table.
+#[derive(Serialize, JsonSchema)]
+pub struct AiTable {
+    /// What it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its columns, by name.
+    #[serde(serialize_with = "in_order")]
+    #[schemars(with = "BTreeMap<String, AiColumn>")]
+    pub columns: Vec<(String, AiColumn)>,
+}
+
+/// A column.
+#[derive(Serialize, JsonSchema)]
+pub struct AiColumn {
+    /// The type of its values.
+    #[serde(rename = "type")]
+    pub column_type: ColumnType,
+    /// There and true if it is part of the primary key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primary_key: Option<bool>,
+    /// What the values mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub semantic_type: Option<SemanticType>,
+}
+
+/// An object whose keys stay in their order.
+fn in_order<T: Serialize, S: Serializer>(entries: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(entries.iter().map(|(name, value)| (name, value)))
+}
+
+impl AiSchema {
+    /// Of a loaded version.
+    pub fn new(loaded: &Loaded) -> Self {
+        let manifest = &loaded.manifest;
+        let tables = manifest
+            .tables
+            .iter()
+            .map(|table| (table.name.clone(), AiTable::new(table)));
+        Self {
+            name: loaded.record.name.clone(),
+            version: manifest.schema_version,
+            tables: tables.collect(),
+            relationships: manifest.relationships.clone(),
+        }
+    }
+}
+
+impl AiTable {
+    fn new(table: &TableVersion) -> Self {
+        let columns = table
+            .columns
+            .iter()
+            .map(|column| (column.name.clone(), AiColumn::new(column)));
+        Self {
+            description: table.description.clone(),
+            columns: columns.collect(),
+        }
+    }
+}
+
+impl AiColumn {
+    fn new(column: &ManifestColumn) -> Self {
+        Self {
+            column_type: column.column_type,
+            primary_key: column.primary_key.then_some(true),
+            semantic_type: column.semantic_type,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Whether the rows of a table bear a new rule: a value in every row, a key that occurs once.
+
+use std::path::PathBuf;
+
+use platform::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::child::Context;
+use crate::jobs::check_keys::Key;
+use crate::manifest::ManifestColumn;
+use crate::{fence, messages, sql, staging};
+
+/// What is checked over which files.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Input {
+    /// The table's name, for messages.
+    pub(crate) table: String,
+    /// Columns that need a value in every row.
+    pub(crate) required: Vec<ManifestColumn>,
+    pub(crate) keys: Vec<Key>,
+    pub(crate) files: Vec<PathBuf>,
+}
+
+pub(crate) fn run(context: &Context, input: &Input) -> Result<()> {
+    let files = input.files.iter().map(PathBuf::as_path);
+    fence::close(&context.connection, files, [], "")?;
+    for column in &input.required {
+        check_required(context, input, column)?;
+    }
+    for key in &input.keys {
+        check_key(context, input, key)?;
+    }
+    Ok(())
+}
+
+fn check_required(context: &Context, input: &Input, column: &ManifestColumn) -> Result<()> {
+    let relation = sql::table_relation(std::slice::from_ref(column), &input.files)?;
+    let is_missing = format!("{} IS NULL", sql::identifier(&column.name));
+    // Rows are numbered only where one lacks a value: files tell without being read that none does.
+    let any = format!("SELECT 1 FROM {relation} WHERE {is_missing} LIMIT 1");
+    if find::<u64>(context, &any)?.is_none() {
+        return Ok(());
+    }
+    let first = format!(
+        "SELECT min(n) FROM (SELECT row_number() OVER () AS n, * FROM {relation}) WHERE {is_missing}"
+    );
+    let row = find::<u64>(context, &first)?.unwrap_or(0);
+    Err(Error::conflict(format!(
+        "Table '{}', row {row}: the column '{}' has no value there, so it cannot be made to need one.",
+        input.table, column.name
+    )))
+}
+
+fn check_key(context: &Context, input: &Input, key: &Key) -> Result<()> {
+    let relation = sql::table_relation(&key.columns, &input.files)?;
+    let columns = key.columns.iter().map(|column| sql::identifier(&column.name));
+    let columns: Vec<_> = columns.collect();
+    let list = columns.join(", ");
+    let texts = columns.iter().map(|column| format!("CAST({column} AS VARCHAR)"));
+    let texts: Vec<_> = texts.collect();
+    let present = columns.iter().map(|column| format!("{column} IS NOT NULL"));
+    let present: Vec<_> = present.collect();
+    let twice = format!(
+        "SELECT [{}]::VARCHAR[]::JSON::VARCHAR FROM {relation} WHERE {} GROUP BY {list} HAVING count(*) > 1 \
+         ORDER BY {list} LIMIT 1",
+        texts.join(", "),
+        present.join(" AND ")
+    );
+    let Some(found) = find::<String>(context, &twice)? else {
+        return Ok(());
+    };
+    let values: Vec<String> = serde_json::from_str(&found).map_err(Error::internal)?;
+    let values: Vec<_> = values.iter().map(|value| staging::shown(value)).collect();
+    let names = key.columns.iter().map(|column| column.name.as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    let kind = if key.is_primary {
+        "the primary key"
+    } else {
+        "unique"
+    };
+    Err(Error::conflict(format!(
+        "Table '{}': the value ({names}) = ({}) occurs more than once, so ({names}) cannot be {kind}.",
+        input.table,
+        values.join(", ")
+    )))
+}
+
+fn find<T: duckdb::types::FromSql>(context: &Context, query: &str) -> Result<Option<T>> {
+    match context.connection.query_row(query, [], |row| row.get(0)) {
+        Ok(found) => Ok(Some(found)),
+        Err(duckdb::Error::QueryReturnedNoRows) => Ok(None),
+        Err(error) => Err(messages::own_error(&error)),
+    }
+}

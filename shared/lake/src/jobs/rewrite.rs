@@ -1,0 +1,185 @@
+//! A table's files become files of its altered columns, one for one, with their rows in the same order.
+//!
+//! Like an import, the first pass is optimistic; only when it fails are the rows numbered and searched. Rows are counted
+//! through all files of the table, so that a message names the row that `SELECT *` shows.
+
+use std::path::{Path, PathBuf};
+
+use platform::clock::UtcTime;
+use platform::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::child::Context;
+use crate::manifest::{ManifestColumn, Segment};
+use crate::messages::{self, Cause};
+use crate::staging::{self, CopyError, MAX_LISTED, Target};
+use crate::type_change::TypeChange;
+use crate::{conversion, fence, sql};
+
+/// What is rewritten into what.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Input {
+    /// The table's name, for messages.
+    pub(crate) table: String,
+    /// The columns of the new files. Nothing is required of them: that is checked over the new files, all at once.
+    pub(crate) columns: Vec<ManifestColumn>,
+    /// Where each column comes from.
+    pub(crate) sources: Vec<Source>,
+    pub(crate) files: Vec<File>,
+    /// Where the new files go.
+    pub(crate) directory: PathBuf,
+    /// The time of the change, for defaults.
+    pub(crate) now: UtcTime,
+}
+
+/// Where the values of a column come from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Source {
+    /// This column as it was, brought to the type that it has now.
+    Column(ManifestColumn),
+    /// The column's default, anew in each row.
+    Default,
+}
+
+/// One file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct File {
+    pub(crate) path: PathBuf,
+    /// Rows of the table before those of this file.
+    pub(crate) rows_before: u64,
+    /// The id of the segment that it becomes.
+    pub(crate) new_id: String,
+}
+
+/// A bad value: its row in the table, and what is wrong.
+struct Bad {
+    row: u64,
+    reason: String,
+}
+
+pub(crate) fn run(context: &Context, input: &Input) -> Result<Vec<Segment>> {
+    let files = input.files.iter().map(|file| file.path.as_path());
+    fence::close(&context.connection, files, [input.directory.as_path()], "")?;
+    let mut segments = Vec::new();
+    for (index, file) in input.files.iter().enumerate() {
+        match rewrite(context, input, file) {
+            Ok(segment) => segments.push(segment),
+            Err(CopyError::Own(error)) => return Err(error),
+            Err(CopyError::Duck(error)) => {
+                let text = messages::text(&error);
+                if messages::cause(&text) != Cause::Statement {
+                    return Err(messages::own_error(&error));
+                }
+                let rest = input.files.get(index..).unwrap_or_default();
+                return Err(refusal(context, input, rest)?.unwrap_or_else(|| Error::internal(text)));
+            }
+        }
+    }
+    Ok(segments)
+}
+
+fn rewrite(context: &Context, input: &Input, file: &File) -> Result<Segment, CopyError> {
+    let target = Target {
+        table: input.table.clone(),
+        columns: input.columns.clone(),
+        output: input.directory.join(format!("{}.parquet", file.new_id)),
+        segment_id: file.new_id.clone(),
+        now: input.now,
+    };
+    let mut values = Vec::new();
+    for (column, source) in input.columns.iter().zip(&input.sources) {
+        values.push(match source {
+            Source::Column(before) if before.column_type == column.column_type => name(before),
+            Source::Column(before) => change(before, column).value,
+            Source::Default => conversion::default(column, input.now)?,
+        });
+    }
+    let relation = relation(&input.sources, &file.path)?;
+    let (rows, statistics) = staging::copy_values(context, &target, &values, &relation)?;
+    staging::check_field_ids(context, &target)?;
+    Ok(staging::segment(&target, rows, statistics)?)
+}
+
+/// 422 with the first values that do not convert; None if there is none.
+fn refusal(context: &Context, input: &Input, files: &[File]) -> Result<Option<Error>> {
+    let mut bad = Vec::new();
+    for file in files {
+        bad.extend(bad_values(context, input, file, MAX_LISTED - bad.len())?);
+        if bad.len() >= MAX_LISTED {
+            break;
+        }
+    }
+    let Some(first) = bad.first() else {
+        return Ok(None);
+    };
+    let error = Error::unprocessable(format!(
+        "Table '{}', row {}: {}. Nothing was changed.",
+        input.table, first.row, first.reason
+    ));
+    let all = bad.iter().map(|bad| format!("row {}: {}", bad.row, bad.reason));
+    let all = all.collect::<Vec<_>>().join("; ");
+    Ok(Some(error.with_details(format!("{all}."))))
+}
+
+fn bad_values(context: &Context, input: &Input, file: &File, most: usize) -> Result<Vec<Bad>> {
+    let mut conditions = Vec::new();
+    let mut candidates = Vec::new();
+    for (index, (column, source)) in input.columns.iter().zip(&input.sources).enumerate() {
+        if let Source::Column(before) = source
+            && before.column_type != column.column_type
+            && let Some(is_bad) = change(before, column).is_bad
+        {
+            candidates.push(format!(
+                "CASE WHEN {is_bad} THEN {{i: {index}::UINTEGER, v: CAST({} AS VARCHAR)}} END",
+                name(before)
+            ));
+            conditions.push(is_bad);
+        }
+    }
+    if conditions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let search = format!(
+        "SELECT n, bad.i, bad.v FROM (SELECT n, unnest([{}]) AS bad FROM (SELECT row_number() OVER () AS n, * FROM {}) \
+         WHERE {}) WHERE bad IS NOT NULL LIMIT {most}",
+        candidates.join(", "),
+        relation(&input.sources, &file.path)?,
+        conditions.join(" OR ")
+    );
+    let read = || -> duckdb::Result<Vec<(u64, u32, String)>> {
+        let mut statement = context.connection.prepare(&search)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        rows.collect()
+    };
+    let found = read().map_err(|error| messages::own_error(&error))?;
+    let bad = found.into_iter().filter_map(|(row, index, value)| {
+        let column = input.columns.get(usize::try_from(index).ok()?)?;
+        let (name, to, value) = (&column.name, column.column_type, staging::shown(&value));
+        Some(Bad {
+            row: file.rows_before + row,
+            reason: format!("column '{name}': {value} does not convert to {to}"),
+        })
+    });
+    Ok(bad.collect())
+}
+
+fn change(before: &ManifestColumn, column: &ManifestColumn) -> TypeChange {
+    TypeChange::new(before.column_type, column.column_type, &name(before))
+}
+
+fn name(column: &ManifestColumn) -> String {
+    sql::identifier(&column.name)
+}
+
+/// The file with the columns that are read from it, or with no column at all but its rows.
+fn relation(sources: &[Source], file: &Path) -> Result<String> {
+    let columns = sources.iter().filter_map(|source| match source {
+        Source::Column(column) => Some(column.clone()),
+        Source::Default => None,
+    });
+    let columns: Vec<_> = columns.collect();
+    if columns.is_empty() {
+        return Ok(format!("read_parquet({})", sql::paths([file])?));
+    }
+    sql::table_relation(&columns, &[file])
+}

@@ -1,0 +1,193 @@
+//! The one way in which the schema changes: plan, see to the rows, commit.
+//!
+//! The plan is pure and is made again after a lost race, so that two changes of different things both land, and of two that
+//! contradict each other the second is told so. Files that were rewritten in vain are not rewritten twice.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use platform::{Error, Result, Tenant, UtcTime, ids};
+use tempfile::TempDir;
+
+use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
+use super::{Author, DataStores, Loaded, keys};
+use crate::alter::Altered;
+use crate::difference::schema_difference;
+use crate::jobs::rewrite::File;
+use crate::manifest::{Manifest, ManifestColumn, Segment, TableVersion};
+use crate::plan::Plan;
+
+/// Changes that a message of ours lists.
+const MAX_LISTED: usize = 3;
+
+/// What was rewritten of one table for which columns: the new segment of each old one.
+#[derive(Default)]
+struct Rewritten {
+    from: Vec<ManifestColumn>,
+    to: Vec<ManifestColumn>,
+    segments: HashMap<String, Segment>,
+}
+
+/// Files in the making, of all attempts.
+struct Workshop<'a> {
+    tenant: &'a Tenant,
+    folder: TempDir,
+    now: UtcTime,
+    /// By table id.
+    rewritten: HashMap<u32, Rewritten>,
+}
+
+impl DataStores {
+    /// Changes the schema as `plan` says; where that changes nothing, no version is made.
+    pub(super) async fn change_schema(
+        &self,
+        tenant: &Tenant,
+        author: &Author,
+        store: &str,
+        message: Option<String>,
+        mut plan: impl FnMut(&Manifest, UtcTime) -> Result<Plan>,
+    ) -> Result<Loaded> {
+        let now = self.inner.clock.now();
+        let mut workshop = Workshop {
+            tenant,
+            folder: tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?,
+            now,
+            rewritten: HashMap::new(),
+        };
+        for attempt in 0..MAX_ATTEMPTS {
+            let base = self.load(tenant, store).await?;
+            let Plan {
+                mut manifest,
+                altered,
+            } = plan(&base.manifest, now)?;
+            let changes = schema_difference(&base.manifest, &manifest);
+            if changes.is_empty() {
+                return Ok(base);
+            }
+            for altered in &altered {
+                let table = self.see_to_rows(&mut workshop, &base.manifest, altered).await?;
+                replace(&mut manifest, table);
+            }
+            manifest.schema_version += 1;
+            let change = Change {
+                manifest,
+                message: message.clone().unwrap_or_else(|| summary(&changes)),
+                import: None,
+            };
+            if let Some(committed) = self.commit(tenant, author, &base, change).await? {
+                return Ok(committed);
+            }
+            pause(attempt).await;
+        }
+        Err(contended())
+    }
+
+    /// Rewrites the files of a table where that is needed, and checks its new rules: the table as it then is.
+    async fn see_to_rows(
+        &self,
+        workshop: &mut Workshop<'_>,
+        base: &Manifest,
+        altered: &Altered,
+    ) -> Result<TableVersion> {
+        let mut tables = base.tables.iter();
+        let before = tables.find(|table| table.table_id == altered.table.table_id);
+        let before = before.ok_or_else(|| Error::internal("an altered table is not in the manifest"))?;
+        let store = &base.store_id;
+        let files = self.files(workshop.tenant, store, [before]).await?;
+        let mut table = altered.table.clone();
+        let mut paths = files.paths();
+        if altered.rewrite.is_some() {
+            let made = self
+                .rewrite(workshop, store, before, altered, &files.by_segment)
+                .await?;
+            let folder = workshop.folder.path();
+            paths = made.iter().map(|segment| output(folder, segment)).collect();
+            table.segments = made;
+        }
+        if !altered.required.is_empty() || !altered.keys.is_empty() {
+            self.inner.engine.check_rows(altered, paths).await?;
+        }
+        Ok(table)
+    }
+
+    /// The new segments of a table, those that an earlier attempt made among them.
+    async fn rewrite(
+        &self,
+        workshop: &mut Workshop<'_>,
+        store: &str,
+        before: &TableVersion,
+        altered: &Altered,
+        files: &HashMap<String, PathBuf>,
+    ) -> Result<Vec<Segment>> {
+        let done = workshop.rewritten.entry(before.table_id).or_default();
+        if done.from != before.columns || done.to != altered.table.columns {
+            *done = Rewritten {
+                from: before.columns.clone(),
+                to: altered.table.columns.clone(),
+                segments: HashMap::new(),
+            };
+        }
+        let mut rows_before = 0;
+        let (mut missing, mut old_ids) = (Vec::new(), Vec::new());
+        for segment in &before.segments {
+            let id = &segment.segment_id;
+            if !done.segments.contains_key(id) {
+                let path = files.get(id).cloned();
+                missing.push(File {
+                    path: path
+                        .ok_or_else(|| Error::internal(format!("the segment '{id}' is not at hand")))?,
+                    rows_before,
+                    new_id: ids::new_id(workshop.now),
+                });
+                old_ids.push(id.clone());
+            }
+            rows_before += segment.rows;
+        }
+        if !missing.is_empty() {
+            let folder = workshop.folder.path();
+            let made = self
+                .inner
+                .engine
+                .rewrite(before, altered, missing, folder, workshop.now)
+                .await?;
+            for (old_id, segment) in old_ids.into_iter().zip(made) {
+                let key = keys::segment_key(workshop.tenant, store, &segment.segment_id);
+                self.inner
+                    .objects
+                    .put_file(&key, &output(folder, &segment))
+                    .await?;
+                done.segments.insert(old_id, segment);
+            }
+        }
+        let new = before.segments.iter().map(|segment| {
+            let new = done.segments.get(&segment.segment_id).cloned();
+            new.ok_or_else(|| {
+                Error::internal(format!("the segment '{}' was not rewritten", segment.segment_id))
+            })
+        });
+        new.collect()
+    }
+}
+
+fn output(folder: &Path, segment: &Segment) -> PathBuf {
+    folder.join(format!("{}.parquet", segment.segment_id))
+}
+
+fn replace(manifest: &mut Manifest, table: TableVersion) {
+    for old in &mut manifest.tables {
+        if old.table_id == table.table_id {
+            *old = table;
+            return;
+        }
+    }
+}
+
+/// A message for a version whose author gave none.
+fn summary(changes: &[String]) -> String {
+    let listed = changes.iter().take(MAX_LISTED).map(String::as_str);
+    let listed = listed.collect::<Vec<_>>().join("; ");
+    match changes.len().saturating_sub(MAX_LISTED) {
+        0 => listed,
+        more => format!("{listed}; and {more} more"),
+    }
+}

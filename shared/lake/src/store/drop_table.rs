@@ -1,0 +1,28 @@
+//! A table disappears from the next version on.
+
+use platform::{Result, Tenant};
+
+use super::{Author, DataStores};
+use crate::plan::Plan;
+
+impl DataStores {
+    /// Drops a table and gives its name as it was written; a missing one is a 404, one that a relationship names a 409.
+    pub async fn drop_table(
+        &self,
+        tenant: &Tenant,
+        author: &Author,
+        store: &str,
+        table: &str,
+    ) -> Result<String> {
+        let mut dropped = String::new();
+        self.change_schema(tenant, author, store, None, |base, _| {
+            let plan = Plan::new(base).drop_table(table)?;
+            dropped = base
+                .table(table)
+                .map_or_else(String::new, |table| table.name.clone());
+            Ok(plan)
+        })
+        .await?;
+        Ok(dropped)
+    }
+}

@@ -1,0 +1,136 @@
+//! What changed in the schema, version by version.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use platform::records::stores::StoreVersionRecord;
+use platform::{Error, Result, Tenant};
+
+use super::{DataStores, keys};
+use crate::difference::schema_difference;
+use crate::manifest::Manifest;
+
+/// Manifests of versions that are read at a time: each can have some megabytes.
+const READ_AHEAD: usize = 4;
+
+/// A version that changed the schema.
+#[derive(Clone, Debug)]
+pub struct SchemaChange {
+    /// The version.
+    pub version: StoreVersionRecord,
+    /// What changed, a sentence each.
+    pub changes: Vec<String>,
+}
+
+impl DataStores {
+    /// The last `limit` versions that changed the schema, newest first. The empty first version changed nothing.
+    pub async fn schema_history(
+        &self,
+        tenant: &Tenant,
+        store: &str,
+        limit: usize,
+    ) -> Result<Vec<SchemaChange>> {
+        let head = self.inner.records.get(tenant, store).await?;
+        let versions = self.inner.records.versions(tenant, store).await?;
+        let changed = changed(versions, &head.version_id, limit);
+        let read = changed.into_iter().map(|(version, parent)| async move {
+            let manifest = self.read_manifest(tenant, store, &version.id).await?;
+            let parent = self.read_manifest(tenant, store, &parent).await?;
+            // Where one of the two is no longer kept, nothing can be said.
+            let changes = match (parent, manifest) {
+                (Some(before), Some(after)) => schema_difference(&before, &after),
+                _ => Vec::new(),
+            };
+            Ok::<_, Error>(SchemaChange { version, changes })
+        });
+        futures::stream::iter(read)
+            .buffered(READ_AHEAD)
+            .try_collect()
+            .await
+    }
+
+    /// A manifest that is not kept in memory afterwards: a long history would push out those in use.
+    async fn read_manifest(
+        &self,
+        tenant: &Tenant,
+        store: &str,
+        version: &str,
+    ) -> Result<Option<Arc<Manifest>>> {
+        if let Some(manifest) = self.inner.manifests.find(version) {
+            return Ok(Some(manifest));
+        }
+        let key = keys::manifest_key(tenant, store, version);
+        let bytes = self.inner.objects.find(&key).await?;
+        bytes
+            .map(|bytes| Manifest::from_json(&bytes).map(Arc::new))
+            .transpose()
+    }
+}
+
+/// The last versions whose schema version is not that of the version before, newest first, with the version before. The
+/// order is that of the versions' making, from each to the one that it was made from: ids of one millisecond do not tell.
+fn changed(versions: Vec<StoreVersionRecord>, head: &str, limit: usize) -> Vec<(StoreVersionRecord, String)> {
+    let versions = versions.into_iter().map(|version| (version.id.clone(), version));
+    let mut versions: HashMap<_, _> = versions.collect();
+    let mut changed = Vec::new();
+    let mut next = versions.remove(head);
+    while let Some(version) = next {
+        let Some(parent_id) = version.parent_version_id.clone() else {
+            break;
+        };
+        let parent = versions.remove(&parent_id);
+        let is_change = parent
+            .as_ref()
+            .is_none_or(|parent| parent.schema_version != version.schema_version);
+        if is_change {
+            changed.push((version, parent_id));
+        }
+        if changed.len() == limit {
+            break;
+        }
+        next = parent;
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(id: &str, parent: Option<&str>, schema_version: u64) -> StoreVersionRecord {
+        StoreVersionRecord {
+            id: id.into(),
+            message: String::new(),
+            schema_version,
+            is_snapshot: false,
+            snapshot_name: None,
+            created_at: "2026-01-02T03:04:05Z".parse().unwrap(),
+            created_by: "user:ada".into(),
+            parent_version_id: parent.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn the_chain_gives_the_order_and_imports_are_left_out() {
+        let versions = vec![
+            version("a", None, 1),
+            version("b", Some("d"), 3),
+            version("c", Some("a"), 2),
+            version("d", Some("c"), 2),
+            version("e", Some("b"), 3),
+        ];
+        let ids = |head: &str, limit| -> Vec<_> {
+            let changed = changed(versions.clone(), head, limit);
+            changed
+                .into_iter()
+                .map(|(version, parent)| (version.id, parent))
+                .collect()
+        };
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(ids("e", 50), [pair("b", "d"), pair("c", "a")]);
+        assert_eq!(ids("e", 1), [pair("b", "d")]);
+        assert_eq!(ids("a", 50), []);
+        assert_eq!(ids("gone", 50), []);
+    }
+}
