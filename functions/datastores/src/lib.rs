@@ -3,12 +3,16 @@
 mod ai_schema;
 mod archive;
 mod create;
+mod download;
 mod get;
 mod import_create;
 mod import_get;
 mod list;
 mod model;
+mod negotiation;
 mod query;
+mod query_batch;
+mod query_validate;
 mod schema_get;
 mod schema_history;
 mod schema_update;
@@ -17,6 +21,10 @@ mod table_create;
 mod table_drop;
 mod table_get;
 mod table_list;
+mod version_list;
+mod version_query;
+mod version_rollback;
+mod version_snapshot;
 
 use aide::axum::ApiRouter;
 use aide::axum::routing::{delete_with, get_with, post_with, put_with};
@@ -52,6 +60,7 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
     let updates = mutation(AuditAction::Update);
     let imports = mutation(AuditAction::BulkUpdate);
     let deletes = mutation(AuditAction::Delete);
+    let (snapshots, rollbacks) = (updates.clone(), updates.clone());
     let app = App {
         platform: platform.clone(),
         stores,
@@ -69,6 +78,10 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
             delete_with(archive::handler, archive::doc).route_layer(deletes.clone()),
         )
         .api_route(
+            "/data/{store_id}/download",
+            get_with(download::handler, download::doc),
+        )
+        .api_route(
             "/data/{store_id}/import",
             post_with(import_create::handler, import_create::doc).route_layer(imports),
         )
@@ -77,6 +90,14 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
             get_with(import_get::handler, import_get::doc),
         )
         .api_route("/data/{store_id}/query", post_with(query::handler, query::doc))
+        .api_route(
+            "/data/{store_id}/query/batch",
+            post_with(query_batch::handler, query_batch::doc),
+        )
+        .api_route(
+            "/data/{store_id}/query/validate",
+            post_with(query_validate::handler, query_validate::doc),
+        )
         .api_route(
             "/data/{store_id}/schema",
             get_with(schema_get::handler, schema_get::doc),
@@ -108,6 +129,22 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
         .api_route(
             "/data/{store_id}/tables/{table_name}",
             delete_with(table_drop::handler, table_drop::doc).route_layer(deletes),
+        )
+        .api_route(
+            "/data/{store_id}/versions",
+            get_with(version_list::handler, version_list::doc),
+        )
+        .api_route(
+            "/data/{store_id}/versions",
+            post_with(version_snapshot::handler, version_snapshot::doc).route_layer(snapshots),
+        )
+        .api_route(
+            "/data/{store_id}/versions/{version_id}/query",
+            post_with(version_query::handler, version_query::doc),
+        )
+        .api_route(
+            "/data/{store_id}/versions/{version_id}/rollback",
+            post_with(version_rollback::handler, version_rollback::doc).route_layer(rollbacks),
         )
         .layer(from_fn_with_state(
             (platform, Credentials::TokenOrApiKey),

@@ -27,6 +27,15 @@ pub struct TablePath {
     pub table_name: String,
 }
 
+/// The store and the version in the path.
+#[derive(Deserialize, JsonSchema)]
+pub struct VersionPath {
+    /// The store's id.
+    pub store_id: String,
+    /// The version's id.
+    pub version_id: String,
+}
+
 /// Who changes a store.
 pub fn author(principal: &Principal) -> Author {
     Author {

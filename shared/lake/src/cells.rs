@@ -104,10 +104,15 @@ fn texts<'a, T: ArrowPrimitiveType>(
     }))
 }
 
-fn writer<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Write<'a>> {
-    let is_json = duckdb_type
+/// Whether a column holds JSON, which comes as text.
+pub(crate) fn is_json(duckdb_type: &LogicalTypeHandle) -> bool {
+    duckdb_type
         .get_alias()
-        .is_some_and(|alias| alias.eq_ignore_ascii_case("JSON"));
+        .is_some_and(|alias| alias.eq_ignore_ascii_case("JSON"))
+}
+
+fn writer<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Write<'a>> {
+    let is_json = is_json(duckdb_type);
     let is_huge_integer = duckdb_type.try_id() == Ok(LogicalTypeId::Hugeint);
     match array.data_type() {
         DataType::Null => Ok(Box::new(|_, out| out.extend_from_slice(b"null"))),

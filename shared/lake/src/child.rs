@@ -4,6 +4,7 @@
 //! wait besides the one that works. It ends when its standard input does, also in the middle of a job, so
 //! that a parent that was killed leaves nothing behind.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -20,8 +21,9 @@ use rlimit::Resource;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::answer::Bounds;
 use crate::fence;
-use crate::jobs;
+use crate::jobs::{self, query::Planned};
 use crate::limits::EngineLimits;
 use crate::protocol::{Failure, Job, Reply, Request, read_frame, write_frame};
 
@@ -144,8 +146,12 @@ fn work(
 /// What jobs work with.
 pub(crate) struct Context {
     pub(crate) connection: Connection,
-    /// The names of the bound tables; None before the fence is closed.
+    /// The names of the version's tables; None before the fence is closed.
     pub(crate) tables: Option<Vec<String>>,
+    /// Those of them that have their view.
+    pub(crate) defined: HashSet<String>,
+    /// The statement that is to be run next.
+    pub(crate) planned: Option<Planned>,
     deadline: Deadline,
 }
 
@@ -155,6 +161,8 @@ impl Context {
         Ok(Self {
             connection,
             tables: None,
+            defined: HashSet::new(),
+            planned: None,
             deadline,
         })
     }
@@ -162,25 +170,29 @@ impl Context {
     /// Runs one job: what it says, and the body of its reply.
     pub(crate) fn run(&mut self, job: Job, body: &[u8]) -> Result<(Value, Vec<u8>)> {
         match job {
-            Job::Bind { tables } => jobs::bind::run(self, &tables).map(|()| (Value::Null, Vec::new())),
+            Job::Bind { tables, files } => done(jobs::bind::run(self, tables, &files)),
+            Job::Plan { sql, params } => reply(&jobs::query::plan(self, sql, params.as_ref())?),
             Job::Query {
-                sql,
-                params,
-                limit,
-                max_bytes,
-            } => jobs::query::run(self, &sql, &params, limit, max_bytes).map(|body| (Value::Null, body)),
-            Job::Ping => Ok((Value::Null, Vec::new())),
-            Job::Validate { sql } => jobs::query::validate(self, &sql).map(|()| (Value::Null, Vec::new())),
-            Job::Sample {
-                table,
-                limit,
-                max_bytes,
-            } => jobs::query::sample(self, &table, limit, max_bytes).map(|body| (Value::Null, body)),
+                tables,
+                rows,
+                bytes,
+                format,
+            } => {
+                let (written, body) = jobs::query::run(self, &tables, Bounds { rows, bytes }, format)?;
+                Ok((serde_json::to_value(written).map_err(Error::internal)?, body))
+            }
+            Job::Ping => done(Ok(())),
+            Job::Validate { tables } => done(jobs::query::validate(self, &tables)),
+            Job::Sample { table, rows, bytes } => {
+                let body = jobs::query::sample(self, &table, Bounds { rows, bytes })?;
+                Ok((Value::Null, body))
+            }
             Job::StageCsv(input) => reply(&jobs::stage_csv::run(self, &input)?),
             Job::StageRows(input) => reply(&jobs::stage_rows::run(self, &input, body)?),
-            Job::CheckKeys(input) => jobs::check_keys::run(self, &input).map(|()| (Value::Null, Vec::new())),
-            Job::CheckRows(input) => jobs::check_rows::run(self, &input).map(|()| (Value::Null, Vec::new())),
+            Job::CheckKeys(input) => done(jobs::check_keys::run(self, &input)),
+            Job::CheckRows(input) => done(jobs::check_rows::run(self, &input)),
             Job::Rewrite(input) => reply(&jobs::rewrite::run(self, &input)?),
+            Job::Export(input) => done(jobs::export::run(self, &input)),
         }
     }
 
@@ -190,6 +202,10 @@ impl Context {
             .as_deref()
             .ok_or_else(|| Error::internal("the child is not bound to a version"))
     }
+}
+
+fn done(result: Result<()>) -> Result<(Value, Vec<u8>)> {
+    result.map(|()| (Value::Null, Vec::new()))
 }
 
 fn reply(value: &impl Serialize) -> Result<(Value, Vec<u8>)> {

@@ -3,7 +3,6 @@
 //! Nothing of DuckDB runs in the process that asks. Every job goes to a child process, see
 //! [`crate::run_if_child`].
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,15 +10,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use platform::clock::UtcTime;
-use platform::{Error, ErrorKind, Result};
+use platform::{Error, Result};
 use serde_json::{Map, Value};
 
+use crate::answer::Format;
+use crate::jobs::export::{self, ExportedTable, Form};
 use crate::jobs::{check_keys, stage_csv, stage_rows};
 use crate::limits::EngineLimits;
 use crate::manifest::{Segment, TableVersion};
 use crate::pool::Pool;
 use crate::process::Start;
 use crate::protocol::{BoundTable, Job};
+use crate::session::Session;
 use crate::staging::{Target, Written};
 
 /// How an engine starts its children.
@@ -51,7 +53,7 @@ impl EngineConfig {
     }
 }
 
-/// One version's tables and where its files are.
+/// One version's tables and where its files are, or will be.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
     /// Names the version among all tenants, such as `<store>/<version>`: a child that was bound to a key is
@@ -59,8 +61,9 @@ pub struct Scope<'a> {
     pub key: &'a str,
     /// The tables.
     pub tables: &'a [TableVersion],
-    /// The local file of each segment. They must stay where they are as long as the version is queried.
-    pub files: &'a HashMap<String, PathBuf>,
+    /// The folder of the segments' files, each `<segment id>.parquet`. Only those of the tables that a statement needs must
+    /// be there, as long as it runs.
+    pub directory: &'a Path,
 }
 
 /// Where staged rows go.
@@ -125,36 +128,59 @@ impl Engine {
         params: &Map<String, Value>,
         limit: Option<usize>,
     ) -> Result<Bytes> {
-        let job = Job::Query {
-            sql: sql.to_owned(),
-            params: params.clone(),
-            limit: EngineLimits::rows(limit),
-            max_bytes: self.limits.max_result_bytes,
-        };
-        self.run_bound(scope, job).await
+        let mut session = self.open(scope, self.limits.deadline).await?;
+        let plan = session.plan(sql, Some(params)).await?;
+        let answer = session
+            .query(&plan, limit, Format::Json, self.limits.max_result_bytes)
+            .await?;
+        Ok(answer.body)
     }
 
     /// Checks one statement against the tables without running it; parameters need no values. 400 says what
     /// is wrong.
     pub async fn validate(&self, scope: Scope<'_>, sql: &str) -> Result<()> {
-        self.run_bound(scope, Job::Validate { sql: sql.to_owned() })
-            .await
-            .map(drop)
+        let mut session = self.open(scope, self.limits.deadline).await?;
+        let plan = session.plan(sql, None).await?;
+        session.validate(&plan).await
     }
 
     /// Up to `limit` rows of a table, as a JSON array of objects.
     pub async fn sample(&self, scope: Scope<'_>, table: &str, limit: usize) -> Result<Bytes> {
-        let table = scope
-            .tables
-            .iter()
-            .find(|known| known.name.eq_ignore_ascii_case(table))
-            .ok_or_else(|| Error::not_found("table", table))?;
-        let job = Job::Sample {
-            table: table.name.clone(),
-            limit,
-            max_bytes: self.limits.max_result_bytes,
-        };
-        self.run_bound(scope, job).await
+        let mut session = self.open(scope, self.limits.deadline).await?;
+        session.sample(table, limit, self.limits.max_result_bytes).await
+    }
+
+    /// A child for statements over one version, for at most `allowed`; a step that takes longer is a 408.
+    pub async fn open<'a>(&'a self, scope: Scope<'a>, allowed: Duration) -> Result<Session<'a>> {
+        Session::open(&self.pool, scope, allowed).await
+    }
+
+    /// How much a child may use.
+    pub fn limits(&self) -> &EngineLimits {
+        &self.limits
+    }
+
+    /// Writes tables into a new DuckDB database file in an existing folder that holds nothing else.
+    pub async fn export_database(&self, scope: Scope<'_>, output: &Path) -> Result<()> {
+        self.export(scope, Form::Database, output).await
+    }
+
+    /// Writes each table into a file `<table>.parquet` in an existing, empty folder.
+    pub async fn export_parquet(&self, scope: Scope<'_>, folder: &Path) -> Result<()> {
+        self.export(scope, Form::Parquet, folder).await
+    }
+
+    async fn export(&self, scope: Scope<'_>, form: Form, output: &Path) -> Result<()> {
+        let tables = scope.tables.iter().map(|table| ExportedTable {
+            table: scope.bound(table),
+            description: table.description.clone(),
+        });
+        let job = Job::Export(export::Input {
+            tables: tables.collect(),
+            form,
+            output: output.to_owned(),
+        });
+        self.run_alone(job, &[]).await.map(drop)
     }
 
     /// Turns a CSV file (plain, gzip or zstd) into a segment. 422 for what does not convert, 409 for a
@@ -221,27 +247,6 @@ impl Engine {
         self.pool.idle_ids()
     }
 
-    async fn run_bound(&self, scope: Scope<'_>, job: Job) -> Result<Bytes> {
-        let deadline = self.limits.deadline;
-        let mut lease = self.pool.take(Some(scope.key), deadline).await?;
-        if !lease.is_bound {
-            let tables = scope.tables.iter().map(|table| bound_table(table, scope.files));
-            let bind = Job::Bind {
-                tables: tables.collect::<Result<_>>()?,
-            };
-            lease.process.run(bind, &[], deadline).await??;
-            lease.is_bound = true;
-        }
-        let result = lease.process.run(job, &[], deadline).await?;
-        // After a fault of DuckDB's own the database may be unusable, and after a lack of memory its address space is full of
-        // holes: the next job gets a fresh child.
-        if !matches!(&result, Err(error) if matches!(error.kind(), ErrorKind::Internal | ErrorKind::Unprocessable))
-        {
-            self.pool.give_back(scope.key, lease);
-        }
-        result.map(|(_, body)| Bytes::from(body))
-    }
-
     /// Runs a job in a child of its own, which no caller's statement ever ran in, and which is not used
     /// again.
     pub(crate) async fn run_alone(&self, job: Job, body: &[u8]) -> Result<Value> {
@@ -279,14 +284,18 @@ impl Stage<'_> {
     }
 }
 
-fn bound_table(table: &TableVersion, files: &HashMap<String, PathBuf>) -> Result<BoundTable> {
-    let paths = table.segments.iter().map(|segment| {
-        let path = files.get(&segment.segment_id).cloned();
-        path.ok_or_else(|| Error::internal(format!("the segment '{}' is not at hand", segment.segment_id)))
-    });
-    Ok(BoundTable {
-        name: table.name.clone(),
-        columns: table.columns.clone(),
-        files: paths.collect::<Result<_>>()?,
-    })
+impl Scope<'_> {
+    /// The file of a segment.
+    pub(crate) fn file(&self, segment: &Segment) -> PathBuf {
+        self.directory.join(format!("{}.parquet", segment.segment_id))
+    }
+
+    /// A table over its files.
+    pub(crate) fn bound(&self, table: &TableVersion) -> BoundTable {
+        BoundTable {
+            name: table.name.clone(),
+            columns: table.columns.clone(),
+            files: table.segments.iter().map(|segment| self.file(segment)).collect(),
+        }
+    }
 }

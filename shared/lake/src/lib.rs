@@ -11,6 +11,7 @@
 
 mod alter;
 pub mod alteration;
+mod answer;
 mod calendar;
 mod cells;
 mod child;
@@ -28,19 +29,26 @@ mod messages;
 pub mod parameters;
 pub mod plan;
 mod pool;
+mod position;
 mod process;
 mod protocol;
 mod rewriting;
 pub mod schema;
 pub mod schema_update;
+mod session;
 mod sql;
 mod staging;
 mod statement;
 pub mod store;
+mod succession;
 mod type_change;
 pub mod types;
+mod volatile;
 
+pub use answer::{Answer, Format};
 pub use child::run_if_child;
 pub use difference::schema_difference;
 pub use engine::{Engine, EngineConfig, Scope, Stage, Staged};
 pub use limits::EngineLimits;
+pub use position::Position;
+pub use session::{Plan, Session};

@@ -231,15 +231,6 @@ impl Manifest {
         }
     }
 
-    /// The id of a new table.
-    pub fn issue_table_id(&mut self) -> Result<u32> {
-        let above = self.tables.iter().map(|table| table.table_id).max().unwrap_or(0);
-        let issued = self.next_table_id.max(above.saturating_add(1));
-        let next = issued.checked_add(1);
-        self.next_table_id = next.ok_or_else(|| Error::internal("the table ids are used up"))?;
-        Ok(issued)
-    }
-
     /// Reads a stored manifest.
     pub fn from_json(bytes: &[u8]) -> Result<Self> {
         #[derive(Deserialize)]

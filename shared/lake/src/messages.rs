@@ -5,6 +5,7 @@ use duckdb::Error as DuckError;
 use platform::{Error, ErrorKind};
 
 use crate::parameters::Rewritten;
+use crate::position::Position;
 
 /// The longest message that is passed on, in characters.
 const MAX_LENGTH: usize = 1_000;
@@ -76,7 +77,7 @@ pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewrit
         .with_source(text);
     }
     match cause(&text) {
-        Cause::Statement => Error::invalid(statement_message(&text, original, rewritten)),
+        Cause::Statement => statement_error(&text, original, rewritten),
         Cause::Memory => Error::new(ErrorKind::Unprocessable, OUT_OF_MEMORY).with_source(text),
         Cause::Interrupted => Error::new(ErrorKind::Timeout, INTERRUPTED).with_source(text),
         Cause::Internal => Error::internal(text),
@@ -98,9 +99,14 @@ pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
 /// Replaced by a sentence with the limit.
 pub(crate) const INTERRUPTED: &str = "interrupted";
 
-/// A sentence about `position`, a byte offset of the rewritten statement, with line and column of the
-/// caller's text.
-pub(crate) fn at(sentence: &str, position: Option<usize>, original: &str, rewritten: &Rewritten) -> String {
+/// 400 with a sentence about `position`, a byte offset of the rewritten statement, with line and column of the caller's
+/// text.
+pub(crate) fn invalid_at(
+    sentence: &str,
+    position: Option<usize>,
+    original: &str,
+    rewritten: &Rewritten,
+) -> Error {
     let end = if sentence.ends_with(['.', '?', '!']) {
         ""
     } else {
@@ -109,13 +115,14 @@ pub(crate) fn at(sentence: &str, position: Option<usize>, original: &str, rewrit
     match position.filter(|position| *position <= rewritten.sql.len()) {
         Some(position) => {
             let (line, column) = rewritten.position(original, position);
-            format!("Line {line}, column {column}: {sentence}{end}")
+            Error::invalid(format!("Line {line}, column {column}: {sentence}{end}"))
+                .with_source(Position { line, column })
         }
-        None => format!("{sentence}{end}"),
+        None => Error::invalid(format!("{sentence}{end}")),
     }
 }
 
-fn statement_message(text: &str, original: &str, rewritten: &Rewritten) -> String {
+fn statement_error(text: &str, original: &str, rewritten: &Rewritten) -> Error {
     let (message, excerpt) = text.split_once("\n\nLINE ").unwrap_or((text, ""));
     let position = excerpt_position(excerpt, &rewritten.sql);
     let message = ABOUT_THE_STATEMENT
@@ -124,7 +131,7 @@ fn statement_message(text: &str, original: &str, rewritten: &Rewritten) -> Strin
         .unwrap_or(message);
     let suggestion =
         suggestion(message).map_or_else(String::new, |close| format!(" Did you mean '{close}'?"));
-    at(&(scrub(message) + &suggestion), position, original, rewritten)
+    invalid_at(&(scrub(message) + &suggestion), position, original, rewritten)
 }
 
 /// The column that DuckDB's message about an unknown one is most likely about, out of its list

@@ -17,6 +17,8 @@ use std::collections::hash_map::Entry;
 use platform::{Error, Result};
 use serde_json::{Map, Number, Value};
 
+use crate::position::Position;
+
 /// The most elements that all arrays of a query hold together.
 const MAX_VALUES: usize = 10_000;
 /// The most digits of an exact decimal.
@@ -90,23 +92,30 @@ pub fn names(sql: &str) -> Vec<String> {
 /// Replaces each `{{name}}` by parameters that carry its value; parameters that are given but not used are
 /// ignored.
 pub(crate) fn rewrite(sql: &str, params: &Map<String, Value>) -> Result<Rewritten> {
-    rewrite_with(sql, |name| {
-        params.get(name).map(Some).ok_or_else(|| {
+    rewrite_with(sql, |name, in_list, values| {
+        let value = params.get(name).ok_or_else(|| {
             Error::invalid(format!(
                 "The query uses the parameter '{name}', and 'params' holds no value for it."
             ))
-        })
+        })?;
+        replacement(name, value, in_list, values)
     })
 }
 
 /// Replaces each `{{name}}` by a parameter without a value, to check a statement that is not run.
 pub(crate) fn rewrite_unbound(sql: &str) -> Result<Rewritten> {
-    rewrite_with(sql, |_| Ok(None))
+    rewrite_with(sql, |name, _, values| scalar(name, &Value::Null, values))
 }
 
-fn rewrite_with<'a>(
+/// Replaces each `{{name}}` by the word NULL, which fits everywhere: to check what DuckDB does not look at as long as the
+/// type of a parameter is open.
+pub(crate) fn rewrite_to_nulls(sql: &str) -> Result<Rewritten> {
+    rewrite_with(sql, |_, _, _| Ok("NULL".to_owned()))
+}
+
+fn rewrite_with(
     sql: &str,
-    mut value_of: impl FnMut(&str) -> Result<Option<&'a Value>>,
+    mut replace: impl FnMut(&str, bool, &mut Vec<Scalar>) -> Result<String>,
 ) -> Result<Rewritten> {
     let mut rewritten = Rewritten {
         sql: String::with_capacity(sql.len() + 64),
@@ -122,7 +131,8 @@ fn rewrite_with<'a>(
                 let (line, column) = rewritten.position(sql, offset);
                 return Err(Error::invalid(format!(
                     "Line {line}, column {column}: parameters are written as {{{{name}}}}, not with '$' or '?'."
-                )));
+                ))
+                .with_source(Position { line, column }));
             }
             Piece::Parameter {
                 name,
@@ -131,12 +141,9 @@ fn rewrite_with<'a>(
             } => {
                 let replacement = match known.entry((name, alone_after_in)) {
                     Entry::Occupied(entry) => entry.into_mut(),
-                    Entry::Vacant(entry) => entry.insert(replacement(
-                        name,
-                        value_of(name)?,
-                        alone_after_in,
-                        &mut rewritten.values,
-                    )?),
+                    Entry::Vacant(entry) => {
+                        entry.insert(replace(name, alone_after_in, &mut rewritten.values)?)
+                    }
                 };
                 rewritten.offsets.push((rewritten.sql.len(), offset));
                 rewritten.sql.push_str(replacement);
@@ -149,9 +156,9 @@ fn rewrite_with<'a>(
     Ok(rewritten)
 }
 
-fn replacement(name: &str, value: Option<&Value>, in_list: bool, values: &mut Vec<Scalar>) -> Result<String> {
-    let Some(Value::Array(elements)) = value else {
-        return scalar(name, value.unwrap_or(&Value::Null), values);
+fn replacement(name: &str, value: &Value, in_list: bool, values: &mut Vec<Scalar>) -> Result<String> {
+    let Value::Array(elements) = value else {
+        return scalar(name, value, values);
     };
     if values.len() + elements.len() > MAX_VALUES {
         return Err(Error::invalid(format!(

@@ -94,7 +94,7 @@ impl Plan {
                 present.name
             )));
         }
-        let table_id = self.manifest.issue_table_id()?;
+        let table_id = self.manifest.issue_table_id();
         let columns = (1..).zip(&definition.columns).map(|(field_id, column)| {
             // A key is never null: what is shown says so.
             let column = Column {
@@ -119,15 +119,10 @@ impl Plan {
         let mut tables = self.manifest.tables.iter();
         let at = tables.position(|table| table.name.eq_ignore_ascii_case(name));
         let at = at.ok_or_else(|| Error::not_found("table", &shown(name)))?;
-        // Its id must not be issued again, also where an older program did not count.
-        self.manifest.next_table_id = self.manifest.next_table_id.max(self.highest_table_id() + 1);
+        // Its id must not be issued again.
+        self.manifest.next_table_id = self.manifest.first_free_table_id();
         self.manifest.tables.remove(at);
         Ok(())
-    }
-
-    fn highest_table_id(&self) -> u32 {
-        let ids = self.manifest.tables.iter().map(|table| table.table_id);
-        ids.max().unwrap_or(0)
     }
 
     fn replace(&mut self, before: &TableVersion, altered: Altered) {

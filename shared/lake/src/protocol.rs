@@ -10,8 +10,10 @@ use platform::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::jobs::{check_keys, check_rows, rewrite, stage_csv, stage_rows};
+use crate::answer::Format;
+use crate::jobs::{check_keys, check_rows, export, rewrite, stage_csv, stage_rows};
 use crate::manifest::ManifestColumn;
+use crate::position::Position;
 
 /// The largest header or body: far above what a job sends, and small enough to be allocated.
 pub(crate) const MAX_FRAME_BYTES: u32 = 64 * 1024 * 1024;
@@ -29,23 +31,33 @@ pub(crate) struct Request {
 pub(crate) enum Job {
     /// Nothing: the reply is what counts.
     Ping,
-    /// Makes the tables of one version known and closes the fence; once per child, before any of the
-    /// following three.
-    Bind { tables: Vec<BoundTable> },
-    /// Runs a caller's statement; the body of the reply is the answer.
-    Query {
-        sql: String,
-        params: Map<String, Value>,
-        limit: usize,
-        max_bytes: usize,
+    /// Makes the tables of one version known by name and closes the fence around its files; once per child, before any of
+    /// the following four.
+    Bind {
+        tables: Vec<String>,
+        files: Vec<PathBuf>,
     },
-    /// Checks a caller's statement without running it.
-    Validate { sql: String },
+    /// Checks a caller's statement and keeps it for the next job; the reply is a `PlanReply`. Without parameters it can
+    /// only be validated.
+    Plan {
+        sql: String,
+        params: Option<Map<String, Value>>,
+    },
+    /// Runs the planned statement, with the tables that it needs and that are not defined yet; the reply is a `Written`,
+    /// its body the answer.
+    Query {
+        tables: Vec<BoundTable>,
+        rows: usize,
+        bytes: usize,
+        format: Format,
+    },
+    /// Lets DuckDB bind the planned statement, without running it; the tables that it needs come without files.
+    Validate { tables: Vec<BoundTable> },
     /// The first rows of a table as objects; the body of the reply is a JSON array.
     Sample {
-        table: String,
-        limit: usize,
-        max_bytes: usize,
+        table: BoundTable,
+        rows: usize,
+        bytes: usize,
     },
     /// See [`stage_csv`].
     StageCsv(stage_csv::Input),
@@ -57,6 +69,8 @@ pub(crate) enum Job {
     CheckRows(check_rows::Input),
     /// See [`rewrite`].
     Rewrite(rewrite::Input),
+    /// See [`export`].
+    Export(export::Input),
 }
 
 /// A table over its files.
@@ -83,6 +97,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     details: Option<String>,
     pub(crate) cause: Option<String>,
+    position: Option<Position>,
 }
 
 impl From<Error> for Failure {
@@ -92,6 +107,7 @@ impl From<Error> for Failure {
             message: error.message().to_owned(),
             details: error.details().map(str::to_owned),
             cause: std::error::Error::source(&error).map(ToString::to_string),
+            position: Position::of(&error),
         }
     }
 }
@@ -105,7 +121,9 @@ impl From<Failure> for Error {
         if let Some(details) = failure.details {
             error = error.with_details(details);
         }
-        if let Some(cause) = failure.cause {
+        if let Some(position) = failure.position {
+            error = error.with_source(position);
+        } else if let Some(cause) = failure.cause {
             error = error.with_source(cause);
         }
         error

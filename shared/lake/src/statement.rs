@@ -6,6 +6,7 @@
 //! somebody has looked at it. The fence behind this check holds without it; the check closes what the fence
 //! leaves open, which is the catalog and the settings.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use crate::messages;
 use crate::parameters::Rewritten;
+use crate::volatile::{is_volatile_function, is_volatile_word};
 
 /// Table functions that read nothing but their arguments.
 const TABLE_FUNCTIONS: [&str; 8] = [
@@ -75,37 +77,48 @@ const CATALOG_PREFIXES: [&str; 4] = ["duckdb_", "pg_", "pragma_", "sqlite_"];
 static FUNCTIONS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| include_str!("functions_allowed.txt").lines().collect());
 
-/// What a statement is checked against.
+/// What a statement needs.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Needs {
+    /// The store's tables that it names, as the store writes them. One whose name a WITH takes may be among them.
+    pub(crate) tables: BTreeSet<String>,
+    /// Whether its answer may change although the data does not: see [`crate::volatile`].
+    pub(crate) is_volatile: bool,
+}
+
+/// What a statement is checked against, and what was found of its needs.
 struct Check<'a> {
     tables: &'a [String],
     original: &'a str,
     rewritten: &'a Rewritten,
+    needs: RefCell<Needs>,
 }
 
 /// Names of common table expressions in scope, innermost last.
 type Scope = Vec<String>;
 
-/// Checks `rewritten`, made from the caller's `original`, against the names of the store's `tables`.
+/// Checks `rewritten`, made from the caller's `original`, against the names of the store's `tables`: what it needs.
 pub(crate) fn check(
     connection: &Connection,
     tables: &[String],
     original: &str,
     rewritten: &Rewritten,
-) -> Result<()> {
+) -> Result<Needs> {
     if let Some(position) = rewritten.sql.find('\0') {
         let sentence = "A NUL character (U+0000) is not allowed in a query; chr(0) gives one";
-        return Err(Error::invalid(messages::at(
+        return Err(messages::invalid_at(
             sentence,
             Some(position),
             original,
             rewritten,
-        )));
+        ));
     }
     let tree = parse(connection, original, rewritten)?;
     let check = Check {
         tables,
         original,
         rewritten,
+        needs: RefCell::default(),
     };
     let statements = tree
         .get("statements")
@@ -113,7 +126,10 @@ pub(crate) fn check(
         .map_or(&[][..], Vec::as_slice);
     match statements {
         [] => Err(Error::invalid("The query is empty.")),
-        [statement] => check.value(statement.get("node").unwrap_or(&Value::Null), &mut Scope::new()),
+        [statement] => {
+            check.value(statement.get("node").unwrap_or(&Value::Null), &mut Scope::new())?;
+            Ok(check.needs.into_inner())
+        }
         more => Err(Error::invalid(format!(
             "One statement is expected, and there are {}.",
             more.len()
@@ -148,12 +164,12 @@ fn parse(connection: &Connection, original: &str, rewritten: &Rewritten) -> Resu
         .get("position")
         .and_then(Value::as_str)
         .and_then(|text| text.parse::<usize>().ok());
-    Err(Error::invalid(messages::at(
+    Err(messages::invalid_at(
         &messages::scrub(message),
         position,
         original,
         rewritten,
-    )))
+    ))
 }
 
 fn read(tree: &str) -> serde_json::Result<Value> {
@@ -198,7 +214,7 @@ impl Check<'_> {
             .get("query_location")
             .and_then(Value::as_u64)
             .and_then(|at| usize::try_from(at).ok());
-        Error::invalid(messages::at(sentence, position, self.original, self.rewritten))
+        messages::invalid_at(sentence, position, self.original, self.rewritten)
     }
 
     /// Checks whatever stands in the tree: dispatches on what the objects say that they are.
@@ -206,6 +222,9 @@ impl Check<'_> {
         match value {
             Value::Array(values) => values.iter().try_for_each(|value| self.value(value, scope)),
             Value::Object(object) => {
+                if object.get("sample").is_some_and(|sample| !sample.is_null()) {
+                    self.needs.borrow_mut().is_volatile = true;
+                }
                 if let Some(class) = object.get("class").and_then(Value::as_str) {
                     return self.expression(class, value, scope);
                 }
@@ -241,6 +260,15 @@ impl Check<'_> {
                 self.function(value, |name| FUNCTIONS.contains(name), "function")?;
                 self.children(value, scope)
             }
+            "COLUMN_REF" => {
+                let names = value.get("column_names").and_then(Value::as_array);
+                if let Some([Value::String(name)]) = names.map(Vec::as_slice)
+                    && is_volatile_word(name)
+                {
+                    self.needs.borrow_mut().is_volatile = true;
+                }
+                self.children(value, scope)
+            }
             _ => self.children(value, scope),
         }
     }
@@ -265,6 +293,9 @@ impl Check<'_> {
                 value,
                 &format!("The {what} '{name}' does not exist or is not allowed in a query"),
             ));
+        }
+        if is_volatile_function(&name) {
+            self.needs.borrow_mut().is_volatile = true;
         }
         Ok(())
     }
@@ -349,10 +380,9 @@ impl Check<'_> {
         if value.get("at_clause").is_some_and(|clause| !clause.is_null()) {
             return Err(self.refuse(value, "AT is not allowed; query the version itself instead"));
         }
-        let lower = name.to_lowercase();
-        let is_known =
-            scope.contains(&lower) || self.tables.iter().any(|table| table.eq_ignore_ascii_case(name));
-        if is_known {
+        let table = self.tables.iter().find(|table| table.eq_ignore_ascii_case(name));
+        self.needs.borrow_mut().tables.extend(table.cloned());
+        if table.is_some() || scope.contains(&name.to_lowercase()) {
             return self.value(value.get("sample").unwrap_or(&Value::Null), scope);
         }
         let candidates: BTreeSet<&str> = self

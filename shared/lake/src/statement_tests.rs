@@ -11,7 +11,7 @@ fn connection() -> Connection {
     connection
 }
 
-fn checked(sql: &str) -> Result<()> {
+fn checked(sql: &str) -> Result<Needs> {
     let rewritten = rewrite(sql, &Map::new())?;
     check(
         &connection(),
@@ -169,5 +169,65 @@ fn the_catalogs_own_tables_have_reserved_names() {
             CATALOG_PREFIXES.iter().any(|prefix| name.starts_with(prefix)),
             "{name}"
         );
+    }
+}
+
+#[test]
+fn a_statement_needs_the_tables_that_it_names() {
+    for (sql, tables) in [
+        ("select 1", &[][..]),
+        ("select * from ORDERS", &["orders"]),
+        ("select 'orders', \"orders\" from (select 1 as orders)", &[]),
+        ("with c as (select 1) select * from c", &[]),
+        (
+            "with c as (select * from customers) select * from c",
+            &["Customers"],
+        ),
+        ("with orders as (select 1) select * from orders", &["orders"]),
+        (
+            "select (select max(id) from orders) from customers",
+            &["Customers", "orders"],
+        ),
+        ("select 1 where exists (from customers)", &["Customers"]),
+        ("select 1 union all select id from orders", &["orders"]),
+        ("from (pivot orders on qty in (1, 2) using sum(id))", &["orders"]),
+        ("select 1 in (select id from orders)", &["orders"]),
+        ("select 1 limit (select count(*) from orders)", &["orders"]),
+        (
+            "select list_transform([1], x -> (select count(*) from orders))",
+            &["orders"],
+        ),
+    ] {
+        let needs = checked(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert_eq!(needs.tables.iter().collect::<Vec<_>>(), tables, "{sql}");
+        assert!(!needs.is_volatile, "{sql}");
+    }
+}
+
+#[test]
+fn chance_and_the_clock_are_noticed() {
+    for sql in [
+        "select random()",
+        "select RANDOM()",
+        "select uuid()",
+        "select now()",
+        "select current_date",
+        "select CURRENT_TIMESTAMP",
+        "select localtime",
+        "select current_date()",
+        "select age(timestamp '2020-01-01')",
+        "select * from orders where id > (select random())",
+        "with c as (select now() as n) select * from c",
+        "select * from orders order by random()",
+        "select * from orders using sample 3",
+        "select * from orders tablesample 10%",
+        "select * from (select * from orders tablesample 10%) s",
+        "select sum(qty) over (order by uuid()) from orders",
+        "select list_transform([1], x -> x + random())",
+        "select * from orders join customers on random() > 0.5",
+        "select 1 limit (select random() * 10)",
+    ] {
+        let needs = checked(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert!(needs.is_volatile, "{sql}");
     }
 }

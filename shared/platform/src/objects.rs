@@ -8,6 +8,7 @@ use aws_config::timeout::TimeoutConfig;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::DisplayErrorContext;
 use aws_sdk_s3::error::ProvideErrorMetadata as _;
+use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use tokio::io::AsyncWriteExt as _;
 
@@ -121,6 +122,20 @@ impl Objects {
             Err(error) if error.code() == Some("NoSuchKey") => Ok(None),
             Err(error) => Err(Error::unavailable(DisplayErrorContext(error).to_string())),
         }
+    }
+
+    /// A link that reads an object without credentials for as long as `lifetime`, and saves it as `file_name`.
+    pub async fn link(&self, key: &str, lifetime: Duration, file_name: &str) -> Result<String> {
+        let request = self
+            .client
+            .get_object()
+            .bucket(&*self.bucket)
+            .key(key)
+            .response_content_disposition(format!("attachment; filename=\"{file_name}\""))
+            .presigned(PresigningConfig::expires_in(lifetime).map_err(Error::internal)?)
+            .await
+            .map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
+        Ok(request.uri().to_owned())
     }
 
     /// Whether there is an object.

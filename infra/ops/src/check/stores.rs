@@ -1,7 +1,7 @@
-//! Data stores: every version has its manifest, every manifest holds its invariants, every segment is there, and the head's
-//! numbers are those of its manifest.
+//! Data stores: every version has its manifest, every manifest holds its invariants and may follow the one before it, every
+//! segment is there, every snapshot's name leads to its version, and the head's numbers are those of its manifest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lake::manifest::{Manifest, TableVersion};
 use lake::store::{manifest_key, segment_key};
@@ -18,15 +18,17 @@ pub async fn versions_are_whole(
     findings: &mut Vec<String>,
 ) -> Result<()> {
     let mut known_segments = BTreeSet::new();
+    let mut manifests = BTreeMap::new();
     for (key, record) in records {
         let parts: Vec<_> = key.pk.splitn(4, '#').collect();
         match parts.as_slice() {
             [account, project, "store", store] => {
                 let Some(version) = key.sk.strip_prefix("version#") else {
+                    snapshot_names_a_version(key, record, records, findings);
                     continue;
                 };
                 let tenant = Tenant::new(account, project)?;
-                let Some(manifest) = manifest(&tenant, store, version, objects, findings).await? else {
+                let Some(mut manifest) = manifest(&tenant, store, version, objects, findings).await? else {
                     continue;
                 };
                 if !is_described_by(&manifest, record) {
@@ -40,6 +42,11 @@ pub async fn versions_are_whole(
                         findings.push(format!("The segment {key} of the version {version} is missing."));
                     }
                 }
+                // Only the schema matters from here on, and all of them are kept.
+                for table in &mut manifest.tables {
+                    table.segments.clear();
+                }
+                manifests.insert(version.to_owned(), manifest);
             }
             [account, project, "stores"] => {
                 let tenant = Tenant::new(account, project)?;
@@ -58,7 +65,40 @@ pub async fn versions_are_whole(
             _ => {}
         }
     }
+    versions_follow(&manifests, findings);
     Ok(())
+}
+
+fn versions_follow(manifests: &BTreeMap<String, Manifest>, findings: &mut Vec<String>) {
+    for (version, manifest) in manifests {
+        let parent = manifest.parent_version_id.as_ref();
+        let Some(parent) = parent.and_then(|parent| manifests.get(parent)) else {
+            continue;
+        };
+        if let Err(broken) = manifest.check_follows(parent) {
+            findings.extend(
+                broken
+                    .into_iter()
+                    .map(|sentence| format!("The version {version}: {sentence}.")),
+            );
+        }
+    }
+}
+
+fn snapshot_names_a_version(key: &Key, record: &Value, records: &[(Key, Value)], findings: &mut Vec<String>) {
+    let Some(name) = key.sk.strip_prefix("snapshot#") else {
+        return;
+    };
+    let version = format!(
+        "version#{}",
+        record.get("id").and_then(Value::as_str).unwrap_or_default()
+    );
+    let is_there = records
+        .iter()
+        .any(|(other, _)| other.pk == key.pk && other.sk == version);
+    if !is_there {
+        findings.push(format!("The snapshot '{name}' of {} has no version.", key.pk));
+    }
 }
 
 async fn manifest(

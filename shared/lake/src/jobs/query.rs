@@ -1,80 +1,174 @@
-//! Runs a caller's statement inside the fence and writes the answer as JSON bytes, which the parent passes on
-//! unread.
+//! A caller's statement: checked, then run inside the fence. The answer is written here, byte by byte, and the parent
+//! passes it on unread.
+//!
+//! It takes two jobs. The first checks the statement and says which tables it needs, so that the parent fetches the files
+//! of these and no others; the second runs it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use duckdb::arrow::array::{Array as _, StructArray};
-use duckdb::arrow::datatypes::SchemaRef;
 use duckdb::core::{LogicalTypeHandle, LogicalTypeId};
 use duckdb::types::{ToSqlOutput, Value as DuckValue, ValueRef};
 use duckdb::{Connection, Statement, ToSql, params_from_iter};
 use platform::{Error, Result};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::cells::{self, Cells};
+use super::bind;
+use crate::answer::{self, Bounds, Format, Written};
 use crate::child::Context;
 use crate::messages;
 use crate::parameters::{self, Rewritten, Scalar};
+use crate::protocol::BoundTable;
 use crate::{sql, statement};
 
-/// Runs `sql` and returns `{"columns", "column_types", "rows", "row_count", "truncated",
-/// "execution_time_ms"}`.
-pub(crate) fn run(
-    context: &Context,
-    sql: &str,
-    params: &Map<String, Value>,
-    limit: usize,
-    max_bytes: usize,
-) -> Result<Vec<u8>> {
+/// A statement that passed the check, until it is run.
+pub(crate) struct Planned {
+    original: String,
+    rewritten: Rewritten,
+    took: Duration,
+}
+
+/// What the parent learns of a statement.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PlanReply {
+    pub(crate) tables: Vec<PlannedTable>,
+    pub(crate) is_volatile: bool,
+}
+
+/// A table that a statement needs.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PlannedTable {
+    pub(crate) name: String,
+    /// Whether it has its view already.
+    pub(crate) is_defined: bool,
+}
+
+/// Checks a statement and keeps it. Without `params` its parameters have no values, and it can only be validated.
+pub(crate) fn plan(
+    context: &mut Context,
+    original: String,
+    params: Option<&Map<String, Value>>,
+) -> Result<PlanReply> {
     let started = Instant::now();
-    let rewritten = parameters::rewrite(sql, params)?;
-    let connection = &context.connection;
-    statement::check(connection, context.tables()?, sql, &rewritten)?;
-    in_read_only_transaction(connection, || {
-        let mut statement = execute(connection, sql, &rewritten)?;
-        let mut body = head(&statement)?;
-        let (rows, is_truncated) = rows(&mut statement, &mut body, limit, max_bytes, Shape::Arrays)
-            .map_err(|error| error.for_caller(sql, &rewritten, max_bytes))?;
-        let millis = started.elapsed().as_secs_f64() * 1e3;
-        body.extend_from_slice(
-            format!(
-                "],\"row_count\":{rows},\"truncated\":{is_truncated},\"execution_time_ms\":{millis:.3}}}"
-            )
-            .as_bytes(),
-        );
-        Ok(body)
+    let rewritten = match params {
+        Some(params) => parameters::rewrite(&original, params)?,
+        None => parameters::rewrite_unbound(&original)?,
+    };
+    let needs = statement::check(&context.connection, context.tables()?, &original, &rewritten)?;
+    context.planned = Some(Planned {
+        original,
+        rewritten,
+        took: started.elapsed(),
+    });
+    let tables = needs.tables.into_iter().map(|name| PlannedTable {
+        is_defined: context.defined.contains(&name),
+        name,
+    });
+    Ok(PlanReply {
+        tables: tables.collect(),
+        is_volatile: needs.is_volatile,
     })
 }
 
-/// Checks `sql` as [`run`] does and lets DuckDB bind it, without running it. Parameters may be missing.
-pub(crate) fn validate(context: &Context, sql: &str) -> Result<()> {
-    let rewritten = parameters::rewrite_unbound(sql)?;
-    statement::check(&context.connection, context.tables()?, sql, &rewritten)?;
+fn planned(context: &mut Context) -> Result<Planned> {
+    let planned = context.planned.take();
+    planned.ok_or_else(|| Error::internal("no statement was planned"))
+}
+
+/// Runs the planned statement; `tables` are those that it needs and that have no view yet.
+pub(crate) fn run(
+    context: &mut Context,
+    tables: &[BoundTable],
+    bounds: Bounds,
+    format: Format,
+) -> Result<(Written, Vec<u8>)> {
+    let planned = planned(context)?;
+    let started = Instant::now();
+    bind::define(context, tables)?;
     in_read_only_transaction(&context.connection, || {
-        let prepared = context.connection.prepare(&rewritten.sql);
-        prepared
-            .map(|_| ())
-            .map_err(|error| messages::caller_error(&error, sql, &rewritten))
+        let statement = execute(&context.connection, &planned.original, &planned.rewritten)?;
+        let mut body = Vec::with_capacity(64 * 1024);
+        let written = match format {
+            Format::Json => {
+                head(&statement, &mut body)?;
+                answer::json_arrays(&statement, bounds, &mut body)
+            }
+            Format::Csv => answer::csv(&statement, bounds, &mut body),
+            Format::Arrow => answer::arrow(&statement, bounds, &mut body),
+        };
+        let written = written
+            .map_err(|stopped| stopped.for_caller(&planned.original, &planned.rewritten, bounds.bytes))?;
+        if format == Format::Json {
+            let millis = (planned.took + started.elapsed()).as_secs_f64() * 1e3;
+            let tail = format!(
+                "],\"row_count\":{},\"truncated\":{},\"execution_time_ms\":{millis:.3}}}",
+                written.rows, written.is_truncated
+            );
+            body.extend_from_slice(tail.as_bytes());
+        }
+        Ok((written, body))
     })
 }
+
+/// Lets DuckDB bind the planned statement, without running it. The tables stand there without rows, so no file is read.
+pub(crate) fn validate(context: &mut Context, tables: &[BoundTable]) -> Result<()> {
+    let planned = planned(context)?;
+    let stand_ins = bind::stand_ins(tables)?;
+    let connection = &context.connection;
+    in_transaction(connection, "BEGIN TRANSACTION", || {
+        let made = connection.execute_batch(&stand_ins);
+        made.map_err(|error| messages::own_error(&error))?;
+        let prepare = |rewritten: &Rewritten| {
+            let prepared = connection.prepare(&rewritten.sql);
+            prepared
+                .map(drop)
+                .map_err(|error| messages::caller_error(&error, &planned.original, rewritten))
+        };
+        prepare(&planned.rewritten)?;
+        if planned.rewritten.values.is_empty() {
+            return Ok(());
+        }
+        // DuckDB stops at the first parameter whose type is open, and calls that prepared. What NULL in its place makes it
+        // find counts where it is about the schema; NULL itself may be what is wrong with the rest.
+        match prepare(&parameters::rewrite_to_nulls(&planned.original)?) {
+            Err(fault) if ABOUT_THE_SCHEMA.iter().any(|part| fault.message().contains(part)) => Err(fault),
+            _ => Ok(()),
+        }
+    })
+}
+
+/// Parts of messages about a table or a column that there is not.
+const ABOUT_THE_SCHEMA: [&str; 5] = [
+    "Referenced column \"",
+    "Referenced table \"",
+    "does not have a column named",
+    "Ambiguous reference to",
+    " does not exist!",
+];
 
 /// The first rows of a table as a JSON array of objects.
-pub(crate) fn sample(context: &Context, table: &str, limit: usize, max_bytes: usize) -> Result<Vec<u8>> {
-    let text = format!("SELECT * FROM {}", sql::identifier(table));
+pub(crate) fn sample(context: &mut Context, table: &BoundTable, bounds: Bounds) -> Result<Vec<u8>> {
+    bind::define(context, std::slice::from_ref(table))?;
+    let text = format!("SELECT * FROM {}", sql::identifier(&table.name));
     let rewritten = parameters::rewrite(&text, &Map::new())?;
     in_read_only_transaction(&context.connection, || {
-        let mut statement = execute(&context.connection, &text, &rewritten)?;
+        let statement = execute(&context.connection, &text, &rewritten)?;
         let mut body = vec![b'['];
-        rows(&mut statement, &mut body, limit, max_bytes, Shape::Objects)
-            .map_err(|error| error.for_caller(&text, &rewritten, max_bytes))?;
+        answer::json_objects(&statement, bounds, &mut body)
+            .map_err(|stopped| stopped.for_caller(&text, &rewritten, bounds.bytes))?;
         body.push(b']');
         Ok(body)
     })
 }
 
 fn in_read_only_transaction<T>(connection: &Connection, run: impl FnOnce() -> Result<T>) -> Result<T> {
+    in_transaction(connection, "BEGIN TRANSACTION READ ONLY", run)
+}
+
+/// Nothing of what `run` does stays.
+fn in_transaction<T>(connection: &Connection, begin: &str, run: impl FnOnce() -> Result<T>) -> Result<T> {
     connection
-        .execute_batch("BEGIN TRANSACTION READ ONLY")
+        .execute_batch(begin)
         .map_err(|error| messages::own_error(&error))?;
     let result = run();
     connection
@@ -119,7 +213,7 @@ impl ToSql for Scalar {
     }
 }
 
-fn head(statement: &Statement<'_>) -> Result<Vec<u8>> {
+fn head(statement: &Statement<'_>, body: &mut Vec<u8>) -> Result<()> {
     let schema = statement.schema();
     let names: Vec<_> = schema
         .fields()
@@ -129,13 +223,12 @@ fn head(statement: &Statement<'_>) -> Result<Vec<u8>> {
     let types: Vec<_> = (0..names.len())
         .map(|index| type_name(&statement.column_logical_type(index)))
         .collect();
-    let mut body = Vec::with_capacity(64 * 1024);
     body.extend_from_slice(b"{\"columns\":");
-    serde_json::to_writer(&mut body, &names).map_err(Error::internal)?;
+    serde_json::to_writer(&mut *body, &names).map_err(Error::internal)?;
     body.extend_from_slice(b",\"column_types\":");
-    serde_json::to_writer(&mut body, &types).map_err(Error::internal)?;
+    serde_json::to_writer(&mut *body, &types).map_err(Error::internal)?;
     body.extend_from_slice(b",\"rows\":[");
-    Ok(body)
+    Ok(())
 }
 
 /// The type as column definitions write it where they have it, else as DuckDB writes it.
@@ -167,89 +260,4 @@ fn type_name(handle: &LogicalTypeHandle) -> String {
         Ok(other) => format!("{other:?}").to_uppercase(),
         Err(_) => "UNKNOWN".to_owned(),
     }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Shape {
-    Arrays,
-    Objects,
-}
-
-/// Why no more rows could be written.
-enum Stopped {
-    Duck(duckdb::Error),
-    TooLarge,
-    Other(Error),
-}
-
-impl Stopped {
-    fn for_caller(self, original: &str, rewritten: &Rewritten, max_bytes: usize) -> Error {
-        match self {
-            Self::Duck(error) => messages::caller_error(&error, original, rewritten),
-            Self::Other(error) => error,
-            Self::TooLarge => Error::unprocessable(format!(
-                "The answer is larger than {:.1} MB; lower 'limit', select fewer columns, or aggregate.",
-                f64::from(u32::try_from(max_bytes).unwrap_or(u32::MAX)) / 1e6
-            )),
-        }
-    }
-}
-
-/// Writes up to `limit` rows, separated by commas: how many, and whether there are more.
-fn rows(
-    statement: &mut Statement<'_>,
-    body: &mut Vec<u8>,
-    limit: usize,
-    max_bytes: usize,
-    shape: Shape,
-) -> Result<(usize, bool), Stopped> {
-    let schema = statement.schema();
-    let types: Vec<_> = (0..schema.fields().len())
-        .map(|index| statement.column_logical_type(index))
-        .collect();
-    let mut written = 0;
-    while let Some(batch) = statement.step().map_err(Stopped::Duck)? {
-        let members = members(&batch, &schema, &types).map_err(Stopped::Other)?;
-        for row in 0..batch.len() {
-            if written == limit {
-                return Ok((written, true));
-            }
-            if written > 0 {
-                body.push(b',');
-            }
-            match shape {
-                Shape::Objects => cells::object(&members, row, body),
-                Shape::Arrays => {
-                    body.push(b'[');
-                    for (index, (_, cells)) in members.iter().enumerate() {
-                        if index > 0 {
-                            body.push(b',');
-                        }
-                        cells.write(row, body);
-                    }
-                    body.push(b']');
-                }
-            }
-            written += 1;
-            if body.len() > max_bytes {
-                return Err(Stopped::TooLarge);
-            }
-        }
-    }
-    Ok((written, false))
-}
-
-fn members<'a>(
-    batch: &'a StructArray,
-    schema: &SchemaRef,
-    types: &[LogicalTypeHandle],
-) -> Result<Vec<(Vec<u8>, Cells<'a>)>> {
-    let columns = batch.columns().iter().zip(schema.fields()).zip(types);
-    columns
-        .map(|((column, field), duckdb_type)| {
-            let mut name = Vec::new();
-            cells::string(field.name(), &mut name);
-            Ok((name, Cells::new(column, duckdb_type)?))
-        })
-        .collect()
 }

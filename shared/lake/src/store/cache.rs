@@ -158,6 +158,11 @@ impl SegmentCache {
         Arc::clone(fetching.entry(id.to_owned()).or_default())
     }
 
+    /// The folder of the files, each `<segment id>.parquet`.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     fn path(&self, id: &str) -> PathBuf {
         self.directory.join(format!("{id}.parquet"))
     }

@@ -97,9 +97,7 @@ impl DataStores {
         let mut table = altered.table.clone();
         let mut paths = files.paths();
         if altered.rewrite.is_some() {
-            let made = self
-                .rewrite(workshop, store, before, altered, &files.by_segment)
-                .await?;
+            let made = self.rewrite(workshop, store, before, altered, &paths).await?;
             let folder = workshop.folder.path();
             paths = made.iter().map(|segment| output(folder, segment)).collect();
             table.segments = made;
@@ -117,7 +115,7 @@ impl DataStores {
         store: &str,
         before: &TableVersion,
         altered: &Altered,
-        files: &HashMap<String, PathBuf>,
+        files: &[PathBuf],
     ) -> Result<Vec<Segment>> {
         let done = workshop.rewritten.entry(before.table_id).or_default();
         if done.from != before.columns || done.to != altered.table.columns {
@@ -129,13 +127,11 @@ impl DataStores {
         }
         let mut rows_before = 0;
         let (mut missing, mut old_ids) = (Vec::new(), Vec::new());
-        for segment in &before.segments {
+        for (segment, path) in before.segments.iter().zip(files) {
             let id = &segment.segment_id;
             if !done.segments.contains_key(id) {
-                let path = files.get(id).cloned();
                 missing.push(File {
-                    path: path
-                        .ok_or_else(|| Error::internal(format!("the segment '{id}' is not at hand")))?,
+                    path: path.clone(),
                     rows_before,
                     new_id: ids::new_id(workshop.now),
                 });

@@ -47,7 +47,14 @@ impl DataStores {
         Ok(Loaded { record, manifest })
     }
 
-    async fn manifest(&self, tenant: &Tenant, store: &str, version: &str) -> Result<Arc<Manifest>> {
+    /// The manifest of a version. It is kept by the version's id alone, so the caller must know that the version is one of
+    /// this tenant's store.
+    pub(super) async fn manifest(
+        &self,
+        tenant: &Tenant,
+        store: &str,
+        version: &str,
+    ) -> Result<Arc<Manifest>> {
         if let Some(manifest) = self.inner.manifests.find(version) {
             return Ok(manifest);
         }
@@ -74,12 +81,31 @@ impl DataStores {
         tenant: &Tenant,
         author: &Author,
         base: &Loaded,
-        mut change: Change,
+        change: Change,
     ) -> Result<Option<Loaded>> {
-        let now = self.inner.clock.now().max(base.record.updated);
+        let committed = self.commit_as(tenant, author, base, change, None).await?;
+        Ok(committed.map(|(loaded, _)| loaded))
+    }
+
+    /// As [`commit`](Self::commit), with the name of the snapshot that the version is, if it is one.
+    pub(super) async fn commit_as(
+        &self,
+        tenant: &Tenant,
+        author: &Author,
+        base: &Loaded,
+        mut change: Change,
+        snapshot_name: Option<String>,
+    ) -> Result<Option<(Loaded, StoreVersionRecord)>> {
         let parent = base.record.version_id.clone();
-        change.manifest.version_id = ids::new_id(now);
-        change.manifest.parent_version_id = Some(parent.clone());
+        let (version_id, now) = id_after(&parent, self.inner.clock.now().max(base.record.updated));
+        change.manifest.version_id = version_id;
+        change.manifest.parent_version_id = Some(parent);
+        change.manifest.check_follows(&base.manifest).map_err(|broken| {
+            Error::internal(format!(
+                "a version that may not follow was not written: {}",
+                broken.join("; ")
+            ))
+        })?;
         let manifest = self.write_manifest(tenant, change.manifest).await?;
         let record = StoreRecord {
             schema_version: manifest.schema_version,
@@ -95,7 +121,11 @@ impl DataStores {
             },
             ..with_totals(base.record.clone(), &manifest)
         };
-        let version = version_record(&manifest, change.message, author, now);
+        let version = StoreVersionRecord {
+            is_snapshot: snapshot_name.is_some(),
+            snapshot_name,
+            ..version_record(&manifest, change.message, author, now)
+        };
         let import = change.import.map(|import| ImportRecord {
             version_id: Some(version.id.clone()),
             ..import
@@ -106,7 +136,7 @@ impl DataStores {
             .commit(tenant, &record, &version, import.as_ref())
             .await;
         if matches!(written, Ok(Written::Done)) {
-            return Ok(Some(Loaded { record, manifest }));
+            return Ok(Some((Loaded { record, manifest }, version)));
         }
         // The answer of a write that took effect may be lost, and its repetition by the SDK is refused then. Whoever is
         // told that it failed repeats the change; so the record of the version, written with the head, has the last word.
@@ -116,10 +146,21 @@ impl DataStores {
             .has_version(tenant, &record.id, &version.id)
             .await?
         {
-            return Ok(Some(Loaded { record, manifest }));
+            return Ok(Some((Loaded { record, manifest }, version)));
         }
         written.map(|_| None)
     }
+}
+
+/// A new id that sorts after `parent`, and its time: versions are listed by their ids, and the processes that give these out
+/// within one millisecond do not know of each other.
+fn id_after(parent: &str, now: UtcTime) -> (String, UtcTime) {
+    let id = ids::new_id(now);
+    if id.as_str() > parent {
+        return (id, now);
+    }
+    let later = UtcTime::from_millis(now.as_millis() + 1).unwrap_or(now);
+    (ids::new_id(later), later)
 }
 
 /// The record of the version that a manifest is.

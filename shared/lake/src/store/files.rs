@@ -1,9 +1,10 @@
 //! The local files of a version's segments, fetched where they are missing.
 
-use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use futures::future::{BoxFuture, FutureExt as _, ready};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use platform::{Error, Result, Tenant};
 use sha2::{Digest as _, Sha256};
 
@@ -11,14 +12,16 @@ use super::cache::Pin;
 use super::{DataStores, keys};
 use crate::manifest::{Segment, TableVersion};
 
+/// Segments fetched at a time: object stores answer slowly, and many at once.
+const MAX_FETCHES: usize = 16;
+
 /// The files of some tables, which stay where they are as long as this lives.
 pub(super) struct Files<'a> {
     pins: Vec<Pin<'a>>,
-    pub(super) by_segment: HashMap<String, PathBuf>,
 }
 
 impl Files<'_> {
-    /// Their paths.
+    /// Their paths, in the order of the tables and of their segments.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         self.pins.iter().map(|pin| pin.path.clone()).collect()
     }
@@ -32,25 +35,21 @@ impl DataStores {
         store: &str,
         tables: impl IntoIterator<Item = &TableVersion>,
     ) -> Result<Files<'_>> {
-        let mut files = Files {
-            pins: Vec::new(),
-            by_segment: HashMap::new(),
-        };
-        for segment in tables.into_iter().flat_map(|table| &table.segments) {
-            let pin = self.fetch(tenant, store, segment).await?;
-            files
-                .by_segment
-                .insert(segment.segment_id.clone(), pin.path.clone());
-            files.pins.push(pin);
-        }
-        Ok(files)
+        let segments = tables.into_iter().flat_map(|table| &table.segments);
+        let pins = segments.map(|segment| {
+            let found = self.inner.segments.find(&segment.segment_id, segment.bytes);
+            match found {
+                Some(pin) => ready(Ok(pin)).boxed(),
+                None => self.fetch(tenant, store, segment).boxed(),
+            }
+        });
+        let pins: Vec<BoxFuture<'_, Result<Pin<'_>>>> = pins.collect();
+        let pins = stream::iter(pins).buffered(MAX_FETCHES).try_collect();
+        Ok(Files { pins: pins.await? })
     }
 
     async fn fetch(&self, tenant: &Tenant, store: &str, segment: &Segment) -> Result<Pin<'_>> {
         let cache = &self.inner.segments;
-        if let Some(pin) = cache.find(&segment.segment_id, segment.bytes) {
-            return Ok(pin);
-        }
         let fetching = cache.fetch_lock(&segment.segment_id);
         let _one_at_a_time = fetching.lock().await;
         if let Some(pin) = cache.find(&segment.segment_id, segment.bytes) {

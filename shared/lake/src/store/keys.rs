@@ -1,9 +1,11 @@
-//! Every object key of a store, written once. Both kinds of object never change once they are written.
+//! Every object key of a store, written once. No object changes once it is written; a download can be built again from the
+//! rest.
 //!
 //! | object | key |
 //! |---|---|
 //! | the manifest of a version | `stores/<account>/<project>/<store>/manifests/<version>.json` |
 //! | a segment | `stores/<account>/<project>/<store>/segments/<segment>.parquet` |
+//! | a version as a file | `stores/<account>/<project>/<store>/downloads/<version>.<extension>` |
 
 use platform::Tenant;
 
@@ -15,6 +17,11 @@ pub fn manifest_key(tenant: &Tenant, store: &str, version: &str) -> String {
 /// The key of a segment.
 pub fn segment_key(tenant: &Tenant, store: &str, segment: &str) -> String {
     format!("{}/segments/{segment}.parquet", store_prefix(tenant, store))
+}
+
+/// The key of a version as a file.
+pub(super) fn download_key(tenant: &Tenant, store: &str, version: &str, extension: &str) -> String {
+    format!("{}/downloads/{version}.{extension}", store_prefix(tenant, store))
 }
 
 fn store_prefix(tenant: &Tenant, store: &str) -> String {

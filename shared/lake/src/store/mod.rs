@@ -7,11 +7,13 @@
 
 mod alter_table;
 mod archive;
+mod batch;
 mod cache;
 mod change_schema;
 mod commit;
 mod create;
 mod create_tables;
+mod download;
 mod drop_table;
 mod files;
 mod import;
@@ -19,6 +21,7 @@ mod keys;
 mod query;
 mod schema_history;
 mod update_schema;
+mod versions;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,9 +38,12 @@ use cache::{ManifestCache, SegmentCache};
 
 pub use commit::{Author, Loaded};
 pub use create::NewStore;
+pub use download::{DownloadFormat, LINK_LIFETIME};
 pub use import::{Import, ImportSource, ImportTable};
 pub use keys::{manifest_key, segment_key};
+pub use query::{Answered, Query};
 pub use schema_history::SchemaChange;
+pub use versions::{MAX_LISTED_VERSIONS, Snapshot};
 
 /// Where copies of data files are kept, and how much of the machine a query may use.
 #[derive(Clone, Debug)]

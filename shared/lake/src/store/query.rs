@@ -1,13 +1,41 @@
-//! Queries over a store's current version.
+//! Queries over a version of a store.
+
+use std::time::Duration;
 
 use bytes::Bytes;
 use platform::{Error, Result, Tenant};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use tokio::time::{Instant, timeout_at};
 
+use super::files::Files;
 use super::{DataStores, Loaded};
+use crate::answer::{Answer, Format};
 use crate::engine::Scope;
 use crate::manifest::TableVersion;
+use crate::session::Session;
+
+/// A query.
+#[derive(Clone, Debug)]
+pub struct Query<'a> {
+    /// One statement.
+    pub sql: &'a str,
+    /// The values of its parameters.
+    pub params: &'a Map<String, Value>,
+    /// Most rows of the answer.
+    pub limit: Option<usize>,
+    /// The form of the answer.
+    pub format: Format,
+}
+
+/// An answer and how long it holds.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// The answer.
+    pub answer: Answer,
+    /// Whether the same query over the same version may have another answer: it depends on chance or on the time.
+    pub is_volatile: bool,
+}
 
 impl DataStores {
     /// Runs one read-only statement over the current version; see [`crate::Engine::query`] for the answer.
@@ -19,14 +47,46 @@ impl DataStores {
         params: &Map<String, Value>,
         limit: Option<usize>,
     ) -> Result<Bytes> {
-        let Loaded { record, manifest } = self.load(tenant, store).await?;
-        let files = self.files(tenant, store, &manifest.tables).await?;
-        let scope = Scope {
-            key: &record.version_id,
-            tables: &manifest.tables,
-            files: &files.by_segment,
+        let loaded = self.load(tenant, store).await?;
+        let query = Query {
+            sql,
+            params,
+            limit,
+            format: Format::Json,
         };
-        self.inner.engine.query(scope, sql, params, limit).await
+        Ok(self.ask(tenant, &loaded, &query).await?.answer.body)
+    }
+
+    /// Runs one read-only statement over a loaded version; see [`Session::query`] for errors.
+    pub async fn ask(&self, tenant: &Tenant, loaded: &Loaded, query: &Query<'_>) -> Result<Answered> {
+        let limits = self.inner.engine.limits();
+        let max_bytes = match query.format {
+            // An answer that is no text is sent as base64, which is a third larger.
+            Format::Arrow => limits.max_result_bytes / 4 * 3,
+            Format::Json | Format::Csv => limits.max_result_bytes,
+        };
+        self.ask_within(tenant, loaded, query, limits.deadline, max_bytes)
+            .await
+    }
+
+    pub(super) async fn ask_within(
+        &self,
+        tenant: &Tenant,
+        loaded: &Loaded,
+        query: &Query<'_>,
+        allowed: Duration,
+        max_bytes: usize,
+    ) -> Result<Answered> {
+        let mut session = self.session(loaded, allowed).await?;
+        let plan = session.plan(query.sql, Some(query.params)).await?;
+        let _files = self
+            .files_in_time(&session, tenant, loaded, plan.tables.iter().copied())
+            .await?;
+        let answer = session.query(&plan, query.limit, query.format, max_bytes).await?;
+        Ok(Answered {
+            answer,
+            is_volatile: plan.is_volatile,
+        })
     }
 
     /// Up to `limit` rows of a table of a loaded version, as a JSON array of objects in the order of the columns.
@@ -37,14 +97,38 @@ impl DataStores {
         table: &TableVersion,
         limit: usize,
     ) -> Result<Box<RawValue>> {
-        let manifest = &loaded.manifest;
-        let files = self.files(tenant, &manifest.store_id, &manifest.tables).await?;
-        let scope = Scope {
-            key: &manifest.version_id,
-            tables: &manifest.tables,
-            files: &files.by_segment,
-        };
-        let rows = self.inner.engine.sample(scope, &table.name, limit).await?;
+        let limits = self.inner.engine.limits();
+        let mut session = self.session(loaded, limits.deadline).await?;
+        let _files = self.files_in_time(&session, tenant, loaded, [table]).await?;
+        let rows = session
+            .sample(&table.name, limit, limits.max_result_bytes)
+            .await?;
         serde_json::from_slice(&rows).map_err(Error::internal)
+    }
+
+    pub(super) async fn session<'a>(&'a self, loaded: &'a Loaded, allowed: Duration) -> Result<Session<'a>> {
+        self.inner.engine.open(self.scope(loaded), allowed).await
+    }
+
+    pub(super) fn scope<'a>(&'a self, loaded: &'a Loaded) -> Scope<'a> {
+        Scope {
+            key: &loaded.manifest.version_id,
+            tables: &loaded.manifest.tables,
+            directory: self.inner.segments.directory(),
+        }
+    }
+
+    /// Brings the files that a session needs; 408 where that takes longer than the session has.
+    async fn files_in_time<'a>(
+        &'a self,
+        session: &Session<'_>,
+        tenant: &Tenant,
+        loaded: &Loaded,
+        tables: impl IntoIterator<Item = &TableVersion>,
+    ) -> Result<Files<'a>> {
+        let files = self.files(tenant, &loaded.manifest.store_id, tables);
+        timeout_at(Instant::from_std(session.due()), files)
+            .await
+            .map_err(|_| session.too_slow())?
     }
 }

@@ -140,7 +140,7 @@ impl Store {
         Scope {
             key: "store/version",
             tables: &self.tables,
-            files: &self.files,
+            directory: self.directory.path(),
         }
     }
 

@@ -180,7 +180,7 @@ async fn a_warm_child_serves_its_version_only() {
     let other = lake::Scope {
         key: "store/other",
         tables: &[],
-        files: &store.files,
+        directory: store.directory.path(),
     };
     let error = store
         .engine

@@ -1,6 +1,10 @@
 //! The engine with real child processes, through its public interface.
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
+mod exports;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod hostile;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, LOCATION, WWW_AUTHENTICATE};
+use axum::http::header::{
+    ALLOW, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, LOCATION, WWW_AUTHENTICATE,
+};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -94,10 +96,17 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
                 AUTHORIZATION,
                 CONTENT_TYPE,
                 IF_MATCH,
+                IF_NONE_MATCH,
                 REQUEST_ID.clone(),
                 HeaderName::from_static("x-api-key"),
             ])
-            .expose_headers([axum::http::header::ETAG, LOCATION, REQUEST_ID.clone()]),
+            .expose_headers([
+                axum::http::header::ETAG,
+                LOCATION,
+                REQUEST_ID.clone(),
+                HeaderName::from_static("x-row-count"),
+                HeaderName::from_static("x-truncated"),
+            ]),
     )
 }
 

@@ -1,4 +1,5 @@
-//! `If-Match`: a write that holds only for the version that the caller read.
+//! `If-Match`: a write that holds only for the version that the caller read. `If-None-Match`: an answer that the caller has
+//! already need not be made again.
 
 use axum::http::{HeaderMap, header};
 
@@ -22,6 +23,19 @@ pub fn if_match(headers: &HeaderMap, current: &str) -> Result<()> {
     ))
 }
 
+/// Whether `If-None-Match` names this tag, weak or strong; `current` is the text between the quotes. A `*` names none.
+pub fn if_none_match(headers: &HeaderMap, current: &str) -> bool {
+    let names_it = |text: &str| {
+        let text = text.trim();
+        let quoted = text.strip_prefix("W/").unwrap_or(text);
+        quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')) == Some(current)
+    };
+    headers
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .any(|value| value.to_str().is_ok_and(|list| list.split(',').any(names_it)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,5 +51,17 @@ mod tests {
         };
         assert!(check(None) && check(Some("*")) && check(Some("\"3\"")) && check(Some("\"2\", \"3\"")));
         assert!(!check(Some("\"2\"")) && !check(Some("W/\"3\"")) && !check(Some("")));
+    }
+
+    #[test]
+    fn a_tag_is_known_whether_it_is_weak_or_strong() {
+        let check = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::IF_NONE_MATCH, value.parse().unwrap());
+            if_none_match(&headers, "a1")
+        };
+        assert!(check("\"a1\"") && check("W/\"a1\"") && check("\"x\" , W/\"a1\""));
+        assert!(!check("*") && !check("a1") && !check("\"a\"") && !check("") && !check("\"\""));
+        assert!(!if_none_match(&HeaderMap::new(), "a1"));
     }
 }

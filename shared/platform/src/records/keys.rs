@@ -13,6 +13,7 @@
 //! | a data store; the stores of a project | records | `A#P#stores` | `<id>` |
 //! | whether a store's name is taken | records | `A#P#store-names` | `<name, folded>` |
 //! | a version of a store; all of them | records | `A#P#store#<id>` | `version#<version id>` |
+//! | a snapshot of a store by name; all of them | records | `A#P#store#<id>` | `snapshot#<name, folded>` |
 //! | an import of a store | records | `A#P#store#<id>` | `import#<import id>` |
 //! | the audit records of a project, by time | audit | `A#P#audit` | `<time>#<id>` |
 //! | the audit records of an account, by time | audit, gsi1 | `A#*#audit` | `<time>#<id>` |
@@ -93,6 +94,15 @@ pub(crate) fn store_version(tenant: &Tenant, id: &str, version: &str) -> Key {
     Key::new(store_parts(tenant, id), format!("{STORE_VERSION}{version}"))
 }
 
+pub(crate) const STORE_SNAPSHOT: &str = "snapshot#";
+
+pub(crate) fn store_snapshot(tenant: &Tenant, id: &str, name: &str) -> Key {
+    Key::new(
+        store_parts(tenant, id),
+        format!("{STORE_SNAPSHOT}{}", name.to_lowercase()),
+    )
+}
+
 pub(crate) fn store_import(tenant: &Tenant, id: &str, import: &str) -> Key {
     Key::new(store_parts(tenant, id), format!("import#{import}"))
 }
@@ -126,6 +136,7 @@ mod tests {
             store(&tenant, "x").pk,
             store_name(&tenant, "x").pk,
             store_version(&tenant, "x", "y").pk,
+            store_snapshot(&tenant, "x", "y").pk,
             store_import(&tenant, "x", "y").pk,
             audit("acme", Some("demo")),
         ];

@@ -9,6 +9,7 @@ pub mod interactions;
 pub mod keys;
 pub mod prompts;
 pub mod schema;
+mod store_versions;
 pub mod stores;
 mod table;
 

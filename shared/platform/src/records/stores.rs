@@ -146,7 +146,7 @@ struct NameRecord {
 /// The data stores.
 #[derive(Clone)]
 pub struct Stores {
-    table: Table,
+    pub(super) table: Table,
 }
 
 impl Stores {
@@ -204,7 +204,7 @@ impl Stores {
     }
 
     /// Moves the head from the state it was read in to `next`, which names `version`. With an import, its record is
-    /// written in the same transaction.
+    /// written in the same transaction; so is the name of a snapshot, which must be free.
     pub async fn commit(
         &self,
         tenant: &Tenant,
@@ -225,6 +225,10 @@ impl Stores {
                 version,
                 Condition::Absent,
             )?;
+        if let Some(name) = &version.snapshot_name {
+            let key = keys::store_snapshot(tenant, &next.id, name);
+            transaction = transaction.put(&key, version, Condition::Absent)?;
+        }
         if let Some(import) = import {
             let key = keys::store_import(tenant, &next.id, &import.id);
             transaction = transaction.put(&key, import, Condition::Absent)?;
@@ -247,21 +251,6 @@ impl Stores {
             )?
             .commit()
             .await
-    }
-
-    /// Every version of a store, oldest first.
-    pub async fn versions(&self, tenant: &Tenant, store: &str) -> Result<Vec<StoreVersionRecord>> {
-        let query = Query::partition(keys::store_parts(tenant, store)).prefix(keys::STORE_VERSION);
-        self.table.all(&query).await
-    }
-
-    /// Whether a version was ever committed.
-    pub async fn has_version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<bool> {
-        let found: Option<StoreVersionRecord> = self
-            .table
-            .find(&keys::store_version(tenant, store, version))
-            .await?;
-        Ok(found.is_some())
     }
 
     /// Keeps the record of an import that failed.

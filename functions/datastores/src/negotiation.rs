@@ -1,0 +1,133 @@
+//! Which form of an answer a caller wants, and whether they have it already.
+
+use axum::http::{HeaderMap, header};
+use lake::{EngineLimits, Format, parameters};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use crate::query::QueryRequest;
+
+/// The media type of Arrow's IPC stream.
+const ARROW: &str = "application/vnd.apache.arrow.stream";
+
+/// Raised where the same query over the same version comes to be answered in other bytes.
+const ANSWERS: u32 = 1;
+
+/// The content type of an answer.
+pub fn content_type(format: Format) -> &'static str {
+    match format {
+        Format::Json => "application/json",
+        Format::Csv => "text/csv; charset=utf-8; header=present",
+        Format::Arrow => ARROW,
+    }
+}
+
+/// The form that `Accept` wants most: JSON where it does not say, and where it names nothing that there is, as many clients do
+/// that never read the answer's type.
+pub fn accepted(headers: &HeaderMap) -> Format {
+    let mut ranges = Vec::new();
+    for value in headers.get_all(header::ACCEPT) {
+        ranges.extend(value.to_str().unwrap_or_default().split(',').filter_map(range));
+    }
+    // Of what is wanted equally, the first: a stable sort.
+    ranges.sort_by(|(_, left), (_, right)| right.total_cmp(left));
+    let wanted = ranges.into_iter().find(|(_, quality)| *quality > 0.0);
+    wanted.map_or(Format::Json, |(format, _)| format)
+}
+
+/// One media range that there is, and how much it is wanted.
+fn range(text: &str) -> Option<(Format, f32)> {
+    let mut parts = text.split(';').map(str::trim);
+    let format = match parts.next()?.to_ascii_lowercase().as_str() {
+        "text/csv" | "text/*" => Format::Csv,
+        ARROW => Format::Arrow,
+        "application/json" | "application/*" | "*/*" => Format::Json,
+        _ => return None,
+    };
+    let quality = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
+    let quality = match quality {
+        None => 1.0,
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|quality| (0.0..=1.0).contains(quality))?,
+    };
+    Some((format, quality))
+}
+
+/// The tag of an answer: the same for the same query over the same version in the same form. `form` tells answers apart that
+/// differ in more than their format.
+pub fn tag(version: &str, request: &QueryRequest, format: Format, form: &str) -> String {
+    let names = parameters::names(&request.sql);
+    let used: Map<String, Value> = names
+        .into_iter()
+        .filter_map(|name| request.params.get(&name).cloned().map(|value| (name, value)))
+        .collect();
+    let rows = EngineLimits::rows(request.limit);
+    let text = serde_json::json!([ANSWERS, version, request.sql, used, rows, format, form]).to_string();
+    let mut hash = hex::encode(Sha256::digest(text));
+    hash.truncate(32);
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accept(value: &str) -> Format {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT, value.parse().unwrap());
+        accepted(&headers)
+    }
+
+    #[test]
+    fn the_most_wanted_form_is_taken() {
+        assert_eq!(accepted(&HeaderMap::new()), Format::Json);
+        for (value, format) in [
+            ("*/*", Format::Json),
+            ("application/json", Format::Json),
+            ("application/json, text/plain, */*", Format::Json),
+            ("text/csv", Format::Csv),
+            ("TEXT/CSV; charset=utf-8", Format::Csv),
+            ("text/csv, */*", Format::Csv),
+            ("text/csv;q=0.5, */*;q=0.8", Format::Json),
+            ("application/json;q=0.5, text/csv", Format::Csv),
+            ("application/json, text/csv", Format::Json),
+            ("text/csv;q=0, application/json", Format::Json),
+            ("text/csv;q=0", Format::Json),
+            ("text/csv;q=much", Format::Json),
+            ("application/vnd.apache.arrow.stream", Format::Arrow),
+            ("application/vnd.apache.arrow.file", Format::Json),
+            ("text/html,application/xhtml+xml,*/*;q=0.8", Format::Json),
+            ("image/png", Format::Json),
+            ("", Format::Json),
+            (",;;q=,", Format::Json),
+        ] {
+            assert_eq!(accept(value), format, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_tag_is_of_what_decides_the_answer() {
+        let request = |body: &str| serde_json::from_str::<QueryRequest>(body).unwrap();
+        let of = |body: &str| tag("v1", &request(body), Format::Json, "");
+        let plain = of(r#"{ "sql": "select {{a}}", "params": { "a": 1 } }"#);
+        assert_eq!(
+            plain,
+            of(r#"{ "params": { "b": 2, "a": 1 }, "limit": 1000, "sql": "select {{a}}" }"#)
+        );
+        for other in [
+            r#"{ "sql": "select {{a}}", "params": { "a": 2 } }"#,
+            r#"{ "sql": "select {{a}}", "params": { "a": "1" } }"#,
+            r#"{ "sql": "select {{a}} ", "params": { "a": 1 } }"#,
+            r#"{ "sql": "select {{a}}", "params": { "a": 1 }, "limit": 10 }"#,
+            r#"{ "sql": "select {{a}}" }"#,
+        ] {
+            assert_ne!(plain, of(other), "{other}");
+        }
+        let same = request(r#"{ "sql": "select {{a}}", "params": { "a": 1 } }"#);
+        assert_ne!(plain, tag("v2", &same, Format::Json, ""));
+        assert_ne!(plain, tag("v1", &same, Format::Csv, ""));
+        assert_ne!(plain, tag("v1", &same, Format::Json, "version"));
+    }
+}

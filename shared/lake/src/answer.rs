@@ -1,0 +1,299 @@
+//! The forms of an answer: JSON, CSV, a stream of Arrow. Written in the child, from Arrow batches straight to bytes.
+
+use arrow::ipc::writer::StreamWriter;
+use arrow::record_batch::RecordBatch;
+use bytes::Bytes;
+use duckdb::Statement;
+use duckdb::arrow::array::{Array as _, StructArray};
+use duckdb::arrow::datatypes::SchemaRef;
+use duckdb::core::LogicalTypeHandle;
+use platform::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::cells::{self, Cells};
+use crate::messages;
+use crate::parameters::Rewritten;
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Format {
+    /// An object with `columns`, `column_types`, `rows`, `row_count`, `truncated` and `execution_time_ms`.
+    #[default]
+    Json,
+    /// RFC 4180 with a header row. A missing value is an empty field, an empty text is `""`; every other value is the text
+    /// of its JSON form.
+    Csv,
+    /// Arrow's IPC stream: one schema, then batches.
+    Arrow,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Its bytes.
+    pub body: Bytes,
+    /// Its rows.
+    pub row_count: u64,
+    /// Whether there were more than the limit.
+    pub is_truncated: bool,
+}
+
+/// What the child says of an answer besides its bytes.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Written {
+    pub(crate) rows: usize,
+    pub(crate) is_truncated: bool,
+}
+
+/// How much of a result is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) rows: usize,
+    pub(crate) bytes: usize,
+}
+
+/// Why no more rows could be written.
+pub(crate) enum Stopped {
+    Duck(duckdb::Error),
+    TooLarge,
+    Other(Error),
+}
+
+impl Stopped {
+    pub(crate) fn for_caller(self, original: &str, rewritten: &Rewritten, max_bytes: usize) -> Error {
+        match self {
+            Self::Duck(error) => messages::caller_error(&error, original, rewritten),
+            Self::Other(error) => error,
+            Self::TooLarge => Error::unprocessable(format!(
+                "The answer is larger than {:.1} MB; lower 'limit', select fewer columns, or aggregate.",
+                f64::from(u32::try_from(max_bytes).unwrap_or(u32::MAX)) / 1e6
+            )),
+        }
+    }
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// The columns of a result.
+struct Columns {
+    schema: SchemaRef,
+    types: Vec<LogicalTypeHandle>,
+}
+
+impl Columns {
+    fn of(statement: &Statement<'_>) -> Self {
+        let schema = statement.schema();
+        let types = (0..schema.fields().len())
+            .map(|index| statement.column_logical_type(index))
+            .collect();
+        Self { schema, types }
+    }
+
+    fn cells<'a>(&self, batch: &'a StructArray) -> Result<Vec<Cells<'a>>> {
+        let columns = batch.columns().iter().zip(&self.types);
+        columns
+            .map(|(column, duckdb_type)| Cells::new(column, duckdb_type))
+            .collect()
+    }
+}
+
+/// Hands the batches of a result to `write`, each with the number of its rows that count.
+fn batches(
+    statement: &Statement<'_>,
+    limit: usize,
+    mut write: impl FnMut(&StructArray, usize) -> Result<(), Stopped>,
+) -> Result<Written, Stopped> {
+    let mut rows = 0;
+    while let Some(batch) = statement.step().map_err(Stopped::Duck)? {
+        let counted = batch.len().min(limit - rows);
+        if counted > 0 {
+            write(&batch, counted)?;
+        }
+        rows += counted;
+        if counted < batch.len() {
+            return Ok(Written {
+                rows,
+                is_truncated: true,
+            });
+        }
+    }
+    Ok(Written {
+        rows,
+        is_truncated: false,
+    })
+}
+
+/// The rows as arrays, separated by commas.
+pub(crate) fn json_arrays(
+    statement: &Statement<'_>,
+    bounds: Bounds,
+    body: &mut Vec<u8>,
+) -> Result<Written, Stopped> {
+    let columns = Columns::of(statement);
+    let mut is_first = true;
+    batches(statement, bounds.rows, |batch, rows| {
+        let cells = columns.cells(batch)?;
+        for row in 0..rows {
+            body.extend_from_slice(if is_first { b"[" } else { b",[" });
+            is_first = false;
+            for (index, cells) in cells.iter().enumerate() {
+                if index > 0 {
+                    body.push(b',');
+                }
+                cells.write(row, body);
+            }
+            body.push(b']');
+            bounded(body, bounds)?;
+        }
+        Ok(())
+    })
+}
+
+/// The rows as objects, separated by commas.
+pub(crate) fn json_objects(
+    statement: &Statement<'_>,
+    bounds: Bounds,
+    body: &mut Vec<u8>,
+) -> Result<Written, Stopped> {
+    let columns = Columns::of(statement);
+    let mut is_first = true;
+    batches(statement, bounds.rows, |batch, rows| {
+        let names = columns.schema.fields().iter().map(|field| {
+            let mut name = Vec::new();
+            cells::string(field.name(), &mut name);
+            name
+        });
+        let members: Vec<_> = names.zip(columns.cells(batch)?).collect();
+        for row in 0..rows {
+            if !is_first {
+                body.push(b',');
+            }
+            is_first = false;
+            cells::object(&members, row, body);
+            bounded(body, bounds)?;
+        }
+        Ok(())
+    })
+}
+
+/// The header row and the rows, each with CRLF at its end.
+pub(crate) fn csv(statement: &Statement<'_>, bounds: Bounds, body: &mut Vec<u8>) -> Result<Written, Stopped> {
+    let columns = Columns::of(statement);
+    let is_json: Vec<bool> = columns.types.iter().map(cells::is_json).collect();
+    for (index, field) in columns.schema.fields().iter().enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        csv_field(field.name(), body);
+    }
+    body.extend_from_slice(b"\r\n");
+    let mut value = Vec::new();
+    batches(statement, bounds.rows, |batch, rows| {
+        let cells = columns.cells(batch)?;
+        for row in 0..rows {
+            for (index, (cells, is_json)) in cells.iter().zip(&is_json).enumerate() {
+                if index > 0 {
+                    body.push(b',');
+                }
+                value.clear();
+                cells.write(row, &mut value);
+                csv_value(&value, *is_json, body)?;
+            }
+            body.extend_from_slice(b"\r\n");
+            bounded(body, bounds)?;
+        }
+        Ok(())
+    })
+}
+
+/// A value from its JSON form. That of a JSON column is its text, also where it is a string.
+fn csv_value(json: &[u8], is_json: bool, body: &mut Vec<u8>) -> Result<()> {
+    match json {
+        b"null" => {}
+        [b'"', ..] if !is_json => {
+            let text: String = serde_json::from_slice(json).map_err(Error::internal)?;
+            csv_field(&text, body);
+        }
+        _ => csv_field(std::str::from_utf8(json).map_err(Error::internal)?, body),
+    }
+    Ok(())
+}
+
+/// A text as a field: quoted where it is empty, begins or ends with white space, or holds what separates fields.
+fn csv_field(text: &str, body: &mut Vec<u8>) {
+    let is_plain = !text.is_empty()
+        && text.trim().len() == text.len()
+        && !text.contains([',', '"', '\r', '\n'])
+        && !text.starts_with('\u{feff}');
+    if is_plain {
+        body.extend_from_slice(text.as_bytes());
+    } else {
+        body.push(b'"');
+        body.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+        body.push(b'"');
+    }
+}
+
+/// An IPC stream with its end.
+pub(crate) fn arrow(
+    statement: &Statement<'_>,
+    bounds: Bounds,
+    body: &mut Vec<u8>,
+) -> Result<Written, Stopped> {
+    let schema = statement.schema();
+    let internal = |error| Stopped::Other(Error::internal(error));
+    let mut writer = StreamWriter::try_new(body, &schema).map_err(internal)?;
+    let written = batches(statement, bounds.rows, |batch, rows| {
+        let batch = batch.slice(0, rows);
+        let batch = RecordBatch::try_new(schema.clone(), batch.columns().to_vec()).map_err(internal)?;
+        writer.write(&batch).map_err(internal)?;
+        bounded(writer.get_ref(), bounds)
+    })?;
+    writer.finish().map_err(internal)?;
+    Ok(written)
+}
+
+fn bounded(body: &[u8], bounds: Bounds) -> Result<(), Stopped> {
+    if body.len() > bounds.bytes {
+        return Err(Stopped::TooLarge);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(json: &str, is_json: bool) -> String {
+        let mut body = Vec::new();
+        csv_value(json.as_bytes(), is_json, &mut body).unwrap();
+        String::from_utf8(body).unwrap()
+    }
+
+    #[test]
+    fn a_field_is_quoted_where_it_must_be() {
+        for (json, field) in [
+            ("null", ""),
+            ("\"\"", "\"\""),
+            ("\"null\"", "null"),
+            ("\"a\"", "a"),
+            ("\"a,b\"", "\"a,b\""),
+            ("\"say \\\"hi\\\"\"", "\"say \"\"hi\"\"\""),
+            ("\"a\\r\\nb\"", "\"a\r\nb\""),
+            ("\" a\"", "\" a\""),
+            ("\"\\ufeffa\"", "\"\u{feff}a\""),
+            ("\"é;\\t|\"", "é;\t|"),
+            ("1.5", "1.5"),
+            ("true", "true"),
+            ("[1,2]", "\"[1,2]\""),
+            ("{\"a\":1}", "\"{\"\"a\"\":1}\""),
+        ] {
+            assert_eq!(value(json, false), field, "{json}");
+        }
+        assert_eq!(value("\"a\"", true), "\"\"\"a\"\"\"");
+    }
+}

@@ -1,0 +1,116 @@
+//! A version as files for other programs: one DuckDB database, or one Parquet file a table.
+//!
+//! What is written holds names and rows. Keys and required columns are not declared in it: an index takes many times as
+//! long as the rows themselves, and the rows hold the rules already.
+
+use std::path::{Path, PathBuf};
+
+use platform::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::child::Context;
+use crate::messages;
+use crate::protocol::BoundTable;
+use crate::{fence, sql};
+
+/// The database inside of the file, while it is written.
+const TARGET: &str = "download";
+
+/// What is written where.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Input {
+    pub(crate) tables: Vec<ExportedTable>,
+    pub(crate) form: Form,
+    /// The file, or the folder of the files. Its folder holds nothing else.
+    pub(crate) output: PathBuf,
+}
+
+/// A table over its files, and what it is for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ExportedTable {
+    pub(crate) table: BoundTable,
+    pub(crate) description: Option<String>,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Form {
+    /// A DuckDB database file.
+    Database,
+    /// A file `<table>.parquet` for each table.
+    Parquet,
+}
+
+pub(crate) fn run(context: &Context, input: &Input) -> Result<()> {
+    let folder = match input.form {
+        Form::Database => input.output.parent(),
+        Form::Parquet => Some(input.output.as_path()),
+    };
+    let folder = folder.ok_or_else(|| Error::internal("the output has no folder"))?;
+    let files = input.tables.iter().flat_map(|table| &table.table.files);
+    // One thread writes a file of half the size, and takes hardly longer.
+    fence::close(
+        &context.connection,
+        files.map(PathBuf::as_path),
+        [folder],
+        "SET threads = 1;",
+    )?;
+    let statements = match input.form {
+        Form::Database => database(input)?,
+        Form::Parquet => parquet(input, folder)?,
+    };
+    for statement in statements {
+        let done = context.connection.execute_batch(&statement);
+        done.map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}
+
+fn failed(error: &duckdb::Error) -> Error {
+    let text = messages::text(error);
+    if !text.contains("No space left") {
+        return messages::own_error(error);
+    }
+    Error::unprocessable(
+        "This version is too large for a download; read it by queries, or download one with fewer rows.",
+    )
+    .with_source(text)
+}
+
+/// Every table, with the descriptions of tables and columns as comments.
+fn database(input: &Input) -> Result<Vec<String>> {
+    // The oldest format that holds everything: old clients read it.
+    let mut statements = vec![format!(
+        "ATTACH {} AS {TARGET} (STORAGE_VERSION 'v1.0.0')",
+        sql::path(&input.output)?
+    )];
+    for ExportedTable { table, description } in &input.tables {
+        let relation = sql::table_relation(&table.columns, &table.files)?;
+        let name = format!("{TARGET}.main.{}", sql::identifier(&table.name));
+        statements.push(format!("CREATE TABLE {name} AS SELECT * FROM {relation}"));
+        if let Some(text) = description {
+            statements.push(format!("COMMENT ON TABLE {name} IS {}", sql::literal(text)));
+        }
+        for column in &table.columns {
+            if let Some(text) = &column.description {
+                let column = sql::identifier(&column.name);
+                let text = sql::literal(text);
+                statements.push(format!("COMMENT ON COLUMN {name}.{column} IS {text}"));
+            }
+        }
+    }
+    // Into the file, so that no log stands beside it.
+    statements.push(format!("CHECKPOINT {TARGET}; DETACH {TARGET}"));
+    Ok(statements)
+}
+
+fn parquet(input: &Input, folder: &Path) -> Result<Vec<String>> {
+    let tables = input.tables.iter().map(|ExportedTable { table, .. }| {
+        Ok(format!(
+            "COPY (SELECT * FROM {}) TO {} (FORMAT parquet, COMPRESSION zstd)",
+            sql::table_relation(&table.columns, &table.files)?,
+            sql::path(&folder.join(format!("{}.parquet", table.name)))?
+        ))
+    });
+    tables.collect()
+}

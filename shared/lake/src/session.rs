@@ -1,0 +1,197 @@
+//! A child at work on one version of a store.
+//!
+//! A statement takes two steps: the child checks it and says which tables it needs; whoever asks brings the files of these;
+//! then the child runs it. In between nothing but the check has touched the caller's text.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use platform::{Error, ErrorKind, Result};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::answer::{Answer, Format, Written};
+use crate::engine::Scope;
+use crate::jobs::query::PlanReply;
+use crate::limits::EngineLimits;
+use crate::manifest::TableVersion;
+use crate::pool::{Lease, Pool};
+use crate::protocol::{BoundTable, Job};
+
+/// A child bound to one version. Dropped between two steps, it leaves the child to the next session; dropped in the middle
+/// of one, it ends the child.
+pub struct Session<'a> {
+    pool: &'a Pool,
+    scope: Scope<'a>,
+    /// None while a job runs, and after one that spoilt the child.
+    lease: Option<Lease>,
+    allowed: Duration,
+    due: Instant,
+}
+
+/// A statement that passed the check. The child keeps it until the next one.
+pub struct Plan<'a> {
+    /// The tables whose files must be at hand when it is run.
+    pub tables: Vec<&'a TableVersion>,
+    /// Whether its answer may change although the data does not.
+    pub is_volatile: bool,
+    undefined: HashSet<String>,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) async fn open(pool: &'a Pool, scope: Scope<'a>, allowed: Duration) -> Result<Self> {
+        let lease = pool.take(Some(scope.key), allowed).await?;
+        let is_bound = lease.is_bound;
+        let mut session = Self {
+            pool,
+            scope,
+            lease: Some(lease),
+            allowed,
+            due: Instant::now() + allowed,
+        };
+        if !is_bound {
+            let segments = scope.tables.iter().flat_map(|table| &table.segments);
+            let bind = Job::Bind {
+                tables: scope.tables.iter().map(|table| table.name.clone()).collect(),
+                files: segments.map(|segment| scope.file(segment)).collect(),
+            };
+            let bound = session.run(bind).await;
+            if bound.is_err() {
+                // Half bound is not bound: the next session must not take it for one that is.
+                session.lease = None;
+            }
+            bound?;
+        }
+        Ok(session)
+    }
+
+    /// When the session's time is over.
+    pub fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// Checks a statement. 400 says what is wrong. Without `params` it can only be validated.
+    pub async fn plan(&mut self, sql: &str, params: Option<&Map<String, Value>>) -> Result<Plan<'a>> {
+        let job = Job::Plan {
+            sql: sql.to_owned(),
+            params: params.cloned(),
+        };
+        let (value, _) = self.run(job).await?;
+        let reply: PlanReply = read(value)?;
+        let tables = self.scope.tables.iter();
+        let tables = tables.filter(|table| reply.tables.iter().any(|planned| planned.name == table.name));
+        let tables: Vec<_> = tables.collect();
+        let undefined = reply.tables.into_iter().filter(|planned| !planned.is_defined);
+        Ok(Plan {
+            tables,
+            is_volatile: reply.is_volatile,
+            undefined: undefined.map(|planned| planned.name).collect(),
+        })
+    }
+
+    /// Runs the statement of a plan, whose files are at hand. `limit` is cut to [`crate::limits::MAX_ROWS`].
+    ///
+    /// 400 for what only shows when it runs, 408 past the deadline, 422 if it needs too much memory or its answer is larger
+    /// than `max_bytes`.
+    pub async fn query(
+        &mut self,
+        plan: &Plan<'a>,
+        limit: Option<usize>,
+        format: Format,
+        max_bytes: usize,
+    ) -> Result<Answer> {
+        let new = plan
+            .tables
+            .iter()
+            .filter(|table| plan.undefined.contains(&table.name));
+        let job = Job::Query {
+            tables: new.map(|table| self.scope.bound(table)).collect(),
+            rows: EngineLimits::rows(limit),
+            bytes: max_bytes,
+            format,
+        };
+        let (value, body) = self.run(job).await?;
+        let written: Written = read(value)?;
+        Ok(Answer {
+            body: Bytes::from(body),
+            row_count: written.rows as u64,
+            is_truncated: written.is_truncated,
+        })
+    }
+
+    /// Lets DuckDB bind the statement of a plan, without running it and without any file.
+    pub async fn validate(&mut self, plan: &Plan<'a>) -> Result<()> {
+        let tables = plan.tables.iter().map(|table| BoundTable {
+            name: table.name.clone(),
+            columns: table.columns.clone(),
+            files: Vec::new(),
+        });
+        let job = Job::Validate {
+            tables: tables.collect(),
+        };
+        self.run(job).await.map(drop)
+    }
+
+    /// Up to `limit` rows of a table, whose files are at hand, as a JSON array of objects.
+    pub async fn sample(&mut self, table: &str, limit: usize, max_bytes: usize) -> Result<Bytes> {
+        let mut tables = self.scope.tables.iter();
+        let table = tables
+            .find(|known| known.name.eq_ignore_ascii_case(table))
+            .ok_or_else(|| Error::not_found("table", table))?;
+        let job = Job::Sample {
+            table: self.scope.bound(table),
+            rows: limit,
+            bytes: max_bytes,
+        };
+        let (_, body) = self.run(job).await?;
+        Ok(Bytes::from(body))
+    }
+
+    /// The 408 of a session whose time is over.
+    pub fn too_slow(&self) -> Error {
+        Error::timeout(format!(
+            "It took longer than {} seconds and was stopped.",
+            self.allowed.as_secs_f32()
+        ))
+    }
+
+    async fn run(&mut self, job: Job) -> Result<(Value, Vec<u8>)> {
+        let left = self.due.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(self.too_slow());
+        }
+        // Taken away, so that a session that is dropped meanwhile ends the child with its job.
+        let taken = self.lease.take();
+        let mut lease = taken.ok_or_else(|| Error::internal("the session lost its child"))?;
+        let result = match lease.process.run(job, &[], left).await {
+            Ok(result) => {
+                // After a fault of DuckDB's own the database may be unusable, and after a lack of memory its address space is
+                // full of holes: the next job gets a fresh child.
+                let spoils =
+                    |error: &Error| matches!(error.kind(), ErrorKind::Internal | ErrorKind::Unprocessable);
+                if !result.as_ref().is_err_and(spoils) {
+                    self.lease = Some(lease);
+                }
+                result
+            }
+            Err(error) => Err(error),
+        };
+        result.map_err(|error| match error.kind() {
+            ErrorKind::Timeout => self.too_slow().with_source(error),
+            _ => error,
+        })
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            self.pool.give_back(self.scope.key, lease);
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> Result<T> {
+    serde_json::from_value(value).map_err(Error::internal)
+}

@@ -1,0 +1,79 @@
+//! The versions of a data store: how they are found and listed. They are written with the head that names them, and never
+//! change.
+
+use crate::error::{Error, Result};
+use crate::records::stores::{StoreVersionRecord, Stores};
+use crate::records::{Order, Query, keys};
+use crate::tenant::Tenant;
+
+impl Stores {
+    /// Every version of a store, oldest first.
+    pub async fn versions(&self, tenant: &Tenant, store: &str) -> Result<Vec<StoreVersionRecord>> {
+        let query = Query::partition(keys::store_parts(tenant, store)).prefix(keys::STORE_VERSION);
+        self.table.all(&query).await
+    }
+
+    /// The newest `limit` versions of a store, newest first.
+    pub async fn newest_versions(
+        &self,
+        tenant: &Tenant,
+        store: &str,
+        limit: usize,
+    ) -> Result<Vec<StoreVersionRecord>> {
+        let query = Query::partition(keys::store_parts(tenant, store))
+            .prefix(keys::STORE_VERSION)
+            .order(Order::Descending);
+        let (mut found, mut start) = (Vec::new(), None);
+        while found.len() < limit {
+            let page_size = i32::try_from(limit - found.len()).unwrap_or(i32::MAX);
+            let (page, next) = self.table.page(&query, page_size, start).await?;
+            found.extend(page);
+            start = next;
+            if start.is_none() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The newest `limit` snapshots of a store, newest first.
+    pub async fn newest_snapshots(
+        &self,
+        tenant: &Tenant,
+        store: &str,
+        limit: usize,
+    ) -> Result<Vec<StoreVersionRecord>> {
+        let query = Query::partition(keys::store_parts(tenant, store)).prefix(keys::STORE_SNAPSHOT);
+        let mut found: Vec<StoreVersionRecord> = self.table.all(&query).await?;
+        found.sort_unstable_by(|left, right| right.id.cmp(&left.id));
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// A version; one that was never committed to this store is a 404.
+    pub async fn version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<StoreVersionRecord> {
+        let found = self
+            .table
+            .find(&keys::store_version(tenant, store, version))
+            .await?;
+        found.ok_or_else(|| Error::not_found("version", version))
+    }
+
+    /// Whether a version was ever committed.
+    pub async fn has_version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<bool> {
+        let found: Option<StoreVersionRecord> = self
+            .table
+            .find(&keys::store_version(tenant, store, version))
+            .await?;
+        Ok(found.is_some())
+    }
+
+    /// Whether a snapshot of a store has this name, without regard to case.
+    pub async fn has_snapshot(&self, tenant: &Tenant, store: &str, name: &str) -> Result<bool> {
+        let found: Option<StoreVersionRecord> = self
+            .table
+            .find(&keys::store_snapshot(tenant, store, name))
+            .await?;
+        Ok(found.is_some())
+    }
+}

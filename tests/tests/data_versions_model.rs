@@ -1,0 +1,288 @@
+//! Stores against a simple model in memory: whatever is done to a store, every version that was ever made is what it was.
+#![cfg(test)]
+
+use std::collections::{BTreeMap, HashMap};
+
+use futures::future::join_all;
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::{Map, Value, json};
+use tests::stores::columns;
+use tests::{Answer, Store};
+
+/// The tables of a version, each with its numbers in order.
+type Model = BTreeMap<String, Vec<u64>>;
+
+/// What one request does to a store.
+#[derive(Clone, Debug)]
+enum Change {
+    Create(Vec<String>),
+    Import {
+        is_replace: bool,
+        rows: BTreeMap<String, Vec<u64>>,
+    },
+    Snapshot(String),
+    RollBack(String),
+}
+
+impl Change {
+    /// A random change that `model` allows; `number` is used by no other change.
+    fn random(rng: &mut StdRng, model: &Model, versions: &[String], number: u64) -> Self {
+        let tables: Vec<&String> = model.keys().collect();
+        match rng.random_range(0..10) {
+            0..=1 => Self::Create(
+                (0..rng.random_range(1..3))
+                    .map(|at| format!("t{number}_{at}"))
+                    .collect(),
+            ),
+            2..=5 if !tables.is_empty() => {
+                let rows = (0..rng.random_range(1..3)).map(|at| {
+                    let table = tables[rng.random_range(0..tables.len())].clone();
+                    let count = rng.random_range(0..4);
+                    (
+                        table,
+                        (0..count).map(|row| number * 100 + at * 10 + row).collect(),
+                    )
+                });
+                Self::Import {
+                    rows: rows.collect(),
+                    is_replace: rng.random_bool(0.3),
+                }
+            }
+            6 => Self::Snapshot(format!("snapshot {number}")),
+            _ => Self::RollBack(versions[rng.random_range(0..versions.len())].clone()),
+        }
+    }
+
+    async fn send(&self, store: &Store) -> Answer {
+        match self {
+            Self::Create(names) => {
+                let tables: Vec<_> = names
+                    .iter()
+                    .map(|name| json!({ "name": name, "columns": columns(&["n BIGINT"]) }))
+                    .collect();
+                store.post("/tables", &json!({ "tables": tables })).await
+            }
+            Self::Import { is_replace, rows } => {
+                let mut tables = Map::new();
+                for (table, numbers) in rows {
+                    let data: Vec<_> = numbers.iter().map(|n| json!({ "n": n })).collect();
+                    tables.insert(table.clone(), json!({ "source": "inline", "data": data }));
+                }
+                let mode = if *is_replace { "replace" } else { "append" };
+                store
+                    .post("/import", &json!({ "mode": mode, "tables": tables }))
+                    .await
+            }
+            Self::Snapshot(name) => store.post("/versions", &json!({ "name": name })).await,
+            Self::RollBack(version) => {
+                store
+                    .post(&format!("/versions/{version}/rollback"), &json!({}))
+                    .await
+            }
+        }
+    }
+
+    /// The version that the change made, where its answer tells.
+    fn version(&self, answer: &Answer) -> Option<String> {
+        let field = match self {
+            Self::Create(_) => return None,
+            Self::Import { .. } | Self::RollBack(_) => "version_id",
+            Self::Snapshot(_) => "id",
+        };
+        answer.body[field].as_str().map(str::to_owned)
+    }
+
+    fn apply(&self, base: &Model, history: &HashMap<String, Model>) -> Model {
+        let mut next = base.clone();
+        match self {
+            Self::Create(names) => next.extend(names.iter().map(|name| (name.clone(), Vec::new()))),
+            Self::Import { is_replace, rows } => {
+                for (table, numbers) in rows {
+                    let kept = next.get_mut(table).expect("an import into a table that is there");
+                    if *is_replace {
+                        kept.clear();
+                    }
+                    kept.extend(numbers);
+                    kept.sort_unstable();
+                }
+            }
+            Self::Snapshot(_) => {}
+            Self::RollBack(version) => return history[version].clone(),
+        }
+        next
+    }
+}
+
+/// The ids of all versions, oldest first.
+async fn versions(store: &Store) -> Vec<Value> {
+    let listed = store.get("/versions?limit=1000").await.expect_status(200);
+    let mut versions = listed.body.as_array().unwrap().clone();
+    versions.reverse();
+    for (parent, child) in versions.iter().zip(&versions[1..]) {
+        assert_eq!(
+            child["parent_version_id"], parent["id"],
+            "the history is one line"
+        );
+    }
+    versions
+}
+
+/// Reads a version back: its tables, their rows, and that those of other versions are not there.
+async fn check(store: &Store, version: &str, expected: &Model, others: &[String], what: &str) {
+    let ask = |sql: String| {
+        let path = format!("/versions/{version}/query");
+        async move { store.post(&path, &json!({ "sql": sql })).await }
+    };
+    if !expected.is_empty() {
+        let parts: Vec<_> = expected
+            .keys()
+            .map(|table| format!("SELECT '{table}' AS t, list(n ORDER BY n) FROM \"{table}\""))
+            .collect();
+        let answer = ask(format!("{} ORDER BY t", parts.join(" UNION ALL ")));
+        let answer = answer.await.expect_status(200);
+        let rows: Vec<_> = expected
+            .iter()
+            .map(|(table, numbers)| {
+                let list = (!numbers.is_empty()).then_some(numbers);
+                json!([table, list])
+            })
+            .collect();
+        assert_eq!(answer.body["rows"], json!(rows), "{what}");
+    }
+    if let Some(absent) = others.iter().find(|table| !expected.contains_key(*table)) {
+        let answer = ask(format!("SELECT * FROM \"{absent}\"")).await;
+        assert_eq!(answer.status, 400, "{what}: {}", answer.text());
+    }
+}
+
+fn all_tables(history: &HashMap<String, Model>) -> Vec<String> {
+    let names: BTreeMap<_, _> = history.values().flatten().collect();
+    names.into_keys().cloned().collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_version_stays_what_it_was() {
+    for seed in [7, 2_024] {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let store = Store::start().await;
+        let first = versions(&store).await[0]["id"].as_str().unwrap().to_owned();
+        let mut history = HashMap::from([(first.clone(), Model::new())]);
+        let mut line = vec![first];
+        for number in 1..=40 {
+            let base = history[line.last().unwrap()].clone();
+            let change = Change::random(&mut rng, &base, &line, number);
+            let what = format!("seed {seed}, change {number}: {change:?}");
+            let answer = change.send(&store).await;
+            assert!((200..300).contains(&answer.status), "{what}: {}", answer.text());
+            let detail = store.detail().await;
+            let version = detail["version_id"].as_str().unwrap().to_owned();
+            assert!(
+                change.version(&answer).is_none_or(|told| told == version),
+                "{what}"
+            );
+            let next = change.apply(&base, &history);
+            let rows: usize = next.values().map(Vec::len).sum();
+            assert_eq!(
+                (
+                    &detail["total_rows"],
+                    &detail["table_count"],
+                    &detail["version_count"]
+                ),
+                (&json!(rows), &json!(next.len()), &json!(number + 1)),
+                "{what}"
+            );
+            assert!(history.insert(version.clone(), next).is_none(), "{what}");
+            line.push(version);
+        }
+        let listed: Vec<_> = versions(&store)
+            .await
+            .iter()
+            .map(|item| item["id"].clone())
+            .collect();
+        assert_eq!(listed, line, "seed {seed}");
+        let tables = all_tables(&history);
+        for (number, version) in line.iter().enumerate() {
+            check(
+                &store,
+                version,
+                &history[version],
+                &tables,
+                &format!("seed {seed}, version {number}"),
+            )
+            .await;
+        }
+        if !store.service.is_shared() {
+            let checked = store.service.operator().json(&["check"]);
+            assert_eq!(checked["findings"], json!([]), "seed {seed}");
+        }
+    }
+}
+
+/// Several clients at once: each change that was answered is in the history once, on top of the one before it.
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_at_once_stand_in_one_line() {
+    const CLIENTS: u64 = 4;
+    const CHANGES: u64 = 8;
+    let store = Store::start().await;
+    let names = ["a".to_owned(), "b".to_owned()];
+    Change::Create(names.to_vec())
+        .send(&store)
+        .await
+        .expect_status(201);
+    let start = versions(&store).await.last().unwrap()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let empty: Model = names.iter().map(|name| (name.clone(), Vec::new())).collect();
+
+    let client = async |client: u64| {
+        let mut rng = StdRng::seed_from_u64(client);
+        let mut known = vec![start.clone()];
+        let mut done = Vec::new();
+        for round in 0..CHANGES {
+            let number = client * CHANGES + round + 1;
+            let change = match Change::random(&mut rng, &empty, &known, number) {
+                // Its answer does not name the version.
+                Change::Create(_) => Change::Snapshot(format!("instead {number}")),
+                change => change,
+            };
+            let answer = change.send(&store).await;
+            assert!(
+                (200..300).contains(&answer.status),
+                "{change:?}: {}",
+                answer.text()
+            );
+            let version = change.version(&answer).unwrap();
+            known.push(version.clone());
+            done.push((version, change));
+        }
+        done
+    };
+    let done: HashMap<_, _> = join_all((0..CLIENTS).map(client))
+        .await
+        .into_iter()
+        .flatten()
+        .collect();
+    assert_eq!(
+        done.len() as u64,
+        CLIENTS * CHANGES,
+        "two changes claim one version"
+    );
+    let listed = versions(&store).await;
+    let line: Vec<_> = listed
+        .iter()
+        .map(|item| item["id"].as_str().unwrap().to_owned())
+        .collect();
+    let from = line.iter().position(|version| *version == start).unwrap();
+    assert_eq!(line.len() - from - 1, done.len(), "every change made one version");
+    let mut history = HashMap::from([(start, empty)]);
+    for pair in line[from..].windows(2) {
+        let next = done[&pair[1]].apply(&history[&pair[0]], &history);
+        history.insert(pair[1].clone(), next);
+    }
+    let tables = all_tables(&history);
+    for version in &line[from..] {
+        check(&store, version, &history[version], &tables, version).await;
+    }
+}
