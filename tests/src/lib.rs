@@ -32,6 +32,7 @@
 
 mod answer;
 mod client;
+pub mod dashboards;
 mod environment;
 mod operator;
 mod process;
@@ -45,6 +46,7 @@ mod trail;
 
 pub use answer::Answer;
 pub use client::{Client, Request};
+pub use dashboards::Dashboard;
 pub use operator::Operator;
 pub use process::Process;
 pub use program::{Finished, binary, run};

@@ -2,7 +2,20 @@
 
 mod ai_schema;
 mod archive;
+mod chart;
 mod create;
+mod dashboard_archive;
+mod dashboard_change;
+mod dashboard_check;
+mod dashboard_create;
+mod dashboard_get;
+mod dashboard_list;
+mod dashboard_model;
+mod dashboard_promote;
+mod dashboard_snapshot;
+mod dashboard_update;
+mod dashboard_version_list;
+mod dashboard_versioning;
 mod download;
 mod get;
 mod import_create;
@@ -36,6 +49,7 @@ use platform::Platform;
 use platform::http::audit::record;
 use platform::http::{BodyLimit, Credentials, audited, authenticate};
 use platform::records::audit::AuditAction;
+use platform::records::dashboards::Dashboards;
 
 /// Most bytes of a body. A Lambda takes 6 MB, in which the body is a JSON text and so somewhat longer than it is here.
 const MAX_BODY_BYTES: usize = 5_500_000;
@@ -45,6 +59,7 @@ const MAX_BODY_BYTES: usize = 5_500_000;
 pub struct App {
     platform: Platform,
     stores: DataStores,
+    dashboards: Dashboards,
 }
 
 impl FromRef<App> for Platform {
@@ -61,7 +76,15 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
     let imports = mutation(AuditAction::BulkUpdate);
     let deletes = mutation(AuditAction::Delete);
     let (snapshots, rollbacks) = (updates.clone(), updates.clone());
+    let of_dashboard = |action| {
+        let audited = audited(&platform, action, "dashboard").identified_by("dashboard_id");
+        from_fn_with_state(audited, record)
+    };
+    let creates_dashboard = of_dashboard(AuditAction::Create);
+    let updates_dashboard = of_dashboard(AuditAction::Update);
+    let deletes_dashboard = of_dashboard(AuditAction::Delete);
     let app = App {
+        dashboards: Dashboards::new(platform.records.clone()),
         platform: platform.clone(),
         stores,
     };
@@ -76,6 +99,44 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
         .api_route(
             "/data/{store_id}",
             delete_with(archive::handler, archive::doc).route_layer(deletes.clone()),
+        )
+        .api_route(
+            "/data/{store_id}/dashboards",
+            get_with(dashboard_list::handler, dashboard_list::doc),
+        )
+        .api_route(
+            "/data/{store_id}/dashboards",
+            post_with(dashboard_create::handler, dashboard_create::doc).route_layer(creates_dashboard),
+        )
+        .api_route(
+            "/data/{store_id}/dashboards/{dashboard_id}",
+            get_with(dashboard_get::handler, dashboard_get::doc),
+        )
+        .api_route(
+            "/data/{store_id}/dashboards/{dashboard_id}",
+            put_with(dashboard_update::handler, dashboard_update::doc).route_layer(updates_dashboard.clone()),
+        )
+        .api_route(
+            "/data/{store_id}/dashboards/{dashboard_id}",
+            delete_with(dashboard_archive::handler, dashboard_archive::doc).route_layer(deletes_dashboard),
+        )
+        .api_route(
+            "/data/{store_id}/dashboards/{dashboard_id}/versioning",
+            put_with(dashboard_versioning::handler, dashboard_versioning::doc)
+                .route_layer(updates_dashboard.clone()),
+        )
+        .api_route(
+            "/data/{store_id}/dashboards/{dashboard_id}/versions",
+            get_with(dashboard_version_list::handler, dashboard_version_list::doc),
+        )
+        .api_route(
+            "/data/{store_id}/dashboards/{dashboard_id}/versions",
+            post_with(dashboard_snapshot::handler, dashboard_snapshot::doc)
+                .route_layer(updates_dashboard.clone()),
+        )
+        .api_route(
+            "/data/{store_id}/dashboards/{dashboard_id}/versions/{version_id}/promote",
+            post_with(dashboard_promote::handler, dashboard_promote::doc).route_layer(updates_dashboard),
         )
         .api_route(
             "/data/{store_id}/download",

@@ -5,7 +5,6 @@
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use lake::alteration::given;
 use lake::manifest::Relationship;
 use lake::schema_update::{SchemaUpdate, TableUpdate};
 use platform::Result;
@@ -24,7 +23,7 @@ use crate::model::{FullSchema, StorePath, author};
 #[serde(default)]
 pub struct UpdateSchema {
     /// What the schema is for; null takes it away.
-    #[serde(deserialize_with = "given")]
+    #[serde(deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>")]
     pub description: Option<Option<String>>,
     /// Tables that are created or get the differences; columns that are left out stay.

@@ -5,7 +5,7 @@
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use lake::alteration::{ColumnChange, ColumnRename, TableAlteration, given};
+use lake::alteration::{ColumnChange, ColumnRename, TableAlteration};
 use lake::schema::Column;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::with_errors;
@@ -34,7 +34,7 @@ pub struct AlterTable {
     #[serde(deserialize_with = "strict::objects")]
     pub modify_columns: Vec<ColumnChange>,
     /// What the table holds, in words; null takes it away.
-    #[serde(deserialize_with = "given")]
+    #[serde(deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>")]
     pub description: Option<Option<String>>,
     /// Why, for the version that this makes.

@@ -37,7 +37,7 @@ pub struct UpdatePrompt {
     /// Whom it speaks as.
     pub role: Option<String>,
     /// What it is for.
-    #[serde(deserialize_with = "given")]
+    #[serde(deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>")]
     pub description: Option<Option<String>>,
     /// How the content is written.
@@ -55,13 +55,6 @@ pub struct UpdatePrompt {
     pub input_schema: Option<Option<Value>>,
     /// Free labels.
     pub tags: Option<Vec<String>>,
-}
-
-/// Tells null, which takes away, from a field that was left out.
-fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::<T>::deserialize(deserializer).map(Some)
 }
 
 fn given_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Value>>, D::Error> {

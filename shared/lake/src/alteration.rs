@@ -18,13 +18,6 @@ use crate::manifest::TableVersion;
 use crate::schema::{Column, MAX_COLUMNS, SemanticType, validate_name};
 use crate::types::ColumnType;
 
-/// Tells null, which takes away, from a field that was left out; for `deserialize_with`, beside `default`.
-pub fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::<T>::deserialize(deserializer).map(Some)
-}
-
 fn given_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<SemanticType>>, D::Error> {
     strict::optional_name(deserializer).map(Some)
 }
@@ -49,7 +42,7 @@ pub struct ColumnChange {
     #[serde(rename = "type", default)]
     pub column_type: Option<ColumnType>,
     /// What it holds, in words.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>")]
     pub description: Option<Option<String>>,
     /// Whether a row may leave it without a value.
@@ -63,7 +56,7 @@ pub struct ColumnChange {
     pub unique: Option<bool>,
     /// What an import that does not name the column stores: a SQL literal, `current_timestamp`, `current_date` or
     /// `uuid()`.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>")]
     pub default: Option<Option<String>>,
     /// What the values mean.

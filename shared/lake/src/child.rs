@@ -183,6 +183,7 @@ impl Context {
             }
             Job::Ping => done(Ok(())),
             Job::Validate { tables } => done(jobs::query::validate(self, &tables)),
+            Job::Describe { tables } => reply(&jobs::describe::run(self, &tables)?),
             Job::Sample { table, rows, bytes } => {
                 let body = jobs::query::sample(self, &table, Bounds { rows, bytes })?;
                 Ok((Value::Null, body))

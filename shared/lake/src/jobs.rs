@@ -3,6 +3,7 @@
 pub(crate) mod bind;
 pub(crate) mod check_keys;
 pub(crate) mod check_rows;
+pub(crate) mod describe;
 pub(crate) mod export;
 pub(crate) mod query;
 pub(crate) mod rewrite;

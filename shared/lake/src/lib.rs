@@ -49,6 +49,7 @@ pub use answer::{Answer, Format};
 pub use child::run_if_child;
 pub use difference::schema_difference;
 pub use engine::{Engine, EngineConfig, Scope, Stage, Staged};
+pub use jobs::describe::ResultColumn;
 pub use limits::EngineLimits;
 pub use position::Position;
 pub use session::{Plan, Session};

@@ -32,7 +32,7 @@ pub(crate) enum Job {
     /// Nothing: the reply is what counts.
     Ping,
     /// Makes the tables of one version known by name and closes the fence around its files; once per child, before any of
-    /// the following four.
+    /// the following five.
     Bind {
         tables: Vec<String>,
         files: Vec<PathBuf>,
@@ -53,6 +53,9 @@ pub(crate) enum Job {
     },
     /// Lets DuckDB bind the planned statement, without running it; the tables that it needs come without files.
     Validate { tables: Vec<BoundTable> },
+    /// Names the columns of the planned statement's result, without running it; the tables come without files. The reply is
+    /// a list of [`describe::ResultColumn`].
+    Describe { tables: Vec<BoundTable> },
     /// The first rows of a table as objects; the body of the reply is a JSON array.
     Sample {
         table: BoundTable,

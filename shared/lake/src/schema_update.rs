@@ -11,7 +11,7 @@ use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::alteration::{ColumnChange, given, shown};
+use crate::alteration::{ColumnChange, shown};
 use crate::manifest::Relationship;
 use crate::plan::MAX_TABLES;
 use crate::schema::MAX_COLUMNS;
@@ -25,7 +25,7 @@ pub struct TableUpdate {
     /// Its name, without regard to case.
     pub name: String,
     /// What it holds, in words; null takes it away.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>")]
     pub description: Option<Option<String>>,
     /// Columns that are added or changed; a new one needs a type, a new table at least one.

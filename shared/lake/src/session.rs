@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::answer::{Answer, Format, Written};
 use crate::engine::Scope;
+use crate::jobs::describe::ResultColumn;
 use crate::jobs::query::PlanReply;
 use crate::limits::EngineLimits;
 use crate::manifest::TableVersion;
@@ -122,15 +123,15 @@ impl<'a> Session<'a> {
 
     /// Lets DuckDB bind the statement of a plan, without running it and without any file.
     pub async fn validate(&mut self, plan: &Plan<'a>) -> Result<()> {
-        let tables = plan.tables.iter().map(|table| BoundTable {
-            name: table.name.clone(),
-            columns: table.columns.clone(),
-            files: Vec::new(),
-        });
-        let job = Job::Validate {
-            tables: tables.collect(),
-        };
-        self.run(job).await.map(drop)
+        let tables = without_files(plan);
+        self.run(Job::Validate { tables }).await.map(drop)
+    }
+
+    /// Names the columns of a plan's result, without running it and without any file. 400 for what DuckDB does not bind.
+    pub async fn describe(&mut self, plan: &Plan<'a>) -> Result<Vec<ResultColumn>> {
+        let tables = without_files(plan);
+        let (columns, _) = self.run(Job::Describe { tables }).await?;
+        read(columns)
     }
 
     /// Up to `limit` rows of a table, whose files are at hand, as a JSON array of objects.
@@ -190,6 +191,15 @@ impl Drop for Session<'_> {
             self.pool.give_back(self.scope.key, lease);
         }
     }
+}
+
+fn without_files(plan: &Plan<'_>) -> Vec<BoundTable> {
+    let tables = plan.tables.iter().map(|table| BoundTable {
+        name: table.name.clone(),
+        columns: table.columns.clone(),
+        files: Vec::new(),
+    });
+    tables.collect()
 }
 
 fn read<T: DeserializeOwned>(value: Value) -> Result<T> {

@@ -3,6 +3,7 @@
 //! It reads everything and changes nothing. What is being written while it reads may show as broken: a second check, a
 //! moment later, tells.
 
+mod dashboards;
 mod prompts;
 mod stores;
 
@@ -22,6 +23,7 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     let mut findings = Vec::new();
     keys_begin_with_their_tenant(&records, &mut findings);
     keys_begin_with_their_tenant(&audit, &mut findings);
+    dashboards::dashboards_are_whole(&records, &mut findings);
     prompts::versions_are_dense(&records, &mut findings);
     stores::versions_are_whole(&records, &target.objects, &mut findings).await?;
     let lines = if findings.is_empty() {

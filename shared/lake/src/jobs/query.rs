@@ -23,8 +23,8 @@ use crate::{sql, statement};
 
 /// A statement that passed the check, until it is run.
 pub(crate) struct Planned {
-    original: String,
-    rewritten: Rewritten,
+    pub(super) original: String,
+    pub(super) rewritten: Rewritten,
     took: Duration,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn plan(
     })
 }
 
-fn planned(context: &mut Context) -> Result<Planned> {
+pub(super) fn planned(context: &mut Context) -> Result<Planned> {
     let planned = context.planned.take();
     planned.ok_or_else(|| Error::internal("no statement was planned"))
 }
@@ -113,11 +113,7 @@ pub(crate) fn run(
 /// Lets DuckDB bind the planned statement, without running it. The tables stand there without rows, so no file is read.
 pub(crate) fn validate(context: &mut Context, tables: &[BoundTable]) -> Result<()> {
     let planned = planned(context)?;
-    let stand_ins = bind::stand_ins(tables)?;
-    let connection = &context.connection;
-    in_transaction(connection, "BEGIN TRANSACTION", || {
-        let made = connection.execute_batch(&stand_ins);
-        made.map_err(|error| messages::own_error(&error))?;
+    over_stand_ins(&context.connection, tables, |connection| {
         let prepare = |rewritten: &Rewritten| {
             let prepared = connection.prepare(&rewritten.sql);
             prepared
@@ -145,6 +141,20 @@ const ABOUT_THE_SCHEMA: [&str; 5] = [
     "Ambiguous reference to",
     " does not exist!",
 ];
+
+/// Does something with tables that stand there without rows.
+pub(super) fn over_stand_ins<T>(
+    connection: &Connection,
+    tables: &[BoundTable],
+    run: impl FnOnce(&Connection) -> Result<T>,
+) -> Result<T> {
+    let stand_ins = bind::stand_ins(tables)?;
+    in_transaction(connection, "BEGIN TRANSACTION", || {
+        let made = connection.execute_batch(&stand_ins);
+        made.map_err(|error| messages::own_error(&error))?;
+        run(connection)
+    })
+}
 
 /// The first rows of a table as a JSON array of objects.
 pub(crate) fn sample(context: &mut Context, table: &BoundTable, bounds: Bounds) -> Result<Vec<u8>> {
@@ -180,7 +190,23 @@ fn in_transaction<T>(connection: &Connection, begin: &str, run: impl FnOnce() ->
 fn execute<'a>(connection: &'a Connection, original: &str, rewritten: &Rewritten) -> Result<Statement<'a>> {
     let to_error = |error| messages::caller_error(&error, original, rewritten);
     let mut statement = connection.prepare(&rewritten.sql).map_err(to_error)?;
-    let values = (1..=statement.parameter_count())
+    let values = bound_values(&statement, original, rewritten)?;
+    drop(
+        statement
+            .stream_arrow(params_from_iter(values))
+            .map_err(to_error)?,
+    );
+    Ok(statement)
+}
+
+/// The values of a prepared statement's parameters, in their order.
+pub(super) fn bound_values<'a>(
+    statement: &Statement<'_>,
+    original: &str,
+    rewritten: &'a Rewritten,
+) -> Result<Vec<&'a Scalar>> {
+    let to_error = |error| messages::caller_error(&error, original, rewritten);
+    (1..=statement.parameter_count())
         .map(|index| {
             let name = statement.parameter_name(index).map_err(to_error)?;
             let number = name
@@ -191,13 +217,7 @@ fn execute<'a>(connection: &'a Connection, original: &str, rewritten: &Rewritten
                 Error::invalid("Parameters are written as {{name}}; the query holds one that is not.")
             })
         })
-        .collect::<Result<Vec<_>>>()?;
-    drop(
-        statement
-            .stream_arrow(params_from_iter(values))
-            .map_err(to_error)?,
-    );
-    Ok(statement)
+        .collect()
 }
 
 impl ToSql for Scalar {

@@ -13,6 +13,7 @@ mod change_schema;
 mod commit;
 mod create;
 mod create_tables;
+mod describe;
 mod download;
 mod drop_table;
 mod files;

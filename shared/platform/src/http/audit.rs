@@ -28,6 +28,8 @@ pub struct Audited {
     platform: Platform,
     action: AuditAction,
     resource_type: &'static str,
+    /// The path parameter that is the resource's id; the first one where it is None.
+    parameter: Option<&'static str>,
 }
 
 /// The state of [`record`] for a route: what it does to what kind of resource.
@@ -36,14 +38,28 @@ pub fn audited(platform: &Platform, action: AuditAction, resource_type: &'static
         platform: platform.clone(),
         action,
         resource_type,
+        parameter: None,
     }
 }
 
-/// Runs the route, then writes its audit record. The resource is the one that the route made, else the path's first id.
+impl Audited {
+    /// For a resource below another one: its id is the path parameter of this name.
+    #[must_use]
+    pub fn identified_by(mut self, parameter: &'static str) -> Self {
+        self.parameter = Some(parameter);
+        self
+    }
+}
+
+/// Runs the route, then writes its audit record. The resource is the one that the route made, else the
+/// path's first id or the one that [`Audited::identified_by`] names.
 pub async fn record(State(audited): State<Audited>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let in_path = match RawPathParams::from_request_parts(&mut parts, &()).await {
-        Ok(parameters) => parameters.iter().next().map(|(_, value)| value.to_owned()),
+        Ok(parameters) => parameters
+            .iter()
+            .find(|(name, _)| audited.parameter.is_none_or(|wanted| *name == wanted))
+            .map(|(_, value)| value.to_owned()),
         Err(_) => None,
     };
     let caller = parts.extensions.get::<Caller>().cloned();

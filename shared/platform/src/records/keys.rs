@@ -15,6 +15,11 @@
 //! | a version of a store; all of them | records | `A#P#store#<id>` | `version#<version id>` |
 //! | a snapshot of a store by name; all of them | records | `A#P#store#<id>` | `snapshot#<name, folded>` |
 //! | an import of a store | records | `A#P#store#<id>` | `import#<import id>` |
+//! | a dashboard; the dashboards of a store | records | `A#P#dashboards#<store id>` | `<id>` |
+//! | whether a dashboard's name is taken in its store | records | `A#P#dashboard-names#<store id>` | `<name, folded>` |
+//! | the versions of a dashboard, without their contents | records | `A#P#dashboard#<id>` | `version#<number, 10 digits>` |
+//! | the content of a version of a dashboard | records | `A#P#dashboard#<id>` | `content#<version id>` |
+//! | whether a snapshot's name is taken in its dashboard | records | `A#P#dashboard#<id>` | `snapshot-name#<name, folded>` |
 //! | the audit records of a project, by time | audit | `A#P#audit` | `<time>#<id>` |
 //! | the audit records of an account, by time | audit, gsi1 | `A#*#audit` | `<time>#<id>` |
 //!
@@ -107,6 +112,42 @@ pub(crate) fn store_import(tenant: &Tenant, id: &str, import: &str) -> Key {
     Key::new(store_parts(tenant, id), format!("import#{import}"))
 }
 
+pub(crate) fn dashboards(tenant: &Tenant, store: &str) -> String {
+    pk(tenant, &format!("dashboards#{store}"))
+}
+
+pub(crate) fn dashboard(tenant: &Tenant, store: &str, id: &str) -> Key {
+    Key::new(dashboards(tenant, store), id)
+}
+
+pub(crate) fn dashboard_name(tenant: &Tenant, store: &str, name: &str) -> Key {
+    Key::new(
+        pk(tenant, &format!("dashboard-names#{store}")),
+        name.to_lowercase(),
+    )
+}
+
+pub(crate) fn dashboard_parts(tenant: &Tenant, id: &str) -> String {
+    pk(tenant, &format!("dashboard#{id}"))
+}
+
+pub(crate) fn dashboard_version_sort(number: u64) -> String {
+    format!("version#{number:010}")
+}
+
+pub(crate) fn dashboard_version(tenant: &Tenant, id: &str, number: u64) -> Key {
+    Key::new(dashboard_parts(tenant, id), dashboard_version_sort(number))
+}
+
+pub(crate) fn dashboard_content(tenant: &Tenant, id: &str, version: &str) -> Key {
+    Key::new(dashboard_parts(tenant, id), format!("content#{version}"))
+}
+
+pub(crate) fn dashboard_snapshot_name(tenant: &Tenant, id: &str, name: &str) -> Key {
+    let name = name.to_lowercase();
+    Key::new(dashboard_parts(tenant, id), format!("snapshot-name#{name}"))
+}
+
 pub(crate) fn audit(account: &str, project: Option<&str>) -> String {
     format!("{account}#{}#audit", project.unwrap_or("*"))
 }
@@ -138,6 +179,11 @@ mod tests {
             store_version(&tenant, "x", "y").pk,
             store_snapshot(&tenant, "x", "y").pk,
             store_import(&tenant, "x", "y").pk,
+            dashboard(&tenant, "x", "y").pk,
+            dashboard_name(&tenant, "x", "y").pk,
+            dashboard_version(&tenant, "x", 1).pk,
+            dashboard_content(&tenant, "x", "y").pk,
+            dashboard_snapshot_name(&tenant, "x", "y").pk,
             audit("acme", Some("demo")),
         ];
         assert!(keys.iter().all(|pk| pk.starts_with("acme#demo#")), "{keys:?}");

@@ -5,6 +5,7 @@
 
 pub mod api_keys;
 pub mod audit;
+pub mod dashboards;
 pub mod interactions;
 pub mod keys;
 pub mod prompts;

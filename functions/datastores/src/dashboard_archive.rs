@@ -1,0 +1,45 @@
+//! `DELETE /data/{store_id}/dashboards/{dashboard_id}`: archives a dashboard. It can still be read, and its name is free.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use platform::Result;
+use platform::auth::permission::DeleteStores;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Path, Reply};
+use platform::records::Written;
+use platform::records::dashboards::DashboardStatus;
+
+use crate::App;
+use crate::archive::Archived;
+use crate::dashboard_change::{Attempts, changed};
+use crate::dashboard_model::DashboardPath;
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("dashboard_archive")
+        .tag("dashboards")
+        .summary("Archive a dashboard")
+        .response::<200, axum::Json<Archived>>()
+}
+
+pub async fn handler(
+    call: Call<DeleteStores>,
+    State(app): State<App>,
+    Path(path): Path<DashboardPath>,
+    headers: HeaderMap,
+) -> Result<Reply<Archived>> {
+    let tenant = call.tenant()?;
+    let mut attempts = Attempts::new(&app, &tenant, &path, &headers);
+    loop {
+        let before = attempts.next().await?;
+        let mut next = changed(&before, app.platform.clock.now(), &call.principal.reference());
+        next.status = DashboardStatus::Archived;
+        if app.dashboards.save(&tenant, &before, &next, None).await? == Written::Done {
+            return Ok(Reply::ok(Archived {
+                id: next.id,
+                status: "archived",
+            }));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What every written dashboard must satisfy, on create and on update alike.
+
+use lake::parameters;
+use platform::http::text::{check_name, check_tags, check_text};
+use platform::records::dashboards::DashboardContent;
+use platform::{Error, ErrorKind, Result, Tenant};
+use serde::Serialize;
+
+use crate::{App, chart};
+
+/// Most bytes of each of the query, the spec and the parameters. Together with the other texts a dashboard so stays well
+/// below the 400 KB of a record.
+const MAX_BYTES: usize = 64 * 1_024;
+
+/// Most rows that a dashboard's query may be limited to.
+const MAX_ROWS: u64 = lake::limits::MAX_ROWS as u64;
+
+/// Refuses names, texts and sizes that are not as they must be: 400, and 413 for what is too large.
+pub fn check_texts(content: &DashboardContent) -> Result<()> {
+    check_name("name", &content.name)?;
+    check_text("description", content.description.as_deref())?;
+    check_tags(&content.tags)?;
+    if content
+        .query_limit
+        .is_some_and(|limit| !(1..=MAX_ROWS).contains(&limit))
+    {
+        return Err(Error::invalid(format!(
+            "The field 'queryLimit' must be from 1 to {MAX_ROWS}."
+        )));
+    }
+    check_bytes("query", content.query.len())?;
+    check_bytes("spec", json_bytes(&content.spec)?)?;
+    check_bytes("queryParameters", json_bytes(&content.query_parameters)?)
+}
+
+fn json_bytes(value: &impl Serialize) -> Result<usize> {
+    serde_json::to_vec(value)
+        .map(|bytes| bytes.len())
+        .map_err(Error::internal)
+}
+
+fn check_bytes(field: &str, bytes: usize) -> Result<()> {
+    if bytes > MAX_BYTES {
+        return Err(Error::new(
+            ErrorKind::PayloadTooLarge,
+            format!("The field '{field}' has {bytes} bytes; {MAX_BYTES} is the most."),
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses with 400 a query that the store's current version cannot answer, and a chart that its columns cannot fill.
+/// Nothing is run. A missing or archived store is a 404.
+pub async fn check_chart(app: &App, tenant: &Tenant, store: &str, content: &DashboardContent) -> Result<()> {
+    for name in parameters::names(&content.query) {
+        if !content.query_parameters.contains_key(&name) {
+            return Err(Error::invalid(format!(
+                "The query uses the parameter '{name}'; give it a value in 'queryParameters'."
+            )));
+        }
+    }
+    let described = app
+        .stores
+        .describe(tenant, store, &content.query, &content.query_parameters);
+    let columns = described.await.map_err(about_query)?;
+    chart::check(&content.spec, &columns)
+}
+
+/// The engine's sentence, with the field that it is about.
+fn about_query(error: Error) -> Error {
+    if error.kind() != ErrorKind::InvalidRequest {
+        return error;
+    }
+    Error::invalid(format!("The field 'query' cannot be used. {}", error.message()))
+}

@@ -1,0 +1,31 @@
+//! `GET /data/{store_id}/dashboards/{dashboard_id}`: a dashboard, active or archived, as its current version is.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use platform::Result;
+use platform::auth::permission::ReadStores;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Path, Reply};
+
+use crate::App;
+use crate::dashboard_model::{Dashboard, DashboardPath, etag};
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("dashboard_get")
+        .tag("dashboards")
+        .summary("Read a dashboard")
+        .response::<200, axum::Json<Dashboard>>()
+}
+
+pub async fn handler(
+    call: Call<ReadStores>,
+    State(app): State<App>,
+    Path(path): Path<DashboardPath>,
+) -> Result<Reply<Dashboard>> {
+    let tenant = call.tenant()?;
+    let store = app.stores.records().get(&tenant, &path.store_id).await?;
+    let found = app.dashboards.get(&tenant, &store.id, &path.dashboard_id).await?;
+    let tag = etag(&found);
+    Ok(Reply::ok(Dashboard::new(found)).etag(&tag))
+}

@@ -1,0 +1,76 @@
+//! `POST /data/{store_id}/dashboards/{dashboard_id}/versions`: a snapshot: a version with a name, which never changes.
+//!
+//! It is a copy beside the current version, which stays current: whoever edits the dashboard goes on, and `If-Match` still
+//! holds.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use platform::Result;
+use platform::auth::permission::WriteStores;
+use platform::http::openapi::with_errors;
+use platform::http::text::{check_name, check_text};
+use platform::http::{Call, Json, Path, Reply};
+use platform::records::Written;
+use platform::records::dashboards::{DashboardRecord, DashboardVersionRecord};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::App;
+use crate::dashboard_change::{Attempts, next_version};
+use crate::dashboard_model::{DashboardPath, DashboardVersion};
+
+/// A new snapshot.
+#[derive(Deserialize, JsonSchema)]
+pub struct SnapshotDashboard {
+    /// Its name, unique in the dashboard without regard to case.
+    pub name: String,
+    /// Why.
+    pub message: Option<String>,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("dashboard_snapshot")
+        .tag("dashboards")
+        .summary("Create a snapshot of a dashboard")
+        .response::<201, axum::Json<DashboardVersion>>()
+}
+
+pub async fn handler(
+    call: Call<WriteStores>,
+    State(app): State<App>,
+    Path(path): Path<DashboardPath>,
+    headers: HeaderMap,
+    Json(body): Json<SnapshotDashboard>,
+) -> Result<Reply<DashboardVersion>> {
+    check_name("name", &body.name)?;
+    check_text("message", body.message.as_deref())?;
+    let tenant = call.tenant()?;
+    let author = call.principal.reference();
+    let message = body.message.unwrap_or_else(|| format!("Snapshot {}", body.name));
+    let mut attempts = Attempts::new(&app, &tenant, &path, &headers);
+    loop {
+        let before = attempts.next().await?;
+        let version = DashboardVersionRecord {
+            name: Some(body.name.clone()),
+            is_snapshot: true,
+            ..next_version(&before, app.platform.clock.now(), &author, message.clone())
+        };
+        let next = DashboardRecord {
+            revision: before.revision + 1,
+            last_version: version.version_number,
+            ..before.clone()
+        };
+        let saved = app
+            .dashboards
+            .save(&tenant, &before, &next, Some(&version))
+            .await?;
+        if saved == Written::Done {
+            let location = format!("/data/{}/dashboards/{}/versions", next.store_id, next.id);
+            let made = DashboardVersion::new(&next, version);
+            // What the audit trail names is the dashboard.
+            return Ok(Reply::created(&next.id, &location, made));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `PUT /data/{store_id}/dashboards/{dashboard_id}`: changes some fields of a dashboard.
+//!
+//! With versioning on, every update is a new version. With versioning off it changes the current version in place, unless
+//! that is a snapshot: a snapshot never changes, so then a version begins after all.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use platform::Result;
+use platform::auth::permission::WriteStores;
+use platform::http::openapi::with_errors;
+use platform::http::text::check_text;
+use platform::http::{Call, OptionalJson, Path, Reply, strict};
+use platform::records::Written;
+use platform::records::dashboards::DashboardContent;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use crate::App;
+use crate::dashboard_change::{Attempts, changed, move_to, next_version};
+use crate::dashboard_check::{check_chart, check_texts};
+use crate::dashboard_model::{Dashboard, DashboardPath, etag};
+
+/// The fields to change. What is left out stays; null takes away what may be missing.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct UpdateDashboard {
+    /// Its name.
+    pub name: Option<String>,
+    /// What it shows.
+    #[serde(deserialize_with = "strict::given")]
+    #[schemars(with = "Option<String>")]
+    pub description: Option<Option<String>>,
+    /// One SELECT; `{{name}}` stands for a parameter.
+    pub query: Option<String>,
+    /// The chart, in Vega-Lite.
+    #[serde(deserialize_with = "strict::optional_json")]
+    #[schemars(with = "Option<Map<String, Value>>")]
+    pub spec: Option<Value>,
+    /// Most rows of the query.
+    #[serde(rename = "queryLimit", deserialize_with = "strict::given")]
+    #[schemars(with = "Option<u64>")]
+    pub query_limit: Option<Option<u64>>,
+    /// Values of the query's parameters, all of them.
+    #[serde(rename = "queryParameters", deserialize_with = "given_object")]
+    pub query_parameters: Option<Map<String, Value>>,
+    /// Free labels.
+    pub tags: Option<Vec<String>>,
+    /// Why, for the version that this makes.
+    pub message: Option<String>,
+}
+
+fn given_object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Map<String, Value>>, D::Error> {
+    strict::json_object(deserializer).map(Some)
+}
+
+impl UpdateDashboard {
+    fn apply(&self, mut content: DashboardContent) -> DashboardContent {
+        fn set<T: Clone>(field: &mut T, value: &Option<T>) {
+            if let Some(value) = value {
+                field.clone_from(value);
+            }
+        }
+        set(&mut content.name, &self.name);
+        set(&mut content.description, &self.description);
+        set(&mut content.query, &self.query);
+        set(&mut content.spec, &self.spec);
+        set(&mut content.query_limit, &self.query_limit);
+        set(&mut content.query_parameters, &self.query_parameters);
+        set(&mut content.tags, &self.tags);
+        content
+    }
+
+    /// A dashboard whose table is gone can still be renamed.
+    fn is_about_the_chart(&self) -> bool {
+        self.query.is_some() || self.spec.is_some() || self.query_parameters.is_some()
+    }
+
+    fn message(&self) -> String {
+        let fields = [
+            ("name", self.name.is_some()),
+            ("description", self.description.is_some()),
+            ("query", self.query.is_some()),
+            ("spec", self.spec.is_some()),
+            ("queryLimit", self.query_limit.is_some()),
+            ("queryParameters", self.query_parameters.is_some()),
+            ("tags", self.tags.is_some()),
+        ];
+        let given: Vec<_> = fields
+            .iter()
+            .filter(|(_, is_given)| *is_given)
+            .map(|(name, _)| *name)
+            .collect();
+        match (&self.message, given.is_empty()) {
+            (Some(message), _) => message.clone(),
+            (None, true) => "Updated the dashboard".to_owned(),
+            (None, false) => format!("Updated {}", given.join(", ")),
+        }
+    }
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("dashboard_update")
+        .tag("dashboards")
+        .summary("Update a dashboard")
+        .response::<200, axum::Json<Dashboard>>()
+}
+
+pub async fn handler(
+    call: Call<WriteStores>,
+    State(app): State<App>,
+    Path(path): Path<DashboardPath>,
+    headers: HeaderMap,
+    OptionalJson(body): OptionalJson<UpdateDashboard>,
+) -> Result<Reply<Dashboard>> {
+    let tenant = call.tenant()?;
+    let author = call.principal.reference();
+    check_text("message", body.message.as_deref())?;
+    let mut attempts = Attempts::new(&app, &tenant, &path, &headers);
+    let mut checked: Option<DashboardContent> = None;
+    loop {
+        let before = attempts.next().await?;
+        let content = body.apply(before.content.clone());
+        check_texts(&content)?;
+        // A lost race seldom changes what was checked.
+        if body.is_about_the_chart() && !checked.is_some_and(|checked| has_same_chart(&checked, &content)) {
+            check_chart(&app, &tenant, &before.store_id, &content).await?;
+        }
+        checked = Some(content.clone());
+        let now = app.platform.clock.now();
+        let mut next = changed(&before, now, &author);
+        next.content = content;
+        let makes_version = before.versioning_enabled || before.current.is_snapshot;
+        let version = makes_version.then(|| next_version(&before, now, &author, body.message()));
+        if let Some(version) = &version {
+            move_to(&mut next, version);
+        }
+        let saved = app
+            .dashboards
+            .save(&tenant, &before, &next, version.as_ref())
+            .await?;
+        if saved == Written::Done {
+            let tag = etag(&next);
+            return Ok(Reply::ok(Dashboard::new(next)).etag(&tag));
+        }
+    }
+}
+
+fn has_same_chart(one: &DashboardContent, other: &DashboardContent) -> bool {
+    (&one.query, &one.spec, &one.query_parameters) == (&other.query, &other.spec, &other.query_parameters)
+}

@@ -1,0 +1,49 @@
+//! `GET /data/{store_id}/dashboards/{dashboard_id}/versions`: the versions of a dashboard, newest first.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use platform::Result;
+use platform::auth::permission::ReadStores;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Path, Query, Reply};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::App;
+use crate::dashboard_model::{DashboardPath, DashboardVersion, check_size, window};
+
+/// Which versions.
+#[derive(Deserialize, JsonSchema)]
+pub struct DashboardVersionListQuery {
+    /// Most versions to answer with: 1 to 1,000, 1,000 where it is left out.
+    pub limit: Option<usize>,
+    /// Versions to skip; 0 where it is left out.
+    pub offset: Option<usize>,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("dashboard_version_list")
+        .tag("dashboards")
+        .summary("List the versions of a dashboard")
+        .response::<200, axum::Json<Vec<DashboardVersion>>>()
+}
+
+pub async fn handler(
+    call: Call<ReadStores>,
+    State(app): State<App>,
+    Path(path): Path<DashboardPath>,
+    Query(query): Query<DashboardVersionListQuery>,
+) -> Result<Reply<Vec<DashboardVersion>>> {
+    let tenant = call.tenant()?;
+    let window = window(query.limit, query.offset)?;
+    let store = app.stores.records().get(&tenant, &path.store_id).await?;
+    let dashboard = app.dashboards.get(&tenant, &store.id, &path.dashboard_id).await?;
+    let versions = app.dashboards.versions(&tenant, &dashboard, window).await?;
+    let list = versions
+        .into_iter()
+        .map(|version| DashboardVersion::new(&dashboard, version));
+    let list: Vec<_> = list.collect();
+    check_size(&list)?;
+    Ok(Reply::ok(list))
+}

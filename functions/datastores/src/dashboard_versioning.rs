@@ -1,0 +1,89 @@
+//! `PUT /data/{store_id}/dashboards/{dashboard_id}/versioning`: whether an update makes a version.
+//!
+//! Off, updates change the current version in place. Switching on again begins a version with what the dashboard is then,
+//! so that the next update leaves it as it was.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use platform::Result;
+use platform::auth::permission::WriteStores;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Json, Path, Reply};
+use platform::records::Written;
+use platform::records::dashboards::DashboardRecord;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::App;
+use crate::dashboard_change::{Attempts, changed, move_to, next_version};
+use crate::dashboard_model::{DashboardPath, etag};
+
+/// The switch.
+#[derive(Deserialize, JsonSchema)]
+pub struct SwitchVersioning {
+    /// Whether every update makes a version.
+    pub enabled: bool,
+}
+
+/// The switch as it is now.
+#[derive(Serialize, JsonSchema)]
+pub struct Versioning {
+    /// The dashboard's id.
+    pub id: String,
+    /// Whether every update makes a version.
+    pub enabled: bool,
+    /// The number of the current version.
+    pub version: u64,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("dashboard_versioning")
+        .tag("dashboards")
+        .summary("Switch the versioning of a dashboard")
+        .response::<200, axum::Json<Versioning>>()
+}
+
+pub async fn handler(
+    call: Call<WriteStores>,
+    State(app): State<App>,
+    Path(path): Path<DashboardPath>,
+    headers: HeaderMap,
+    Json(body): Json<SwitchVersioning>,
+) -> Result<Reply<Versioning>> {
+    let tenant = call.tenant()?;
+    let author = call.principal.reference();
+    let mut attempts = Attempts::new(&app, &tenant, &path, &headers);
+    loop {
+        let before = attempts.next().await?;
+        if before.versioning_enabled == body.enabled {
+            return Ok(reply(&before));
+        }
+        let now = app.platform.clock.now();
+        let mut next = changed(&before, now, &author);
+        next.versioning_enabled = body.enabled;
+        let message = "Switched versioning on".to_owned();
+        let version = body.enabled.then(|| next_version(&before, now, &author, message));
+        if let Some(version) = &version {
+            move_to(&mut next, version);
+        }
+        if app
+            .dashboards
+            .save(&tenant, &before, &next, version.as_ref())
+            .await?
+            == Written::Done
+        {
+            return Ok(reply(&next));
+        }
+    }
+}
+
+fn reply(dashboard: &DashboardRecord) -> Reply<Versioning> {
+    let setting = Versioning {
+        id: dashboard.id.clone(),
+        enabled: dashboard.versioning_enabled,
+        version: dashboard.current.version_number,
+    };
+    Reply::ok(setting).etag(&etag(dashboard))
+}

@@ -1,0 +1,341 @@
+//! Dashboards of data stores, and their versions.
+//!
+//! The head of a dashboard holds its current content, whole: one read answers. A version is two items: one that a list
+//! shows, and one with the content, which only a promotion reads; so a list of a thousand versions is a few pages. Every
+//! change is one transaction on the condition that the head is the one that was read.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::clock::UtcTime;
+use crate::error::{Error, Result};
+use crate::records::{Condition, Order, Query, Table, Written, json_text, keys};
+use crate::tenant::Tenant;
+
+/// Whether a dashboard is in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DashboardStatus {
+    /// It is.
+    #[default]
+    Active,
+    /// It was deleted: it can be read and not changed, and its name is free again.
+    Archived,
+}
+
+/// What people write of a dashboard, and what a version keeps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DashboardContent {
+    /// Its name, unique among the active dashboards of its store without regard to case.
+    pub name: String,
+    /// What it shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The SQL that gives its rows.
+    pub query: String,
+    /// The chart.
+    #[serde(with = "json_text")]
+    pub spec: Value,
+    /// Most rows of the query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query_limit: Option<u64>,
+    /// Values of the query's parameters.
+    #[serde(with = "json_text")]
+    pub query_parameters: Map<String, Value>,
+    /// Free labels.
+    pub tags: Vec<String>,
+}
+
+/// A version of a dashboard, without its content.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DashboardVersionRecord {
+    /// Its id.
+    pub id: String,
+    /// 1 for the first, then one more each; never given twice.
+    pub version_number: u64,
+    /// The name of a snapshot, unique in its dashboard without regard to case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Why it was made.
+    pub message: String,
+    /// Whether it is a named snapshot, whose content never changes.
+    pub is_snapshot: bool,
+    /// When it was made.
+    pub created_at: UtcTime,
+    /// Who made it.
+    pub created_by: String,
+}
+
+/// The head of a dashboard.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DashboardRecord {
+    /// Its id.
+    pub id: String,
+    /// Its store.
+    pub store_id: String,
+    /// The content of the current version.
+    pub content: DashboardContent,
+    /// Active or archived.
+    pub status: DashboardStatus,
+    /// Whether a change makes a version, or changes the current one.
+    pub versioning_enabled: bool,
+    /// The current version.
+    pub current: DashboardVersionRecord,
+    /// The highest version number ever given.
+    pub last_version: u64,
+    /// Rises by one with every write of this record: the condition of the next one.
+    pub revision: u64,
+    /// Rises by one with every change that a reader of the dashboard sees; a snapshot is none.
+    pub changes: u64,
+    /// When it was made.
+    pub created_at: UtcTime,
+    /// When it last changed.
+    pub updated_at: UtcTime,
+    /// Who made it.
+    pub created_by: String,
+    /// Who last changed it.
+    pub updated_by: String,
+}
+
+/// A version with its content.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredDashboardVersion {
+    /// The version.
+    pub version: DashboardVersionRecord,
+    /// What it keeps.
+    pub content: DashboardContent,
+}
+
+#[derive(Serialize, Deserialize)]
+struct NameRecord {
+    id: String,
+}
+
+/// Which part of a list is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Skipped first.
+    pub offset: usize,
+    /// The most that is answered with.
+    pub limit: usize,
+}
+
+/// Dashboards read at a time: each has up to some 200 KB, and DynamoDB answers with at most 1 MB anyway.
+const PAGE_SIZE: i32 = 100;
+
+/// The dashboards of data stores.
+#[derive(Clone)]
+pub struct Dashboards {
+    table: Table,
+}
+
+impl Dashboards {
+    /// Over the table of records.
+    pub fn new(table: Table) -> Self {
+        Self { table }
+    }
+
+    /// The head of a dashboard, active or archived; a missing one, or one of another store, is a 404.
+    pub async fn get(&self, tenant: &Tenant, store: &str, id: &str) -> Result<DashboardRecord> {
+        let found = self.table.find(&keys::dashboard(tenant, store, id)).await?;
+        found.ok_or_else(|| Error::not_found("dashboard", id))
+    }
+
+    /// The head of an active dashboard; any other is a 404.
+    pub async fn get_active(&self, tenant: &Tenant, store: &str, id: &str) -> Result<DashboardRecord> {
+        let found = self.get(tenant, store, id).await?;
+        match found.status {
+            DashboardStatus::Active => Ok(found),
+            DashboardStatus::Archived => Err(Error::not_found("active dashboard", id)),
+        }
+    }
+
+    /// The dashboards of a store with this status, newest first.
+    pub async fn list(
+        &self,
+        tenant: &Tenant,
+        store: &str,
+        status: DashboardStatus,
+        window: Window,
+    ) -> Result<Vec<DashboardRecord>> {
+        let query = Query::partition(keys::dashboards(tenant, store)).order(Order::Descending);
+        let mut found = Vec::new();
+        let (mut start, mut skipped) = (None, 0);
+        loop {
+            let (page, next) = self
+                .table
+                .page::<DashboardRecord>(&query, PAGE_SIZE, start)
+                .await?;
+            for dashboard in page.into_iter().filter(|dashboard| dashboard.status == status) {
+                if skipped < window.offset {
+                    skipped += 1;
+                    continue;
+                }
+                if found.len() == window.limit {
+                    return Ok(found);
+                }
+                found.push(dashboard);
+            }
+            match next {
+                Some(_) => start = next,
+                None => return Ok(found),
+            }
+        }
+    }
+
+    /// The versions of a dashboard as it was read, newest first.
+    pub async fn versions(
+        &self,
+        tenant: &Tenant,
+        dashboard: &DashboardRecord,
+        window: Window,
+    ) -> Result<Vec<DashboardVersionRecord>> {
+        // Numbers have no gaps, so a window is a range of keys.
+        let last = dashboard.last_version.saturating_sub(window.offset as u64);
+        if last == 0 {
+            return Ok(Vec::new());
+        }
+        let first = (last + 1).saturating_sub(window.limit as u64);
+        let query = Query::partition(keys::dashboard_parts(tenant, &dashboard.id))
+            .between(
+                keys::dashboard_version_sort(first),
+                keys::dashboard_version_sort(last),
+            )
+            .order(Order::Descending);
+        self.table.all(&query).await
+    }
+
+    /// A version with its content; a missing one is a 404.
+    pub async fn version(
+        &self,
+        tenant: &Tenant,
+        dashboard: &str,
+        version: &str,
+    ) -> Result<StoredDashboardVersion> {
+        let found = self
+            .table
+            .find(&keys::dashboard_content(tenant, dashboard, version))
+            .await?;
+        found.ok_or_else(|| Error::not_found("dashboard version", version))
+    }
+
+    /// Adds a dashboard with its first version; a taken name is a 409.
+    pub async fn insert(&self, tenant: &Tenant, dashboard: &DashboardRecord) -> Result<()> {
+        let name = NameRecord {
+            id: dashboard.id.clone(),
+        };
+        let (store, content) = (&dashboard.store_id, &dashboard.content);
+        let transaction = self
+            .table
+            .transaction()
+            .put(
+                &keys::dashboard(tenant, store, &dashboard.id),
+                dashboard,
+                Condition::Absent,
+            )?
+            .put(
+                &keys::dashboard_name(tenant, store, &content.name),
+                &name,
+                Condition::Absent,
+            )?;
+        let written = with_version(transaction, tenant, dashboard, &dashboard.current)?
+            .commit()
+            .await?;
+        match written {
+            Written::Done => Ok(()),
+            Written::Contended => Err(Error::unavailable("a dashboard's name is contended")),
+            Written::Refused { .. } => Err(name_taken(&content.name)),
+        }
+    }
+
+    /// Replaces the head `before`, as it was read, by `next`; a version that is new is written with it, and the content of
+    /// the current one where it changes in place. A name that somebody else has is a 409. Whatever else is refused or
+    /// contended means that the head is another one by now: read again.
+    pub async fn save(
+        &self,
+        tenant: &Tenant,
+        before: &DashboardRecord,
+        next: &DashboardRecord,
+        new_version: Option<&DashboardVersionRecord>,
+    ) -> Result<Written> {
+        let store = &before.store_id;
+        let mut transaction = self.table.transaction().put(
+            &keys::dashboard(tenant, store, &before.id),
+            next,
+            Condition::NumberIs("revision", before.revision),
+        )?;
+        let mut steps = 1;
+        let (mut name_step, mut snapshot_step) = (None, None);
+        let name_key = keys::dashboard_name(tenant, store, &before.content.name);
+        let next_name_key = keys::dashboard_name(tenant, store, &next.content.name);
+        let gives_name_up = next.status == DashboardStatus::Archived || name_key != next_name_key;
+        if gives_name_up {
+            transaction = transaction.delete(&name_key, Condition::TextIs("id", before.id.clone()))?;
+            steps += 1;
+        }
+        if gives_name_up && next.status == DashboardStatus::Active {
+            let name = NameRecord { id: next.id.clone() };
+            transaction = transaction.put(&next_name_key, &name, Condition::Absent)?;
+            name_step = Some(steps);
+            steps += 1;
+        }
+        if let Some(version) = new_version {
+            if let Some(name) = &version.name {
+                let key = keys::dashboard_snapshot_name(tenant, &next.id, name);
+                let record = NameRecord {
+                    id: version.id.clone(),
+                };
+                transaction = transaction.put(&key, &record, Condition::Absent)?;
+                snapshot_step = Some(steps);
+            }
+            transaction = with_version(transaction, tenant, next, version)?;
+        } else if next.current.id == before.current.id && next.content != before.content {
+            let key = keys::dashboard_content(tenant, &next.id, &next.current.id);
+            transaction = transaction.put(&key, &stored(next, &next.current), Condition::Present)?;
+        }
+        match transaction.commit().await? {
+            Written::Refused { step } if Some(step) == name_step => Err(name_taken(&next.content.name)),
+            Written::Refused { step } if Some(step) == snapshot_step => {
+                let name = new_version.and_then(|version| version.name.as_deref());
+                Err(Error::conflict(format!(
+                    "A snapshot named '{}' of this dashboard exists already.",
+                    name.unwrap_or_default()
+                )))
+            }
+            written => Ok(written),
+        }
+    }
+}
+
+fn with_version<'a>(
+    transaction: crate::records::Transaction<'a>,
+    tenant: &Tenant,
+    dashboard: &DashboardRecord,
+    version: &DashboardVersionRecord,
+) -> Result<crate::records::Transaction<'a>> {
+    transaction
+        .put(
+            &keys::dashboard_version(tenant, &dashboard.id, version.version_number),
+            version,
+            Condition::Absent,
+        )?
+        .put(
+            &keys::dashboard_content(tenant, &dashboard.id, &version.id),
+            &stored(dashboard, version),
+            Condition::Absent,
+        )
+}
+
+fn stored(dashboard: &DashboardRecord, version: &DashboardVersionRecord) -> StoredDashboardVersion {
+    StoredDashboardVersion {
+        version: version.clone(),
+        content: dashboard.content.clone(),
+    }
+}
+
+fn name_taken(name: &str) -> Error {
+    Error::conflict(format!(
+        "A dashboard named '{name}' exists already in this data store."
+    ))
+}
