@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use bytes::Bytes;
+use lake::FileFormat;
 use lake::store::{Import, ImportSource, ImportTable};
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::with_errors;
@@ -44,9 +45,9 @@ pub struct TableSource {
     pub data: Option<Box<RawValue>>,
     /// For `artifact`: the file's path, such as `out/sales.csv`.
     pub uri: Option<String>,
-    /// For `artifact`: the file's format, `csv`; by the path's ending where it is left out.
+    /// For `artifact`: the file's format; by the path's ending where it is left out.
     #[serde(default, deserialize_with = "strict::optional_name")]
-    pub format: Option<Format>,
+    pub format: Option<FileFormat>,
 }
 
 /// A kind of source.
@@ -57,14 +58,6 @@ pub enum SourceKind {
     Inline,
     /// A file among the project's artifacts.
     Artifact,
-}
-
-/// A file's format.
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// CSV with a header row, plain, gzip or zstd.
-    Csv,
 }
 
 /// An import that is done.
@@ -136,22 +129,14 @@ fn table_source(table: String, given: TableSource) -> Result<ImportTable> {
         }
         SourceKind::Artifact => {
             let path = given.uri.ok_or_else(|| missing("uri", "artifact"))?;
-            if given.format.is_none() && !has_csv_ending(&path) {
-                return Err(Error::invalid(format!(
-                    "The ending of tables.{table}.uri does not tell its format; set tables.{table}.format to \"csv\"."
-                )));
-            }
-            ImportSource::Artifact { path }
+            let format = given.format.or_else(|| FileFormat::of_name(&path)).ok_or_else(|| {
+                Error::invalid(format!(
+                    "The ending of tables.{table}.uri does not tell its format; set tables.{table}.format to \"csv\", \
+                     \"json\", \"ndjson\" or \"parquet\"."
+                ))
+            })?;
+            ImportSource::Artifact { path, format }
         }
     };
     Ok(ImportTable { table, source })
-}
-
-fn has_csv_ending(path: &str) -> bool {
-    let path = path.to_ascii_lowercase();
-    let plain = path
-        .strip_suffix(".gz")
-        .or_else(|| path.strip_suffix(".zst"))
-        .unwrap_or(&path);
-    plain.ends_with(".csv")
 }

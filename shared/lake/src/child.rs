@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use crate::answer::Bounds;
 use crate::fence;
+use crate::file_format::FileFormat;
 use crate::jobs::{self, query::Planned};
 use crate::limits::EngineLimits;
 use crate::protocol::{Failure, Job, Reply, Request, read_frame, write_frame};
@@ -101,11 +102,11 @@ struct Reader {
 }
 
 impl Reader {
-    fn run(&self, sender: &mpsc::Sender<(Request, Vec<u8>)>) {
+    fn run(&self, sender: &mpsc::Sender<Request>) {
         let mut input = io::stdin().lock();
-        while let Ok(frame) = read_frame(&mut input) {
+        while let Ok((request, _)) = read_frame(&mut input) {
             self.unfinished.fetch_add(1, Ordering::SeqCst);
-            if sender.send(frame).is_err() {
+            if sender.send(request).is_err() {
                 break;
             }
         }
@@ -118,17 +119,13 @@ impl Reader {
     }
 }
 
-fn work(
-    settings: &Settings,
-    jobs: &mpsc::Receiver<(Request, Vec<u8>)>,
-    unfinished: &AtomicUsize,
-) -> Result<()> {
+fn work(settings: &Settings, jobs: &mpsc::Receiver<Request>, unfinished: &AtomicUsize) -> Result<()> {
     let connection = fence::open(&settings.limits, &settings.temp)?;
     let mut context = Context::new(connection)?;
     let mut output = io::stdout().lock();
-    while let Ok((request, body)) = jobs.recv() {
+    while let Ok(request) = jobs.recv() {
         context.deadline.start(Duration::from_millis(request.deadline_ms));
-        let done = context.run(request.job, &body);
+        let done = context.run(request.job);
         context.deadline.stop();
         let written = match done {
             Ok((value, body)) => write_frame(&mut output, &Reply::Done(value), &body),
@@ -168,7 +165,7 @@ impl Context {
     }
 
     /// Runs one job: what it says, and the body of its reply.
-    pub(crate) fn run(&mut self, job: Job, body: &[u8]) -> Result<(Value, Vec<u8>)> {
+    pub(crate) fn run(&mut self, job: Job) -> Result<(Value, Vec<u8>)> {
         match job {
             Job::Bind { tables, files } => done(jobs::bind::run(self, tables, &files)),
             Job::Plan { sql, params } => reply(&jobs::query::plan(self, sql, params.as_ref())?),
@@ -188,8 +185,11 @@ impl Context {
                 let body = jobs::query::sample(self, &table, Bounds { rows, bytes })?;
                 Ok((Value::Null, body))
             }
-            Job::StageCsv(input) => reply(&jobs::stage_csv::run(self, &input)?),
-            Job::StageRows(input) => reply(&jobs::stage_rows::run(self, &input, body)?),
+            Job::Stage { format, input } => reply(&match format {
+                FileFormat::Csv => jobs::stage_csv::run(self, &input)?,
+                FileFormat::Json | FileFormat::Ndjson => jobs::stage_json::run(self, &input)?,
+                FileFormat::Parquet => jobs::stage_parquet::run(self, &input)?,
+            }),
             Job::CheckKeys(input) => done(jobs::check_keys::run(self, &input)),
             Job::CheckRows(input) => done(jobs::check_rows::run(self, &input)),
             Job::Rewrite(input) => reply(&jobs::rewrite::run(self, &input)?),

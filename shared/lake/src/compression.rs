@@ -1,11 +1,13 @@
-//! Compressed input: which compression it is, and that it is whole.
+//! Compressed input: which compression it is, and that it is whole and of a sane size.
 //!
 //! DuckDB reads a gzip or zstd file that was cut off as if it ended there, and does not compare gzip's checksum: rows of an
-//! import would be missing without any error. So the file is checked first.
+//! import would be missing without any error. So a file that DuckDB decompresses is read through once before.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek as _};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 use platform::{Error, Result};
@@ -14,6 +16,13 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: u32 = 0xFD2F_B528;
 /// The first of the sixteen magic numbers of frames that hold no data.
 const SKIPPABLE_MAGIC: u32 = 0x184D_2A50;
+
+/// What a file may decompress to, whatever its ratio.
+const HARMLESS_BYTES: u64 = 1_024 * 1_024 * 1_024;
+/// How many times larger a file may get beyond that: tables get 5 to 50 times smaller, and only a file that is made to do harm
+/// is a thousand times larger than it looks.
+const MAX_RATIO: u64 = 300;
+const BUFFER_BYTES: usize = 256 * 1_024;
 
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +39,12 @@ impl Compression {
         File::open(path)
             .and_then(|file| file.take(4).read_to_end(&mut magic))
             .map_err(Error::internal)?;
-        Ok(if magic.starts_with(&GZIP_MAGIC) {
-            Self::Gzip
-        } else if magic == ZSTD_MAGIC.to_le_bytes() {
-            Self::Zstd
-        } else {
-            Self::None
+        let number = <[u8; 4]>::try_from(magic.as_slice()).map(u32::from_le_bytes);
+        Ok(match number {
+            Ok(ZSTD_MAGIC) => Self::Zstd,
+            Ok(number) if number & 0xFFFF_FFF0 == SKIPPABLE_MAGIC => Self::Zstd,
+            _ if magic.starts_with(&GZIP_MAGIC) => Self::Gzip,
+            _ => Self::None,
         })
     }
 
@@ -48,75 +57,81 @@ impl Compression {
         }
     }
 
-    /// Whether the file at `path` is whole.
-    pub(crate) fn is_whole(self, path: &Path) -> Result<bool> {
-        let mut input = BufReader::with_capacity(256 * 1024, File::open(path).map_err(Error::internal)?);
-        let checked = match self {
-            Self::None => Ok(()),
-            // Decompresses everything, once more than needed, because the checksum stands at the end.
-            Self::Gzip => io::copy(&mut MultiGzDecoder::new(input), &mut io::sink()).map(drop),
-            Self::Zstd => walk_zstd(&mut input),
+    /// What the file holds, as a stream. An error of the kind `FileTooLarge` means that it is a bomb; any other is
+    /// [`damage`](Self::damage).
+    pub(crate) fn open(self, path: &Path) -> io::Result<Box<dyn Read>> {
+        let compressed = Arc::new(AtomicU64::new(0));
+        let file = Counted {
+            file: File::open(path)?,
+            bytes: Arc::clone(&compressed),
         };
-        Ok(checked.is_ok())
+        let file = BufReader::with_capacity(BUFFER_BYTES, file);
+        let plain: Box<dyn Read> = match self {
+            Self::None => return Ok(Box::new(file)),
+            Self::Gzip => Box::new(MultiGzDecoder::new(file)),
+            Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
+        };
+        Ok(Box::new(Guarded {
+            plain,
+            compressed,
+            bytes: 0,
+        }))
     }
-}
 
-/// Walks a zstd file from block to block, without decompressing: an error if it ends within a frame.
-fn walk_zstd(input: &mut BufReader<File>) -> io::Result<()> {
-    let length = input.get_ref().metadata()?.len();
-    while input.stream_position()? < length {
-        let magic = u32::from_le_bytes(read(input)?);
-        if magic & 0xFFFF_FFF0 == SKIPPABLE_MAGIC {
-            let size = u32::from_le_bytes(read(input)?);
-            skip(input, u64::from(size), length)?;
-        } else if magic == ZSTD_MAGIC {
-            walk_zstd_frame(input, length)?;
+    /// 422 unless the file at `path` is whole and no bomb.
+    pub(crate) fn check(self, path: &Path, table: &str) -> Result<()> {
+        if self == Self::None {
+            return Ok(());
+        }
+        let read = self
+            .open(path)
+            .and_then(|mut plain| io::copy(&mut plain, &mut io::sink()));
+        read.map(drop)
+            .map_err(|error| Error::unprocessable(format!("Table '{table}': {}.", self.damage(&error))))
+    }
+
+    /// What is wrong with a file that could not be read to its end.
+    pub(crate) fn damage(self, error: &io::Error) -> String {
+        if error.kind() == io::ErrorKind::FileTooLarge {
+            format!(
+                "the {} file decompresses to more than {MAX_RATIO} times its size",
+                self.name()
+            )
         } else {
-            return Err(io::Error::other("no frame of zstd"));
-        }
-    }
-    Ok(())
-}
-
-fn walk_zstd_frame(input: &mut BufReader<File>, length: u64) -> io::Result<()> {
-    let [descriptor] = read(input)?;
-    let is_single_segment = descriptor & 0b10_0000 != 0;
-    let has_checksum = descriptor & 0b100 != 0;
-    let window = u64::from(!is_single_segment);
-    let dictionary = match descriptor & 0b11 {
-        3 => 4,
-        bytes => u64::from(bytes),
-    };
-    let content_size = match descriptor >> 6 {
-        0 => u64::from(is_single_segment),
-        flag => 1 << flag,
-    };
-    skip(input, window + dictionary + content_size, length)?;
-    loop {
-        let [a, b, c] = read(input)?;
-        let header = u32::from_le_bytes([a, b, c, 0]);
-        let (is_last, kind, size) = (header & 1 == 1, (header >> 1) & 0b11, header >> 3);
-        match kind {
-            0 | 2 => skip(input, u64::from(size), length)?,
-            // One byte that is repeated.
-            1 => skip(input, 1, length)?,
-            _ => return Err(io::Error::other("no block of zstd")),
-        }
-        if is_last {
-            return skip(input, if has_checksum { 4 } else { 0 }, length);
+            format!("the {} file is cut off or damaged", self.name())
         }
     }
 }
 
-fn read<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    input.read_exact(&mut bytes)?;
-    Ok(bytes)
+/// A file that tells how much of it was read.
+struct Counted {
+    file: File,
+    bytes: Arc<AtomicU64>,
 }
 
-fn skip(input: &mut BufReader<File>, bytes: u64, length: u64) -> io::Result<()> {
-    if input.stream_position()? + bytes > length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
     }
-    input.seek_relative(i64::try_from(bytes).map_err(io::Error::other)?)
+}
+
+/// Decompressed bytes, as long as they are in proportion.
+struct Guarded {
+    plain: Box<dyn Read>,
+    compressed: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl Read for Guarded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.plain.read(buffer)?;
+        self.bytes += count as u64;
+        let expected = self.compressed.load(Ordering::Relaxed).saturating_mul(MAX_RATIO);
+        if self.bytes > HARMLESS_BYTES.max(expected) {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(count)
+    }
 }

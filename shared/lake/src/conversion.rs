@@ -48,6 +48,12 @@ pub(crate) fn is_bad(column_type: ColumnType, text: &str) -> Option<String> {
     Some(format!("({text} IS NOT NULL AND (({value}) IS NULL{lossy}))"))
 }
 
+/// Whether the value that the SQL expression `value` gives, which is of another type, cannot be cast to `column_type`.
+pub(crate) fn does_not_fit(column_type: ColumnType, value: &str) -> String {
+    let to = column_type.duckdb_type();
+    format!("({value} IS NOT NULL AND TRY_CAST({value} AS {to}) IS NULL)")
+}
+
 /// Whether a conversion would lose something without an error; None for a type where none does. Cheap searches
 /// go first: few integers hold a point, and few numbers have an exponent or enough digits to be too great.
 fn is_lossy(column_type: ColumnType, cast: &str, text: &str) -> Option<String> {

@@ -14,15 +14,16 @@ use platform::{Error, Result};
 use serde_json::{Map, Value};
 
 use crate::answer::Format;
+use crate::file_format::FileFormat;
+use crate::jobs::check_keys;
 use crate::jobs::export::{self, ExportedTable, Form};
-use crate::jobs::{check_keys, stage_csv, stage_rows};
 use crate::limits::EngineLimits;
 use crate::manifest::{Segment, TableVersion};
 use crate::pool::Pool;
 use crate::process::Start;
 use crate::protocol::{BoundTable, Job};
 use crate::session::Session;
-use crate::staging::{Target, Written};
+use crate::staging::{self, Target, Written};
 
 /// How an engine starts its children.
 #[derive(Clone, Debug)]
@@ -180,27 +181,27 @@ impl Engine {
             form,
             output: output.to_owned(),
         });
-        self.run_alone(job, &[]).await.map(drop)
+        self.run_alone(job).await.map(drop)
     }
 
-    /// Turns a CSV file (plain, gzip or zstd) into a segment. 422 for what does not convert, 409 for a
-    /// missing value.
-    pub async fn stage_csv(&self, stage: Stage<'_>, input: &Path) -> Result<Staged> {
+    /// Turns a file into a segment. 422 for what cannot be read or does not convert, 409 for a missing value.
+    pub async fn stage(&self, stage: Stage<'_>, format: FileFormat, input: &Path) -> Result<Staged> {
         let target = stage.target();
         let output = target.output.clone();
-        let job = Job::StageCsv(stage_csv::Input {
+        let input = staging::Input {
             input: input.to_owned(),
             target,
-        });
-        self.run_staging(job, &[], output).await
-    }
-
-    /// Turns rows, a JSON array of objects, into a segment. Errors as for [`stage_csv`](Self::stage_csv).
-    pub async fn stage_rows(&self, stage: Stage<'_>, rows: &[u8]) -> Result<Staged> {
-        let target = stage.target();
-        let output = target.output.clone();
-        let job = Job::StageRows(stage_rows::Input { target });
-        self.run_staging(job, rows, output).await
+        };
+        let staged = self.run_alone(Job::Stage { format, input }).await;
+        let value = staged.inspect_err(|_| {
+            // Half a file, or a whole one that must not be used.
+            let _ = std::fs::remove_file(&output);
+        })?;
+        let written: Written = serde_json::from_value(value).map_err(Error::internal)?;
+        Ok(Staged {
+            rows: written.rows,
+            segment: written.segment.map(|segment| (segment, output)),
+        })
     }
 
     /// Checks the primary key and the unique columns of `table` over new files and the files that it already
@@ -239,7 +240,7 @@ impl Engine {
             new_files: new.to_vec(),
             existing_files: existing.to_vec(),
         });
-        self.run_alone(job, &[]).await.map(drop)
+        self.run_alone(job).await.map(drop)
     }
 
     /// Process ids of the children that wait for work: for tests and for the log.
@@ -249,26 +250,10 @@ impl Engine {
 
     /// Runs a job in a child of its own, which no caller's statement ever ran in, and which is not used
     /// again.
-    pub(crate) async fn run_alone(&self, job: Job, body: &[u8]) -> Result<Value> {
+    pub(crate) async fn run_alone(&self, job: Job) -> Result<Value> {
         let deadline: Duration = self.limits.import_deadline;
         let mut lease = self.pool.take(None, deadline).await?;
-        lease
-            .process
-            .run(job, body, deadline)
-            .await?
-            .map(|(value, _)| value)
-    }
-
-    async fn run_staging(&self, job: Job, body: &[u8], output: PathBuf) -> Result<Staged> {
-        let value = self.run_alone(job, body).await.inspect_err(|_| {
-            // Half a file, or a whole one that must not be used.
-            let _ = std::fs::remove_file(&output);
-        })?;
-        let written: Written = serde_json::from_value(value).map_err(Error::internal)?;
-        Ok(Staged {
-            rows: written.rows,
-            segment: written.segment.map(|segment| (segment, output)),
-        })
+        lease.process.run(job, deadline).await?.map(|(value, _)| value)
     }
 }
 

@@ -8,4 +8,5 @@ pub(crate) mod export;
 pub(crate) mod query;
 pub(crate) mod rewrite;
 pub(crate) mod stage_csv;
-pub(crate) mod stage_rows;
+pub(crate) mod stage_json;
+pub(crate) mod stage_parquet;

@@ -111,22 +111,17 @@ impl Process {
             return false;
         };
         matches!(
-            tokio::time::timeout(PATIENCE, self.exchange(&head, &[])).await,
+            tokio::time::timeout(PATIENCE, self.exchange(&head)).await,
             Ok(Ok(_))
         )
     }
 
     /// Runs one job within `deadline`. The inner result is what the job says; after an outer error the child
     /// is of no more use and must be dropped.
-    pub(crate) async fn run(
-        &mut self,
-        job: Job,
-        body: &[u8],
-        deadline: Duration,
-    ) -> Result<Result<(Value, Vec<u8>)>> {
+    pub(crate) async fn run(&mut self, job: Job, deadline: Duration) -> Result<Result<(Value, Vec<u8>)>> {
         let deadline_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
-        let head = frame_head(&Request { deadline_ms, job }, body).map_err(Error::internal)?;
-        match tokio::time::timeout(deadline + GRACE, self.exchange(&head, body)).await {
+        let head = frame_head(&Request { deadline_ms, job }, &[]).map_err(Error::internal)?;
+        match tokio::time::timeout(deadline + GRACE, self.exchange(&head)).await {
             Err(_) => Err(self.too_slow(deadline)),
             Ok(Err(error)) => Err(self.died(&error).await),
             Ok(Ok((Reply::Done(value), body))) => Ok(Ok((value, body))),
@@ -141,9 +136,8 @@ impl Process {
         }
     }
 
-    async fn exchange(&mut self, head: &[u8], body: &[u8]) -> io::Result<(Reply, Vec<u8>)> {
+    async fn exchange(&mut self, head: &[u8]) -> io::Result<(Reply, Vec<u8>)> {
         self.input.write_all(head).await?;
-        self.input.write_all(body).await?;
         self.input.flush().await?;
         let mut lengths = [0; 8];
         self.output.read_exact(&mut lengths).await?;

@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::answer::Format;
-use crate::jobs::{check_keys, check_rows, export, rewrite, stage_csv, stage_rows};
+use crate::file_format::FileFormat;
+use crate::jobs::{check_keys, check_rows, export, rewrite};
 use crate::manifest::ManifestColumn;
 use crate::position::Position;
+use crate::staging;
 
 /// The largest header or body: far above what a job sends, and small enough to be allocated.
 pub(crate) const MAX_FRAME_BYTES: u32 = 64 * 1024 * 1024;
@@ -62,10 +64,11 @@ pub(crate) enum Job {
         rows: usize,
         bytes: usize,
     },
-    /// See [`stage_csv`].
-    StageCsv(stage_csv::Input),
-    /// See [`stage_rows`]; the body of the request is the rows.
-    StageRows(stage_rows::Input),
+    /// Turns a file into a segment: see the job of each format.
+    Stage {
+        format: FileFormat,
+        input: staging::Input,
+    },
     /// See [`check_keys`].
     CheckKeys(check_keys::Input),
     /// See [`check_rows`].

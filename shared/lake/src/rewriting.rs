@@ -42,7 +42,7 @@ impl Engine {
             directory: directory.to_owned(),
             now,
         };
-        let segments = self.run_alone(Job::Rewrite(input), &[]).await?;
+        let segments = self.run_alone(Job::Rewrite(input)).await?;
         serde_json::from_value(segments).map_err(Error::internal)
     }
 
@@ -63,7 +63,7 @@ impl Engine {
             keys: altered.keys.iter().map(key).collect::<Result<_>>()?,
             files,
         };
-        self.run_alone(Job::CheckRows(input), &[]).await.map(drop)
+        self.run_alone(Job::CheckRows(input)).await.map(drop)
     }
 }
 

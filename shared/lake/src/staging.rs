@@ -49,15 +49,33 @@ pub(crate) struct Written {
     pub(crate) segment: Option<Segment>,
 }
 
-/// Where the value of a target column comes from.
+/// The rows to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct Relation {
+    /// As SQL, to stand after FROM. Its rows come in the same order each time.
+    pub(crate) sql: String,
+    /// The column that tells what is wrong with a row as such, a line each; NULL where nothing is.
+    pub(crate) flaw: Option<&'static str>,
+}
+
+/// Where the value of a target column comes from, as SQL over the relation.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// A column of texts of the relation.
+    /// A value that is cast to the column's type.
+    Value(String),
+    /// A text.
     Text(String),
-    /// A column of texts, except where the boolean column after it holds: there the default.
+    /// A text, except where the condition after it holds: there the default.
     TextOrDefault(String, String),
     /// The default in every row.
     Default,
+}
+
+/// A file, and where its rows go.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Input {
+    pub(crate) input: PathBuf,
+    pub(crate) target: Target,
 }
 
 /// A value that does not fit, or a row that has the wrong shape.
@@ -110,7 +128,7 @@ pub(crate) fn write(
     context: &Context,
     target: &Target,
     sources: &[Source],
-    relation: &str,
+    relation: &Relation,
 ) -> Result<Written> {
     match copy(context, target, sources, relation) {
         Ok((0, _)) => {
@@ -162,11 +180,12 @@ fn copy(
     context: &Context,
     target: &Target,
     sources: &[Source],
-    relation: &str,
+    relation: &Relation,
 ) -> Result<(u64, Statistics), CopyError> {
     let mut values = Vec::new();
     for (column, source) in target.columns.iter().zip(sources) {
-        values.push(match source {
+        let value = match source {
+            Source::Value(value) => format!("CAST({value} AS {})", column.column_type.duckdb_type()),
             Source::Text(text) => conversion::convert(column.column_type, text),
             Source::TextOrDefault(text, is_absent) => format!(
                 "CASE WHEN {is_absent} THEN {} ELSE {} END",
@@ -174,9 +193,16 @@ fn copy(
                 conversion::convert(column.column_type, text)
             ),
             Source::Default => conversion::default(column, target.now)?,
+        };
+        values.push(match relation.flaw.filter(|_| values.is_empty()) {
+            // Which row, and what it is, is found by the search for what is wrong.
+            Some(flaw) => {
+                format!("CASE WHEN {flaw} IS NOT NULL THEN error('the row has a flaw') ELSE {value} END")
+            }
+            None => value,
         });
     }
-    copy_values(context, target, &values, relation)
+    copy_values(context, target, &values, &relation.sql)
 }
 
 /// Writes `values`, SQL over the relation that goes with the target's columns: how many rows, and what is known of them.
@@ -247,7 +273,7 @@ fn check_required(
     context: &Context,
     target: &Target,
     sources: &[Source],
-    relation: &str,
+    relation: &Relation,
     statistics: &Statistics,
 ) -> Result<()> {
     for (column, source) in target
@@ -269,7 +295,9 @@ fn check_required(
             Source::TextOrDefault(text, is_absent) if has_default => {
                 format!("{text} IS NULL AND NOT {is_absent}")
             }
-            Source::Text(text) | Source::TextOrDefault(text, _) => format!("{text} IS NULL"),
+            Source::Value(text) | Source::Text(text) | Source::TextOrDefault(text, _) => {
+                format!("{text} IS NULL")
+            }
             Source::Default => "true".to_owned(),
         };
         let first = format!("SELECT n FROM {} WHERE {is_missing} LIMIT 1", numbered(relation));
@@ -296,25 +324,37 @@ fn check_required(
     Ok(())
 }
 
-fn numbered(relation: &str) -> String {
-    format!("(SELECT row_number() OVER () AS n, * FROM {relation})")
+fn numbered(relation: &Relation) -> String {
+    format!("(SELECT row_number() OVER () AS n, * FROM {})", relation.sql)
 }
 
-/// The first values that do not convert, in the order of the rows.
+/// The first rows and values that are wrong, in the order of the rows.
 pub(crate) fn bad_values(
     context: &Context,
     target: &Target,
     sources: &[Source],
-    relation: &str,
+    relation: &Relation,
 ) -> Result<Vec<Bad>> {
     let mut conditions = Vec::new();
     let mut candidates = Vec::new();
+    if let Some(flaw) = relation.flaw {
+        conditions.push(format!("{flaw} IS NOT NULL"));
+        candidates.push(format!(
+            "CASE WHEN {flaw} IS NOT NULL THEN {{i: NULL::UINTEGER, v: {flaw}}} END"
+        ));
+    }
     for (index, (column, source)) in target.columns.iter().zip(sources).enumerate() {
-        let (Source::Text(text) | Source::TextOrDefault(text, _)) = source else {
-            continue;
+        let found = match source {
+            Source::Value(value) => Some((conversion::does_not_fit(column.column_type, value), value)),
+            Source::Text(text) | Source::TextOrDefault(text, _) => {
+                conversion::is_bad(column.column_type, text).map(|is_bad| (is_bad, text))
+            }
+            Source::Default => None,
         };
-        if let Some(is_bad) = conversion::is_bad(column.column_type, text) {
-            candidates.push(format!("CASE WHEN {is_bad} THEN {{i: {index}, v: {text}}} END"));
+        if let Some((is_bad, value)) = found {
+            candidates.push(format!(
+                "CASE WHEN {is_bad} THEN {{i: {index}::UINTEGER, v: {value}::VARCHAR}} END"
+            ));
             conditions.push(is_bad);
         }
     }
@@ -327,26 +367,29 @@ pub(crate) fn bad_values(
         numbered(relation),
         conditions.join(" OR ")
     );
-    let read = || -> duckdb::Result<Vec<(u64, usize, String)>> {
+    let read = || -> duckdb::Result<Vec<(u64, Option<u32>, String)>> {
         let mut statement = context.connection.prepare(&search)?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, u32>(1)?, row.get(2)?)))?;
-        rows.map(|row| row.map(|(n, index, value)| (n, usize::try_from(index).unwrap_or(0), value)))
-            .collect()
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        rows.collect()
     };
     let found = read().map_err(|error| messages::own_error(&error))?;
-    Ok(found
-        .into_iter()
-        .filter_map(|(row, index, value)| {
-            let column = target.columns.get(index)?;
-            let reason = format!(
-                "column '{}': {} is not a {}",
-                column.name,
-                shown(&value),
-                column.column_type
-            );
-            Some(Bad { row, reason })
-        })
-        .collect())
+    let mut bad = Vec::new();
+    for (row, index, value) in found {
+        let column = index.and_then(|index| target.columns.get(usize::try_from(index).ok()?));
+        match column {
+            Some(column) => {
+                let (name, kind) = (&column.name, column.column_type);
+                let reason = format!("column '{name}': {} is not a {kind}", shown(&value));
+                bad.push(Bad { row, reason });
+            }
+            None => bad.extend(value.lines().map(|reason| Bad {
+                row,
+                reason: reason.to_owned(),
+            })),
+        }
+    }
+    bad.truncate(MAX_LISTED);
+    Ok(bad)
 }
 
 /// A file whose columns lack their field ids would read as all NULL, without any error.

@@ -24,6 +24,23 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ),
     ("MILLRACE_EVENT_BUS", "name of the EventBridge bus"),
     (
+        "MILLRACE_IMPORT_QUEUE",
+        "URL of the SQS queue of imports that run in the background",
+    ),
+    (
+        "MILLRACE_IMPORT_BUCKETS",
+        "optional: what imports may read of S3 and, with credentials, of Google Cloud Storage, comma-joined, such as \
+         s3://uploads/{account}/{project}/,gs://exports/{account}/",
+    ),
+    (
+        "MILLRACE_GCS_CREDENTIALS",
+        "optional: the JSON key of a Google service account that reads the gs:// places of MILLRACE_IMPORT_BUCKETS",
+    ),
+    (
+        "MILLRACE_SEALING_KEY",
+        "id, ARN or alias of the KMS key that seals secrets",
+    ),
+    (
         "MILLRACE_JWKS",
         "where the keys that sign access tokens are: an https URL, or the path of a JWKS file",
     ),
@@ -183,6 +200,8 @@ pub struct AwsEnvironment {
     pub region: Option<String>,
     /// `AWS_ENDPOINT_URL`: services elsewhere than in the cloud.
     pub endpoint_url: Option<String>,
+    /// `AWS_LAMBDA_FUNCTION_NAME`: set in a Lambda function, and there alone.
+    pub function_name: Option<String>,
 }
 
 impl AwsEnvironment {
@@ -195,6 +214,7 @@ impl AwsEnvironment {
         Self {
             region: std::env::var("AWS_REGION").ok(),
             endpoint_url: std::env::var("AWS_ENDPOINT_URL").ok(),
+            function_name: std::env::var("AWS_LAMBDA_FUNCTION_NAME").ok(),
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod error;
 pub mod http;
 pub mod ids;
 pub mod objects;
+pub mod outbound;
 pub mod queue;
 pub mod records;
 pub mod sealing;

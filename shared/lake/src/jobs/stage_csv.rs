@@ -5,44 +5,33 @@
 //! detection is off, every column is read as text and converted by [`crate::conversion`]. An empty field is
 //! NULL, and `""` is an empty text.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use platform::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 use crate::child::Context;
 use crate::compression::Compression;
 use crate::messages::{self, Cause};
 use crate::sql;
-use crate::staging::{self, Bad, MAX_LISTED, Source, Target, Written};
+use crate::staging::{self, Bad, Input, MAX_LISTED, Relation, Source, Target, Written};
 
 /// Physical lines that a header row with line breaks in quoted names may take.
 const MAX_HEADER_LINES: usize = 100;
 /// What stands between columns in files that are not of commas, as a message names it.
 const OTHER_SEPARATORS: [(&str, char); 3] = [("';'", ';'), ("tabs", '\t'), ("'|'", '|')];
 
-/// What is read, and where it goes.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Input {
-    pub(crate) input: PathBuf,
-    pub(crate) target: Target,
-}
-
 pub(crate) fn run(context: &Context, input: &Input) -> Result<Written> {
     let target = &input.target;
     let compression = Compression::of(&input.input)?;
-    if !compression.is_whole(&input.input)? {
-        return Err(Error::unprocessable(format!(
-            "Table '{}': the {} file is cut off or damaged.",
-            target.table,
-            compression.name()
-        )));
-    }
+    compression.check(&input.input, &target.table)?;
     let compression = compression.name();
     staging::enclose(context, Some(&input.input), target)?;
     let header = header(context, input, compression)?;
     let sources = map_columns(target, &header)?;
-    let relation = relation(&input.input, compression, header.len(), "")?;
+    let relation = Relation {
+        sql: relation(&input.input, compression, header.len(), "")?,
+        flaw: None,
+    };
     let failed = match staging::write(context, target, &sources, &relation) {
         Err(error) if error.status() == 500 => error,
         other => return other,

@@ -16,6 +16,7 @@ use tracing::warn;
 use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
 use super::{Author, DataStores, Loaded, keys};
 use crate::engine::{Stage, Staged};
+use crate::file_format::FileFormat;
 use crate::manifest::{Manifest, Segment, TableVersion};
 
 /// Largest file that an import reads, in bytes.
@@ -46,10 +47,12 @@ pub struct ImportTable {
 pub enum ImportSource {
     /// In the request: a JSON array of row objects.
     Inline(Bytes),
-    /// A CSV file among the project's artifacts, plain, gzip or zstd.
+    /// A file among the project's artifacts.
     Artifact {
         /// Its path, such as `out/sales.csv`.
         path: String,
+        /// Its format.
+        format: FileFormat,
     },
 }
 
@@ -168,10 +171,13 @@ impl DataStores {
     async fn inputs(&self, tenant: &Tenant, import: &Import, folder: &Path) -> Result<Vec<Input>> {
         let mut inputs = Vec::new();
         for (index, table) in import.tables.iter().enumerate() {
-            inputs.push(match &table.source {
-                ImportSource::Inline(rows) => Input::Rows(rows.clone()),
-                ImportSource::Artifact { path } => {
-                    let file = folder.join(format!("input-{index}"));
+            let file = folder.join(format!("input-{index}"));
+            let format = match &table.source {
+                ImportSource::Inline(rows) => {
+                    tokio::fs::write(&file, rows).await.map_err(Error::internal)?;
+                    FileFormat::Json
+                }
+                ImportSource::Artifact { path, format } => {
                     let key = artifact_key(tenant, path)?;
                     if !self
                         .inner
@@ -184,9 +190,10 @@ impl DataStores {
                             table.table
                         )));
                     }
-                    Input::Csv(file)
+                    *format
                 }
-            });
+            };
+            inputs.push(Input { format, file });
         }
         Ok(inputs)
     }
@@ -208,10 +215,7 @@ impl DataStores {
             directory: folder,
             now,
         };
-        let Staged { rows, segment } = match input {
-            Input::Rows(rows) => self.inner.engine.stage_rows(stage, rows).await?,
-            Input::Csv(file) => self.inner.engine.stage_csv(stage, file).await?,
-        };
+        let Staged { rows, segment } = self.inner.engine.stage(stage, input.format, &input.file).await?;
         if let Some((segment, path)) = &segment {
             let key = keys::segment_key(tenant, &base.record.id, &segment.segment_id);
             self.inner.objects.put_file(&key, path).await?;
@@ -250,9 +254,10 @@ impl DataStores {
     }
 }
 
-enum Input {
-    Rows(Bytes),
-    Csv(PathBuf),
+/// A source's file, where it can be read.
+struct Input {
+    format: FileFormat,
+    file: PathBuf,
 }
 
 /// The names of the tables, as the store writes them.

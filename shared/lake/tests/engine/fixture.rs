@@ -1,12 +1,12 @@
 //! A store on disk, built through the engine itself.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lake::manifest::{ManifestColumn, TableVersion};
 use lake::schema::Column;
-use lake::{Engine, EngineConfig, EngineLimits, Scope, Stage, Staged};
+use lake::{Engine, EngineConfig, EngineLimits, FileFormat, Scope, Stage, Staged};
 use platform::Result;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -95,31 +95,31 @@ impl Store {
     }
 
     pub(crate) async fn stage_csv(&self, at: usize, csv: impl AsRef<[u8]>) -> Result<Staged> {
-        let (stage, segment_id) = self.stage(at);
-        let input = self.directory.path().join("input.csv");
-        std::fs::write(&input, csv).unwrap();
-        self.engine
-            .stage_csv(
-                Stage {
-                    segment_id: &segment_id,
-                    ..stage
-                },
-                &input,
-            )
-            .await
+        self.stage_bytes(at, FileFormat::Csv, csv).await
     }
 
     pub(crate) async fn stage_rows(&self, at: usize, rows: &str) -> Result<Staged> {
+        self.stage_bytes(at, FileFormat::Json, rows).await
+    }
+
+    pub(crate) async fn stage_bytes(
+        &self,
+        at: usize,
+        format: FileFormat,
+        bytes: impl AsRef<[u8]>,
+    ) -> Result<Staged> {
+        let input = self.directory.path().join("input");
+        std::fs::write(&input, bytes).unwrap();
+        self.stage_file(at, format, &input).await
+    }
+
+    pub(crate) async fn stage_file(&self, at: usize, format: FileFormat, input: &Path) -> Result<Staged> {
         let (stage, segment_id) = self.stage(at);
-        self.engine
-            .stage_rows(
-                Stage {
-                    segment_id: &segment_id,
-                    ..stage
-                },
-                rows.as_bytes(),
-            )
-            .await
+        let stage = Stage {
+            segment_id: &segment_id,
+            ..stage
+        };
+        self.engine.stage(stage, format, input).await
     }
 
     pub(crate) fn keep(&mut self, at: usize, staged: Staged) {

@@ -7,6 +7,8 @@ mod exports;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod limits;

@@ -1,0 +1,53 @@
+//! A JSON file becomes a segment: an array of row objects, or one object after the other, keyed by column name.
+//!
+//! Each value is first brought to the text that stands for it, its digits unchanged, and then converted as a
+//! CSV file's would be. A key that is absent gives the column's default, an explicit null gives NULL.
+
+use platform::{Error, Result};
+
+use crate::child::Context;
+use crate::json_rows::{self, Beginning, Column, JsonRows, Reading};
+use crate::sql;
+use crate::staging::{self, Input, Relation, Source, Written};
+
+pub(crate) fn run(context: &Context, input: &Input) -> Result<Written> {
+    let target = &input.target;
+    let beginning = Beginning::of(&input.input)?;
+    if beginning != Beginning::Something {
+        let what = match beginning {
+            Beginning::Utf16 => "the file is UTF-16; JSON must be text in UTF-8",
+            _ => "the file is empty; an array of row objects, or an object a line, is expected",
+        };
+        return Err(Error::unprocessable(format!("Table '{}': {what}.", target.table)));
+    }
+    context
+        .connection
+        .register_table_function::<JsonRows>(json_rows::NAME)
+        .map_err(Error::internal)?;
+    // DuckDB itself reads no file here.
+    staging::enclose(context, None, target)?;
+    let columns = target.columns.iter().map(|column| Column {
+        name: column.name.clone(),
+        column_type: column.column_type,
+        has_default: column.default.is_some(),
+    });
+    let reading = Reading {
+        path: input.input.clone(),
+        columns: columns.collect(),
+    };
+    let sources: Vec<_> = reading
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(index, column)| match column.has_default {
+            true => Source::TextOrDefault(format!("c{index}"), format!("d{index} IS NOT NULL")),
+            false => Source::Text(format!("c{index}")),
+        })
+        .collect();
+    let reading = serde_json::to_string(&reading).map_err(Error::internal)?;
+    let relation = Relation {
+        sql: format!("{}({})", json_rows::NAME, sql::literal(&reading)),
+        flaw: Some(json_rows::FLAW),
+    };
+    staging::write(context, target, &sources, &relation)
+}

@@ -1,0 +1,212 @@
+//! A Parquet file becomes a segment.
+//!
+//! DuckDB reads it. Columns go by name, without regard to case. A type that holds nothing that the column's type lacks is taken
+//! as it is; one whose values mostly fit (a double for an integer, as many programs write integers with gaps) goes by way of
+//! text, so that the same values are refused as in a CSV file; any other is refused before a row is read.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use platform::{Error, Result};
+
+use crate::child::Context;
+use crate::messages::{self, Cause};
+use crate::sql;
+use crate::staging::{self, Input, Relation, Source, Target, Written};
+use crate::types::ColumnType;
+
+const MAGIC: [u8; 4] = *b"PAR1";
+const ENCRYPTED_MAGIC: [u8; 4] = *b"PARE";
+/// Longest name of a type in a message, in characters: a nested type may have thousands of fields.
+const MAX_TYPE_LENGTH: usize = 100;
+
+pub(crate) fn run(context: &Context, input: &Input) -> Result<Written> {
+    let target = &input.target;
+    check_ends(&input.input, &target.table)?;
+    staging::enclose(context, Some(&input.input), target)?;
+    let relation = Relation {
+        sql: format!(
+            "read_parquet({}, hive_partitioning = false)",
+            sql::path(&input.input)?
+        ),
+        flaw: None,
+    };
+    let sources = map_columns(target, &columns(context, target, &relation)?)?;
+    match staging::write(context, target, &sources, &relation) {
+        Err(error) if error.status() == 500 => Err(fault(context, target, &relation).unwrap_or(error)),
+        other => other,
+    }
+}
+
+/// 422 unless the file begins and ends as Parquet does.
+fn check_ends(path: &Path, table: &str) -> Result<()> {
+    let read = || -> std::io::Result<[[u8; 4]; 2]> {
+        let mut file = File::open(path)?;
+        let (mut first, mut last) = ([0; 4], [0; 4]);
+        file.read_exact(&mut first)?;
+        file.seek(SeekFrom::End(-4))?;
+        file.read_exact(&mut last)?;
+        Ok([first, last])
+    };
+    let what = match read() {
+        Ok([MAGIC, MAGIC]) => return Ok(()),
+        Ok([_, ENCRYPTED_MAGIC]) => "the Parquet file is encrypted",
+        Ok([MAGIC, _]) => "the Parquet file is cut off",
+        Ok(_) => "the file is not Parquet",
+        Err(_) => "the file is empty",
+    };
+    Err(Error::unprocessable(format!("Table '{table}': {what}.")))
+}
+
+/// The names and DuckDB types of the file's columns.
+fn columns(context: &Context, target: &Target, relation: &Relation) -> Result<Vec<(String, String)>> {
+    let describe = format!(
+        "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {})",
+        relation.sql
+    );
+    let read = || -> duckdb::Result<Vec<(String, String)>> {
+        let mut statement = context.connection.prepare(&describe)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect()
+    };
+    read().map_err(|error| unreadable(target, &error))
+}
+
+/// What is wrong with a file whose footer can be read; None if everything in it can.
+fn fault(context: &Context, target: &Target, relation: &Relation) -> Option<Error> {
+    // Of every value: a count alone is answered from the footer.
+    let read_all = format!("SELECT bit_xor(hash(COLUMNS(*))) FROM {}", relation.sql);
+    let error = context.connection.execute_batch(&read_all).err()?;
+    Some(unreadable(target, &error))
+}
+
+fn unreadable(target: &Target, error: &duckdb::Error) -> Error {
+    let text = messages::text(error);
+    match messages::cause(&text) {
+        Cause::Memory | Cause::Interrupted => messages::own_error(error),
+        Cause::Statement | Cause::Internal => Error::unprocessable(format!(
+            "Table '{}': the Parquet file is damaged, or uses something of Parquet that cannot be read.",
+            target.table
+        ))
+        .with_source(text),
+    }
+}
+
+/// Where each of the table's columns comes from.
+fn map_columns(target: &Target, found: &[(String, String)]) -> Result<Vec<Source>> {
+    let table = &target.table;
+    let known = |name: &str| {
+        target
+            .columns
+            .iter()
+            .any(|column| column.name.eq_ignore_ascii_case(name))
+    };
+    if let Some((name, _)) = found.iter().find(|(name, _)| !known(name)) {
+        return Err(Error::unprocessable(format!(
+            "Table '{table}': the Parquet file has a column {}, which the table does not have.",
+            staging::shown(name)
+        )));
+    }
+    let mut wrong = Vec::new();
+    let mut sources = Vec::new();
+    for column in &target.columns {
+        let Some((name, file_type)) = found
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(&column.name))
+        else {
+            if column.default.is_none() && column.definition().is_required() {
+                return Err(Error::unprocessable(format!(
+                    "Table '{table}': the file lacks the column '{}', which needs a value and has no default.",
+                    column.name
+                )));
+            }
+            sources.push(Source::Default);
+            continue;
+        };
+        match source(column.column_type, file_type, &sql::identifier(name)) {
+            Some(source) => sources.push(source),
+            None => wrong.push(format!(
+                "column '{}' is {} in the Parquet file and {} in the table",
+                column.name,
+                shortened(file_type),
+                column.column_type
+            )),
+        }
+    }
+    let Some(first) = wrong.first() else {
+        return Ok(sources);
+    };
+    let error = Error::unprocessable(format!("Table '{table}': {first}; the types do not go together."));
+    wrong.truncate(staging::MAX_LISTED);
+    Err(if wrong.len() > 1 {
+        error.with_details(format!("{}.", wrong.join("; ")))
+    } else {
+        error
+    })
+}
+
+fn shortened(file_type: &str) -> String {
+    let mut text: String = file_type.chars().take(MAX_TYPE_LENGTH).collect();
+    if text.len() < file_type.len() {
+        text.push('…');
+    }
+    text
+}
+
+/// How a value of the file's type becomes one of the column's type; None where the types do not go together.
+fn source(column_type: ColumnType, file_type: &str, name: &str) -> Option<Source> {
+    let value = || Some(Source::Value(name.to_owned()));
+    let text = || Some(Source::Text(format!("CAST({name} AS VARCHAR)")));
+    let base = file_type.split('(').next().unwrap_or(file_type);
+    let is_nested = file_type.ends_with(']') || matches!(base, "STRUCT" | "MAP" | "UNION");
+    let is_small = matches!(
+        base,
+        "TINYINT" | "SMALLINT" | "INTEGER" | "UTINYINT" | "USMALLINT"
+    );
+    let is_integer = is_small || matches!(base, "BIGINT" | "HUGEINT" | "UINTEGER" | "UBIGINT" | "UHUGEINT");
+    let is_number = is_integer || matches!(base, "FLOAT" | "DOUBLE" | "DECIMAL");
+    let is_time = base.starts_with("TIMESTAMP");
+    if is_nested && column_type != ColumnType::Json {
+        return None;
+    }
+    match column_type {
+        ColumnType::String => match base {
+            "VARCHAR" | "JSON" | "ENUM" | "UUID" => value(),
+            _ => None,
+        },
+        ColumnType::Integer if is_small => value(),
+        ColumnType::Bigint if is_small || matches!(base, "BIGINT" | "UINTEGER") => value(),
+        ColumnType::Float if base == "FLOAT" => value(),
+        ColumnType::Double if is_small || matches!(base, "FLOAT" | "DOUBLE") => value(),
+        ColumnType::Decimal { .. } if holds(column_type, file_type) => value(),
+        ColumnType::Integer
+        | ColumnType::Bigint
+        | ColumnType::Float
+        | ColumnType::Double
+        | ColumnType::Decimal { .. } => is_number.then(text).flatten(),
+        ColumnType::Boolean => (base == "BOOLEAN").then(value).flatten(),
+        ColumnType::Date if base == "DATE" => value(),
+        // Many programs have no days, only midnights. Any other time is refused.
+        ColumnType::Date if is_time => Some(Source::Text(format!(
+            "CASE WHEN CAST({name} AS TIMESTAMP) = date_trunc('day', CAST({name} AS TIMESTAMP)) \
+             THEN CAST(CAST({name} AS DATE) AS VARCHAR) ELSE CAST({name} AS VARCHAR) END"
+        ))),
+        ColumnType::Date => None,
+        ColumnType::Timestamp => (is_time || base == "DATE").then(value).flatten(),
+        ColumnType::Json => match base {
+            "VARCHAR" | "JSON" => text(),
+            _ if is_nested || is_number || base == "BOOLEAN" => {
+                Some(Source::Text(format!("CAST(to_json({name}) AS VARCHAR)")))
+            }
+            _ => None,
+        },
+    }
+}
+
+/// Whether a decimal of the file is one of the column.
+fn holds(column_type: ColumnType, file_type: &str) -> bool {
+    file_type.parse::<ColumnType>().is_ok_and(|file_type| {
+        matches!(file_type, ColumnType::Decimal { .. }) && file_type.widens_to(column_type)
+    })
+}

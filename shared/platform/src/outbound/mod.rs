@@ -1,0 +1,183 @@
+//! Requests to services that somebody else names: the files of imports, and whatever else a caller gives a URL for.
+//!
+//! Whoever names a URL must not reach through us what he cannot reach himself. So: https to a port of web servers; no
+//! address outside of public space, however it is written, checked where the connection is made; no redirect; no proxy;
+//! a body up to a cap, as it was sent, and one deadline over all.
+//!
+//! **Invariant:** no request goes to an address that was not checked at that moment.
+
+mod address;
+mod resolver;
+mod target;
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::{Client, Response, StatusCode, Url};
+use tokio::io::AsyncWriteExt as _;
+
+use crate::config::{AwsEnvironment, ConfigError};
+use resolver::{Checked, Lookup, NotPublic, System};
+
+pub use target::MAX_URL_BYTES;
+
+/// How long a connection may take, the handshake included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Which addresses may be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Policy {
+    /// Public ones, over https.
+    Public,
+    /// This machine as well, and plain http: for development.
+    Local,
+}
+
+impl Policy {
+    fn allows(self, address: IpAddr) -> bool {
+        address::is_public(address) || (self == Self::Local && address.is_loopback())
+    }
+}
+
+/// Why there is no answer, as the end of a sentence about the URL.
+#[derive(Debug, thiserror::Error)]
+pub enum OutboundError {
+    /// It may not be asked.
+    #[error("{0}")]
+    Refused(String),
+    /// It answered with a redirect.
+    #[error("it answered with a redirect ({0}), which is not followed; give the address that it leads to")]
+    Redirect(u16),
+    /// It answered with a status that is no success.
+    #[error("it answered with the status {0}")]
+    Status(u16),
+    /// The body is larger than the cap.
+    #[error("it sends more than the {0} bytes that can be read")]
+    TooLarge(u64),
+    /// The deadline passed.
+    #[error("it took longer than {} seconds", .0.as_secs())]
+    TooSlow(Duration),
+    /// No connection, or one that broke off.
+    #[error("it cannot be reached, or broke off")]
+    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The body could not be kept.
+    #[error("the file cannot be written")]
+    File(#[source] std::io::Error),
+}
+
+impl OutboundError {
+    fn not_public(url: &Url) -> Self {
+        Self::Refused(format!(
+            "the address of '{}' is not public",
+            url.host_str().unwrap_or_default()
+        ))
+    }
+}
+
+/// The client.
+#[derive(Clone)]
+pub struct Outbound {
+    client: Client,
+    policy: Policy,
+}
+
+impl Outbound {
+    /// For the cloud: public services alone.
+    pub fn public() -> Result<Self, ConfigError> {
+        Self::over(Arc::new(System), Policy::Public)
+    }
+
+    /// For development: this machine as well, and plain http. Refused in a Lambda function, whatever its settings are.
+    pub fn local(environment: &AwsEnvironment) -> Result<Self, ConfigError> {
+        if environment.function_name.is_some() {
+            return Err(ConfigError::new(
+                "Requests to this very machine are for development; a Lambda function makes none.",
+            ));
+        }
+        Self::over(Arc::new(System), Policy::Local)
+    }
+
+    fn over(lookup: Arc<dyn Lookup>, policy: Policy) -> Result<Self, ConfigError> {
+        let client = Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .dns_resolver(Arc::new(Checked { lookup, policy }))
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| {
+                ConfigError::new(format!("No client for outbound requests can be made: {error}."))
+            })?;
+        Ok(Self { client, policy })
+    }
+
+    /// Whether a URL may be asked, as far as can be told without the network.
+    pub fn check(&self, url: &str) -> Result<(), OutboundError> {
+        target::parse(url, self.policy).map(drop)
+    }
+
+    /// Gets what a URL has, at most `max_bytes` of it and within `deadline`, into a new file.
+    pub async fn get_to_file(
+        &self,
+        url: &str,
+        path: &Path,
+        max_bytes: u64,
+        deadline: Duration,
+    ) -> Result<(), OutboundError> {
+        let url = target::parse(url, self.policy)?;
+        let got = tokio::time::timeout(deadline, async {
+            let response = self.get(&url).await?;
+            to_file(response, path, max_bytes).await
+        });
+        got.await.unwrap_or(Err(OutboundError::TooSlow(deadline)))
+    }
+
+    async fn get(&self, url: &Url) -> Result<Response, OutboundError> {
+        let sent = self.client.get(url.clone()).send().await;
+        let response = sent.map_err(|error| unreachable(error, url))?;
+        match response.status() {
+            StatusCode::OK => Ok(response),
+            status if status.is_redirection() => Err(OutboundError::Redirect(status.as_u16())),
+            status => Err(OutboundError::Status(status.as_u16())),
+        }
+    }
+}
+
+/// The error of a request that was not answered; a bad address is told from a bad connection.
+fn unreachable(error: reqwest::Error, url: &Url) -> OutboundError {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(current) = cause {
+        if current.is::<NotPublic>() {
+            return OutboundError::not_public(url);
+        }
+        cause = current.source();
+    }
+    // A URL may carry a secret.
+    OutboundError::Unreachable(error.without_url().into())
+}
+
+async fn to_file(mut response: Response, path: &Path, max_bytes: u64) -> Result<(), OutboundError> {
+    if response.content_length().is_some_and(|bytes| bytes > max_bytes) {
+        return Err(OutboundError::TooLarge(max_bytes));
+    }
+    let mut file = tokio::fs::File::create(path).await.map_err(OutboundError::File)?;
+    let mut written = 0_u64;
+    loop {
+        let chunk = response.chunk().await;
+        let Some(chunk) = chunk.map_err(|error| OutboundError::Unreachable(error.without_url().into()))?
+        else {
+            return file.flush().await.map_err(OutboundError::File);
+        };
+        written += chunk.len() as u64;
+        if written > max_bytes {
+            return Err(OutboundError::TooLarge(max_bytes));
+        }
+        file.write_all(&chunk).await.map_err(OutboundError::File)?;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! What a URL must be before anything is asked of the network.
+
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+use super::{OutboundError, Policy};
+
+/// Longest URL, in bytes: signed ones are long.
+pub const MAX_URL_BYTES: usize = 4_000;
+
+/// Ports from 1024 on that belong to services which do not speak HTTP, or which speak it to their own machines alone: what
+/// browsers refuse, and databases, queues, caches and control planes.
+const SERVICE_PORTS: [u16; 46] = [
+    1433, 1434, 1521, 1719, 1720, 1723, 2049, 2375, 2376, 2379, 2380, 3306, 3389, 3659, 4045, 4190, 4369,
+    5060, 5061, 5432, 5671, 5672, 5900, 5984, 5985, 5986, 6000, 6379, 6443, 6566, 6665, 6666, 6667, 6668,
+    6669, 6697, 9042, 9092, 9200, 9300, 10080, 10250, 11211, 27017, 27018, 27019,
+];
+
+/// Reads a URL that somebody else wrote, and refuses one that may not be asked. Names are not looked up yet.
+pub(super) fn parse(text: &str, policy: Policy) -> Result<Url, OutboundError> {
+    let refused = |why: &str| Err(OutboundError::Refused(why.to_owned()));
+    if text.len() > MAX_URL_BYTES {
+        return refused(&format!("it is longer than {MAX_URL_BYTES} bytes"));
+    }
+    if text
+        .chars()
+        .any(|c| c.is_control() || c.is_whitespace() || c == '\\')
+    {
+        return refused("it holds a space, a backslash or a control character");
+    }
+    let Ok(mut url) = Url::parse(text) else {
+        return refused("it is not a URL");
+    };
+    let is_local = policy == Policy::Local;
+    if url.scheme() != "https" && !(is_local && url.scheme() == "http") {
+        return refused("it must begin with https://");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return refused("it holds a user name or password");
+    }
+    // The parser has brought every notation of an address (decimal, octal, hexadecimal, with a dot at the end) to one.
+    let literal = match url.host() {
+        None => return refused("it names no host"),
+        Some(url::Host::Domain(_)) => None,
+        Some(url::Host::Ipv4(address)) => Some(IpAddr::V4(address)),
+        Some(url::Host::Ipv6(address)) => Some(IpAddr::V6(address)),
+    };
+    if literal.is_some_and(|address| !policy.allows(address)) {
+        return Err(OutboundError::not_public(&url));
+    }
+    let port = url.port_or_known_default().unwrap_or(0);
+    let is_open = matches!(port, 80 | 443) || (port >= 1_024 && !SERVICE_PORTS.contains(&port));
+    if !is_open {
+        return refused(&format!("its port {port} is not one of a web server"));
+    }
+    url.set_fragment(None);
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn refusal(text: &str) -> String {
+        match parse(text, Policy::Public) {
+            Ok(url) => panic!("{text} is taken as {url}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_is_public_is_taken() {
+        for text in [
+            "https://example.com",
+            "https://example.com/a/b.csv?x=1#part",
+            "https://example.com.:8443/",
+            "HTTPS://EXAMPLE.com:80/",
+            "https://1.1.1.1/rows.csv",
+            "https://[2606:4700::1111]:1024/",
+            "https://bücher.example/",
+        ] {
+            parse(text, Policy::Public).unwrap();
+        }
+        parse("http://127.0.0.1:40000/", Policy::Local).unwrap();
+        parse("http://localhost:40000/", Policy::Local).unwrap();
+    }
+
+    #[test]
+    fn every_notation_of_a_private_address_is_refused() {
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1.",
+            "127.1",
+            "127.0.1",
+            "0x7f.1",
+            "0x7f000001",
+            "0x7F.0x0.0x0.0x1",
+            "2130706433",
+            "017700000001",
+            "0177.0.0.1",
+            "0177.0.0.0x1",
+            "127%2e0%2e0%2e1",
+            "①②⑦.⓪.⓪.①",
+            "127。0。0。1",
+            "１２７.0.0.1",
+            "0",
+            "0.0.0.0",
+            "10.0.0.1",
+            "0xa9fea9fe",
+            "169.254.169.254",
+            "2852039166",
+            "[::1]",
+            "[::]",
+            "[0:0:0:0:0:0:0:1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]",
+            "[::127.0.0.1]",
+            "[64:ff9b::7f00:1]",
+            "[2002:7f00:1::]",
+            "[fd00:ec2::254]",
+            "[fe80::1]",
+            "[ff02::1]",
+        ] {
+            for text in [
+                format!("https://{host}/"),
+                format!("https://{host}:443/x"),
+                format!("https://{host}"),
+            ] {
+                let refusal = refusal(&text);
+                assert!(refusal.contains("is not public"), "{text}: {refusal}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_plain_url_is_refused() {
+        for (text, why) in [
+            ("", "not a URL"),
+            ("example.com", "not a URL"),
+            ("//example.com", "not a URL"),
+            ("http://example.com", "https://"),
+            ("ftp://example.com", "https://"),
+            ("file:///etc/passwd", "https://"),
+            ("gopher://example.com", "https://"),
+            ("data:text/csv,a", "https://"),
+            ("javascript:1", "https://"),
+            ("https://", "not a URL"),
+            ("https:///", "not a URL"),
+            ("https://user@example.com/", "user name"),
+            ("https://user:pass@example.com/", "user name"),
+            ("https://:pass@example.com/", "user name"),
+            ("https://example.com@127.0.0.1/", "user name"),
+            ("https://127.0.0.1@example.com/", "user name"),
+            ("https://[fe80::1%25eth0]/", "not a URL"),
+            ("https://[fe80::1%eth0]/", "not a URL"),
+            ("https://256.256.256.256/", "not a URL"),
+            ("https://1.2.3.4.5/", "not a URL"),
+            ("https://exa mple.com/", "space"),
+            ("https://example.com\\@127.0.0.1/", "backslash"),
+            ("https://exam\tple.com/", "space"),
+            ("https://example.com/\r\nx: y", "space"),
+            (" https://example.com/", "space"),
+            ("https://example.com:22/", "port 22"),
+            ("https://example.com:25/", "port 25"),
+            ("https://example.com:1023/", "port 1023"),
+            ("https://example.com:0/", "port 0"),
+            ("https://example.com:3306/", "port 3306"),
+            ("https://example.com:6379/", "port 6379"),
+            ("https://example.com:65536/", "not a URL"),
+        ] {
+            let refusal = refusal(text);
+            assert!(refusal.contains(why), "{text}: {refusal}");
+        }
+        assert!(refusal(&format!("https://example.com/{}", "a".repeat(5_000))).contains("longer"));
+        // Locally, this machine may be asked, and nothing else that is not public.
+        for text in [
+            "http://10.0.0.1/",
+            "http://169.254.169.254/latest",
+            "http://[::ffff:10.0.0.1]/",
+            "http://127.0.0.1:5432/",
+            "http://0.0.0.0:8000/",
+            "ftp://127.0.0.1/",
+        ] {
+            assert!(parse(text, Policy::Local).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        /// However an address is written, it is refused as it is when it is written plainly.
+        #[test]
+        fn notation_does_not_matter(bits: u32) {
+            let address = std::net::Ipv4Addr::from_bits(bits);
+            let [a, b, c, d] = address.octets();
+            let expected = parse(&format!("https://{address}/"), Policy::Public).is_ok();
+            for host in [
+                format!("{bits}"),
+                format!("{bits:#x}"),
+                format!("0{bits:o}"),
+                format!("{a}.{b}.{}", (u32::from(c) << 8) | u32::from(d)),
+                format!("{a:#x}.0{b:o}.{c}.{d:#X}"),
+                format!("{a}.{b}.{c}.{d}."),
+            ] {
+                let text = format!("https://{host}/");
+                prop_assert_eq!(parse(&text, Policy::Public).is_ok(), expected, "{}", text);
+            }
+        }
+
+        /// Whatever is sent: a refusal or a URL, never a panic, and never a literal that is not public.
+        #[test]
+        fn nothing_slips_through(text in "(https?://)?[a-z0-9.:@\\[\\]%/#?x-]{0,40}") {
+            if let Ok(url) = parse(&text, Policy::Public) {
+                prop_assert_eq!(url.scheme(), "https");
+                if let Some(url::Host::Ipv4(address)) = url.host() {
+                    prop_assert!(Policy::Public.allows(address.into()));
+                }
+                if let Some(url::Host::Ipv6(address)) = url.host() {
+                    prop_assert!(Policy::Public.allows(address.into()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The client against servers that mean no good.
+#![cfg(test)]
+
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+use std::sync::Mutex;
+
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::queue::BoxFuture;
+
+/// Answers each lookup with the next of its lists.
+struct Stub(Mutex<VecDeque<Vec<IpAddr>>>);
+
+impl Lookup for Stub {
+    fn lookup<'a>(&'a self, _: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
+        let next = self.0.lock().unwrap().pop_front();
+        Box::pin(async move { next.ok_or_else(|| std::io::Error::other("no more answers")) })
+    }
+}
+
+fn stubbed(answers: &[&[&str]], policy: Policy) -> Outbound {
+    let answers = answers
+        .iter()
+        .map(|answer| answer.iter().map(|address| address.parse().unwrap()).collect());
+    Outbound::over(Arc::new(Stub(Mutex::new(answers.collect()))), policy).unwrap()
+}
+
+fn local() -> Outbound {
+    Outbound::local(&AwsEnvironment::default()).unwrap()
+}
+
+/// A server that answers every request with these bytes, the last of them again and again if it is endless or drips.
+async fn server(answer: &'static [u8], ending: Ending) -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut request = [0; 4_096];
+                let _ = socket.read(&mut request).await;
+                let _ = socket.write_all(answer).await;
+                match ending {
+                    Ending::Closes => {}
+                    Ending::IsEndless => while socket.write_all(&[b'x'; 65_536]).await.is_ok() {},
+                    Ending::Drips => {
+                        while socket.write_all(b"x").await.is_ok() {
+                            tokio::time::sleep(Duration::from_millis(10)).await;
+                        }
+                    }
+                    Ending::IsSilent => std::future::pending().await,
+                }
+            });
+        }
+    });
+    port
+}
+
+#[derive(Clone, Copy)]
+enum Ending {
+    Closes,
+    IsEndless,
+    Drips,
+    IsSilent,
+}
+
+struct Download {
+    folder: TempDir,
+}
+
+impl Download {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    async fn get(&self, outbound: &Outbound, url: &str, deadline: Duration) -> Result<Vec<u8>, String> {
+        let path = self.folder.path().join("file");
+        let got = outbound.get_to_file(url, &path, 1_000_000, deadline).await;
+        got.map(|()| std::fs::read(&path).unwrap())
+            .map_err(|error| error.to_string())
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn a_body_is_kept_as_it_was_sent() {
+    let download = Download::new();
+    let plain = server(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc", Ending::Closes).await;
+    let got = download
+        .get(&local(), &format!("http://127.0.0.1:{plain}/x?y#z"), MINUTE)
+        .await;
+    assert_eq!(got.unwrap(), b"abc");
+    // Not decompressed, whatever the server says it is.
+    let gzip = server(
+        b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\n\x1f\x8bz",
+        Ending::Closes,
+    )
+    .await;
+    let got = download
+        .get(&local(), &format!("http://localhost:{gzip}/"), MINUTE)
+        .await;
+    assert_eq!(got.unwrap(), b"\x1f\x8bz");
+}
+
+#[tokio::test]
+async fn answers_that_are_no_file_say_so() {
+    let download = Download::new();
+    for (answer, expected) in [
+        (
+            &b"HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/latest/meta-data/\r\ncontent-length: 0\r\n\r\n"[..],
+            "redirect (302)",
+        ),
+        (
+            b"HTTP/1.1 307 Temporary Redirect\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n",
+            "redirect (307)",
+        ),
+        (b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", "status 404"),
+        (b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n", "status 503"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", "status 204"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 10000000000\r\n\r\n",
+            "more than the 1000000 bytes",
+        ),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc", "cannot be reached, or broke off"),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc", "broke off"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "cannot be reached"),
+        (b"", "cannot be reached"),
+    ] {
+        let port = server(answer, Ending::Closes).await;
+        let got = download.get(&local(), &format!("http://127.0.0.1:{port}/"), MINUTE).await;
+        let error = got.unwrap_err();
+        assert!(error.contains(expected), "{}: {error}", String::from_utf8_lossy(answer));
+    }
+}
+
+#[tokio::test]
+async fn an_endless_body_ends_at_the_cap() {
+    let port = server(b"HTTP/1.1 200 OK\r\n\r\n", Ending::IsEndless).await;
+    let download = Download::new();
+    let got = download
+        .get(&local(), &format!("http://127.0.0.1:{port}/"), MINUTE)
+        .await;
+    assert!(got.unwrap_err().contains("more than the 1000000 bytes"));
+    let kept = std::fs::metadata(download.folder.path().join("file"))
+        .unwrap()
+        .len();
+    assert!(kept <= 1_000_000, "{kept}");
+}
+
+#[tokio::test]
+async fn one_deadline_is_over_all() {
+    let download = Download::new();
+    for (answer, ending) in [
+        (&b"HTTP/1.1 200 OK\r\n\r\n"[..], Ending::Drips),
+        (b"HTTP/1.1 200 OK\r\nx-header: ", Ending::Drips),
+        (b"", Ending::IsSilent),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n", Ending::IsSilent),
+    ] {
+        let port = server(answer, ending).await;
+        let url = format!("http://127.0.0.1:{port}/");
+        let got = download.get(&local(), &url, Duration::from_millis(300)).await;
+        assert!(
+            got.unwrap_err().contains("took longer"),
+            "{}",
+            String::from_utf8_lossy(answer)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_refused_for_any_bad_address_and_at_every_connection() {
+    let download = Download::new();
+    for answers in [
+        &["10.0.0.1"][..],
+        &["169.254.169.254"],
+        &["127.0.0.1"],
+        &["::1"],
+        &["::ffff:1.1.1.1"],
+        &["64:ff9b::1.1.1.1"],
+        &["93.184.216.34", "10.0.0.1"],
+        &["2606:4700::1111", "fe80::1"],
+    ] {
+        let outbound = stubbed(&[answers], Policy::Public);
+        let got = download.get(&outbound, "https://example.com/", MINUTE).await;
+        assert_eq!(
+            got.unwrap_err(),
+            "the address of 'example.com' is not public",
+            "{answers:?}"
+        );
+    }
+    // The name is good once and bad then: the second connection is refused.
+    let port = server(
+        b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc",
+        Ending::Closes,
+    )
+    .await;
+    let outbound = stubbed(
+        &[&["127.0.0.1"], &["10.0.0.1"], &["127.0.0.1", "192.168.0.1"]],
+        Policy::Local,
+    );
+    let url = format!("http://rebound.example:{port}/");
+    assert_eq!(download.get(&outbound, &url, MINUTE).await.unwrap(), b"abc");
+    for _ in 0..2 {
+        let error = download.get(&outbound, &url, MINUTE).await.unwrap_err();
+        assert!(error.contains("is not public"), "{error}");
+    }
+    // A name without an answer is no more than that.
+    let error = download.get(&outbound, &url, MINUTE).await.unwrap_err();
+    assert!(error.contains("cannot be reached"), "{error}");
+}
+
+#[tokio::test]
+async fn this_machine_is_asked_in_development_alone() {
+    let port = server(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", Ending::Closes).await;
+    let download = Download::new();
+    let public = Outbound::public().unwrap();
+    for host in ["localhost", "127.0.0.1", "2130706433", "[::1]"] {
+        let got = download
+            .get(&public, &format!("https://{host}:{port}/"), MINUTE)
+            .await;
+        assert!(got.unwrap_err().contains("is not public"), "{host}");
+        assert!(public.check(&format!("http://{host}:{port}/")).is_err());
+    }
+    let in_lambda = AwsEnvironment {
+        function_name: Some("importer".to_owned()),
+        ..AwsEnvironment::default()
+    };
+    assert!(Outbound::local(&in_lambda).is_err());
+}
+
+#[test]
+fn what_goes_wrong_never_tells_the_url() {
+    let error = OutboundError::Unreachable("no route".into());
+    assert_eq!(error.to_string(), "it cannot be reached, or broke off");
+}
