@@ -22,12 +22,17 @@ impl Operator {
 
     /// Runs `ops` with these arguments, to whatever end.
     pub fn run(&self, arguments: &[&str]) -> Finished {
+        self.run_with(arguments, &[])
+    }
+
+    /// The same with variables in its environment.
+    pub fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Finished {
         let data_dir = self.data_dir.to_string_lossy();
         let arguments: Vec<_> = ["--data-dir", data_dir.as_ref()]
             .into_iter()
             .chain(arguments.iter().copied())
             .collect();
-        program::run("ops", &arguments, &[])
+        program::run("ops", &arguments, variables)
     }
 
     /// Runs `ops --json` with these arguments: the one JSON value that it prints.

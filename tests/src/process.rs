@@ -21,9 +21,9 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a runner on a free port over `data_dir` and waits until it is ready. Its log goes to `log`. It is given the
-    /// folder as `make run` gives it: by a name relative to where it runs.
-    pub fn start(data_dir: &Path, log: &Path) -> Self {
+    /// Starts a runner on a free port over `data_dir`, with `variables` in its environment, and waits until it is ready. Its
+    /// log goes to `log`. It is given the folder as `make run` gives it: by a name relative to where it runs.
+    pub fn start(data_dir: &Path, log: &Path, variables: &[(String, String)]) -> Self {
         let log_file = File::options()
             .create(true)
             .append(true)
@@ -34,6 +34,7 @@ impl Process {
             .current_dir(place.expect("the data directory is in a folder"))
             .args(["--port", "0", "--data-dir"])
             .arg(name.expect("the data directory has a name"))
+            .envs(variables.iter().cloned())
             .stdout(Stdio::piped())
             .stderr(log_file)
             .spawn()

@@ -125,9 +125,14 @@ impl Scope {
     /// Runs the operator command in this account and project; for local services.
     #[track_caller]
     pub fn ops(&self, arguments: &[&str]) -> crate::Finished {
+        self.ops_with(arguments, &[])
+    }
+
+    /// The same with variables in its environment.
+    pub fn ops_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> crate::Finished {
         let mut all = arguments.to_vec();
         all.extend(["--account", &self.account, "--project", &self.project]);
-        self.operator().run(&all)
+        self.operator().run_with(&all, variables)
     }
 
     /// The same with `--json`: the one JSON value that it prints.

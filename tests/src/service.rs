@@ -20,6 +20,7 @@ pub struct Service {
 struct Local {
     process: Process,
     folder: TempDir,
+    variables: Vec<(String, String)>,
 }
 
 impl Local {
@@ -40,7 +41,7 @@ impl Service {
                 client: Client::new(&url),
                 local: None,
             },
-            None => Self::start_over(tempfile::tempdir().expect("a temporary folder")),
+            None => Self::start_over(Vec::new()),
         }
     }
 
@@ -52,11 +53,27 @@ impl Service {
         Some(Self::start().await)
     }
 
-    fn start_over(folder: TempDir) -> Self {
-        let process = Process::start(&folder.path().join("data"), &folder.path().join("log"));
+    /// The same with variables in the environment of the service.
+    pub async fn start_local_with(variables: &[(&str, &str)]) -> Option<Self> {
+        if is_elsewhere() {
+            return None;
+        }
+        let variables = variables.iter();
+        let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Some(Self::start_over(variables.collect()))
+    }
+
+    fn start_over(variables: Vec<(String, String)>) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (data, log) = (folder.path().join("data"), folder.path().join("log"));
+        let process = Process::start(&data, &log, &variables);
         Self {
             client: Client::new(process.base_url()),
-            local: Some(Local { process, folder }),
+            local: Some(Local {
+                process,
+                folder,
+                variables,
+            }),
         }
     }
 
@@ -94,8 +111,16 @@ impl Service {
     pub fn restart(&mut self) {
         let local = self.local_mut();
         local.process.kill();
-        local.process = Process::start(&local.data_dir(), &local.log());
+        local.process = Process::start(&local.data_dir(), &local.log(), &local.variables);
         self.client = Client::new(self.local().process.base_url());
+    }
+
+    /// The same with other variables in its environment, from now on.
+    pub fn restart_with(&mut self, variables: &[(&str, &str)]) {
+        let variables = variables.iter();
+        let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.local_mut().variables = variables.collect();
+        self.restart();
     }
 
     /// The temporary folder of the test, for files of its own; for local services.

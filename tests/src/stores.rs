@@ -31,6 +31,11 @@ impl Store {
         Some(Self::start_in(Service::start_local().await?).await)
     }
 
+    /// The same with variables in the environment of the service.
+    pub async fn start_local_with(variables: &[(&str, &str)]) -> Option<Self> {
+        Some(Self::start_in(Service::start_local_with(variables).await?).await)
+    }
+
     async fn start_in(service: Service) -> Self {
         let scope = service.scope();
         let token = scope.token(Persona::Developer);
@@ -143,5 +148,10 @@ pub fn inline(table: &str, rows: &Value) -> Value {
 
 /// The body of an import of an artifact into one table.
 pub fn artifact(table: &str, uri: &str) -> Value {
-    json!({ "tables": { table: { "source": "artifact", "uri": uri } } })
+    elsewhere(table, "artifact", uri)
+}
+
+/// The body of an import of a file of any source into one table.
+pub fn elsewhere(table: &str, source: &str, uri: &str) -> Value {
+    json!({ "tables": { table: { "source": source, "uri": uri } } })
 }

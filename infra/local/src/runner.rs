@@ -9,9 +9,9 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn;
 use axum::routing::get;
-use lake::store::{DataStores, StoreConfig};
+use lake::store::{DataStores, Step, StoreConfig};
 use platform::auth::Verifier;
-use platform::config::{ConfigError, CorsOrigins, EdgeConfig};
+use platform::config::{ConfigError, CorsOrigins, EdgeConfig, Environment};
 use platform::http::audit::AuditLog;
 use platform::http::openapi;
 use platform::http::serve::API_ROOT;
@@ -63,6 +63,7 @@ impl Service {
             query_memory_bytes: QUERY_MEMORY_BYTES,
             max_children: MAX_QUERIES,
             import_deadline: IMPORT_DEADLINE,
+            crash_at: Step::from_environment(&Environment::read()?)?,
         };
         let objects = Objects::connect(&services.objects, DATA_BUCKET);
         let stores = DataStores::new(

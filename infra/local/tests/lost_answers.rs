@@ -110,6 +110,7 @@ impl World {
             query_memory_bytes: 64 * 1_024 * 1_024,
             max_children: 1,
             import_deadline: std::time::Duration::from_secs(10),
+            crash_at: None,
         };
         let records = Stores::new(Table::connect(records, RECORDS_TABLE));
         let objects = Objects::connect(&self.services.objects, DATA_BUCKET);

@@ -6,6 +6,7 @@ mod interaction;
 mod key;
 mod output;
 mod prompt;
+mod store;
 mod target;
 mod token;
 
@@ -39,6 +40,8 @@ const EXAMPLES: &str = "Examples:
   ops prompt publish <id>                       publish the current version of a prompt template
   ops interaction load interactions.json        say which interactions use which templates
   ops artifact put sales.csv out/sales.csv      a file for an import with the source 'artifact'
+  ops store compact <id>                        merge the small files of a data store
+  ops store collect --keep-versions-days 90     remove what nothing needs any longer
   ops check                                     hold the stored data against the invariants
 
 A deployed stage is named by its environment: set MILLRACE_RECORDS_TABLE, MILLRACE_AUDIT_TABLE and
@@ -57,6 +60,9 @@ enum Command {
     /// Interactions.
     #[command(subcommand)]
     Interaction(interaction::InteractionCommand),
+    /// The upkeep of data stores.
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     /// Files that imports read.
     #[command(subcommand)]
     Artifact(artifact::ArtifactCommand),
@@ -64,8 +70,13 @@ enum Command {
     Check,
 }
 
+fn main() -> ExitCode {
+    lake::run_if_child();
+    start()
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn start() -> ExitCode {
     let arguments = Arguments::parse();
     let output = Output { json: arguments.json };
     match run(arguments, output).await {
@@ -84,6 +95,7 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
         Command::Key(command) => key::run(command, &target.open().await?, output).await?,
         Command::Prompt(command) => prompt::run(command, &target.open().await?, output).await?,
         Command::Interaction(command) => interaction::run(command, &target.open().await?, output).await?,
+        Command::Store(command) => store::run(command, &target.open().await?, output).await?,
         Command::Artifact(command) => artifact::run(command, &target.open().await?, output).await?,
         Command::Check => return check::run(&target.open().await?, output).await,
     }

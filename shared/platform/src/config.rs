@@ -69,6 +69,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "optional: log filter such as `info` or `debug,hyper=warn`; default `info`",
     ),
     (
+        "MILLRACE_CRASH_AT",
+        "for tests: the number of the step at which the local runner or the operator command is to die",
+    ),
+    (
         "MILLRACE_QUERY_MEMORY_MB",
         "optional: memory of one data store query in MiB; default 512",
     ),

@@ -12,6 +12,7 @@ use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use tokio::io::AsyncWriteExt as _;
 
+use crate::clock::UtcTime;
 use crate::error::{Error, Result};
 use crate::tenant::Tenant;
 
@@ -30,6 +31,17 @@ pub fn artifact_key(tenant: &Tenant, path: &str) -> Result<String> {
         tenant.account(),
         tenant.project()
     ))
+}
+
+/// An object, as a listing has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedObject {
+    /// Its key.
+    pub key: String,
+    /// When it was written.
+    pub modified: UtcTime,
+    /// Its size.
+    pub bytes: u64,
 }
 
 /// One bucket.
@@ -136,6 +148,60 @@ impl Objects {
             .await
             .map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
         Ok(request.uri().to_owned())
+    }
+
+    /// The objects whose keys begin with `prefix`, by key.
+    pub async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>> {
+        let request = self.client.list_objects_v2().bucket(&*self.bucket).prefix(prefix);
+        let mut pages = request.into_paginator().send();
+        let mut listed = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+            for object in page.contents() {
+                let modified = object.last_modified().and_then(|time| time.to_millis().ok());
+                let modified = modified.and_then(UtcTime::from_millis);
+                let (Some(key), Some(modified)) = (object.key(), modified) else {
+                    return Err(Error::internal("a listed object has no key or no time"));
+                };
+                listed.push(ListedObject {
+                    key: key.to_owned(),
+                    modified,
+                    bytes: object.size().and_then(|bytes| bytes.try_into().ok()).unwrap_or(0),
+                });
+            }
+        }
+        Ok(listed)
+    }
+
+    /// The folders right below a prefix that ends in a slash, such as `stores/acme/`, each with that prefix and a slash.
+    pub async fn folders(&self, prefix: &str) -> Result<Vec<String>> {
+        let request = self
+            .client
+            .list_objects_v2()
+            .bucket(&*self.bucket)
+            .prefix(prefix)
+            .delimiter("/");
+        let mut pages = request.into_paginator().send();
+        let mut folders = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+            let found = page.common_prefixes().iter();
+            folders.extend(found.filter_map(|folder| folder.prefix().map(str::to_owned)));
+        }
+        Ok(folders)
+    }
+
+    /// Removes an object; one that is gone already is no error.
+    pub async fn remove(&self, key: &str) -> Result<()> {
+        let sent = self
+            .client
+            .delete_object()
+            .bucket(&*self.bucket)
+            .key(key)
+            .send()
+            .await;
+        sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
+        Ok(())
     }
 
     /// Whether there is an object.

@@ -3,7 +3,7 @@
 //! Like an import, the first pass is optimistic; only when it fails are the rows numbered and searched. Rows are counted
 //! through all files of the table, so that a message names the row that `SELECT *` shows.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use platform::clock::UtcTime;
 use platform::{Error, Result};
@@ -41,11 +41,11 @@ pub(crate) enum Source {
     Default,
 }
 
-/// One file.
+/// Files that become one.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct File {
-    pub(crate) path: PathBuf,
-    /// Rows of the table before those of this file.
+    pub(crate) paths: Vec<PathBuf>,
+    /// Rows of the table before those of these files.
     pub(crate) rows_before: u64,
     /// The id of the segment that it becomes.
     pub(crate) new_id: String,
@@ -58,7 +58,11 @@ struct Bad {
 }
 
 pub(crate) fn run(context: &Context, input: &Input) -> Result<Vec<Segment>> {
-    let files = input.files.iter().map(|file| file.path.as_path());
+    let files = input
+        .files
+        .iter()
+        .flat_map(|file| &file.paths)
+        .map(PathBuf::as_path);
     fence::close(&context.connection, files, [input.directory.as_path()], "")?;
     let mut segments = Vec::new();
     for (index, file) in input.files.iter().enumerate() {
@@ -94,7 +98,7 @@ fn rewrite(context: &Context, input: &Input, file: &File) -> Result<Segment, Cop
             Source::Default => conversion::default(column, input.now)?,
         });
     }
-    let relation = relation(&input.sources, &file.path)?;
+    let relation = relation(&input.sources, &file.paths)?;
     let (rows, statistics) = staging::copy_values(context, &target, &values, &relation)?;
     staging::check_field_ids(context, &target)?;
     Ok(staging::segment(&target, rows, statistics)?)
@@ -143,7 +147,7 @@ fn bad_values(context: &Context, input: &Input, file: &File, most: usize) -> Res
         "SELECT n, bad.i, bad.v FROM (SELECT n, unnest([{}]) AS bad FROM (SELECT row_number() OVER () AS n, * FROM {}) \
          WHERE {}) WHERE bad IS NOT NULL LIMIT {most}",
         candidates.join(", "),
-        relation(&input.sources, &file.path)?,
+        relation(&input.sources, &file.paths)?,
         conditions.join(" OR ")
     );
     let read = || -> duckdb::Result<Vec<(u64, u32, String)>> {
@@ -171,15 +175,18 @@ fn name(column: &ManifestColumn) -> String {
     sql::identifier(&column.name)
 }
 
-/// The file with the columns that are read from it, or with no column at all but its rows.
-fn relation(sources: &[Source], file: &Path) -> Result<String> {
+/// The files with the columns that are read from them, or with no column at all but their rows.
+fn relation(sources: &[Source], files: &[PathBuf]) -> Result<String> {
     let columns = sources.iter().filter_map(|source| match source {
         Source::Column(column) => Some(column.clone()),
         Source::Default => None,
     });
     let columns: Vec<_> = columns.collect();
     if columns.is_empty() {
-        return Ok(format!("read_parquet({})", sql::paths([file])?));
+        return Ok(format!(
+            "read_parquet({})",
+            sql::paths(files.iter().map(PathBuf::as_path))?
+        ));
     }
-    sql::table_relation(&columns, &[file])
+    sql::table_relation(&columns, files)
 }

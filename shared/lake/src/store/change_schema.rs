@@ -131,7 +131,7 @@ impl DataStores {
             let id = &segment.segment_id;
             if !done.segments.contains_key(id) {
                 missing.push(File {
-                    path: path.clone(),
+                    paths: vec![path.clone()],
                     rows_before,
                     new_id: ids::new_id(workshop.now),
                 });

@@ -8,6 +8,7 @@ use platform::records::stores::{ImportRecord, StoreRecord, StoreVersionRecord};
 use platform::{Error, Result, Tenant, UtcTime, ids};
 use rand::RngExt as _;
 
+use super::steps::Step;
 use super::{DataStores, keys};
 use crate::manifest::Manifest;
 
@@ -107,6 +108,7 @@ impl DataStores {
             ))
         })?;
         let manifest = self.write_manifest(tenant, change.manifest).await?;
+        self.reached(Step::ManifestWritten);
         let record = StoreRecord {
             schema_version: manifest.schema_version,
             version_id: manifest.version_id.clone(),
@@ -136,6 +138,7 @@ impl DataStores {
             .commit(tenant, &record, &version, import.as_ref())
             .await;
         if matches!(written, Ok(Written::Done)) {
+            self.reached(Step::HeadMoved);
             return Ok(Some((Loaded { record, manifest }, version)));
         }
         // The answer of a write that took effect may be lost, and its repetition by the SDK is refused then. Whoever is

@@ -14,6 +14,7 @@ use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
 use tracing::warn;
 
 use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
+use super::steps::Step;
 use super::{Author, DataStores, Loaded, keys};
 use crate::engine::{Stage, Staged};
 use crate::file_format::FileFormat;
@@ -219,6 +220,7 @@ impl DataStores {
         if let Some((segment, path)) = &segment {
             let key = keys::segment_key(tenant, &base.record.id, &segment.segment_id);
             self.inner.objects.put_file(&key, path).await?;
+            self.reached(Step::SegmentWritten);
         }
         Ok(StagedTable {
             table: table.clone(),

@@ -11,16 +11,19 @@ mod batch;
 mod cache;
 mod change_schema;
 mod commit;
+mod compaction;
 mod create;
 mod create_tables;
 mod describe;
 mod download;
 mod drop_table;
 mod files;
+mod garbage;
 mod import;
 mod keys;
 mod query;
 mod schema_history;
+mod steps;
 mod update_schema;
 mod versions;
 
@@ -40,10 +43,12 @@ use cache::{ManifestCache, SegmentCache};
 pub use commit::{Author, Loaded};
 pub use create::NewStore;
 pub use download::{DownloadFormat, LINK_LIFETIME};
+pub use garbage::{Collected, Retention};
 pub use import::{Import, ImportSource, ImportTable};
 pub use keys::{manifest_key, segment_key};
 pub use query::{Answered, Query};
 pub use schema_history::SchemaChange;
+pub use steps::Step;
 pub use versions::{MAX_LISTED_VERSIONS, Snapshot};
 
 /// Where copies of data files are kept, and how much of the machine a query may use.
@@ -59,6 +64,8 @@ pub struct StoreConfig {
     pub max_children: usize,
     /// How long one step of an import, the reading of a table's rows or the check of its keys, may take.
     pub import_deadline: Duration,
+    /// For tests: where the process is to die.
+    pub crash_at: Option<Step>,
 }
 
 impl StoreConfig {
@@ -76,6 +83,7 @@ impl StoreConfig {
             max_children: 1,
             // Both steps and the commit must end before API Gateway does, after 29 s.
             import_deadline: Duration::from_secs(12),
+            crash_at: None,
         })
     }
 }
@@ -94,6 +102,7 @@ struct Inner {
     manifests: ManifestCache,
     segments: SegmentCache,
     staging: PathBuf,
+    crash_at: Option<Step>,
 }
 
 impl DataStores {
@@ -139,6 +148,7 @@ impl DataStores {
             manifests: ManifestCache::default(),
             segments,
             staging,
+            crash_at: config.crash_at,
         };
         Ok(Self {
             inner: Arc::new(inner),

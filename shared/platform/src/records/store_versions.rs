@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::records::stores::{StoreVersionRecord, Stores};
-use crate::records::{Order, Query, keys};
+use crate::records::{Condition, Order, Query, Written, keys};
 use crate::tenant::Tenant;
 
 impl Stores {
@@ -57,6 +57,13 @@ impl Stores {
             .find(&keys::store_version(tenant, store, version))
             .await?;
         found.ok_or_else(|| Error::not_found("version", version))
+    }
+
+    /// Removes a version that is neither a snapshot nor the current one: whether it is gone now.
+    pub async fn remove_version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<bool> {
+        let key = keys::store_version(tenant, store, version);
+        let written = self.table.delete(&key, Condition::Present).await?;
+        Ok(written != Written::Contended)
     }
 
     /// Whether a version was ever committed.

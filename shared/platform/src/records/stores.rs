@@ -162,6 +162,11 @@ impl Stores {
         active.ok_or_else(|| Error::not_found("data store", id))
     }
 
+    /// The head of a store, active or archived.
+    pub async fn find_any(&self, tenant: &Tenant, id: &str) -> Result<Option<StoreRecord>> {
+        self.table.find(&keys::store(tenant, id)).await
+    }
+
     /// The active stores of a project, oldest first.
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<StoreRecord>> {
         let all: Vec<StoreRecord> = self.table.all(&Query::partition(keys::stores(tenant))).await?;

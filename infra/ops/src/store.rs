@@ -1,0 +1,102 @@
+//! `ops store`: the upkeep of data stores, which a deployed stage and the local runner do by themselves.
+
+use std::time::Duration;
+
+use clap::Subcommand;
+use lake::store::{Collected, DataStores, Retention, Step, StoreConfig};
+use platform::config::Environment;
+use platform::records::audit::AuditAction;
+use platform::records::stores::Stores;
+use platform::{Error, Result, Tenant};
+use serde_json::json;
+
+use crate::output::Output;
+use crate::target::Target;
+
+/// What to do with data stores.
+#[derive(Subcommand)]
+pub enum StoreCommand {
+    /// Merges the small files of a store into large ones, as a new version with the same rows.
+    Compact {
+        /// The store's id.
+        store: String,
+    },
+    /// Removes what no version needs any longer; of all stores, or of one.
+    Collect {
+        /// The store's id; all stores of all projects where it is left out.
+        store: Option<String>,
+        /// Also removes versions older than this many days that are neither snapshots nor current. Without it, all are kept.
+        #[arg(long, value_name = "DAYS")]
+        keep_versions_days: Option<u64>,
+        /// How long an object stays after it was first found to be unneeded. Shorter than the longest import, it may
+        /// remove what an import is about to name.
+        #[arg(long, value_name = "HOURS", default_value_t = 24)]
+        grace_hours: u64,
+    },
+}
+
+/// Does it.
+pub async fn run(command: StoreCommand, target: &Target, output: Output) -> Result<()> {
+    let folder = tempfile::tempdir().map_err(Error::internal)?;
+    let stores = open(target, folder.path())?;
+    match command {
+        StoreCommand::Compact { store } => {
+            let compacted = stores.compact(&target.tenant, &store).await?;
+            let Some(compacted) = compacted else {
+                return output.print(&json!({ "version_id": null }), "There is nothing to gain.");
+            };
+            let version = compacted.record.version_id;
+            target.audit(AuditAction::Update, "data_store", &store).await?;
+            let sentence = format!("Version {version} has the same rows in fewer files.");
+            output.print(&json!({ "version_id": version }), &sentence)
+        }
+        StoreCommand::Collect {
+            store,
+            keep_versions_days,
+            grace_hours,
+        } => {
+            let retention = Retention {
+                versions: keep_versions_days.map(|days| Duration::from_secs(days * 24 * 3_600)),
+                grace: Duration::from_secs(grace_hours * 3_600),
+            };
+            let all = match store {
+                Some(store) => vec![(target.tenant.clone(), store)],
+                None => stores.all_stores().await?,
+            };
+            collect(&stores, &all, retention, output).await
+        }
+    }
+}
+
+async fn collect(
+    stores: &DataStores,
+    all: &[(Tenant, String)],
+    retention: Retention,
+    output: Output,
+) -> Result<()> {
+    let mut sum = Collected::default();
+    for (tenant, store) in all {
+        let collected = stores.collect(tenant, store, retention).await?;
+        sum.removed_versions += collected.removed_versions;
+        sum.removed_objects += collected.removed_objects;
+        sum.removed_bytes += collected.removed_bytes;
+        sum.waiting_objects += collected.waiting_objects;
+    }
+    let sentence = format!(
+        "Removed {} objects with {} bytes, and {} versions; {} objects wait until their grace is over.",
+        sum.removed_objects, sum.removed_bytes, sum.removed_versions, sum.waiting_objects
+    );
+    output.print(&serde_json::to_value(sum).map_err(Error::internal)?, &sentence)
+}
+
+fn open(target: &Target, folder: &std::path::Path) -> Result<DataStores> {
+    let refused = |error: platform::config::ConfigError| Error::invalid(error.to_string());
+    let environment = Environment::read().map_err(refused)?;
+    let config = StoreConfig {
+        directory: folder.to_owned(),
+        crash_at: Step::from_environment(&environment).map_err(refused)?,
+        ..StoreConfig::from_environment(&environment).map_err(refused)?
+    };
+    let records = Stores::new(target.records.clone());
+    DataStores::new(target.clock.clone(), records, target.objects.clone(), &config).map_err(refused)
+}

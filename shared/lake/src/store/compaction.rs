@@ -1,0 +1,161 @@
+//! Compaction: many small segments of a table become few large ones, because each file costs a query time.
+//!
+//! It makes a version like any change, whose rows are those of the version before; earlier versions keep their segments.
+
+use std::collections::HashMap;
+
+use platform::{Error, Result, Tenant, ids};
+
+use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
+use super::steps::Step;
+use super::{Author, DataStores, Loaded, keys};
+use crate::alter::{Altered, ValueSource};
+use crate::jobs::rewrite;
+use crate::manifest::{Manifest, ManifestColumn, Segment, TableVersion};
+
+/// A segment below this size is small. Reading one of it takes some hundred milliseconds; opening it takes one.
+const SMALL_BYTES: u64 = 32 * 1_024 * 1_024;
+/// Most bytes of the small segments that become one: what an instance fetches and rewrites in seconds.
+const MAX_GROUP_BYTES: u64 = 128 * 1_024 * 1_024;
+/// Fewer segments are not worth a version.
+const MIN_GROUP: usize = 8;
+
+/// Some segments of a table, and the one that holds their rows.
+struct Merged {
+    table_id: u32,
+    columns: Vec<ManifestColumn>,
+    old: Vec<String>,
+    new: Segment,
+}
+
+impl DataStores {
+    /// Merges the small segments of each table of a store; None where there is nothing to gain.
+    pub async fn compact(&self, tenant: &Tenant, store: &str) -> Result<Option<Loaded>> {
+        let author = Author {
+            reference: "system".to_owned(),
+        };
+        let mut base = self.load(tenant, store).await?;
+        let merged = self.merge(tenant, &base.manifest).await?;
+        if !merged.is_empty() {
+            self.reached(Step::CompactedSegmentsWritten);
+        }
+        for attempt in 0..MAX_ATTEMPTS {
+            let Some((manifest, message)) = compacted(&base.manifest, &merged) else {
+                return Ok(None);
+            };
+            let change = Change {
+                manifest,
+                message,
+                import: None,
+            };
+            if let Some(committed) = self.commit(tenant, &author, &base, change).await? {
+                return Ok(Some(committed));
+            }
+            pause(attempt).await;
+            base = self.load(tenant, store).await?;
+        }
+        Err(contended())
+    }
+
+    /// Writes the merged segments of a version.
+    async fn merge(&self, tenant: &Tenant, manifest: &Manifest) -> Result<Vec<Merged>> {
+        let now = self.inner.clock.now();
+        let store = &manifest.store_id;
+        let mut merged = Vec::new();
+        for table in &manifest.tables {
+            for group in groups(&table.segments) {
+                let folder = tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?;
+                let part = TableVersion {
+                    segments: group.clone(),
+                    ..table.clone()
+                };
+                let files = self.files(tenant, store, [&part]).await?;
+                let input = rewrite::File {
+                    paths: files.paths(),
+                    rows_before: 0,
+                    new_id: ids::new_id(now),
+                };
+                let as_it_is = as_it_is(&part);
+                let engine = &self.inner.engine;
+                let made = engine
+                    .rewrite(&part, &as_it_is, vec![input], folder.path(), now)
+                    .await?;
+                for new in made {
+                    let key = keys::segment_key(tenant, store, &new.segment_id);
+                    let file = folder.path().join(format!("{}.parquet", new.segment_id));
+                    self.inner.objects.put_file(&key, &file).await?;
+                    merged.push(Merged {
+                        table_id: table.table_id,
+                        columns: table.columns.clone(),
+                        old: group.iter().map(|segment| segment.segment_id.clone()).collect(),
+                        new,
+                    });
+                }
+            }
+        }
+        Ok(merged)
+    }
+}
+
+/// The small segments, in groups that are worth to become one each.
+fn groups(segments: &[Segment]) -> Vec<Vec<Segment>> {
+    let mut groups: Vec<(u64, Vec<Segment>)> = Vec::new();
+    for segment in segments.iter().filter(|segment| segment.bytes < SMALL_BYTES) {
+        match groups.last_mut() {
+            Some((bytes, group)) if *bytes + segment.bytes <= MAX_GROUP_BYTES => {
+                *bytes += segment.bytes;
+                group.push(segment.clone());
+            }
+            _ => groups.push((segment.bytes, vec![segment.clone()])),
+        }
+    }
+    let groups = groups.into_iter().map(|(_, group)| group);
+    groups.filter(|group| group.len() >= MIN_GROUP).collect()
+}
+
+/// A rewriting that changes no value.
+fn as_it_is(table: &TableVersion) -> Altered {
+    let kept = table
+        .columns
+        .iter()
+        .map(|column| ValueSource::Kept(column.field_id));
+    Altered {
+        rewrite: Some(kept.collect()),
+        ..Altered::new(table.clone())
+    }
+}
+
+/// The next version with the merged segments in place of the old ones, where these are all still there: a table that was
+/// replaced or altered meanwhile stays as it is. None where nothing is left to do.
+fn compacted(base: &Manifest, merged: &[Merged]) -> Option<(Manifest, String)> {
+    let mut manifest = base.clone();
+    let mut done: HashMap<String, (usize, usize)> = HashMap::new();
+    for table in &mut manifest.tables {
+        for group in merged.iter().filter(|group| group.table_id == table.table_id) {
+            let is_there = |id: &String| table.segments.iter().any(|segment| segment.segment_id == *id);
+            if table.columns != group.columns || !group.old.iter().all(is_there) {
+                continue;
+            }
+            let first = table
+                .segments
+                .iter()
+                .position(|segment| group.old.contains(&segment.segment_id));
+            table
+                .segments
+                .retain(|segment| !group.old.contains(&segment.segment_id));
+            table
+                .segments
+                .insert(first.unwrap_or(0).min(table.segments.len()), group.new.clone());
+            let (from, to) = done.entry(table.name.clone()).or_default();
+            *from += group.old.len();
+            *to += 1;
+        }
+    }
+    let mut done: Vec<_> = done.into_iter().collect();
+    done.sort();
+    let parts = done
+        .iter()
+        .map(|(table, (from, to))| format!("{from} files of {table} into {to}"));
+    let parts: Vec<_> = parts.collect();
+    (!parts.is_empty()).then(|| (manifest, format!("Compacted {}", parts.join(", "))))
+}

@@ -1,0 +1,195 @@
+//! Garbage collection: objects that no version names are removed, and versions that are older than they have to be kept.
+//!
+//! An object is written before a version names it, and a version that was just removed may be one that somebody is rolling
+//! back to. So an object is removed only where it was unreachable at an earlier collection already, a grace period ago and
+//! longer than any request or import takes. When each was found is kept in a list beside the store's objects.
+//!
+//! **Invariant:** what a kept version names is never removed.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use platform::{Error, Result, Tenant, UtcTime};
+use serde::{Deserialize, Serialize};
+
+use super::steps::Step;
+use super::{DataStores, keys};
+use crate::manifest::Manifest;
+
+/// Manifests that are read, and objects that are removed, at a time.
+const AT_A_TIME: usize = 8;
+
+/// The format of the list.
+const FORMAT: u32 = 1;
+
+/// What is kept how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// How long versions are kept that are neither snapshots nor current; None for ever.
+    pub versions: Option<Duration>,
+    /// How long an object stays after it was found unreachable.
+    pub grace: Duration,
+}
+
+/// What a collection did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Collected {
+    /// Versions that were removed.
+    pub removed_versions: u64,
+    /// Objects that were removed.
+    pub removed_objects: u64,
+    /// Their bytes.
+    pub removed_bytes: u64,
+    /// Objects that are unreachable, and whose grace is not over.
+    pub waiting_objects: u64,
+}
+
+/// What was unreachable at the last collection.
+#[derive(Debug, Serialize, Deserialize)]
+struct GarbageList {
+    format: u32,
+    /// By key, when it was first found so.
+    unreachable: BTreeMap<String, UtcTime>,
+}
+
+impl DataStores {
+    /// Collects the garbage of one store, active or archived. It may be repeated, cut short, and run beside anything else.
+    pub async fn collect(&self, tenant: &Tenant, store: &str, retention: Retention) -> Result<Collected> {
+        let now = self.inner.clock.now();
+        let mut collected = Collected::default();
+        // Listed before it is asked what is reachable: what a later version names is not in the list, or was reachable before.
+        let prefix = keys::store_folder(tenant, store);
+        let objects = self.inner.objects.list(&prefix).await?;
+        let reachable = self
+            .reachable(tenant, store, retention, now, &mut collected)
+            .await?;
+
+        let list_key = keys::garbage_key(tenant, store);
+        let known = self.garbage_list(&list_key).await?;
+        let is_garbage = |key: &String| *key != list_key && !reachable.contains(key);
+        let garbage: Vec<_> = objects
+            .into_iter()
+            .filter(|object| is_garbage(&object.key))
+            .collect();
+        let found = garbage.iter().map(|object| {
+            let first = known.get(&object.key).copied();
+            (object.key.clone(), first.unwrap_or(now))
+        });
+        let found: BTreeMap<_, _> = found.collect();
+        if found != known {
+            self.write_garbage_list(&list_key, &found).await?;
+            self.reached(Step::GarbageListed);
+        }
+
+        let is_over = |since: UtcTime| is_older(since, now, retention.grace);
+        let (over, waiting): (Vec<_>, Vec<_>) = garbage.into_iter().partition(|object| {
+            let first = found.get(&object.key).copied();
+            is_over(object.modified) && first.is_some_and(is_over)
+        });
+        collected.waiting_objects = waiting.len() as u64;
+        let removals = over.iter().map(|object| async {
+            self.inner.objects.remove(&object.key).await?;
+            self.reached(Step::ObjectRemoved);
+            Ok::<_, Error>(object.bytes)
+        });
+        let removals: Vec<_> = removals.collect();
+        let removed: Vec<u64> = futures::stream::iter(removals)
+            .buffer_unordered(AT_A_TIME)
+            .try_collect()
+            .await?;
+        collected.removed_objects = removed.len() as u64;
+        collected.removed_bytes = removed.iter().sum();
+        Ok(collected)
+    }
+
+    /// The keys of what the kept versions name; versions that are not kept any longer are removed.
+    async fn reachable(
+        &self,
+        tenant: &Tenant,
+        store: &str,
+        retention: Retention,
+        now: UtcTime,
+        collected: &mut Collected,
+    ) -> Result<HashSet<String>> {
+        let records = &self.inner.records;
+        // A version that becomes the current one after this is newer than all of those that are read next.
+        let current = records.find_any(tenant, store).await?.map(|head| head.version_id);
+        let mut kept = Vec::new();
+        for version in records.versions(tenant, store).await? {
+            let is_old = retention
+                .versions
+                .is_some_and(|age| is_older(version.created_at, now, age));
+            let may_go = is_old && !version.is_snapshot && current.as_ref() != Some(&version.id);
+            if may_go && records.remove_version(tenant, store, &version.id).await? {
+                self.reached(Step::VersionRemoved);
+                collected.removed_versions += 1;
+            } else {
+                kept.push(version.id);
+            }
+        }
+        let read = kept.into_iter().map(|version| async move {
+            let key = keys::manifest_key(tenant, store, &version);
+            let bytes = self.inner.objects.find(&key).await?;
+            // Without it nobody knows which segments are needed.
+            let bytes = bytes.ok_or_else(|| Error::internal(format!("the manifest {key} is missing")))?;
+            let manifest = Manifest::from_json(&bytes)?;
+            let segments = manifest.tables.iter().flat_map(|table| &table.segments);
+            let named = segments.map(|segment| keys::segment_key(tenant, store, &segment.segment_id));
+            Ok::<Vec<_>, Error>(named.chain([key]).collect())
+        });
+        let read: Vec<_> = read.collect();
+        let named: Vec<Vec<String>> = futures::stream::iter(read)
+            .buffer_unordered(AT_A_TIME)
+            .try_collect()
+            .await?;
+        Ok(named.into_iter().flatten().collect())
+    }
+
+    async fn garbage_list(&self, key: &str) -> Result<BTreeMap<String, UtcTime>> {
+        let Some(bytes) = self.inner.objects.find(key).await? else {
+            return Ok(BTreeMap::new());
+        };
+        let list: GarbageList = serde_json::from_slice(&bytes).map_err(Error::internal)?;
+        // One of a newer program says nothing to this one; everything waits once more.
+        Ok(if list.format == FORMAT {
+            list.unreachable
+        } else {
+            BTreeMap::new()
+        })
+    }
+
+    async fn write_garbage_list(&self, key: &str, unreachable: &BTreeMap<String, UtcTime>) -> Result<()> {
+        if unreachable.is_empty() {
+            return self.inner.objects.remove(key).await;
+        }
+        let list = GarbageList {
+            format: FORMAT,
+            unreachable: unreachable.clone(),
+        };
+        let text = serde_json::to_vec(&list).map_err(Error::internal)?;
+        self.inner.objects.put(key, text).await
+    }
+
+    /// Every store that has objects, with its tenant.
+    pub async fn all_stores(&self) -> Result<Vec<(Tenant, String)>> {
+        let objects = &self.inner.objects;
+        let mut stores = Vec::new();
+        for account in objects.folders(keys::STORES).await? {
+            for project in objects.folders(&account).await? {
+                for store in objects.folders(&project).await? {
+                    let parts: Vec<_> = store.trim_end_matches('/').split('/').collect();
+                    if let [_, account, project, store] = parts.as_slice() {
+                        stores.push((Tenant::new(account, project)?, (*store).to_owned()));
+                    }
+                }
+            }
+        }
+        Ok(stores)
+    }
+}
+
+fn is_older(since: UtcTime, now: UtcTime, age: Duration) -> bool {
+    let passed = now.as_millis().saturating_sub(since.as_millis());
+    u128::try_from(passed).is_ok_and(|passed| passed >= age.as_millis())
+}
