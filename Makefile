@@ -119,7 +119,7 @@ bench: duckdb ## Benchmarks, on release builds (ARGS="…")
 
 FUNCTIONS := $(notdir $(patsubst %/Cargo.toml,%,$(wildcard functions/*/Cargo.toml)))
 # Those that link DuckDB; its library goes into their archives, where Lambda's loader looks for it.
-DUCKDB_FUNCTIONS := datastores
+DUCKDB_FUNCTIONS := datastores importer
 ifeq ($(ARCH),arm64)
 LAMBDA_TARGET := aarch64-unknown-linux-gnu
 LAMBDA_DUCKDB := linux-arm64

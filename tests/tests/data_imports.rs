@@ -274,3 +274,82 @@ async fn five_megabytes_are_taken_and_seven_are_not() {
     let text = text.header("content-type", "text/csv").body("n\n1").await;
     text.expect_error(415, "unsupported_media_type");
 }
+
+/// Segments whose least and greatest values rule a key out are not read; those that may hold it are, whatever its type.
+#[tokio::test]
+async fn a_key_is_found_in_whichever_segment_it_is() {
+    let store = Store::start().await;
+    for (index, (kind, values)) in [
+        (
+            "BIGINT",
+            json!([-20, -3, 0, 7, 10, 99, 100, 1_000, 9_007_199_254_740_991_i64]),
+        ),
+        (
+            "DECIMAL(20,3)",
+            json!(["-10.5", "-9.999", "0", "0.001", "1.5", "10", "99999.9"]),
+        ),
+        (
+            "STRING",
+            json!([
+                "", "A", "Z", "a", "a b", "aa", "z", "é", "日本", "10", "9", "x'y", "\\"
+            ]),
+        ),
+        (
+            "DATE",
+            json!(["0001-01-01", "1999-12-31", "2024-02-29", "9999-12-31"]),
+        ),
+        (
+            "TIMESTAMP",
+            json!([
+                "1969-12-31T23:59:59.999999Z",
+                "2024-01-01T00:00:00Z",
+                "2024-01-01T00:00:00.5Z",
+                "2024-01-01T10:00:00Z"
+            ]),
+        ),
+        ("DOUBLE", json!([-1.5, 0, 1e300])),
+        ("BOOLEAN", json!([false, true])),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let table = format!("t{index}");
+        store.table(&table, &[&format!("k {kind} primary_key")]).await;
+        let values = values.as_array().unwrap();
+        // Each value in a segment of its own, then pairs that span many.
+        for value in values {
+            store
+                .append(&table, &json!([{ "k": value }]))
+                .await
+                .expect_status(200);
+        }
+        for value in values {
+            let again = store.append(&table, &json!([{ "k": value }])).await;
+            let again = again.expect_error(409, "conflict");
+            assert!(again.message().contains("already in the table"), "{kind} {value}");
+        }
+        let all: Value = values.iter().map(|value| json!({ "k": value })).collect();
+        store.append(&table, &all).await.expect_error(409, "conflict");
+        let count = store.rows(&format!("SELECT count(*) FROM {table}")).await;
+        assert_eq!(count, json!([[values.len()]]), "{kind}");
+    }
+    // Under a type that is wider by now, and under a column that is younger than its files.
+    store.table("w", &["k INTEGER primary_key", "v INTEGER"]).await;
+    store.append("w", &json!([{ "k": 9 }])).await.expect_status(200);
+    let wider = json!({ "modify_columns": [{ "name": "k", "type": "DECIMAL(20,2)" }] });
+    store.alter("w", &wider).await.expect_status(200);
+    store
+        .append("w", &json!([{ "k": "9.00" }]))
+        .await
+        .expect_error(409, "conflict");
+    store
+        .append("w", &json!([{ "k": "9.01" }]))
+        .await
+        .expect_status(200);
+    let added = json!({ "add_columns": [{ "name": "u", "type": "INTEGER", "default": "5" }] });
+    store.alter("w", &added).await.expect_status(200);
+    store
+        .append("w", &json!([{ "k": 100, "u": 6 }]))
+        .await
+        .expect_status(200);
+}

@@ -93,6 +93,25 @@ async fn compaction_changes_no_row_of_any_version() {
     check(&store);
 }
 
+/// Nobody asks for it: the import that makes it due does.
+#[tokio::test]
+async fn many_small_imports_are_compacted_in_the_background() {
+    let Some(store) = started().await else { return };
+    append(&store, 0, 32).await;
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let compacted = loop {
+        let newest = versions(&store).await[0].clone();
+        if newest["created_by"] == "system" {
+            break newest;
+        }
+        assert!(std::time::Instant::now() < deadline, "{newest}");
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(compacted["message"], "Compacted 32 files of orders into 1");
+    assert_eq!(store.rows("SELECT count(*) FROM orders").await, json!([[32]]));
+    check(&store);
+}
+
 #[tokio::test]
 async fn a_store_without_small_files_is_left_alone() {
     let Some(store) = started().await else { return };

@@ -126,6 +126,7 @@ fn only_the_adapters_of_platform_know_the_aws_sdk() {
         "shared/platform/src/queue.rs",
         "shared/platform/src/records/",
         "shared/platform/src/sealing.rs",
+        "shared/platform/src/sources/",
     ];
     for file in files_with("aws_sdk_") {
         assert!(adapters.iter().any(|adapter| file.starts_with(adapter)), "{file}");

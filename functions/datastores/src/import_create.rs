@@ -12,6 +12,7 @@ use platform::http::openapi::with_errors;
 use platform::http::text::check_text;
 use platform::http::{Call, Json, Path, Reply, strict};
 use platform::records::stores::{ImportMode, ImportStatus};
+use platform::sources::RemoteFile;
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,20 +33,24 @@ pub struct ImportRequest {
     pub mode: ImportMode,
     /// Why, for the version that this makes.
     pub message: Option<String>,
+    /// Whether it runs after this request is answered, with 202; for files of up to 4 GiB. Not for `inline`.
+    #[serde(default)]
+    pub background: bool,
 }
 
 /// Where the rows of a table are.
 #[derive(Deserialize, JsonSchema)]
 pub struct TableSource {
-    /// `inline` or `artifact`.
+    /// `inline`, `artifact`, `url`, `s3` or `gcs`.
     #[serde(deserialize_with = "strict::name")]
     pub source: SourceKind,
     /// For `inline`: the rows, objects keyed by column name.
     #[schemars(with = "Option<Vec<Map<String, Value>>>")]
     pub data: Option<Box<RawValue>>,
-    /// For `artifact`: the file's path, such as `out/sales.csv`.
+    /// For `artifact`: the file's path, such as `out/sales.csv`. For `url`: an https URL. For `s3` and `gcs`: `s3://bucket/key`
+    /// and `gs://bucket/object`, in a place that the operator opened to imports.
     pub uri: Option<String>,
-    /// For `artifact`: the file's format; by the path's ending where it is left out.
+    /// The file's format; by its name's ending where it is left out.
     #[serde(default, deserialize_with = "strict::optional_name")]
     pub format: Option<FileFormat>,
 }
@@ -58,14 +63,20 @@ pub enum SourceKind {
     Inline,
     /// A file among the project's artifacts.
     Artifact,
+    /// A file at an https URL.
+    Url,
+    /// An object in S3.
+    S3,
+    /// An object in Google Cloud Storage.
+    Gcs,
 }
 
-/// An import that is done.
+/// An import that is done, or that goes on.
 #[derive(Serialize, JsonSchema)]
 pub struct ImportResponse {
     /// Its id.
     pub id: String,
-    /// `COMPLETED`.
+    /// `COMPLETED`; with 202 `PENDING` or `RUNNING`.
     pub status: ImportStatus,
     /// Rows imported, by table.
     pub rows_imported: BTreeMap<String, u64>,
@@ -79,6 +90,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .tag("data stores")
         .summary("Import rows")
         .response::<200, axum::Json<ImportResponse>>()
+        .response::<202, axum::Json<ImportResponse>>()
 }
 
 pub async fn handler(
@@ -97,46 +109,73 @@ pub async fn handler(
         tables,
         mode: body.mode,
         message: body.message,
+        background: body.background,
     };
-    let done = app
+    let record = app
         .stores
         .import(&call.tenant()?, &author(&call.principal), &path.store_id, import)
         .await?;
-    Ok(Reply::ok(ImportResponse {
-        id: done.id,
-        status: done.status,
-        rows_imported: done.rows_imported,
-        version_id: done.version_id,
-    }))
+    let goes_on = matches!(record.status, ImportStatus::Pending | ImportStatus::Running);
+    let location = format!("/data/{}/import/{}", record.store_id, record.id);
+    let response = ImportResponse {
+        id: record.id,
+        status: record.status,
+        rows_imported: record.rows_imported,
+        version_id: record.version_id,
+    };
+    Ok(if goes_on {
+        Reply::accepted(&location, response)
+    } else {
+        Reply::ok(response)
+    })
 }
 
 fn table_source(table: String, given: TableSource) -> Result<ImportTable> {
-    let missing = |field: &str, source: &str| {
-        Error::invalid(format!(
-            "The field tables.{table}.{field} is missing; the source \"{source}\" needs it."
-        ))
-    };
-    let source = match given.source {
+    let (kind, name) = match given.source {
         SourceKind::Inline => {
-            let rows = given.data.ok_or_else(|| missing("data", "inline"))?;
-            let rows = String::from(Box::<str>::from(rows));
-            if !rows.trim_start().starts_with('[') {
-                return Err(Error::invalid(format!(
-                    "The body is not as it must be at $.tables.{table}.data: expected an array of row objects."
-                )));
-            }
-            ImportSource::Inline(Bytes::from(rows))
+            let source = inline(&table, given.data)?;
+            return Ok(ImportTable { table, source });
         }
-        SourceKind::Artifact => {
-            let path = given.uri.ok_or_else(|| missing("uri", "artifact"))?;
-            let format = given.format.or_else(|| FileFormat::of_name(&path)).ok_or_else(|| {
-                Error::invalid(format!(
-                    "The ending of tables.{table}.uri does not tell its format; set tables.{table}.format to \"csv\", \
-                     \"json\", \"ndjson\" or \"parquet\"."
-                ))
-            })?;
-            ImportSource::Artifact { path, format }
-        }
+        SourceKind::Artifact => (None, "artifact"),
+        SourceKind::Url => (Some(RemoteFile::Url as fn(String) -> RemoteFile), "url"),
+        SourceKind::S3 => (Some(RemoteFile::S3 as fn(String) -> RemoteFile), "s3"),
+        SourceKind::Gcs => (Some(RemoteFile::Gcs as fn(String) -> RemoteFile), "gcs"),
+    };
+    let uri = given.uri.ok_or_else(|| missing(&table, "uri", name))?;
+    // What follows the path of a URL says nothing about the file.
+    let path = match given.source {
+        SourceKind::Url => uri.split(['?', '#']).next().unwrap_or_default(),
+        _ => &uri,
+    };
+    let format = given.format.or_else(|| FileFormat::of_name(path)).ok_or_else(|| {
+        Error::invalid(format!(
+            "The ending of tables.{table}.uri does not tell its format; set tables.{table}.format to \"csv\", \
+             \"json\", \"ndjson\" or \"parquet\"."
+        ))
+    })?;
+    let source = match kind {
+        Some(file) => ImportSource::Remote {
+            file: file(uri),
+            format,
+        },
+        None => ImportSource::Artifact { path: uri, format },
     };
     Ok(ImportTable { table, source })
+}
+
+fn inline(table: &str, rows: Option<Box<RawValue>>) -> Result<ImportSource> {
+    let rows = rows.ok_or_else(|| missing(table, "data", "inline"))?;
+    let rows = String::from(Box::<str>::from(rows));
+    if !rows.trim_start().starts_with('[') {
+        return Err(Error::invalid(format!(
+            "The body is not as it must be at $.tables.{table}.data: expected an array of row objects."
+        )));
+    }
+    Ok(ImportSource::Inline(Bytes::from(rows)))
+}
+
+fn missing(table: &str, field: &str, source: &str) -> Error {
+    Error::invalid(format!(
+        "The field tables.{table}.{field} is missing; the source \"{source}\" needs it."
+    ))
 }

@@ -1,4 +1,4 @@
-//! `GET /data/{store_id}/import/{import_id}`: how an import ended.
+//! `GET /data/{store_id}/import/{import_id}`: how far an import is, and how it ended.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,10 +1,15 @@
 //! The Lambda of the data store endpoints.
 
-use lake::store::{DataStores, StoreConfig};
+use std::sync::Arc;
+
+use lake::store::{DataStores, ImportServices, StoreConfig};
 use platform::Platform;
 use platform::config::Environment;
 use platform::objects::Objects;
+use platform::outbound::Outbound;
+use platform::queue::SqsQueue;
 use platform::records::stores::Stores;
+use platform::sources::Sources;
 use platform::telemetry::{self, Format};
 
 fn main() -> Result<(), lambda_http::Error> {
@@ -21,7 +26,16 @@ async fn serve() -> Result<(), lambda_http::Error> {
     let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
     let records = Stores::new(platform.records.clone());
     let config = StoreConfig::from_environment(&environment)?;
-    let stores = DataStores::new(platform.clock.clone(), records, objects, &config)?;
+    let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_IMPORT_QUEUE")?);
+    let imports = ImportServices {
+        sources: Some(Sources::from_environment(
+            &environment,
+            &sdk,
+            Outbound::public()?,
+        )?),
+        queue: Some(Arc::new(queue)),
+    };
+    let stores = DataStores::new(platform.clock.clone(), records, objects, imports, &config)?;
     stores.warm()?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     platform::http::serve(datastores_function::routes(platform, stores), clock, edge).await

@@ -61,11 +61,15 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     let issuer = Issuer::open(&data)?;
     let services = Services::open(&data).await?;
     services.publish(&data)?;
-    let service = Service::new(&data, &services)?;
+    let service = Service::new(&data, &services, &environment)?;
     let router = service.router()?;
     service
         .stores
         .warm()
+        .map_err(|error| ConfigError::new(error.to_string()))?;
+    service
+        .resume_upkeep()
+        .await
         .map_err(|error| ConfigError::new(error.to_string()))?;
     let token = issuer
         .token(&Subject::default(), Clock::System.now(), LIFETIME_SECONDS)

@@ -9,18 +9,23 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn;
 use axum::routing::get;
-use lake::store::{DataStores, Step, StoreConfig};
+use lake::store::{
+    DataStores, ImportServices, MAX_BACKGROUND_INPUT_BYTES, MAX_INPUT_BYTES, Retention, Step, StoreConfig,
+};
 use platform::auth::Verifier;
-use platform::config::{ConfigError, CorsOrigins, EdgeConfig, Environment};
+use platform::config::{AwsEnvironment, ConfigError, CorsOrigins, EdgeConfig, Environment};
 use platform::http::audit::AuditLog;
 use platform::http::openapi;
 use platform::http::serve::API_ROOT;
 use platform::objects::Objects;
+use platform::outbound::Outbound;
 use platform::records::Table;
 use platform::records::api_keys::ApiKeys;
 use platform::records::audit::AuditTrail;
 use platform::records::stores::Stores;
-use platform::{Clock, Platform};
+use platform::sources::Sources;
+use platform::{Clock, Platform, Result};
+use tracing::warn;
 
 use crate::data_dir::DataDir;
 use crate::gateway::whole_body;
@@ -35,12 +40,25 @@ const AUDIT_RETRY: Settings = Settings {
     max_receives: 5,
 };
 
+/// As the import queue of `template.yaml`.
+const IMPORTS: Settings = Settings {
+    batch_size: 1,
+    visibility: Duration::from_secs(960),
+    max_receives: 6,
+};
+/// How often overdue imports are looked for.
+const IMPORT_SWEEP: Duration = Duration::from_secs(60);
+
 /// Data files kept beside the object store. Both are on the same disk: enough for a few stores at work.
 const CACHE_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
 /// Memory of one query.
 const QUERY_MEMORY_BYTES: u64 = 512 * 1_024 * 1_024;
-/// One step of an import. No gateway cuts it off here.
+/// Data files kept for imports in the background.
+const IMPORTER_CACHE_BYTES: u64 = 1_024 * 1_024 * 1_024;
+/// One step of an import, and a whole one that a request waits for. No gateway cuts it off here.
 const IMPORT_DEADLINE: Duration = Duration::from_secs(600);
+/// Between two collections of garbage.
+const COLLECTION: Duration = Duration::from_secs(3_600);
 /// Queries at a time.
 const MAX_QUERIES: usize = 4;
 
@@ -51,28 +69,88 @@ pub struct Service {
     pub platform: Platform,
     /// The data stores.
     pub stores: DataStores,
+    /// The data stores as the importer has them: with children and caches of its own.
+    importer: DataStores,
+    imports: Arc<LocalQueue>,
+    retention: Retention,
 }
 
 impl Service {
     /// Over an open directory and its services.
-    pub fn new(data: &DataDir, services: &Services) -> Result<Self, ConfigError> {
+    pub fn new(data: &DataDir, services: &Services, environment: &Environment) -> Result<Self, ConfigError> {
         let platform = platform(data, services);
         let config = StoreConfig {
+            program: None,
             directory: data.path("cache"),
             cache_bytes: CACHE_BYTES,
             query_memory_bytes: QUERY_MEMORY_BYTES,
             max_children: MAX_QUERIES,
             import_deadline: IMPORT_DEADLINE,
-            crash_at: Step::from_environment(&Environment::read()?)?,
+            import_patience: IMPORT_DEADLINE,
+            max_input_bytes: MAX_INPUT_BYTES,
+            crash_at: Step::from_environment(environment)?,
         };
-        let objects = Objects::connect(&services.objects, DATA_BUCKET);
-        let stores = DataStores::new(
+        let outbound = Outbound::local(&AwsEnvironment::read())?;
+        let sources = Sources::from_environment(environment, &services.objects, outbound)?;
+        let stores = |queue, config: &StoreConfig| {
+            let objects = Objects::connect(&services.objects, DATA_BUCKET);
+            let records = Stores::new(platform.records.clone());
+            let imports = ImportServices {
+                sources: Some(sources.clone()),
+                queue,
+            };
+            DataStores::new(platform.clock.clone(), records, objects, imports, config)
+        };
+        let of_importer = StoreConfig {
+            directory: data.path("cache/importer"),
+            cache_bytes: IMPORTER_CACHE_BYTES,
+            max_children: 1,
+            max_input_bytes: MAX_BACKGROUND_INPUT_BYTES,
+            ..config.clone()
+        };
+        let importer = stores(None, &of_importer)?;
+        let handler = importer.clone();
+        let imports = LocalQueue::start(
+            "imports",
+            IMPORTS,
             platform.clock.clone(),
-            Stores::new(platform.records.clone()),
-            objects,
-            &config,
-        )?;
-        Ok(Self { platform, stores })
+            Arc::new(move |event| {
+                let stores = handler.clone();
+                Box::pin(async move { importer_function::handle(&stores, event).await })
+            }),
+        );
+        Ok(Self {
+            stores: stores(Some(imports.clone()), &config)?,
+            platform,
+            importer,
+            imports,
+            retention: Retention::from_environment(environment)?,
+        })
+    }
+
+    /// Takes up the imports that the last process over the directory left, and from now on those that are overdue; collects
+    /// garbage from time to time.
+    pub async fn resume_upkeep(&self) -> Result<()> {
+        self.importer.requeue_all_imports(self.imports.as_ref()).await?;
+        let (importer, queue) = (self.importer.clone(), Arc::clone(&self.imports));
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(IMPORT_SWEEP).await;
+                if let Err(cause) = importer_function::sweep(&importer, queue.as_ref()).await {
+                    warn!(%cause, "overdue imports were not looked for");
+                }
+            }
+        });
+        let (stores, retention) = (self.importer.clone(), self.retention);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(COLLECTION).await;
+                if let Err(cause) = importer_function::collect(&stores, retention).await {
+                    warn!(%cause, "garbage was not collected");
+                }
+            }
+        });
+        Ok(())
     }
 }
 

@@ -10,12 +10,15 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use lake::schema::TableDefinition;
-use lake::store::{Author, DataStores, NewStore, StoreConfig};
+use lake::store::{Author, DataStores, ImportServices, MAX_INPUT_BYTES, NewStore, StoreConfig};
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, RECORDS_TABLE, Services};
+use platform::config::{AwsEnvironment, Environment};
 use platform::objects::Objects;
+use platform::outbound::Outbound;
 use platform::records::Table;
 use platform::records::stores::Stores;
+use platform::sources::Sources;
 use platform::{Clock, Result, Tenant, aws};
 use serde_json::json;
 use tempfile::TempDir;
@@ -105,16 +108,25 @@ impl World {
 
     fn stores(&self, records: &SdkConfig, cache: &str) -> DataStores {
         let config = StoreConfig {
+            program: None,
             directory: self.folder.path().join(cache),
             cache_bytes: 1_024,
             query_memory_bytes: 64 * 1_024 * 1_024,
             max_children: 1,
             import_deadline: std::time::Duration::from_secs(10),
             crash_at: None,
+            import_patience: std::time::Duration::from_secs(10),
+            max_input_bytes: MAX_INPUT_BYTES,
         };
         let records = Stores::new(Table::connect(records, RECORDS_TABLE));
         let objects = Objects::connect(&self.services.objects, DATA_BUCKET);
-        DataStores::new(Clock::System, records, objects, &config).unwrap()
+        let environment = Environment::from_variables([]).unwrap();
+        let outbound = Outbound::local(&AwsEnvironment::default()).unwrap();
+        let imports = ImportServices {
+            sources: Some(Sources::from_environment(&environment, &self.services.objects, outbound).unwrap()),
+            queue: None,
+        };
+        DataStores::new(Clock::System, records, objects, imports, &config).unwrap()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Subcommand;
-use lake::store::{Collected, DataStores, Retention, Step, StoreConfig};
+use lake::store::{Collected, DataStores, ImportServices, Retention, Step, StoreConfig};
 use platform::config::Environment;
 use platform::records::audit::AuditAction;
 use platform::records::stores::Stores;
@@ -56,8 +56,8 @@ pub async fn run(command: StoreCommand, target: &Target, output: Output) -> Resu
             grace_hours,
         } => {
             let retention = Retention {
-                versions: keep_versions_days.map(|days| Duration::from_secs(days * 24 * 3_600)),
-                grace: Duration::from_secs(grace_hours * 3_600),
+                versions: keep_versions_days.map(|days| Duration::from_secs(days.saturating_mul(24 * 3_600))),
+                grace: Duration::from_secs(grace_hours.saturating_mul(3_600)),
             };
             let all = match store {
                 Some(store) => vec![(target.tenant.clone(), store)],
@@ -76,11 +76,7 @@ async fn collect(
 ) -> Result<()> {
     let mut sum = Collected::default();
     for (tenant, store) in all {
-        let collected = stores.collect(tenant, store, retention).await?;
-        sum.removed_versions += collected.removed_versions;
-        sum.removed_objects += collected.removed_objects;
-        sum.removed_bytes += collected.removed_bytes;
-        sum.waiting_objects += collected.waiting_objects;
+        sum += stores.collect(tenant, store, retention).await?;
     }
     let sentence = format!(
         "Removed {} objects with {} bytes, and {} versions; {} objects wait until their grace is over.",
@@ -98,5 +94,6 @@ fn open(target: &Target, folder: &std::path::Path) -> Result<DataStores> {
         ..StoreConfig::from_environment(&environment).map_err(refused)?
     };
     let records = Stores::new(target.records.clone());
-    DataStores::new(target.clock.clone(), records, target.objects.clone(), &config).map_err(refused)
+    let (clock, objects) = (target.clock.clone(), target.objects.clone());
+    DataStores::new(clock, records, objects, ImportServices::default(), &config).map_err(refused)
 }

@@ -1,4 +1,4 @@
-//! Changes of a table's columns, as sent. What they make of the table is in [`crate::alter`].
+//! Changes of a table's columns, as sent. What they make of the table is in `crate::alter`.
 //!
 //! They are applied in a fixed order: drop, rename (all at once, so that two columns can swap their names), modify, add. A
 //! name stands for the column that bears it when its turn comes: `modify_columns` names a renamed column by its new name,

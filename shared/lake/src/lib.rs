@@ -28,6 +28,7 @@ mod json_rows;
 pub mod limits;
 pub mod manifest;
 mod messages;
+mod overlap;
 pub mod parameters;
 pub mod plan;
 mod pool;

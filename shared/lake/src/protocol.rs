@@ -56,7 +56,7 @@ pub(crate) enum Job {
     /// Lets DuckDB bind the planned statement, without running it; the tables that it needs come without files.
     Validate { tables: Vec<BoundTable> },
     /// Names the columns of the planned statement's result, without running it; the tables come without files. The reply is
-    /// a list of [`describe::ResultColumn`].
+    /// a list of [`crate::ResultColumn`].
     Describe { tables: Vec<BoundTable> },
     /// The first rows of a table as objects; the body of the reply is a JSON array.
     Sample {

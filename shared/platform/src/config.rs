@@ -37,10 +37,6 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "optional: the JSON key of a Google service account that reads the gs:// places of MILLRACE_IMPORT_BUCKETS",
     ),
     (
-        "MILLRACE_SEALING_KEY",
-        "id, ARN or alias of the KMS key that seals secrets",
-    ),
-    (
         "MILLRACE_JWKS",
         "where the keys that sign access tokens are: an https URL, or the path of a JWKS file",
     ),
@@ -67,6 +63,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
     (
         "MILLRACE_LOG",
         "optional: log filter such as `info` or `debug,hyper=warn`; default `info`",
+    ),
+    (
+        "MILLRACE_KEEP_VERSIONS_DAYS",
+        "optional: the age at which versions of data stores go that are neither snapshots nor current; all stay without it",
     ),
     (
         "MILLRACE_CRASH_AT",

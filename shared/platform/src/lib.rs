@@ -13,6 +13,7 @@ pub mod outbound;
 pub mod queue;
 pub mod records;
 pub mod sealing;
+pub mod sources;
 pub mod telemetry;
 pub mod tenant;
 

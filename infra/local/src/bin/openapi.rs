@@ -5,7 +5,7 @@ use std::io::Write as _;
 use local::data_dir::DataDir;
 use local::runner::Service;
 use local::services::Services;
-use platform::config::ConfigError;
+use platform::config::{ConfigError, Environment};
 
 #[tokio::main]
 async fn main() -> Result<(), ConfigError> {
@@ -13,6 +13,6 @@ async fn main() -> Result<(), ConfigError> {
     let folder = tempfile::tempdir().map_err(|error| ConfigError::new(error.to_string()))?;
     let data = DataDir::open(folder.path())?;
     let services = Services::open(&data).await?;
-    let document = Service::new(&data, &services)?.openapi()?;
+    let document = Service::new(&data, &services, &Environment::from_variables([])?)?.openapi()?;
     writeln!(std::io::stdout(), "{document}").map_err(|error| ConfigError::new(error.to_string()))
 }

@@ -4,6 +4,7 @@
 //! moment later, tells.
 
 mod dashboards;
+mod imports;
 mod prompts;
 mod stores;
 
@@ -24,6 +25,7 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     keys_begin_with_their_tenant(&records, &mut findings);
     keys_begin_with_their_tenant(&audit, &mut findings);
     dashboards::dashboards_are_whole(&records, &mut findings);
+    imports::unfinished_ones_have_jobs(&records, &mut findings);
     prompts::versions_are_dense(&records, &mut findings);
     stores::versions_are_whole(&records, &target.objects, &mut findings).await?;
     let lines = if findings.is_empty() {

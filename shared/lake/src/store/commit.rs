@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use platform::records::Written;
-use platform::records::stores::{ImportRecord, StoreRecord, StoreVersionRecord};
+use platform::records::stores::{CompletedImport, ImportRecord, StoreRecord, StoreVersionRecord};
 use platform::{Error, Result, Tenant, UtcTime, ids};
 use rand::RngExt as _;
 
@@ -36,8 +36,8 @@ pub(super) struct Change {
     /// The whole next manifest; the commit gives it its version ids.
     pub(super) manifest: Manifest,
     pub(super) message: String,
-    /// The record of the import that this is; the commit gives it the version.
-    pub(super) import: Option<ImportRecord>,
+    /// The import that this is; the commit gives its record the version.
+    pub(super) import: Option<CompletedImport>,
 }
 
 impl DataStores {
@@ -128,8 +128,11 @@ impl DataStores {
             snapshot_name,
             ..version_record(&manifest, change.message, author, now)
         };
-        let import = change.import.map(|import| ImportRecord {
-            version_id: Some(version.id.clone()),
+        let import = change.import.map(|import| CompletedImport {
+            record: ImportRecord {
+                version_id: Some(version.id.clone()),
+                ..import.record
+            },
             ..import
         });
         let written = self

@@ -7,9 +7,11 @@
 //! **Invariant:** what a kept version names is never removed.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::AddAssign;
 use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
+use platform::config::{ConfigError, Environment};
 use platform::{Error, Result, Tenant, UtcTime};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,29 @@ pub struct Collected {
     pub removed_bytes: u64,
     /// Objects that are unreachable, and whose grace is not over.
     pub waiting_objects: u64,
+}
+
+impl Retention {
+    /// How long an object stays: longer than any import or request that may be about to name it.
+    pub const GRACE: Duration = Duration::from_secs(24 * 3_600);
+
+    /// With the age of `MILLRACE_KEEP_VERSIONS_DAYS`; every version is kept where it is missing.
+    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
+        let days = environment.number("MILLRACE_KEEP_VERSIONS_DAYS", 0)?;
+        Ok(Self {
+            versions: (days > 0).then(|| Duration::from_secs(days.saturating_mul(24 * 3_600))),
+            grace: Self::GRACE,
+        })
+    }
+}
+
+impl AddAssign for Collected {
+    fn add_assign(&mut self, other: Self) {
+        self.removed_versions += other.removed_versions;
+        self.removed_objects += other.removed_objects;
+        self.removed_bytes += other.removed_bytes;
+        self.waiting_objects += other.waiting_objects;
+    }
 }
 
 /// What was unreachable at the last collection.

@@ -6,22 +6,33 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use platform::objects::artifact_key;
-use platform::records::stores::{ImportMode, ImportRecord, ImportStatus};
+use platform::queue::Queue;
+use platform::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
+use platform::sources::{RemoteFile, Sources};
 use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
+use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
+use super::import_inputs::Input;
 use super::steps::Step;
 use super::{Author, DataStores, Loaded, keys};
 use crate::engine::{Stage, Staged};
 use crate::file_format::FileFormat;
 use crate::manifest::{Manifest, Segment, TableVersion};
+use crate::overlap::may_share_a_key;
 
-/// Largest file that an import reads, in bytes.
-const MAX_INPUT_BYTES: u64 = 512 * 1_024 * 1_024;
+/// What imports need beyond the store itself.
+#[derive(Clone, Default)]
+pub struct ImportServices {
+    /// Where files elsewhere are fetched from; None where none is read.
+    pub sources: Option<Sources>,
+    /// Takes the hints at imports and compactions in the background; None where none is begun.
+    pub queue: Option<Arc<dyn Queue>>,
+}
 
 /// An import.
 #[derive(Clone, Debug)]
@@ -32,10 +43,12 @@ pub struct Import {
     pub mode: ImportMode,
     /// The caller's message.
     pub message: Option<String>,
+    /// Whether it runs after the request is answered. Not for rows in the request.
+    pub background: bool,
 }
 
 /// The rows of one table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ImportTable {
     /// The table's name, without regard to case.
     pub table: String,
@@ -44,14 +57,23 @@ pub struct ImportTable {
 }
 
 /// Where the rows of a table are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ImportSource {
     /// In the request: a JSON array of row objects.
+    #[serde(skip)]
     Inline(Bytes),
     /// A file among the project's artifacts.
     Artifact {
         /// Its path, such as `out/sales.csv`.
         path: String,
+        /// Its format.
+        format: FileFormat,
+    },
+    /// A file elsewhere.
+    Remote {
+        /// Where it is.
+        file: RemoteFile,
         /// Its format.
         format: FileFormat,
     },
@@ -65,7 +87,8 @@ struct StagedTable {
 }
 
 impl DataStores {
-    /// Imports rows. Where that fails for the rows' sake, the import is recorded as failed.
+    /// Imports rows. Where that fails for the rows' sake, the import is recorded as failed. The record that it returns tells
+    /// whether the import is over or goes on in the background.
     pub async fn import(
         &self,
         tenant: &Tenant,
@@ -76,10 +99,11 @@ impl DataStores {
         let started_at = self.inner.clock.now();
         let base = self.load(tenant, store).await?;
         let names = check(&base.manifest, &import)?;
+        self.check_sources(tenant, &import)?;
         let record = ImportRecord {
             id: ids::new_id(started_at),
             store_id: store.to_owned(),
-            status: ImportStatus::Completed,
+            status: ImportStatus::Pending,
             mode: import.mode,
             tables: names,
             message: import.message.clone(),
@@ -87,9 +111,33 @@ impl DataStores {
             rows_imported: BTreeMap::new(),
             version_id: None,
             started_at,
-            completed_at: started_at,
+            completed_at: None,
         };
-        let error = match self.run(tenant, author, base, &import, record.clone()).await {
+        if import.background {
+            return self.enqueue(tenant, author, &import, record).await;
+        }
+        let run = self.run(tenant, author, base, &import, record.clone(), false);
+        let ended = if self.inner.imports.queue.is_none() || import.has_inline() {
+            run.await
+        } else {
+            let ended = tokio::time::timeout(self.inner.import_patience, run).await;
+            let is_slow = match &ended {
+                Ok(Err(error)) => error.kind() == ErrorKind::Timeout,
+                Ok(Ok(_)) => false,
+                Err(_) => true,
+            };
+            match ended {
+                Ok(ended) if !is_slow => ended,
+                _ => {
+                    let record = ImportRecord {
+                        status: ImportStatus::Running,
+                        ..record
+                    };
+                    return self.enqueue(tenant, author, &import, record).await;
+                }
+            }
+        };
+        let error = match ended {
             Ok(completed) => return Ok(completed),
             Err(error) => error,
         };
@@ -97,12 +145,7 @@ impl DataStores {
         if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Unprocessable) {
             return Err(error);
         }
-        let failed = ImportRecord {
-            status: ImportStatus::Failed,
-            error: Some(error.message().to_owned()),
-            completed_at: self.inner.clock.now(),
-            ..record
-        };
+        let failed = self.failed(record, &error);
         if let Err(cause) = self.inner.records.insert_failed_import(tenant, &failed).await {
             warn!(%cause, import = failed.id, "a failed import was not recorded");
         }
@@ -116,13 +159,26 @@ impl DataStores {
         )))
     }
 
-    async fn run(
+    /// The record of an import that failed.
+    pub(super) fn failed(&self, record: ImportRecord, error: &Error) -> ImportRecord {
+        let details = error.details().map(|details| format!(" {details}"));
+        ImportRecord {
+            status: ImportStatus::Failed,
+            error: Some(format!("{}{}", error.message(), details.unwrap_or_default())),
+            completed_at: Some(self.inner.clock.now()),
+            ..record
+        }
+    }
+
+    /// Carries an import out. One with a job may turn out to be over already; then its record tells how it ended.
+    pub(super) async fn run(
         &self,
         tenant: &Tenant,
         author: &Author,
         mut base: Loaded,
         import: &Import,
         record: ImportRecord,
+        has_job: bool,
     ) -> Result<ImportRecord> {
         let folder = tempfile::tempdir_in(&self.inner.staging).map_err(Error::internal)?;
         let inputs = self.inputs(tenant, import, folder.path()).await?;
@@ -146,57 +202,36 @@ impl DataStores {
             }
             let (manifest, rows_imported) = next_manifest(&base.manifest, &staged, import.mode);
             let import_record = ImportRecord {
+                status: ImportStatus::Completed,
                 rows_imported,
-                completed_at: self.inner.clock.now(),
+                completed_at: Some(self.inner.clock.now()),
                 ..record.clone()
             };
             let message = import.message.clone().unwrap_or_else(|| summary(&import_record));
             let change = Change {
                 manifest,
                 message,
-                import: Some(import_record.clone()),
+                import: Some(CompletedImport {
+                    record: import_record.clone(),
+                    has_job,
+                }),
             };
             if let Some(committed) = self.commit(tenant, author, &base, change).await? {
+                self.hint_at_compaction(tenant, &committed.manifest).await;
                 return Ok(ImportRecord {
                     version_id: Some(committed.record.version_id),
                     ..import_record
                 });
             }
+            let (store, id) = (&record.store_id, &record.id);
+            let records = &self.inner.records;
+            if has_job && records.find_import_job(tenant, store, id).await?.is_none() {
+                return records.import(tenant, store, id).await;
+            }
             pause(attempt).await;
             base = self.load(tenant, &base.record.id).await?;
         }
         Err(contended())
-    }
-
-    /// Fetches the files of the sources, once.
-    async fn inputs(&self, tenant: &Tenant, import: &Import, folder: &Path) -> Result<Vec<Input>> {
-        let mut inputs = Vec::new();
-        for (index, table) in import.tables.iter().enumerate() {
-            let file = folder.join(format!("input-{index}"));
-            let format = match &table.source {
-                ImportSource::Inline(rows) => {
-                    tokio::fs::write(&file, rows).await.map_err(Error::internal)?;
-                    FileFormat::Json
-                }
-                ImportSource::Artifact { path, format } => {
-                    let key = artifact_key(tenant, path)?;
-                    if !self
-                        .inner
-                        .objects
-                        .find_to_file(&key, &file, MAX_INPUT_BYTES)
-                        .await?
-                    {
-                        return Err(Error::unprocessable(format!(
-                            "There is no artifact '{path}' to import into the table '{}'.",
-                            table.table
-                        )));
-                    }
-                    *format
-                }
-            };
-            inputs.push(Input { format, file });
-        }
-        Ok(inputs)
     }
 
     /// Turns a table's rows into a segment, and keeps it: a segment that no version comes to name harms nobody.
@@ -241,14 +276,13 @@ impl DataStores {
             .columns
             .iter()
             .any(|column| column.primary_key || column.unique);
-        let Some((_, path)) = staged.segment.as_ref().filter(|_| has_keys) else {
+        let Some((new, path)) = staged.segment.as_ref().filter(|_| has_keys) else {
             return Ok(());
         };
-        let kept = match mode {
-            ImportMode::Append => Some(table),
-            ImportMode::Replace => None,
-        };
-        let existing = self.files(tenant, &base.record.id, kept).await?;
+        let mut kept = table.clone();
+        kept.segments
+            .retain(|segment| mode == ImportMode::Append && may_share_a_key(table, new, segment));
+        let existing = self.files(tenant, &base.record.id, [&kept]).await?;
         self.inner
             .engine
             .check_keys(table, std::slice::from_ref(path), &existing.paths())
@@ -256,10 +290,13 @@ impl DataStores {
     }
 }
 
-/// A source's file, where it can be read.
-struct Input {
-    format: FileFormat,
-    file: PathBuf,
+impl Import {
+    /// Whether rows are in the request.
+    pub(super) fn has_inline(&self) -> bool {
+        self.tables
+            .iter()
+            .any(|table| matches!(table.source, ImportSource::Inline(_)))
+    }
 }
 
 /// The names of the tables, as the store writes them.
@@ -277,6 +314,11 @@ fn check(manifest: &Manifest, import: &Import) -> Result<Vec<String>> {
             )));
         }
         names.push(table.name.clone());
+    }
+    if import.background && import.has_inline() {
+        return Err(Error::invalid(
+            "Rows in the request are imported at once; leave out 'background', or give each table a file as its source.",
+        ));
     }
     Ok(names)
 }

@@ -19,7 +19,10 @@ mod download;
 mod drop_table;
 mod files;
 mod garbage;
+mod hints;
 mod import;
+mod import_inputs;
+mod import_jobs;
 mod keys;
 mod query;
 mod schema_history;
@@ -44,16 +47,27 @@ pub use commit::{Author, Loaded};
 pub use create::NewStore;
 pub use download::{DownloadFormat, LINK_LIFETIME};
 pub use garbage::{Collected, Retention};
-pub use import::{Import, ImportSource, ImportTable};
+pub use hints::{Hint, StoreHint};
+pub use import::{Import, ImportServices, ImportSource, ImportTable};
+pub use import_jobs::ImportHint;
 pub use keys::{manifest_key, segment_key};
 pub use query::{Answered, Query};
 pub use schema_history::SchemaChange;
 pub use steps::Step;
 pub use versions::{MAX_LISTED_VERSIONS, Snapshot};
 
+const MIB: u64 = 1_024 * 1_024;
+
+/// The largest file that an import reads while its request waits, in bytes.
+pub const MAX_INPUT_BYTES: u64 = 512 * MIB;
+/// The largest file that an import in the background reads, in bytes.
+pub const MAX_BACKGROUND_INPUT_BYTES: u64 = 4_096 * MIB;
+
 /// Where copies of data files are kept, and how much of the machine a query may use.
 #[derive(Clone, Debug)]
 pub struct StoreConfig {
+    /// The program whose `main` begins with [`crate::run_if_child`]: this one, unless another one is named, as by tests.
+    pub program: Option<PathBuf>,
     /// A folder for cached data files and for files in the making.
     pub directory: PathBuf,
     /// Most bytes of cached data files.
@@ -64,6 +78,10 @@ pub struct StoreConfig {
     pub max_children: usize,
     /// How long one step of an import, the reading of a table's rows or the check of its keys, may take.
     pub import_deadline: Duration,
+    /// How long a request waits for its import. One that is not over by then goes on in the background.
+    pub import_patience: Duration,
+    /// The largest file that an import reads, in bytes.
+    pub max_input_bytes: u64,
     /// For tests: where the process is to die.
     pub crash_at: Option<Step>,
 }
@@ -72,19 +90,31 @@ impl StoreConfig {
     /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB` and `MILLRACE_QUERY_MEMORY_MB`, for a function that answers one
     /// request at a time.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        const MIB: u64 = 1_024 * 1_024;
         let directory = environment
             .optional("MILLRACE_CACHE_DIR")
             .map_or_else(std::env::temp_dir, PathBuf::from);
         Ok(Self {
+            program: None,
             directory: directory.join("millrace"),
             cache_bytes: environment.number("MILLRACE_CACHE_MB", 1_024)? * MIB,
             query_memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
             max_children: 1,
             // Both steps and the commit must end before API Gateway does, after 29 s.
             import_deadline: Duration::from_secs(12),
+            import_patience: Duration::from_secs(20),
+            max_input_bytes: MAX_INPUT_BYTES,
             crash_at: None,
         })
+    }
+
+    /// The same for imports in the background, in a function that has 15 minutes.
+    #[must_use]
+    pub fn in_background(self) -> Self {
+        Self {
+            import_deadline: EngineLimits::default().import_deadline,
+            max_input_bytes: MAX_BACKGROUND_INPUT_BYTES,
+            ..self
+        }
     }
 }
 
@@ -102,6 +132,9 @@ struct Inner {
     manifests: ManifestCache,
     segments: SegmentCache,
     staging: PathBuf,
+    imports: ImportServices,
+    import_patience: Duration,
+    max_input_bytes: u64,
     crash_at: Option<Step>,
 }
 
@@ -111,6 +144,7 @@ impl DataStores {
         clock: Clock,
         records: Stores,
         objects: Objects,
+        imports: ImportServices,
         config: &StoreConfig,
     ) -> Result<Self, ConfigError> {
         let unusable = |error: &dyn std::fmt::Display| {
@@ -129,6 +163,9 @@ impl DataStores {
         let defaults = EngineLimits::default();
         let mut engine = EngineConfig::new(directory.join("children"))
             .map_err(|error| ConfigError::new(error.to_string()))?;
+        if let Some(program) = &config.program {
+            engine.program.clone_from(program);
+        }
         engine.library_path = platform::config::library_path();
         engine.max_children = config.max_children;
         engine.limits = EngineLimits {
@@ -148,6 +185,9 @@ impl DataStores {
             manifests: ManifestCache::default(),
             segments,
             staging,
+            imports,
+            import_patience: config.import_patience,
+            max_input_bytes: config.max_input_bytes,
             crash_at: config.crash_at,
         };
         Ok(Self {

@@ -44,6 +44,15 @@ impl<T> Reply<T> {
         }
     }
 
+    /// 202 with a body, and the path under the API root where to see how it goes on.
+    pub fn accepted(path: &str, body: T) -> Self {
+        Self {
+            status: StatusCode::ACCEPTED,
+            location: Some(format!("{}{path}", super::serve::API_ROOT)),
+            ..Self::ok(body)
+        }
+    }
+
     /// Adds an `ETag`; `tag` is the text between its quotes.
     #[must_use]
     pub fn etag(mut self, tag: &str) -> Self {

@@ -15,6 +15,8 @@
 //! | a version of a store; all of them | records | `A#P#store#<id>` | `version#<version id>` |
 //! | a snapshot of a store by name; all of them | records | `A#P#store#<id>` | `snapshot#<name, folded>` |
 //! | an import of a store | records | `A#P#store#<id>` | `import#<import id>` |
+//! | the work of an import in the background, until it is over | records | `A#P#store#<id>` | `import-job#<import id>` |
+//! | the imports that somebody should look at | records, due | `imports` | `<time>` |
 //! | a dashboard; the dashboards of a store | records | `A#P#dashboards#<store id>` | `<id>` |
 //! | whether a dashboard's name is taken in its store | records | `A#P#dashboard-names#<store id>` | `<name, folded>` |
 //! | the versions of a dashboard, without their contents | records | `A#P#dashboard#<id>` | `version#<number, 10 digits>` |
@@ -24,7 +26,8 @@
 //! | the audit records of an account, by time | audit, gsi1 | `A#*#audit` | `<time>#<id>` |
 //!
 //! Neither an account nor a project can hold a `#` (see [`crate::tenant::Tenant`]), so no key of one tenant is a key, or the
-//! beginning of one, of another. `*` stands where an account has no project.
+//! beginning of one, of another. `*` stands where an account has no project. What is due is one list for all tenants, for the
+//! sweeper alone; each item names its tenant.
 
 use crate::clock::UtcTime;
 use crate::records::table::Key;
@@ -112,6 +115,13 @@ pub(crate) fn store_import(tenant: &Tenant, id: &str, import: &str) -> Key {
     Key::new(store_parts(tenant, id), format!("import#{import}"))
 }
 
+/// The kind of unfinished work that imports in the background are.
+pub(crate) const DUE_IMPORTS: &str = "imports";
+
+pub(crate) fn store_import_job(tenant: &Tenant, id: &str, import: &str) -> Key {
+    Key::new(store_parts(tenant, id), format!("import-job#{import}"))
+}
+
 pub(crate) fn dashboards(tenant: &Tenant, store: &str) -> String {
     pk(tenant, &format!("dashboards#{store}"))
 }
@@ -179,6 +189,7 @@ mod tests {
             store_version(&tenant, "x", "y").pk,
             store_snapshot(&tenant, "x", "y").pk,
             store_import(&tenant, "x", "y").pk,
+            store_import_job(&tenant, "x", "y").pk,
             dashboard(&tenant, "x", "y").pk,
             dashboard_name(&tenant, "x", "y").pk,
             dashboard_version(&tenant, "x", 1).pk,

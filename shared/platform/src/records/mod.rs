@@ -6,6 +6,7 @@
 pub mod api_keys;
 pub mod audit;
 pub mod dashboards;
+pub mod import_jobs;
 pub mod interactions;
 pub mod keys;
 pub mod prompts;

@@ -91,6 +91,10 @@ pub struct StoreVersionRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum ImportStatus {
+    /// It waits to be begun.
+    Pending,
+    /// It has begun.
+    Running,
     /// Every row is in.
     Completed,
     /// No row is in.
@@ -108,14 +112,15 @@ pub enum ImportMode {
     Replace,
 }
 
-/// An import. It is written when it is over: one that a crash cut short leaves no record, as it leaves no row.
+/// An import. One that the request itself carries out is written when it is over: if a crash cuts it short, it leaves no
+/// record, as it leaves no row. One in the background is written when it is taken, and again when its status changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportRecord {
     /// Its id.
     pub id: String,
     /// The store.
     pub store_id: String,
-    /// Completed or failed.
+    /// How far it is.
     pub status: ImportStatus,
     /// Append or replace.
     pub mode: ImportMode,
@@ -135,7 +140,17 @@ pub struct ImportRecord {
     /// When it began.
     pub started_at: UtcTime,
     /// When it was over.
-    pub completed_at: UtcTime,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<UtcTime>,
+}
+
+/// An import that ends with the version that it makes.
+#[derive(Clone, Debug)]
+pub struct CompletedImport {
+    /// Its record.
+    pub record: ImportRecord,
+    /// Whether it ran in the background: then its job ends with it, and nothing is written where it has ended already.
+    pub has_job: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -215,7 +230,7 @@ impl Stores {
         tenant: &Tenant,
         next: &StoreRecord,
         version: &StoreVersionRecord,
-        import: Option<&ImportRecord>,
+        import: Option<&CompletedImport>,
     ) -> Result<Written> {
         let mut transaction = self
             .table
@@ -234,9 +249,16 @@ impl Stores {
             let key = keys::store_snapshot(tenant, &next.id, name);
             transaction = transaction.put(&key, version, Condition::Absent)?;
         }
-        if let Some(import) = import {
-            let key = keys::store_import(tenant, &next.id, &import.id);
-            transaction = transaction.put(&key, import, Condition::Absent)?;
+        if let Some(CompletedImport { record, has_job }) = import {
+            let key = keys::store_import(tenant, &next.id, &record.id);
+            transaction = if *has_job {
+                let job = keys::store_import_job(tenant, &next.id, &record.id);
+                transaction
+                    .replace(&key, record)?
+                    .delete(&job, Condition::Present)?
+            } else {
+                transaction.put(&key, record, Condition::Absent)?
+            };
         }
         transaction.commit().await
     }

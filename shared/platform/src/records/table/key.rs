@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Item;
+use crate::clock::UtcTime;
 
-/// The key of an item, and of its place in `gsi1` where it has one.
+/// The key of an item, and of its places in the indexes where it has any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// Partition key.
@@ -15,6 +16,8 @@ pub struct Key {
     pub sk: String,
     /// Partition and sort key in `gsi1`.
     pub gsi1: Option<(String, String)>,
+    /// Which kind of unfinished work it is, and when somebody should look at it.
+    pub due: Option<(&'static str, UtcTime)>,
 }
 
 impl Key {
@@ -24,6 +27,7 @@ impl Key {
             pk: pk.into(),
             sk: sk.into(),
             gsi1: None,
+            due: None,
         }
     }
 
@@ -31,6 +35,13 @@ impl Key {
     #[must_use]
     pub fn with_gsi1(mut self, pk: impl Into<String>, sk: impl Into<String>) -> Self {
         self.gsi1 = Some((pk.into(), sk.into()));
+        self
+    }
+
+    /// The same key, of unfinished work of the kind `shard` that somebody should look at by `at`.
+    #[must_use]
+    pub fn with_due(mut self, shard: &'static str, at: UtcTime) -> Self {
+        self.due = Some((shard, at));
         self
     }
 

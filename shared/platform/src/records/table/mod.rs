@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
+use crate::records::schema::DUE;
 
 pub use condition::Condition;
 pub use key::Key;
@@ -103,10 +104,10 @@ impl Table {
         page_size: i32,
         start: Option<HashMap<String, AttributeValue>>,
     ) -> Result<(Vec<T>, Option<HashMap<String, AttributeValue>>)> {
-        let (pk_name, sk_name) = if query.index.is_some() {
-            ("gsi1pk", "gsi1sk")
-        } else {
-            ("pk", "sk")
+        let (pk_name, sk_name) = match query.index {
+            None => ("pk", "sk"),
+            Some(DUE) => ("due_shard", "due_at"),
+            Some(_) => ("gsi1pk", "gsi1sk"),
         };
         let mut request = self
             .client
@@ -200,6 +201,10 @@ fn write<T: Serialize>(key: &Key, record: &T) -> Result<Item> {
     if let Some((pk, sk)) = &key.gsi1 {
         item.insert("gsi1pk".to_owned(), AttributeValue::S(pk.clone()));
         item.insert("gsi1sk".to_owned(), AttributeValue::S(sk.clone()));
+    }
+    if let Some((shard, at)) = &key.due {
+        item.insert("due_shard".to_owned(), AttributeValue::S((*shard).to_owned()));
+        item.insert("due_at".to_owned(), AttributeValue::S(at.to_string()));
     }
     Ok(item)
 }

@@ -1,6 +1,7 @@
 //! A range of one partition.
 
-use crate::records::schema::GSI1;
+use crate::clock::UtcTime;
+use crate::records::schema::{DUE, GSI1};
 
 /// In which direction of the sort key a query reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,16 @@ impl Query {
     pub fn gsi1(mut self) -> Self {
         self.index = Some(GSI1);
         self
+    }
+
+    /// The unfinished work of a kind that is due by `by`; asks the index `due`, which follows the table with a short delay.
+    pub fn due(shard: &'static str, by: UtcTime) -> Self {
+        Self {
+            pk: shard.to_owned(),
+            sort: Sort::Between("0".to_owned(), by.to_string()),
+            index: Some(DUE),
+            order: Order::Ascending,
+        }
     }
 
     /// The direction.

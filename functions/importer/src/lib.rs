@@ -1,0 +1,65 @@
+//! What data stores need done in the background: imports and compactions, by the queue of hints; the sweeper that hints at
+//! overdue imports again; and the collection of garbage, by a schedule.
+//!
+//! A message about an import is a hint at a job among the records. One that comes twice, or too late, changes nothing. One whose import
+//! failed in a way that may pass is reported as failed: SQS delivers it again and at last puts it into the dead-letter queue,
+//! which raises an alarm. An import whose message or whose importer was lost is found by the sweeper.
+
+use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use lake::store::{Collected, DataStores, Hint, Retention};
+use platform::queue::Queue;
+use platform::{Error, Result};
+use rand::seq::SliceRandom as _;
+use tracing::{info, warn};
+
+/// Follows each message's hint; the answer names the messages to deliver again.
+pub async fn handle(stores: &DataStores, event: SqsEvent) -> SqsBatchResponse {
+    let mut response = SqsBatchResponse::default();
+    for message in event.records {
+        if let Err(cause) = run(stores, &message).await {
+            let message_id = message.message_id.unwrap_or_default();
+            warn!(message_id, %cause, "hint not followed");
+            let mut failure = BatchItemFailure::default();
+            failure.item_identifier = message_id;
+            response.batch_item_failures.push(failure);
+        }
+    }
+    response
+}
+
+async fn run(stores: &DataStores, message: &SqsMessage) -> Result<()> {
+    let body = message.body.as_deref().unwrap_or_default();
+    let hint: Hint = serde_json::from_str(body).map_err(Error::internal)?;
+    stores.follow(&hint).await
+}
+
+/// Sends a message for each import that is overdue.
+pub async fn sweep(stores: &DataStores, queue: &dyn Queue) -> Result<()> {
+    let overdue = stores.requeue_due_imports(queue).await?;
+    if overdue > 0 {
+        info!(overdue, "imports are overdue");
+    }
+    Ok(())
+}
+
+/// Collects the garbage of every store, in any order, so that a run that is cut short does not always miss the same ones. A
+/// store that fails is left for the next run.
+pub async fn collect(stores: &DataStores, retention: Retention) -> Result<()> {
+    let mut all = stores.all_stores().await?;
+    all.shuffle(&mut rand::rng());
+    let mut sum = Collected::default();
+    for (tenant, store) in &all {
+        match stores.collect(tenant, store, retention).await {
+            Ok(collected) => sum += collected,
+            Err(cause) => warn!(store, %cause, "garbage not collected"),
+        }
+    }
+    info!(
+        removed_objects = sum.removed_objects,
+        removed_bytes = sum.removed_bytes,
+        removed_versions = sum.removed_versions,
+        waiting_objects = sum.waiting_objects,
+        "garbage collected"
+    );
+    Ok(())
+}

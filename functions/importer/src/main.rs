@@ -1,0 +1,54 @@
+//! The Lambda that reads the import queue, and that schedules call to look for overdue imports and to collect garbage.
+
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
+use lake::store::{DataStores, ImportServices, Retention, StoreConfig};
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use platform::Clock;
+use platform::config::Environment;
+use platform::objects::Objects;
+use platform::outbound::Outbound;
+use platform::queue::SqsQueue;
+use platform::records::Table;
+use platform::records::stores::Stores;
+use platform::sources::Sources;
+use platform::telemetry::{self, Format};
+use serde_json::Value;
+
+fn main() -> Result<(), Error> {
+    lake::run_if_child();
+    serve()
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn serve() -> Result<(), Error> {
+    let environment = Environment::read()?;
+    telemetry::init(&environment, Format::Json, "info")?;
+    let sdk = platform::aws::sdk_config();
+    let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_IMPORT_QUEUE")?);
+    let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
+    let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
+    let imports = ImportServices {
+        sources: Some(Sources::from_environment(
+            &environment,
+            &sdk,
+            Outbound::public()?,
+        )?),
+        queue: None,
+    };
+    let config = StoreConfig::from_environment(&environment)?.in_background();
+    let stores = DataStores::new(Clock::System, Stores::new(records), objects, imports, &config)?;
+    let retention = Retention::from_environment(&environment)?;
+    let handler = async |event: LambdaEvent<Value>| {
+        if event.payload.get("collect").is_some() {
+            importer_function::collect(&stores, retention).await?;
+            return Ok(SqsBatchResponse::default());
+        }
+        if event.payload.get("Records").is_none() {
+            importer_function::sweep(&stores, &queue).await?;
+            return Ok(SqsBatchResponse::default());
+        }
+        let event: SqsEvent = serde_json::from_value(event.payload)?;
+        Ok::<_, Error>(importer_function::handle(&stores, event).await)
+    };
+    lambda_runtime::run(service_fn(handler)).await
+}

@@ -1,0 +1,85 @@
+//! Messages about work in the background. Each is a hint: it may be lost, come twice or too late.
+
+use platform::queue::Queue;
+use platform::{Error, Result, Tenant};
+use serde::{Deserialize, Serialize};
+use tracing::{info, warn};
+
+use super::compaction::is_due;
+use super::{DataStores, ImportHint};
+use crate::manifest::Manifest;
+
+/// The body of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Hint {
+    /// That an import waits.
+    Import(ImportHint),
+    /// That a store has many small files. Where it is lost, the next import gives it again.
+    Compact(StoreHint),
+}
+
+/// A store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreHint {
+    /// The account.
+    pub account: String,
+    /// The project.
+    pub project: String,
+    /// The store.
+    pub store_id: String,
+}
+
+impl Hint {
+    pub(super) async fn send(&self, queue: &dyn Queue) -> Result<()> {
+        let body = serde_json::to_string(self).map_err(Error::internal)?;
+        queue.send(&body).await
+    }
+}
+
+impl DataStores {
+    /// Does what a hint is about, where it is still to be done; an error where it is to be tried again.
+    pub async fn follow(&self, hint: &Hint) -> Result<()> {
+        match hint {
+            Hint::Import(hint) => {
+                self.run_import(hint).await?;
+                let tenant = Tenant::new(&hint.account, &hint.project)?;
+                self.compact_where_due(&tenant, &hint.store_id).await
+            }
+            Hint::Compact(hint) => {
+                let tenant = Tenant::new(&hint.account, &hint.project)?;
+                self.compact_where_due(&tenant, &hint.store_id).await
+            }
+        }
+    }
+
+    async fn compact_where_due(&self, tenant: &Tenant, store: &str) -> Result<()> {
+        let loaded = match self.load(tenant, store).await {
+            Ok(loaded) => loaded,
+            // It was archived meanwhile.
+            Err(error) if error.kind() == platform::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if is_due(&loaded.manifest)
+            && let Some(compacted) = self.compact(tenant, store).await?
+        {
+            info!(store, version = compacted.record.version_id, "store compacted");
+        }
+        Ok(())
+    }
+
+    /// Asks for a compaction of the version that an import made, where one is due.
+    pub(super) async fn hint_at_compaction(&self, tenant: &Tenant, manifest: &Manifest) {
+        let Some(queue) = self.inner.imports.queue.as_ref().filter(|_| is_due(manifest)) else {
+            return;
+        };
+        let hint = Hint::Compact(StoreHint {
+            account: tenant.account().to_owned(),
+            project: tenant.project().to_owned(),
+            store_id: manifest.store_id.clone(),
+        });
+        if let Err(cause) = hint.send(queue.as_ref()).await {
+            warn!(%cause, "no message for a compaction; the next import sends one");
+        }
+    }
+}

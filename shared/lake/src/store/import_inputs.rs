@@ -1,0 +1,85 @@
+//! The files that imports read: whether they may be read, and getting them.
+
+use std::path::{Path, PathBuf};
+
+use platform::objects::artifact_key;
+use platform::sources::Sources;
+use platform::{Error, Result, Tenant};
+
+use super::DataStores;
+use super::import::{Import, ImportSource, ImportTable};
+use crate::file_format::FileFormat;
+
+/// A source's file, where it can be read.
+pub(super) struct Input {
+    pub(super) format: FileFormat,
+    pub(super) file: PathBuf,
+}
+
+impl DataStores {
+    fn sources(&self) -> Result<&Sources> {
+        let sources = self.inner.imports.sources.as_ref();
+        sources.ok_or_else(|| Error::internal("this program reads no files elsewhere"))
+    }
+
+    /// Refuses a source that may not be read, as far as can be told before it is.
+    pub(super) fn check_sources(&self, tenant: &Tenant, import: &Import) -> Result<()> {
+        for table in &import.tables {
+            match &table.source {
+                ImportSource::Inline(_) => {}
+                ImportSource::Artifact { path, .. } => artifact_key(tenant, path).map(drop)?,
+                ImportSource::Remote { file, .. } => {
+                    let checked = self.sources()?.check(tenant, file);
+                    checked.map_err(|error| error.at(&uri(table)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fetches the files of the sources, once, into a folder.
+    pub(super) async fn inputs(&self, tenant: &Tenant, import: &Import, folder: &Path) -> Result<Vec<Input>> {
+        let mut inputs = Vec::new();
+        for (index, table) in import.tables.iter().enumerate() {
+            let file = folder.join(format!("input-{index}"));
+            let format = self.input(tenant, table, &file).await?;
+            inputs.push(Input { format, file });
+        }
+        Ok(inputs)
+    }
+
+    async fn input(&self, tenant: &Tenant, table: &ImportTable, path: &Path) -> Result<FileFormat> {
+        let max_bytes = self.inner.max_input_bytes;
+        match &table.source {
+            ImportSource::Inline(rows) => {
+                tokio::fs::write(path, rows).await.map_err(Error::internal)?;
+                Ok(FileFormat::Json)
+            }
+            ImportSource::Artifact {
+                path: artifact,
+                format,
+            } => {
+                let key = artifact_key(tenant, artifact)?;
+                if !self.inner.objects.find_to_file(&key, path, max_bytes).await? {
+                    return Err(Error::unprocessable(format!(
+                        "There is no artifact '{artifact}' to import into the table '{}'.",
+                        table.table
+                    )));
+                }
+                Ok(*format)
+            }
+            ImportSource::Remote { file, format } => {
+                let deadline = self.inner.engine.limits().import_deadline;
+                let sources = self.sources()?;
+                let got = sources.get_to_file(tenant, file, path, max_bytes, deadline).await;
+                got.map_err(|error| error.at(&uri(table)))?;
+                Ok(*format)
+            }
+        }
+    }
+}
+
+/// The field of the request that names a table's file.
+fn uri(table: &ImportTable) -> String {
+    format!("tables.{}.uri", table.table)
+}

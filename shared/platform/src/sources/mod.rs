@@ -1,0 +1,229 @@
+//! Files elsewhere that a caller names: at a URL, in a bucket of S3 or of Google Cloud Storage.
+//!
+//! A URL is asked as any caller's URL is, see [`crate::outbound`]. Buckets are asked with credentials of ours, so a caller
+//! reaches no more of them than the operator opened, see [`Places`]. Whatever cannot be fetched is told in words that show
+//! neither credentials nor the URL, which may be signed.
+
+mod gcs;
+mod places;
+mod s3;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_config::SdkConfig;
+use serde::{Deserialize, Serialize};
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt as _;
+
+use crate::config::{ConfigError, Environment, Secret};
+use crate::error::Error;
+use crate::outbound::{Outbound, OutboundError};
+use crate::tenant::Tenant;
+use gcs::Gcs;
+use places::{Place, Service};
+use s3::S3;
+
+pub use places::Places;
+
+/// A file elsewhere.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "source", content = "uri")]
+pub enum RemoteFile {
+    /// At an https URL.
+    Url(String),
+    /// An object in S3: `s3://<bucket>/<key>`.
+    S3(String),
+    /// An object in Google Cloud Storage: `gs://<bucket>/<object>`.
+    Gcs(String),
+}
+
+impl fmt::Debug for RemoteFile {
+    /// Without the address, which may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Url(_) => "Url(…)",
+            Self::S3(_) => "S3(…)",
+            Self::Gcs(_) => "Gcs(…)",
+        })
+    }
+}
+
+/// Why there is no file, as the end of a sentence about it.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// It is not named as it must be.
+    #[error("{0}")]
+    Malformed(String),
+    /// Nobody opened the place where it is.
+    #[error("{0}")]
+    NotOpen(String),
+    /// It could not be fetched.
+    #[error("{0}")]
+    Failed(String),
+    /// It could not be kept.
+    #[error("the file cannot be written")]
+    File(#[source] std::io::Error),
+}
+
+impl SourceError {
+    fn too_large(max_bytes: u64) -> Self {
+        Self::Failed(format!(
+            "it is larger than the {max_bytes} bytes that can be read"
+        ))
+    }
+
+    /// The error of a request whose field `path` names the file.
+    pub fn at(self, path: &str) -> Error {
+        let sentence = match &self {
+            Self::Failed(why) => format!("{path}: the file cannot be fetched: {why}."),
+            other => format!("{path}: {other}."),
+        };
+        match self {
+            Self::Malformed(_) => Error::invalid(sentence),
+            Self::NotOpen(_) => Error::forbidden(sentence),
+            Self::Failed(_) => Error::unprocessable(sentence),
+            Self::File(error) => Error::internal(error),
+        }
+    }
+}
+
+/// Where files elsewhere are fetched from. Cheap to clone.
+#[derive(Clone)]
+pub struct Sources {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    outbound: Outbound,
+    places: Places,
+    s3: S3,
+    gcs: Option<Gcs>,
+}
+
+impl Sources {
+    /// With the places of `MILLRACE_IMPORT_BUCKETS`, none where it is missing, and the Google credentials of
+    /// `MILLRACE_GCS_CREDENTIALS`. S3 is asked with the credentials of `s3`.
+    pub fn from_environment(
+        environment: &Environment,
+        s3: &SdkConfig,
+        outbound: Outbound,
+    ) -> Result<Self, ConfigError> {
+        let places = Places::read(
+            environment
+                .optional("MILLRACE_IMPORT_BUCKETS")
+                .unwrap_or_default(),
+        )?;
+        let key = environment.optional("MILLRACE_GCS_CREDENTIALS").map(Secret::new);
+        if places.any_of(Service::Gcs) && key.is_none() {
+            return Err(ConfigError::new(
+                "The variable MILLRACE_IMPORT_BUCKETS names a place of gs://. Set MILLRACE_GCS_CREDENTIALS to the JSON key \
+                 of a service account that may read it.",
+            ));
+        }
+        Ok(Self {
+            inner: Arc::new(Inner {
+                outbound,
+                places,
+                s3: S3::connect(s3),
+                gcs: key.map(Gcs::new).transpose()?,
+            }),
+        })
+    }
+
+    /// Whether a file may be fetched for a tenant, as far as can be told without the network.
+    pub fn check(&self, tenant: &Tenant, file: &RemoteFile) -> Result<(), SourceError> {
+        match file {
+            RemoteFile::Url(url) => self
+                .inner
+                .outbound
+                .check(url)
+                .map_err(|error| SourceError::Malformed(error.to_string())),
+            RemoteFile::S3(uri) => self.inner.places.find(tenant, Service::S3, uri).map(drop),
+            RemoteFile::Gcs(uri) => self.inner.places.find(tenant, Service::Gcs, uri).map(drop),
+        }
+    }
+
+    /// Fetches a file into a new one: at most `max_bytes` of it, within `deadline`.
+    pub async fn get_to_file(
+        &self,
+        tenant: &Tenant,
+        file: &RemoteFile,
+        path: &Path,
+        max_bytes: u64,
+        deadline: Duration,
+    ) -> Result<(), SourceError> {
+        let inner = &*self.inner;
+        let download = Download { path, max_bytes };
+        let fetched = async {
+            match file {
+                RemoteFile::Url(url) => {
+                    let got = inner.outbound.get_to_file(url, path, max_bytes, deadline).await;
+                    got.map_err(|error| match error {
+                        OutboundError::File(error) => SourceError::File(error),
+                        error => SourceError::Failed(error.to_string()),
+                    })
+                }
+                RemoteFile::S3(uri) => {
+                    let place = inner.places.find(tenant, Service::S3, uri)?;
+                    inner.s3.get_to_file(&place, download).await
+                }
+                RemoteFile::Gcs(uri) => {
+                    let place = inner.places.find(tenant, Service::Gcs, uri)?;
+                    let gcs = inner.gcs.as_ref();
+                    let gcs = gcs.ok_or_else(|| {
+                        SourceError::Failed("there are no credentials for Google Cloud Storage".to_owned())
+                    })?;
+                    gcs.get_to_file(&place, download).await
+                }
+            }
+        };
+        let too_slow = || SourceError::Failed(OutboundError::TooSlow(deadline).to_string());
+        tokio::time::timeout(deadline, fetched)
+            .await
+            .unwrap_or_else(|_| Err(too_slow()))
+    }
+}
+
+/// Where a file goes.
+#[derive(Clone, Copy)]
+struct Download<'a> {
+    path: &'a Path,
+    max_bytes: u64,
+}
+
+impl Download<'_> {
+    /// Begins it, unless it is known to be too large.
+    async fn begin(self, bytes: Option<u64>) -> Result<Begun, SourceError> {
+        if bytes.is_some_and(|bytes| bytes > self.max_bytes) {
+            return Err(SourceError::too_large(self.max_bytes));
+        }
+        Ok(Begun {
+            file: File::create(self.path).await.map_err(SourceError::File)?,
+            written: 0,
+            max_bytes: self.max_bytes,
+        })
+    }
+}
+
+struct Begun {
+    file: File,
+    written: u64,
+    max_bytes: u64,
+}
+
+impl Begun {
+    async fn write(&mut self, chunk: &[u8]) -> Result<(), SourceError> {
+        self.written += chunk.len() as u64;
+        if self.written > self.max_bytes {
+            return Err(SourceError::too_large(self.max_bytes));
+        }
+        self.file.write_all(chunk).await.map_err(SourceError::File)
+    }
+
+    async fn finish(mut self) -> Result<(), SourceError> {
+        self.file.flush().await.map_err(SourceError::File)
+    }
+}
