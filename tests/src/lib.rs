@@ -43,6 +43,7 @@ pub mod samples;
 mod scope;
 mod service;
 pub mod stores;
+pub mod tpch;
 mod trail;
 
 pub use answer::Answer;

@@ -1,5 +1,7 @@
 //! A data store of a test's own.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
@@ -104,6 +106,14 @@ impl Store {
             .scope
             .ops(&["artifact", "put", &file.to_string_lossy(), path]);
         put.expect_success();
+    }
+
+    /// How many tables have a copy that queries read faster, for local services.
+    pub fn copies(&self) -> usize {
+        let folder = self.service.folder().join("data/cache/segments");
+        let files = std::fs::read_dir(folder).expect("the cache's folder can be read");
+        let is_copy = |path: &Path| path.extension().is_some_and(|ending| ending == "duckdb");
+        files.flatten().filter(|file| is_copy(&file.path())).count()
     }
 
     /// Imports a file with these bytes into a table as CSV, for local services.

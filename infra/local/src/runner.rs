@@ -51,6 +51,8 @@ const IMPORT_SWEEP: Duration = Duration::from_secs(60);
 
 /// Data files kept beside the object store. Both are on the same disk: enough for a few stores at work.
 const CACHE_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
+/// The largest table that queries get a copy of.
+const COPIED_TABLE_MB: u64 = 512;
 /// Memory of one query.
 const QUERY_MEMORY_BYTES: u64 = 512 * 1_024 * 1_024;
 /// Data files kept for imports in the background.
@@ -83,6 +85,9 @@ impl Service {
             program: None,
             directory: data.path("cache"),
             cache_bytes: CACHE_BYTES,
+            max_copied_bytes: environment.number("MILLRACE_COPIED_TABLE_MB", COPIED_TABLE_MB)?
+                * 1_024
+                * 1_024,
             query_memory_bytes: QUERY_MEMORY_BYTES,
             max_children: MAX_QUERIES,
             import_deadline: IMPORT_DEADLINE,
@@ -105,6 +110,7 @@ impl Service {
             directory: data.path("cache/importer"),
             cache_bytes: IMPORTER_CACHE_BYTES,
             max_children: 1,
+            max_copied_bytes: 0,
             max_input_bytes: MAX_BACKGROUND_INPUT_BYTES,
             ..config.clone()
         };

@@ -205,6 +205,7 @@ fn stores(
         program: Some(PathBuf::from(env!("CARGO_BIN_EXE_millrace"))),
         directory: folder.path().join(cache),
         cache_bytes: 1_024 * 1_024,
+        max_copied_bytes: 0,
         query_memory_bytes: 64 * 1_024 * 1_024,
         max_children: 1,
         import_deadline: Duration::from_secs(60),

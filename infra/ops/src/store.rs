@@ -90,6 +90,7 @@ fn open(target: &Target, folder: &std::path::Path) -> Result<DataStores> {
     let environment = Environment::read().map_err(refused)?;
     let config = StoreConfig {
         directory: folder.to_owned(),
+        max_copied_bytes: 0,
         crash_at: Step::from_environment(&environment).map_err(refused)?,
         ..StoreConfig::from_environment(&environment).map_err(refused)?
     };

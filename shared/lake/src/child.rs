@@ -4,7 +4,7 @@
 //! wait besides the one that works. It ends when its standard input does, also in the middle of a job, so
 //! that a parent that was killed leaves nothing behind.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ use crate::fence;
 use crate::file_format::FileFormat;
 use crate::jobs::{self, query::Planned};
 use crate::limits::EngineLimits;
-use crate::protocol::{Failure, Job, Reply, Request, read_frame, write_frame};
+use crate::protocol::{Failure, Job, Reply, Request, Tier, read_frame, write_frame};
 
 /// The private argument.
 pub(crate) const ARGUMENT: &str = "millrace-lake-child";
@@ -146,10 +146,19 @@ pub(crate) struct Context {
     /// The names of the version's tables; None before the fence is closed.
     pub(crate) tables: Option<Vec<String>>,
     /// Those of them that have their view.
-    pub(crate) defined: HashSet<String>,
+    pub(crate) defined: HashMap<String, Defined>,
+    /// How many databases were attached.
+    pub(crate) attachments: u32,
     /// The statement that is to be run next.
     pub(crate) planned: Option<Planned>,
     deadline: Deadline,
+}
+
+/// How a table was made known.
+pub(crate) struct Defined {
+    pub(crate) tier: Tier,
+    /// The database that holds its copy.
+    pub(crate) attached: Option<String>,
 }
 
 impl Context {
@@ -158,7 +167,8 @@ impl Context {
         Ok(Self {
             connection,
             tables: None,
-            defined: HashSet::new(),
+            defined: HashMap::new(),
+            attachments: 0,
             planned: None,
             deadline,
         })

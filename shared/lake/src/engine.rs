@@ -19,11 +19,15 @@ use crate::jobs::check_keys;
 use crate::jobs::export::{self, ExportedTable, Form};
 use crate::limits::EngineLimits;
 use crate::manifest::{Segment, TableVersion};
+use crate::native;
 use crate::pool::Pool;
 use crate::process::Start;
-use crate::protocol::{BoundTable, Job};
+use crate::protocol::{BoundTable, Job, Tier};
 use crate::session::Session;
 use crate::staging::{self, Target, Written};
+
+/// How long the writing of a copy may take.
+const COPY_DEADLINE: Duration = Duration::from_secs(300);
 
 /// How an engine starts its children.
 #[derive(Clone, Debug)]
@@ -171,6 +175,22 @@ impl Engine {
         self.export(scope, Form::Parquet, folder).await
     }
 
+    /// Writes the copy of a table that queries read faster than its segments, into a file of an existing folder that holds
+    /// nothing else. It runs beside the other children, with half of their memory, and nobody waits for it.
+    pub async fn write_copy(&self, scope: Scope<'_>, table: &TableVersion, output: &Path) -> Result<()> {
+        let job = Job::Export(export::Input {
+            tables: vec![ExportedTable {
+                table: native::copied(scope.bound(table)),
+                description: None,
+            }],
+            form: Form::Copy,
+            output: output.to_owned(),
+        });
+        let mut process = self.pool.start_aside()?;
+        let deadline = self.limits.import_deadline.max(COPY_DEADLINE);
+        process.run(job, deadline).await?.map(drop)
+    }
+
     async fn export(&self, scope: Scope<'_>, form: Form, output: &Path) -> Result<()> {
         let tables = scope.tables.iter().map(|table| ExportedTable {
             table: scope.bound(table),
@@ -281,6 +301,20 @@ impl Scope<'_> {
             name: table.name.clone(),
             columns: table.columns.clone(),
             files: table.segments.iter().map(|segment| self.file(segment)).collect(),
+            native: None,
         }
+    }
+
+    /// A table over its files, or over its copy.
+    pub(crate) fn bound_in(&self, table: &TableVersion, tier: Tier) -> BoundTable {
+        BoundTable {
+            native: (tier == Tier::Native).then(|| self.copy(table)),
+            ..self.bound(table)
+        }
+    }
+
+    /// The file of a table's copy, if there is one; see [`Engine::write_copy`].
+    pub fn copy(&self, table: &TableVersion) -> PathBuf {
+        self.directory.join(native::file_name(table))
     }
 }

@@ -99,6 +99,13 @@ impl Pool {
         })
     }
 
+    /// A child for one job that nobody waits for, besides those that are counted, with half of their memory.
+    pub(crate) fn start_aside(&self) -> Result<Process> {
+        let mut start = self.start.clone();
+        start.limits.memory_limit_bytes /= 2;
+        Process::start(&start)
+    }
+
     /// Keeps a child that is bound to `scope` for the next job there.
     pub(crate) fn give_back(&self, scope: &str, lease: Lease) {
         let evicted = {

@@ -45,7 +45,7 @@ pub(crate) enum Job {
         sql: String,
         params: Option<Map<String, Value>>,
     },
-    /// Runs the planned statement, with the tables that it needs and that are not defined yet; the reply is a `Written`,
+    /// Runs the planned statement, with the tables that it needs and that have to be defined; the reply is a `Written`,
     /// its body the answer.
     Query {
         tables: Vec<BoundTable>,
@@ -85,6 +85,17 @@ pub(crate) struct BoundTable {
     pub(crate) name: String,
     pub(crate) columns: Vec<ManifestColumn>,
     pub(crate) files: Vec<PathBuf>,
+    /// Its copy, where that is to be read instead; see [`crate::native`].
+    pub(crate) native: Option<PathBuf>,
+}
+
+/// What a table is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Tier {
+    /// Its segments.
+    Parquet,
+    /// Its copy; see [`crate::native`].
+    Native,
 }
 
 /// What the child answers.

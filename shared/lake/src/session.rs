@@ -3,7 +3,7 @@
 //! A statement takes two steps: the child checks it and says which tables it needs; whoever asks brings the files of these;
 //! then the child runs it. In between nothing but the check has touched the caller's text.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -17,8 +17,9 @@ use crate::jobs::describe::ResultColumn;
 use crate::jobs::query::PlanReply;
 use crate::limits::EngineLimits;
 use crate::manifest::TableVersion;
+use crate::native;
 use crate::pool::{Lease, Pool};
-use crate::protocol::{BoundTable, Job};
+use crate::protocol::{BoundTable, Job, Tier};
 
 /// A child bound to one version. Dropped between two steps, it leaves the child to the next session; dropped in the middle
 /// of one, it ends the child.
@@ -33,11 +34,33 @@ pub struct Session<'a> {
 
 /// A statement that passed the check. The child keeps it until the next one.
 pub struct Plan<'a> {
-    /// The tables whose files must be at hand when it is run.
+    /// The tables whose files must be at hand when it is run: for each its segments, unless its copy is read.
     pub tables: Vec<&'a TableVersion>,
     /// Whether its answer may change although the data does not.
     pub is_volatile: bool,
-    undefined: HashSet<String>,
+    /// What each table is read from now, as far as the child knows it.
+    tiers: HashMap<String, Tier>,
+    /// The tables whose copies are to be read.
+    native: HashSet<String>,
+}
+
+impl Plan<'_> {
+    /// Reads a table from its copy, which is at hand.
+    pub fn use_copy(&mut self, table: &TableVersion) {
+        self.native.insert(table.name.clone());
+    }
+
+    /// Whether any table is read from its copy.
+    pub fn uses_copies(&self) -> bool {
+        !self.native.is_empty()
+    }
+
+    fn tier(&self, table: &TableVersion) -> Tier {
+        match self.native.contains(&table.name) {
+            true => Tier::Native,
+            false => Tier::Parquet,
+        }
+    }
 }
 
 impl<'a> Session<'a> {
@@ -53,9 +76,14 @@ impl<'a> Session<'a> {
         };
         if !is_bound {
             let segments = scope.tables.iter().flat_map(|table| &table.segments);
+            let copies = scope.tables.iter().filter(|table| !table.segments.is_empty());
+            let copies = copies.flat_map(|table| native::files(scope.directory, table));
             let bind = Job::Bind {
                 tables: scope.tables.iter().map(|table| table.name.clone()).collect(),
-                files: segments.map(|segment| scope.file(segment)).collect(),
+                files: segments
+                    .map(|segment| scope.file(segment))
+                    .chain(copies)
+                    .collect(),
             };
             let bound = session.run(bind).await;
             if bound.is_err() {
@@ -83,11 +111,13 @@ impl<'a> Session<'a> {
         let tables = self.scope.tables.iter();
         let tables = tables.filter(|table| reply.tables.iter().any(|planned| planned.name == table.name));
         let tables: Vec<_> = tables.collect();
-        let undefined = reply.tables.into_iter().filter(|planned| !planned.is_defined);
+        let known = reply.tables.into_iter();
+        let known = known.filter_map(|planned| Some((planned.name, planned.tier?)));
         Ok(Plan {
             tables,
             is_volatile: reply.is_volatile,
-            undefined: undefined.map(|planned| planned.name).collect(),
+            tiers: known.collect(),
+            native: HashSet::new(),
         })
     }
 
@@ -102,12 +132,13 @@ impl<'a> Session<'a> {
         format: Format,
         max_bytes: usize,
     ) -> Result<Answer> {
-        let new = plan
-            .tables
-            .iter()
-            .filter(|table| plan.undefined.contains(&table.name));
+        let changed = plan.tables.iter().filter_map(|table| {
+            let tier = plan.tier(table);
+            let is_known = plan.tiers.get(&table.name) == Some(&tier);
+            (!is_known).then(|| self.scope.bound_in(table, tier))
+        });
         let job = Job::Query {
-            tables: new.map(|table| self.scope.bound(table)).collect(),
+            tables: changed.collect(),
             rows: EngineLimits::rows(limit),
             bytes: max_bytes,
             format,
@@ -198,6 +229,7 @@ fn without_files(plan: &Plan<'_>) -> Vec<BoundTable> {
         name: table.name.clone(),
         columns: table.columns.clone(),
         files: Vec::new(),
+        native: None,
     });
     tables.collect()
 }

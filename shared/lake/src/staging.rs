@@ -222,7 +222,7 @@ pub(crate) fn copy_values(
         .map(|column| format!("{}: {}", sql::identifier(&column.name), column.field_id))
         .collect();
     let copy = format!(
-        "COPY (SELECT {} FROM {relation}) TO {} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, \
+        "COPY (SELECT {} FROM {relation}) TO {} (FORMAT parquet, COMPRESSION lz4_raw, PARQUET_VERSION V2, \
          ROW_GROUP_SIZE 122880, FIELD_IDS {{{}}}, RETURN_STATS)",
         named.join(", "),
         sql::path(&target.output)?,

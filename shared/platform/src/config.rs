@@ -84,6 +84,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "MILLRACE_CACHE_MB",
         "optional: most that the cache of data files holds, in MiB; default 1024",
     ),
+    (
+        "MILLRACE_COPIED_TABLE_MB",
+        "optional: the largest table that queries get a faster copy of, in MiB, or 0 for none; default 64, in the local runner 512",
+    ),
 ];
 
 /// Why a start was refused: one sentence for the person who set it up.

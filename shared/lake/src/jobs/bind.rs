@@ -4,13 +4,14 @@
 //! first statement needs it, so that a store of a thousand tables is as quick to open as one of a few.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use duckdb::Connection;
 use platform::{Error, Result};
 
-use crate::child::Context;
-use crate::protocol::BoundTable;
-use crate::{fence, messages, sql};
+use crate::child::{Context, Defined};
+use crate::protocol::{BoundTable, Tier};
+use crate::{fence, layout, messages, native, sql};
 
 pub(crate) fn run(context: &mut Context, tables: Vec<String>, files: &[PathBuf]) -> Result<()> {
     if context.tables.is_some() {
@@ -21,32 +22,67 @@ pub(crate) fn run(context: &mut Context, tables: Vec<String>, files: &[PathBuf])
     Ok(())
 }
 
-/// Makes the views of tables whose files are there by now.
+/// Makes the views of tables whose files are there by now, and again those that have to change their tier.
 pub(crate) fn define(context: &mut Context, tables: &[BoundTable]) -> Result<()> {
     for table in tables {
-        if !context.defined.contains(&table.name) {
-            let view = format!("CREATE VIEW {}", definition(table)?);
-            let made = context.connection.execute_batch(&view);
-            made.map_err(|error| messages::own_error(&error))?;
-            context.defined.insert(table.name.clone());
+        let defined = context.defined.get(&table.name);
+        if defined.is_some_and(|defined| defined.tier == table.tier()) {
+            continue;
         }
+        let connection = &context.connection;
+        let before = defined.and_then(|defined| defined.attached.clone());
+        let (relation, attached) = match &table.native {
+            Some(file) => {
+                context.attachments += 1;
+                let database = format!("native{}", context.attachments);
+                attach(connection, file, &database)?;
+                (native::relation(&table.columns, &database), Some(database))
+            }
+            None => {
+                let relation = layout::relation(connection, &table.columns, &table.files)?;
+                (relation, None)
+            }
+        };
+        let mut statements = format!("CREATE OR REPLACE VIEW {};", definition(table, &relation));
+        if let Some(before) = before {
+            let _ = write!(statements, "DETACH {before};");
+        }
+        let made = connection.execute_batch(&statements);
+        made.map_err(|error| messages::own_error(&error))?;
+        let defined = Defined {
+            tier: table.tier(),
+            attached,
+        };
+        context.defined.insert(table.name.clone(), defined);
     }
     Ok(())
+}
+
+fn attach(connection: &Connection, file: &Path, database: &str) -> Result<()> {
+    let attach = format!("ATTACH {} AS {database} (READ_ONLY)", sql::path(file)?);
+    // Not the caller's fault, whatever DuckDB makes of the file: the caller of the engine can do without it.
+    connection.execute_batch(&attach).map_err(Error::internal)
 }
 
 /// Statements that put tables without rows in the place of the views, for the transaction that they run in.
 pub(crate) fn stand_ins(tables: &[BoundTable]) -> Result<String> {
     let mut views = String::new();
     for table in tables {
-        let _ = writeln!(views, "CREATE OR REPLACE VIEW {};", definition(table)?);
+        let relation = sql::table_relation(&table.columns, &table.files)?;
+        let _ = writeln!(views, "CREATE OR REPLACE VIEW {};", definition(table, &relation));
     }
     Ok(views)
 }
 
-fn definition(table: &BoundTable) -> Result<String> {
-    let relation = sql::table_relation(&table.columns, &table.files)?;
-    Ok(format!(
-        "{} AS SELECT * FROM {relation}",
-        sql::identifier(&table.name)
-    ))
+fn definition(table: &BoundTable, relation: &str) -> String {
+    format!("{} AS SELECT * FROM {relation}", sql::identifier(&table.name))
+}
+
+impl BoundTable {
+    fn tier(&self) -> Tier {
+        match self.native {
+            Some(_) => Tier::Native,
+            None => Tier::Parquet,
+        }
+    }
 }

@@ -1,17 +1,19 @@
-//! A version as files for other programs: one DuckDB database, or one Parquet file a table.
+//! A version as files for other programs: one DuckDB database, or one Parquet file a table. And the copy of a table that
+//! queries read.
 //!
 //! What is written holds names and rows. Keys and required columns are not declared in it: an index takes many times as
 //! long as the rows themselves, and the rows hold the rules already.
 
 use std::path::{Path, PathBuf};
 
+use duckdb::Connection;
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::child::Context;
 use crate::messages;
 use crate::protocol::BoundTable;
-use crate::{fence, sql};
+use crate::{fence, layout, sql};
 
 /// The database inside of the file, while it is written.
 const TARGET: &str = "download";
@@ -39,11 +41,13 @@ pub(crate) enum Form {
     Database,
     /// A file `<table>.parquet` for each table.
     Parquet,
+    /// A DuckDB database file that only this DuckDB reads: see [`crate::native`].
+    Copy,
 }
 
 pub(crate) fn run(context: &Context, input: &Input) -> Result<()> {
     let folder = match input.form {
-        Form::Database => input.output.parent(),
+        Form::Database | Form::Copy => input.output.parent(),
         Form::Parquet => Some(input.output.as_path()),
     };
     let folder = folder.ok_or_else(|| Error::internal("the output has no folder"))?;
@@ -56,8 +60,10 @@ pub(crate) fn run(context: &Context, input: &Input) -> Result<()> {
         "SET threads = 1;",
     )?;
     let statements = match input.form {
-        Form::Database => database(input)?,
-        Form::Parquet => parquet(input, folder)?,
+        // The oldest format that holds everything: old clients read it.
+        Form::Database => database(&context.connection, input, "v1.0.0")?,
+        Form::Copy => database(&context.connection, input, "latest")?,
+        Form::Parquet => parquet(&context.connection, input, folder)?,
     };
     for statement in statements {
         let done = context.connection.execute_batch(&statement);
@@ -78,14 +84,13 @@ fn failed(error: &duckdb::Error) -> Error {
 }
 
 /// Every table, with the descriptions of tables and columns as comments.
-fn database(input: &Input) -> Result<Vec<String>> {
-    // The oldest format that holds everything: old clients read it.
+fn database(connection: &Connection, input: &Input, format: &str) -> Result<Vec<String>> {
     let mut statements = vec![format!(
-        "ATTACH {} AS {TARGET} (STORAGE_VERSION 'v1.0.0')",
+        "ATTACH {} AS {TARGET} (STORAGE_VERSION '{format}')",
         sql::path(&input.output)?
     )];
     for ExportedTable { table, description } in &input.tables {
-        let relation = sql::table_relation(&table.columns, &table.files)?;
+        let relation = layout::relation(connection, &table.columns, &table.files)?;
         let name = format!("{TARGET}.main.{}", sql::identifier(&table.name));
         statements.push(format!("CREATE TABLE {name} AS SELECT * FROM {relation}"));
         if let Some(text) = description {
@@ -104,11 +109,11 @@ fn database(input: &Input) -> Result<Vec<String>> {
     Ok(statements)
 }
 
-fn parquet(input: &Input, folder: &Path) -> Result<Vec<String>> {
+fn parquet(connection: &Connection, input: &Input, folder: &Path) -> Result<Vec<String>> {
     let tables = input.tables.iter().map(|ExportedTable { table, .. }| {
         Ok(format!(
             "COPY (SELECT * FROM {}) TO {} (FORMAT parquet, COMPRESSION zstd)",
-            sql::table_relation(&table.columns, &table.files)?,
+            layout::relation(connection, &table.columns, &table.files)?,
             sql::path(&folder.join(format!("{}.parquet", table.name)))?
         ))
     });

@@ -18,7 +18,7 @@ use crate::answer::{self, Bounds, Format, Written};
 use crate::child::Context;
 use crate::messages;
 use crate::parameters::{self, Rewritten, Scalar};
-use crate::protocol::BoundTable;
+use crate::protocol::{BoundTable, Tier};
 use crate::{sql, statement};
 
 /// A statement that passed the check, until it is run.
@@ -39,8 +39,8 @@ pub(crate) struct PlanReply {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PlannedTable {
     pub(crate) name: String,
-    /// Whether it has its view already.
-    pub(crate) is_defined: bool,
+    /// What its view reads; None before it has one.
+    pub(crate) tier: Option<Tier>,
 }
 
 /// Checks a statement and keeps it. Without `params` its parameters have no values, and it can only be validated.
@@ -61,7 +61,7 @@ pub(crate) fn plan(
         took: started.elapsed(),
     });
     let tables = needs.tables.into_iter().map(|name| PlannedTable {
-        is_defined: context.defined.contains(&name),
+        tier: context.defined.get(&name).map(|defined| defined.tier),
         name,
     });
     Ok(PlanReply {
@@ -75,7 +75,7 @@ pub(super) fn planned(context: &mut Context) -> Result<Planned> {
     planned.ok_or_else(|| Error::internal("no statement was planned"))
 }
 
-/// Runs the planned statement; `tables` are those that it needs and that have no view yet.
+/// Runs the planned statement; `tables` are those that it needs and that have no view yet, or one of the other tier.
 pub(crate) fn run(
     context: &mut Context,
     tables: &[BoundTable],

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::manifest::Manifest;
+use crate::native;
 
 /// Manifests kept in memory; a manifest of a thousand tables has a few megabytes.
 const MAX_MANIFESTS: usize = 32;
@@ -34,7 +35,8 @@ impl ManifestCache {
     }
 }
 
-/// Segments on disk, by segment id, up to a number of bytes: the longest unused go first, those in use never.
+/// Segments, and copies of tables for queries, on disk up to a number of bytes: the longest unused go first, those in use
+/// never. A segment goes by its id, a copy by the name of its file, which has an ending.
 pub(super) struct SegmentCache {
     directory: PathBuf,
     max_bytes: u64,
@@ -66,7 +68,8 @@ impl Drop for Pin<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.cache.state);
         if let Some(file) = state.files.get_mut(&self.id) {
-            file.pins -= 1;
+            // One that was discarded and made again meanwhile has fewer pins.
+            file.pins = file.pins.saturating_sub(1);
         }
         self.cache.evict(&mut state);
     }
@@ -83,11 +86,15 @@ impl SegmentCache {
                 path.extension().and_then(|text| text.to_str()),
                 path.file_stem().and_then(|text| text.to_str()),
             ) {
-                (Some("parquet"), Some(id)) => {
+                (Some(ending @ ("parquet" | native::EXTENSION)), Some(id)) => {
+                    let id = match ending {
+                        "parquet" => id.to_owned(),
+                        _ => format!("{id}.{ending}"),
+                    };
                     let bytes = entry.metadata()?.len();
                     state.bytes += bytes;
                     state.files.insert(
-                        id.to_owned(),
+                        id,
                         CachedFile {
                             bytes,
                             last_use: 0,
@@ -114,13 +121,40 @@ impl SegmentCache {
         state.uses += 1;
         let uses = state.uses;
         let file = state.files.get_mut(id).filter(|file| file.bytes == bytes)?;
+        Some(self.pin(id, file, uses))
+    }
+
+    /// The copy of that file name, if it is here.
+    pub(super) fn find_copy(&self, name: &str) -> Option<Pin<'_>> {
+        let mut state = lock(&self.state);
+        state.uses += 1;
+        let uses = state.uses;
+        let file = state.files.get_mut(name)?;
+        Some(self.pin(name, file, uses))
+    }
+
+    /// Removes a copy that is of no use.
+    pub(super) fn discard(&self, name: &str) {
+        let mut state = lock(&self.state);
+        if let Some(file) = state.files.remove(name) {
+            state.bytes -= file.bytes;
+            let _ = std::fs::remove_file(self.path(name));
+        }
+    }
+
+    /// Most bytes of files.
+    pub(super) fn max_bytes(&self) -> u64 {
+        self.max_bytes
+    }
+
+    fn pin(&self, id: &str, file: &mut CachedFile, uses: u64) -> Pin<'_> {
         file.last_use = uses;
         file.pins += 1;
-        Some(Pin {
+        Pin {
             cache: self,
             id: id.to_owned(),
             path: self.path(id),
-        })
+        }
     }
 
     /// Takes a file over, which must be on the same file system.
@@ -158,13 +192,16 @@ impl SegmentCache {
         Arc::clone(fetching.entry(id.to_owned()).or_default())
     }
 
-    /// The folder of the files, each `<segment id>.parquet`.
+    /// The folder of the files, segments each `<segment id>.parquet`.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
     fn path(&self, id: &str) -> PathBuf {
-        self.directory.join(format!("{id}.parquet"))
+        match id.contains('.') {
+            true => self.directory.join(id),
+            false => self.directory.join(format!("{id}.parquet")),
+        }
     }
 
     fn evict(&self, state: &mut State) {

@@ -24,6 +24,7 @@ mod import;
 mod import_inputs;
 mod import_jobs;
 mod keys;
+mod native;
 mod query;
 mod schema_history;
 mod steps;
@@ -42,6 +43,7 @@ use platform::{Clock, Result};
 use crate::engine::{Engine, EngineConfig};
 use crate::limits::EngineLimits;
 use cache::{ManifestCache, SegmentCache};
+use native::Copies;
 
 pub use commit::{Author, Loaded};
 pub use create::NewStore;
@@ -72,6 +74,8 @@ pub struct StoreConfig {
     pub directory: PathBuf,
     /// Most bytes of cached data files.
     pub cache_bytes: u64,
+    /// The largest table, by the bytes of its segments, of which queries get a copy in DuckDB's own format; 0 for none.
+    pub max_copied_bytes: u64,
     /// Most memory that DuckDB uses for one query, in bytes.
     pub query_memory_bytes: u64,
     /// The most queries at a time.
@@ -87,8 +91,8 @@ pub struct StoreConfig {
 }
 
 impl StoreConfig {
-    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB` and `MILLRACE_QUERY_MEMORY_MB`, for a function that answers one
-    /// request at a time.
+    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB`, `MILLRACE_COPIED_TABLE_MB` and `MILLRACE_QUERY_MEMORY_MB`, for a
+    /// function that answers one request at a time.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         let directory = environment
             .optional("MILLRACE_CACHE_DIR")
@@ -97,6 +101,7 @@ impl StoreConfig {
             program: None,
             directory: directory.join("millrace"),
             cache_bytes: environment.number("MILLRACE_CACHE_MB", 1_024)? * MIB,
+            max_copied_bytes: environment.number("MILLRACE_COPIED_TABLE_MB", 64)? * MIB,
             query_memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
             max_children: 1,
             // Both steps and the commit must end before API Gateway does, after 29 s.
@@ -131,6 +136,7 @@ struct Inner {
     engine: Engine,
     manifests: ManifestCache,
     segments: SegmentCache,
+    copies: Copies,
     staging: PathBuf,
     imports: ImportServices,
     import_patience: Duration,
@@ -184,6 +190,7 @@ impl DataStores {
             engine: Engine::new(engine),
             manifests: ManifestCache::default(),
             segments,
+            copies: Copies::new(config.max_copied_bytes),
             staging,
             imports,
             import_patience: config.import_patience,

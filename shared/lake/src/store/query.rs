@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use platform::{Error, Result, Tenant};
+use platform::{Error, ErrorKind, Result, Tenant};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
+use tracing::warn;
 
 use super::files::Files;
 use super::{DataStores, Loaded};
@@ -78,11 +79,34 @@ impl DataStores {
         max_bytes: usize,
     ) -> Result<Answered> {
         let mut session = self.session(loaded, allowed).await?;
-        let plan = session.plan(query.sql, Some(query.params)).await?;
-        let _files = self
-            .files_in_time(&session, tenant, loaded, plan.tables.iter().copied())
-            .await?;
-        let answer = session.query(&plan, query.limit, query.format, max_bytes).await?;
+        let mut plan = session.plan(query.sql, Some(query.params)).await?;
+        // Whatever of the files is removed while it is read, or made new, the child keeps what it has.
+        let mut copies = Vec::new();
+        let mut others = Vec::new();
+        for table in plan.tables.clone() {
+            match self.find_copy(table) {
+                Some(copy) => {
+                    plan.use_copy(table);
+                    copies.push(copy);
+                }
+                None => others.push(table),
+            }
+        }
+        let files = self.files_in_time(&session, tenant, loaded, others).await?;
+        let answered = session.query(&plan, query.limit, query.format, max_bytes).await;
+        if let Err(error) = &answered
+            && error.kind() == ErrorKind::Internal
+            && plan.uses_copies()
+        {
+            warn!(%error, "copies of tables are discarded, because a query over them failed");
+            drop((files, copies));
+            self.discard_copies(&plan.tables);
+            let left = session.due().saturating_duration_since(std::time::Instant::now());
+            drop(session);
+            return Box::pin(self.ask_within(tenant, loaded, query, left, max_bytes)).await;
+        }
+        let answer = answered?;
+        self.count_reads(tenant, loaded, &plan.tables);
         Ok(Answered {
             answer,
             is_volatile: plan.is_volatile,

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytes::Bytes;
 use lake::manifest::{ManifestColumn, TableVersion};
 use lake::schema::Column;
-use lake::{Engine, EngineConfig, EngineLimits, FileFormat, Scope, Stage, Staged};
+use lake::{Engine, EngineConfig, EngineLimits, FileFormat, Format, Scope, Stage, Staged};
 use platform::Result;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -16,6 +17,8 @@ pub(crate) struct Store {
     pub(crate) directory: TempDir,
     pub(crate) tables: Vec<TableVersion>,
     pub(crate) files: HashMap<String, PathBuf>,
+    /// Whether queries read copies of the tables, where there are any.
+    pub(crate) reads_copies: bool,
 }
 
 pub(crate) fn limits() -> EngineLimits {
@@ -60,6 +63,7 @@ impl Store {
             directory,
             tables,
             files: HashMap::new(),
+            reads_copies: false,
         }
     }
 
@@ -150,9 +154,43 @@ impl Store {
 
     pub(crate) async fn query_with(&self, sql: &str, params: Value, limit: Option<usize>) -> Result<Value> {
         let params: Map<String, Value> = serde_json::from_value(params).unwrap();
-        let body = self.engine.query(self.scope(), sql, &params, limit).await?;
+        let body = match self.reads_copies {
+            true => self.query_copies(sql, &params, limit).await?,
+            false => self.engine.query(self.scope(), sql, &params, limit).await?,
+        };
         Ok(serde_json::from_slice(&body)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body))))
+    }
+
+    async fn query_copies(
+        &self,
+        sql: &str,
+        params: &Map<String, Value>,
+        limit: Option<usize>,
+    ) -> Result<Bytes> {
+        let limits = self.engine.limits();
+        let mut session = self.engine.open(self.scope(), limits.deadline).await?;
+        let mut plan = session.plan(sql, Some(params)).await?;
+        for table in plan.tables.clone() {
+            if self.scope().copy(table).exists() {
+                plan.use_copy(table);
+            }
+        }
+        let answer = session
+            .query(&plan, limit, Format::Json, limits.max_result_bytes)
+            .await?;
+        Ok(answer.body)
+    }
+
+    /// Copies the tables, and reads the copies from now on.
+    pub(crate) async fn copy(&mut self) {
+        for table in &self.tables {
+            let file = self.scope().copy(table);
+            if !table.segments.is_empty() && !file.exists() {
+                self.engine.write_copy(self.scope(), table, &file).await.unwrap();
+            }
+        }
+        self.reads_copies = true;
     }
 
     /// The rows of an answer; panics on an error.

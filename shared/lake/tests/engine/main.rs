@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod copies;
+#[cfg(test)]
 mod exports;
 #[cfg(test)]
 mod fixture;

@@ -18,6 +18,7 @@ mod ready;
 mod report;
 mod runner;
 mod statistics;
+mod tpch;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -29,7 +30,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Names of the parts, in their order.
-const PARTS: [&str; 4] = ["bootstrap", "ready", "prompts", "query"];
+const PARTS: [&str; 5] = ["bootstrap", "ready", "prompts", "query", "tpch"];
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -60,7 +61,8 @@ async fn run(wanted: &[String]) -> Result<()> {
             "bootstrap" => bootstrap::measure()?,
             "ready" => ready::measure().await?,
             "prompts" => prompts::measure().await?,
-            _ => query::measure().await?,
+            "query" => query::measure().await?,
+            _ => tpch::measure().await?,
         });
     }
     std::io::stdout().write_all(report::table(&rows).as_bytes())?;

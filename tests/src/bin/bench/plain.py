@@ -1,6 +1,7 @@
 """Plain DuckDB: answers each line of standard input, a JSON object, with the time that its query took.
 
-{"files": [...], "threads": 2}   the table `t`, for everything that follows
+{"setup": [...], "threads": 2}   statements that make the tables, for everything that follows
+{"tpch": "folder", "scale": 1}   makes the tables of TPC-H as files <table>.parquet, with DuckDB's defaults and zstd
 {"sql": "...", "new": true}      over a connection of its own, whose opening counts
 {"sql": "...", "new": false}     over the connection that stays open
 """
@@ -16,15 +17,33 @@ settings = None
 
 def connect():
     connection = duckdb.connect(config={"threads": settings["threads"]})
-    files = ", ".join("'" + file.replace("'", "''") + "'" for file in settings["files"])
-    connection.execute(f"CREATE VIEW t AS SELECT * FROM read_parquet([{files}])")
+    # A bar would stand between the answers.
+    connection.execute("SET enable_progress_bar = false")
+    for statement in settings["setup"]:
+        connection.execute(statement)
     return connection
+
+
+def make_tpch(folder, scale):
+    import duckdb_extension_tpch
+
+    extension = f"{duckdb_extension_tpch.__path__[0]}/extensions/v{duckdb.__version__}/tpch.duckdb_extension"
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
+    connection.execute(f"LOAD '{extension}'")
+    connection.execute(f"CALL dbgen(sf = {scale})")
+    for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+        connection.execute(f"COPY {table} TO '{folder}/{table}.parquet' (FORMAT parquet, COMPRESSION zstd)")
 
 
 kept = None
 for line in sys.stdin:
     asked = json.loads(line)
-    if "files" in asked:
+    if "tpch" in asked:
+        make_tpch(asked["tpch"], asked["scale"])
+        print("{}", flush=True)
+        continue
+    if "setup" in asked:
         settings = asked
         kept = connect()
         print(json.dumps({"version": duckdb.__version__}), flush=True)

@@ -29,8 +29,20 @@ pub struct Timed {
 }
 
 impl PlainDuckDb {
-    /// Starts it over Parquet files that are the table `t`.
-    pub fn start(files: &[PathBuf], threads: u32) -> Result<Self> {
+    /// Starts it with the statements that make the tables.
+    pub fn start(setup: &[String], threads: u32) -> Result<Self> {
+        let mut plain = Self::spawn()?;
+        plain.ask(&json!({ "setup": setup, "threads": threads }))?;
+        Ok(plain)
+    }
+
+    /// Makes the tables of TPC-H as Parquet files in a folder.
+    pub fn make_tpch(folder: &Path, scale: f64) -> Result<()> {
+        let made = Self::spawn()?.ask(&json!({ "tpch": folder, "scale": scale }));
+        made.map(drop)
+    }
+
+    fn spawn() -> Result<Self> {
         let mut child = programs::command(&python()?)
             .args(["-c", SCRIPT])
             .stdin(Stdio::piped())
@@ -38,13 +50,11 @@ impl PlainDuckDb {
             .spawn()?;
         let stdin = child.stdin.take().ok_or("Python's input is no pipe")?;
         let stdout = child.stdout.take().ok_or("Python's output is no pipe")?;
-        let mut plain = Self {
+        Ok(Self {
             child,
             stdin,
             stdout: BufReader::new(stdout),
-        };
-        plain.ask(&json!({ "files": files, "threads": threads }))?;
-        Ok(plain)
+        })
     }
 
     /// Runs a statement: over a connection of its own, or over the one that stays open.

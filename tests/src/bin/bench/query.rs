@@ -63,13 +63,13 @@ struct Times {
 }
 
 /// An answer of the service.
-struct Answered {
+pub struct Answered {
     /// Milliseconds from the request to the last byte.
-    ms: f64,
+    pub ms: f64,
     /// Milliseconds that it says that the database worked.
-    engine_ms: f64,
+    pub engine_ms: f64,
     /// Its rows.
-    rows: u64,
+    pub rows: u64,
 }
 
 /// Measures it.
@@ -77,7 +77,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let data_dir = folder.path().join("data");
     let (store, import_ms) = fill(folder.path(), &data_dir).await?;
-    let mut plain = PlainDuckDb::start(&segments(&data_dir, &store)?, THREADS)?;
+    let mut plain = PlainDuckDb::start(&[view(&segments(&data_dir, &store)?)], THREADS)?;
     let mut times: Vec<_> = STATEMENTS
         .iter()
         .map(|statement| (statement, Times::default()))
@@ -144,7 +144,8 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn against_plain(row: Row, ours: &[f64], plain: &[f64]) -> Row {
+/// A row beside that of plain DuckDB.
+pub fn against_plain(row: Row, ours: &[f64], plain: &[f64]) -> Row {
     let (ours, plain) = (median(ours), median(plain));
     row.beside(
         "plain DuckDB",
@@ -159,7 +160,8 @@ async fn first(data_dir: &Path, store: &str, sql: &str) -> Result<f64> {
     Ok(query(&runner, store, sql).await?.ms)
 }
 
-async fn query(runner: &Runner, store: &str, sql: &str) -> Result<Answered> {
+/// Asks the service.
+pub async fn query(runner: &Runner, store: &str, sql: &str) -> Result<Answered> {
     let request = runner.post(&format!("/data/{store}/query"), &json!({ "sql": sql }));
     let started = Instant::now();
     let bytes = answer(request).await?;
@@ -231,6 +233,16 @@ fn csv() -> String {
         );
     }
     text
+}
+
+/// The statement that makes the table of Parquet files.
+fn view(files: &[PathBuf]) -> String {
+    let files = files.iter().map(|file| format!("'{}'", file.display()));
+    let files: Vec<_> = files.collect();
+    format!(
+        "CREATE VIEW t AS SELECT * FROM read_parquet([{}])",
+        files.join(", ")
+    )
 }
 
 /// The store's Parquet files in the object store's folder.

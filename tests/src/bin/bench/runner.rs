@@ -25,10 +25,19 @@ pub struct Runner {
 impl Runner {
     /// Starts one over `data_dir` and returns as soon as it says that it is ready. Its log is `<data_dir>.log`.
     pub fn start(data_dir: &Path) -> Result<Self> {
+        Self::start_with(data_dir, [])
+    }
+
+    /// The same, with settings.
+    pub fn start_with<'a>(
+        data_dir: &Path,
+        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self> {
         let log = data_dir.with_extension("log");
         let mut child = programs::command(&programs::binary("millrace")?)
             .args(["--port", "0", "--data-dir"])
             .arg(data_dir)
+            .envs(settings)
             .stdout(Stdio::piped())
             .stderr(File::create(&log)?)
             .spawn()?;

@@ -13,6 +13,12 @@ pub fn median(values: &[f64]) -> f64 {
     percentile(values, 0.5)
 }
 
+/// The geometric mean: of ratios, it does not matter which side is which.
+pub fn geometric_mean(values: &[f64]) -> f64 {
+    let sum: f64 = values.iter().map(|value| value.ln()).sum();
+    (sum / values.len() as f64).exp()
+}
+
 /// The largest value.
 pub fn worst(values: &[f64]) -> f64 {
     percentile(values, 1.0)

@@ -1,0 +1,130 @@
+//! Copies of tables that queries read faster than their segments: when they are made, and whether they are there.
+//!
+//! A copy is made in the background, once the same rows of a table were read a few times. It lies among the cached segments,
+//! within their bounds, and is forgotten as they are. Queries go on over the segments until it is there.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use platform::{Result, Tenant};
+use tempfile::TempDir;
+use tracing::{debug, warn};
+
+use super::cache::Pin;
+use super::{DataStores, Loaded};
+use crate::engine::Scope;
+use crate::manifest::TableVersion;
+use crate::native::file_name;
+
+/// Reads of the same rows before they are copied.
+const READS: u32 = 2;
+/// Smaller tables gain nothing: their copy has this size at least.
+const MIN_BYTES: u64 = 64 * 1_024;
+/// Most tables whose reads are counted.
+const MAX_COUNTED: usize = 4_096;
+
+/// What is known of copies that are not there yet.
+pub(super) struct Copies {
+    max_table_bytes: u64,
+    /// Reads by the name of the copy.
+    reads: Mutex<HashMap<String, u32>>,
+    /// One copy at a time: they must not take the machine from the queries.
+    making: tokio::sync::Mutex<()>,
+}
+
+impl Copies {
+    pub(super) fn new(max_table_bytes: u64) -> Self {
+        Self {
+            max_table_bytes,
+            reads: Mutex::default(),
+            making: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Counts a read; true when it is time for the copy, which happens once.
+    fn count(&self, name: &str) -> bool {
+        let mut reads = self.lock();
+        if reads.len() >= MAX_COUNTED && !reads.contains_key(name) {
+            reads.clear();
+        }
+        let count = reads.entry(name.to_owned()).or_default();
+        *count = count.saturating_add(1);
+        *count == READS
+    }
+
+    fn forget(&self, name: &str) {
+        self.lock().remove(name);
+    }
+
+    fn give_up(&self, name: String) {
+        self.lock().insert(name, READS);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, u32>> {
+        self.reads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DataStores {
+    /// The copy of a table, if there is one.
+    pub(super) fn find_copy(&self, table: &TableVersion) -> Option<Pin<'_>> {
+        if !self.may_be_copied(table) {
+            return None;
+        }
+        self.inner.segments.find_copy(&file_name(table))
+    }
+
+    pub(super) fn discard_copies(&self, tables: &[&TableVersion]) {
+        for table in tables {
+            let name = file_name(table);
+            self.inner.segments.discard(&name);
+            // Not counted anew: whatever was wrong may be so again.
+            self.inner.copies.give_up(name);
+        }
+    }
+
+    /// Counts a read of each table, and starts the copying of those that were read often enough.
+    pub(super) fn count_reads(&self, tenant: &Tenant, loaded: &Loaded, tables: &[&TableVersion]) {
+        for table in tables.iter().filter(|table| self.may_be_copied(table)) {
+            let name = file_name(table);
+            if self.inner.segments.find_copy(&name).is_some() {
+                // When it is evicted, it is read over its segments again, and counted from there.
+                self.inner.copies.forget(&name);
+            } else if self.inner.copies.count(&name) {
+                let (stores, tenant) = (self.clone(), tenant.clone());
+                let (store, table) = (loaded.manifest.store_id.clone(), (*table).clone());
+                tokio::spawn(async move {
+                    let rows = table.row_count();
+                    match stores.make_copy(&tenant, &store, &table, &name).await {
+                        Ok(()) => debug!(store, table = table.name, rows, "a table was copied for queries"),
+                        Err(error) => {
+                            warn!(%error, store, table = table.name, rows, "a table could not be copied for queries");
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    /// Whether a copy of the table would bring anything, and leave room for others.
+    fn may_be_copied(&self, table: &TableVersion) -> bool {
+        let (bytes, copies) = (table.bytes(), &self.inner.copies);
+        let most = copies.max_table_bytes.min(self.inner.segments.max_bytes() / 4);
+        (MIN_BYTES..=most).contains(&bytes)
+    }
+
+    async fn make_copy(&self, tenant: &Tenant, store: &str, table: &TableVersion, name: &str) -> Result<()> {
+        let _one_at_a_time = self.inner.copies.making.lock().await;
+        let _files = self.files(tenant, store, [table]).await?;
+        let folder = TempDir::new_in(&self.inner.staging).map_err(platform::Error::internal)?;
+        let output = folder.path().join(name);
+        let scope = Scope {
+            key: "",
+            tables: &[],
+            directory: self.inner.segments.directory(),
+        };
+        self.inner.engine.write_copy(scope, table, &output).await?;
+        let adopted = self.inner.segments.adopt(name, &output);
+        adopted.map(drop).map_err(platform::Error::internal)
+    }
+}
