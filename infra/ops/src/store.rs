@@ -63,12 +63,13 @@ pub async fn run(command: StoreCommand, target: &Target, output: Output) -> Resu
                 Some(store) => vec![(target.tenant.clone(), store)],
                 None => stores.all_stores().await?,
             };
-            collect(&stores, &all, retention, output).await
+            collect(target, &stores, &all, retention, output).await
         }
     }
 }
 
 async fn collect(
+    target: &Target,
     stores: &DataStores,
     all: &[(Tenant, String)],
     retention: Retention,
@@ -76,7 +77,12 @@ async fn collect(
 ) -> Result<()> {
     let mut sum = Collected::default();
     for (tenant, store) in all {
-        sum += stores.collect(tenant, store, retention).await?;
+        let collected = stores.collect(tenant, store, retention).await?;
+        if collected.removed_versions > 0 {
+            let action = AuditAction::Update;
+            target.audit_in(tenant, action, "data_store", store).await?;
+        }
+        sum += collected;
     }
     let sentence = format!(
         "Removed {} objects with {} bytes, and {} versions; {} objects wait until their grace is over.",

@@ -107,12 +107,24 @@ impl TargetArguments {
 }
 
 impl Target {
-    /// Records in the audit trail what the operator did.
+    /// Records in the audit trail what the operator did in the named project.
     pub async fn audit(&self, action: AuditAction, resource_type: &str, resource_id: &str) -> Result<()> {
+        self.audit_in(&self.tenant, action, resource_type, resource_id)
+            .await
+    }
+
+    /// The same in another project.
+    pub async fn audit_in(
+        &self,
+        tenant: &Tenant,
+        action: AuditAction,
+        resource_type: &str,
+        resource_id: &str,
+    ) -> Result<()> {
         let operator = Principal {
             kind: PrincipalKind::System,
-            account_id: self.tenant.account().to_owned(),
-            project_id: Some(self.tenant.project().to_owned()),
+            account_id: tenant.account().to_owned(),
+            project_id: Some(tenant.project().to_owned()),
             tenant_id: None,
             account_name: None,
             project_name: None,

@@ -33,6 +33,19 @@ pub fn artifact_key(tenant: &Tenant, path: &str) -> Result<String> {
     ))
 }
 
+/// A client of S3, for buckets of ours and of others.
+pub(crate) fn client(sdk: &SdkConfig) -> Client {
+    // A large object takes its time. What stalls is ended by the SDK's stalled stream protection.
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(2))
+        .build();
+    let config = aws_sdk_s3::config::Builder::from(sdk)
+        .force_path_style(sdk.endpoint_url().is_some())
+        .timeout_config(timeouts)
+        .build();
+    Client::from_conf(config)
+}
+
 /// An object, as a listing has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedObject {
@@ -54,16 +67,8 @@ pub struct Objects {
 impl Objects {
     /// The bucket of this name. An endpoint of one's own is asked by path, not by a host name for each bucket.
     pub fn connect(sdk: &SdkConfig, bucket: &str) -> Self {
-        // A large object takes its time. What stalls is ended by the SDK's stalled stream protection.
-        let timeouts = TimeoutConfig::builder()
-            .connect_timeout(Duration::from_secs(2))
-            .build();
-        let config = aws_sdk_s3::config::Builder::from(sdk)
-            .force_path_style(sdk.endpoint_url().is_some())
-            .timeout_config(timeouts)
-            .build();
         Self {
-            client: Client::from_conf(config),
+            client: client(sdk),
             bucket: bucket.into(),
         }
     }

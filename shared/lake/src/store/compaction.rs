@@ -17,7 +17,7 @@ use crate::manifest::{Manifest, ManifestColumn, Segment, TableVersion};
 const SMALL_BYTES: u64 = 32 * 1_024 * 1_024;
 /// Most bytes of the small segments that become one: what an instance fetches and rewrites in seconds.
 const MAX_GROUP_BYTES: u64 = 128 * 1_024 * 1_024;
-/// Fewer segments are not worth a version.
+/// Fewer segments are not worth a version, unless they make a large one.
 const MIN_GROUP: usize = 8;
 
 /// Small segments of a table from which on it is due: from about 50 files on, a query takes noticeably longer.
@@ -121,8 +121,12 @@ fn groups(segments: &[Segment]) -> Vec<Vec<Segment>> {
             _ => groups.push((segment.bytes, vec![segment.clone()])),
         }
     }
-    let groups = groups.into_iter().map(|(_, group)| group);
-    groups.filter(|group| group.len() >= MIN_GROUP).collect()
+    let is_worth =
+        |bytes: u64, count: usize| count >= MIN_GROUP || (count > 1 && bytes >= MAX_GROUP_BYTES / 2);
+    let groups = groups
+        .into_iter()
+        .filter(|(bytes, group)| is_worth(*bytes, group.len()));
+    groups.map(|(_, group)| group).collect()
 }
 
 /// A rewriting that changes no value.
@@ -170,4 +174,39 @@ fn compacted(base: &Manifest, merged: &[Merged]) -> Option<(Manifest, String)> {
         .map(|(table, (from, to))| format!("{from} files of {table} into {to}"));
     let parts: Vec<_> = parts.collect();
     (!parts.is_empty()).then(|| (manifest, format!("Compacted {}", parts.join(", "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(of: &[u64]) -> Vec<usize> {
+        let segments: Vec<_> = of
+            .iter()
+            .map(|mib| Segment {
+                segment_id: "s".to_owned(),
+                rows: 1,
+                bytes: mib * 1_024 * 1_024,
+                sha256: String::new(),
+                columns: Default::default(),
+            })
+            .collect();
+        groups(&segments).iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn what_is_due_has_something_to_gain() {
+        // As many as make a table due, of any small size: each size leaves fewer.
+        for mib in [0, 1, 4, 15, 20, 31] {
+            assert!(!sizes(&[mib; DUE_SEGMENTS]).is_empty(), "{mib} MiB");
+        }
+    }
+
+    #[test]
+    fn few_or_large_segments_stay() {
+        assert_eq!(sizes(&[1; 7]), [0; 0]);
+        assert_eq!(sizes(&[32; 40]), [0; 0]);
+        assert_eq!(sizes(&[1; 8]), [8]);
+        assert_eq!(sizes(&[31; 5]), [4]);
+    }
 }

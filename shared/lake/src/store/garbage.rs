@@ -138,10 +138,13 @@ impl DataStores {
         collected: &mut Collected,
     ) -> Result<HashSet<String>> {
         let records = &self.inner.records;
-        // A version that becomes the current one after this is newer than all of those that are read next.
+        let versions = records.versions(tenant, store).await?;
+        // After the list: a version is the current one when it is written and never again later, so that none of the list
+        // becomes it from here on. It may be one that is not in the list yet.
         let current = records.find_any(tenant, store).await?.map(|head| head.version_id);
-        let mut kept = Vec::new();
-        for version in records.versions(tenant, store).await? {
+        let is_listed = |id: &String| versions.iter().any(|version| version.id == *id);
+        let mut kept: Vec<_> = current.iter().filter(|id| !is_listed(id)).cloned().collect();
+        for version in versions {
             let is_old = retention
                 .versions
                 .is_some_and(|age| is_older(version.created_at, now, age));

@@ -1,9 +1,6 @@
 //! Files in S3.
 
-use std::time::Duration;
-
 use aws_config::SdkConfig;
-use aws_config::timeout::TimeoutConfig;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectError;
@@ -18,16 +15,8 @@ pub(super) struct S3 {
 
 impl S3 {
     pub(super) fn connect(sdk: &SdkConfig) -> Self {
-        // A large object takes its time. What stalls is ended by the SDK's stalled stream protection.
-        let timeouts = TimeoutConfig::builder()
-            .connect_timeout(Duration::from_secs(2))
-            .build();
-        let config = aws_sdk_s3::config::Builder::from(sdk)
-            .force_path_style(sdk.endpoint_url().is_some())
-            .timeout_config(timeouts)
-            .build();
         Self {
-            client: Client::from_conf(config),
+            client: crate::objects::client(sdk),
         }
     }
 
