@@ -49,7 +49,7 @@ pub async fn collect(stores: &DataStores, retention: Retention) -> Result<()> {
     all.shuffle(&mut rand::rng());
     let mut sum = Collected::default();
     for (tenant, store) in &all {
-        match stores.collect(tenant, store, retention).await {
+        match Box::pin(stores.collect(tenant, store, retention)).await {
             Ok(collected) => sum += collected,
             Err(cause) => warn!(store, %cause, "garbage not collected"),
         }

@@ -86,9 +86,8 @@ impl DataStores {
         // Listed before it is asked what is reachable: what a later version names is not in the list, or was reachable before.
         let prefix = keys::store_folder(tenant, store);
         let objects = self.inner.objects.list(&prefix).await?;
-        let reachable = self
-            .reachable(tenant, store, retention, now, &mut collected)
-            .await?;
+        // Behind a pointer: nested in what calls it, its type would be deeper than the compiler follows.
+        let reachable = Box::pin(self.reachable(tenant, store, retention, now, &mut collected)).await?;
 
         let list_key = keys::garbage_key(tenant, store);
         let known = self.garbage_list(&list_key).await?;

@@ -39,10 +39,12 @@ impl Hint {
 
 impl DataStores {
     /// Does what a hint is about, where it is still to be done; an error where it is to be tried again.
+    ///
+    /// The work stands behind a pointer: nested in what calls it, its type would be deeper than the compiler follows.
     pub async fn follow(&self, hint: &Hint) -> Result<()> {
         match hint {
             Hint::Import(hint) => {
-                self.run_import(hint).await?;
+                Box::pin(self.run_import(hint)).await?;
                 let tenant = Tenant::new(&hint.account, &hint.project)?;
                 self.compact_where_due(&tenant, &hint.store_id).await
             }
@@ -61,7 +63,7 @@ impl DataStores {
             Err(error) => return Err(error),
         };
         if is_due(&loaded.manifest)
-            && let Some(compacted) = self.compact(tenant, store).await?
+            && let Some(compacted) = Box::pin(self.compact(tenant, store)).await?
         {
             info!(store, version = compacted.record.version_id, "store compacted");
         }
