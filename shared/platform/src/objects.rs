@@ -10,11 +10,14 @@ use aws_sdk_s3::error::DisplayErrorContext;
 use aws_sdk_s3::error::ProvideErrorMetadata as _;
 use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncWriteExt as _, BufWriter};
 
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
 use crate::tenant::Tenant;
+
+/// The bytes of a file that are read or written at a time: each time costs a change of threads.
+const PIECE_BYTES: usize = 512 * 1_024;
 
 /// The key of a project's artifact, a file that imports read. 400 for a path that could leave the project's folder.
 pub fn artifact_key(tenant: &Tenant, path: &str) -> Result<String> {
@@ -80,7 +83,8 @@ impl Objects {
 
     /// Writes an object from a file.
     pub async fn put_file(&self, key: &str, path: &Path) -> Result<()> {
-        let body = ByteStream::from_path(path).await.map_err(Error::internal)?;
+        let body = ByteStream::read_from().path(path).buffer_size(PIECE_BYTES);
+        let body = body.build().await.map_err(Error::internal)?;
         self.put_stream(key, body).await
     }
 
@@ -110,7 +114,8 @@ impl Objects {
         let Some(mut body) = self.body(key).await? else {
             return Ok(false);
         };
-        let mut file = tokio::fs::File::create(path).await.map_err(Error::internal)?;
+        let file = tokio::fs::File::create(path).await.map_err(Error::internal)?;
+        let mut file = BufWriter::with_capacity(PIECE_BYTES, file);
         let mut written = 0_u64;
         while let Some(chunk) = body.try_next().await.map_err(Error::unavailable)? {
             written += chunk.len() as u64;
