@@ -1,5 +1,7 @@
 //! The forms of an answer: JSON, CSV, a stream of Arrow. Written in the child, from Arrow batches straight to bytes.
 
+use std::fs::File;
+
 use arrow::ipc::writer::StreamWriter;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
@@ -13,6 +15,10 @@ use serde::{Deserialize, Serialize};
 use crate::cells::{self, Cells};
 use crate::messages;
 use crate::parameters::Rewritten;
+use crate::protocol::write_part;
+
+/// The size of a part of a body: what a pipe holds a few of.
+const PART_BYTES: usize = 256 * 1_024;
 
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +56,48 @@ pub(crate) struct Written {
 pub(crate) struct Bounds {
     pub(crate) rows: usize,
     pub(crate) bytes: usize,
+}
+
+/// The bytes of an answer while it is written: those of a large one leave the process in parts, so that they are on their
+/// way while the rest is written.
+pub(crate) struct Body<'a> {
+    /// What has not left yet.
+    part: Vec<u8>,
+    left: usize,
+    output: &'a mut File,
+}
+
+impl<'a> Body<'a> {
+    pub(crate) fn new(output: &'a mut File) -> Self {
+        Self {
+            part: Vec::with_capacity(PART_BYTES / 4),
+            left: 0,
+            output,
+        }
+    }
+
+    /// Where the next bytes are to be put.
+    pub(crate) fn end(&mut self) -> &mut Vec<u8> {
+        &mut self.part
+    }
+
+    /// The last part.
+    pub(crate) fn into_rest(self) -> Vec<u8> {
+        self.part
+    }
+
+    /// Lets a part leave that is large enough; an error where the answer is larger than it may be.
+    fn advance(&mut self, bounds: Bounds) -> Result<(), Stopped> {
+        if self.left + self.part.len() > bounds.bytes {
+            return Err(Stopped::TooLarge);
+        }
+        if self.part.len() >= PART_BYTES {
+            write_part(self.output, &self.part).map_err(|error| Stopped::Other(Error::internal(error)))?;
+            self.left += self.part.len();
+            self.part.clear();
+        }
+        Ok(())
+    }
 }
 
 /// Why no more rows could be written.
@@ -131,23 +179,24 @@ fn batches(
 pub(crate) fn json_arrays(
     statement: &Statement<'_>,
     bounds: Bounds,
-    body: &mut Vec<u8>,
+    body: &mut Body<'_>,
 ) -> Result<Written, Stopped> {
     let columns = Columns::of(statement);
     let mut is_first = true;
     batches(statement, bounds.rows, |batch, rows| {
         let cells = columns.cells(batch)?;
         for row in 0..rows {
-            body.extend_from_slice(if is_first { b"[" } else { b",[" });
+            let end = body.end();
+            end.extend_from_slice(if is_first { b"[" } else { b",[" });
             is_first = false;
             for (index, cells) in cells.iter().enumerate() {
                 if index > 0 {
-                    body.push(b',');
+                    end.push(b',');
                 }
-                cells.write(row, body);
+                cells.write(row, end);
             }
-            body.push(b']');
-            bounded(body, bounds)?;
+            end.push(b']');
+            body.advance(bounds)?;
         }
         Ok(())
     })
@@ -157,7 +206,7 @@ pub(crate) fn json_arrays(
 pub(crate) fn json_objects(
     statement: &Statement<'_>,
     bounds: Bounds,
-    body: &mut Vec<u8>,
+    body: &mut Body<'_>,
 ) -> Result<Written, Stopped> {
     let columns = Columns::of(statement);
     let mut is_first = true;
@@ -170,41 +219,46 @@ pub(crate) fn json_objects(
         let members: Vec<_> = names.zip(columns.cells(batch)?).collect();
         for row in 0..rows {
             if !is_first {
-                body.push(b',');
+                body.end().push(b',');
             }
             is_first = false;
-            cells::object(&members, row, body);
-            bounded(body, bounds)?;
+            cells::object(&members, row, body.end());
+            body.advance(bounds)?;
         }
         Ok(())
     })
 }
 
 /// The header row and the rows, each with CRLF at its end.
-pub(crate) fn csv(statement: &Statement<'_>, bounds: Bounds, body: &mut Vec<u8>) -> Result<Written, Stopped> {
+pub(crate) fn csv(
+    statement: &Statement<'_>,
+    bounds: Bounds,
+    body: &mut Body<'_>,
+) -> Result<Written, Stopped> {
     let columns = Columns::of(statement);
     let is_json: Vec<bool> = columns.types.iter().map(cells::is_json).collect();
     for (index, field) in columns.schema.fields().iter().enumerate() {
         if index > 0 {
-            body.push(b',');
+            body.end().push(b',');
         }
-        csv_field(field.name(), body);
+        csv_field(field.name(), body.end());
     }
-    body.extend_from_slice(b"\r\n");
+    body.end().extend_from_slice(b"\r\n");
     let mut value = Vec::new();
     batches(statement, bounds.rows, |batch, rows| {
         let cells = columns.cells(batch)?;
         for row in 0..rows {
+            let end = body.end();
             for (index, (cells, is_json)) in cells.iter().zip(&is_json).enumerate() {
                 if index > 0 {
-                    body.push(b',');
+                    end.push(b',');
                 }
                 value.clear();
                 cells.write(row, &mut value);
-                csv_value(&value, *is_json, body)?;
+                csv_value(&value, *is_json, end)?;
             }
-            body.extend_from_slice(b"\r\n");
-            bounded(body, bounds)?;
+            end.extend_from_slice(b"\r\n");
+            body.advance(bounds)?;
         }
         Ok(())
     })
@@ -242,26 +296,23 @@ fn csv_field(text: &str, body: &mut Vec<u8>) {
 pub(crate) fn arrow(
     statement: &Statement<'_>,
     bounds: Bounds,
-    body: &mut Vec<u8>,
+    body: &mut Body<'_>,
 ) -> Result<Written, Stopped> {
     let schema = statement.schema();
     let internal = |error| Stopped::Other(Error::internal(error));
-    let mut writer = StreamWriter::try_new(body, &schema).map_err(internal)?;
+    let mut writer = StreamWriter::try_new(&mut body.part, &schema).map_err(internal)?;
     let written = batches(statement, bounds.rows, |batch, rows| {
         let batch = batch.slice(0, rows);
         let batch = RecordBatch::try_new(schema.clone(), batch.columns().to_vec()).map_err(internal)?;
         writer.write(&batch).map_err(internal)?;
-        bounded(writer.get_ref(), bounds)
+        // It leaves whole: what follows is written by the same writer.
+        match writer.get_ref().len() > bounds.bytes {
+            true => Err(Stopped::TooLarge),
+            false => Ok(()),
+        }
     })?;
     writer.finish().map_err(internal)?;
     Ok(written)
-}
-
-fn bounded(body: &[u8], bounds: Bounds) -> Result<(), Stopped> {
-    if body.len() > bounds.bytes {
-        return Err(Stopped::TooLarge);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use duckdb::arrow::array::{
     FixedSizeListArray, LargeBinaryArray, LargeListArray, LargeStringArray, ListArray, MapArray,
     PrimitiveArray, StringArray, StructArray,
 };
+use duckdb::arrow::buffer::NullBuffer;
 use duckdb::arrow::datatypes::{DataType, TimeUnit};
 use duckdb::core::{LogicalTypeHandle, LogicalTypeId};
 use platform::{Error, Result};
@@ -23,14 +24,14 @@ use platform::{Error, Result};
 use crate::calendar;
 
 /// The greatest integer that every reader of JSON keeps exact.
-const MAX_EXACT: i128 = 1 << 53;
+const MAX_EXACT: u64 = 1 << 53;
 
 /// Writes the value of one row.
 type Write<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 
 /// One column of a batch, ready to be written.
 pub(crate) struct Cells<'a> {
-    array: &'a dyn Array,
+    nulls: Option<NullBuffer>,
     write: Write<'a>,
 }
 
@@ -39,14 +40,14 @@ impl<'a> Cells<'a> {
     /// HUGEINT as a decimal.
     pub(crate) fn new(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Self> {
         Ok(Self {
-            array,
+            nulls: array.logical_nulls().filter(|nulls| nulls.null_count() > 0),
             write: writer(array, duckdb_type)?,
         })
     }
 
     /// Writes the value of `row`.
     pub(crate) fn write(&self, row: usize, out: &mut Vec<u8>) {
-        if self.array.is_null(row) {
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             out.extend_from_slice(b"null");
         } else {
             (self.write)(row, out);
@@ -56,8 +57,17 @@ impl<'a> Cells<'a> {
 
 /// Writes `text` as a JSON string.
 pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
-    // Writing to a vector does not fail.
-    let _ = serde_json::to_writer(out, text);
+    let is_special = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
+    // Whole pieces at a time, so that the compiler can compare their bytes at once.
+    let has_special = |piece: &[u8]| piece.iter().fold(false, |any, byte| any | is_special(byte));
+    if text.as_bytes().chunks(16).any(has_special) {
+        // Writing to a vector does not fail.
+        let _ = serde_json::to_writer(out, text);
+    } else {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    }
 }
 
 fn unsupported(data_type: &DataType) -> Error {
@@ -75,32 +85,44 @@ fn cast<A: Array + 'static>(array: &ArrayRef) -> Result<&A> {
 
 fn integers<'a, T: ArrowPrimitiveType>(array: &'a ArrayRef) -> Result<Write<'a>>
 where
-    i128: From<T::Native>,
+    i64: TryFrom<T::Native>,
+    T::Native: itoa::Integer,
 {
     let array = cast::<PrimitiveArray<T>>(array)?;
-    Ok(Box::new(move |row, out| integer(array.value(row).into(), out)))
+    Ok(Box::new(move |row, out| integer(array.value(row), out)))
 }
 
-fn integer(value: i128, out: &mut Vec<u8>) {
-    let is_exact = (-MAX_EXACT..=MAX_EXACT).contains(&value);
-    out.extend_from_slice(
-        if is_exact {
-            value.to_string()
-        } else {
-            format!("\"{value}\"")
-        }
-        .as_bytes(),
-    );
+/// Integers beyond those that are exact are strings.
+fn integer<N: itoa::Integer + Copy>(value: N, out: &mut Vec<u8>)
+where
+    i64: TryFrom<N>,
+{
+    let is_exact = i64::try_from(value).is_ok_and(|value| value.unsigned_abs() <= MAX_EXACT);
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(value).as_bytes();
+    if is_exact {
+        out.extend_from_slice(digits);
+    } else {
+        out.push(b'"');
+        out.extend_from_slice(digits);
+        out.push(b'"');
+    }
 }
 
+/// Texts that need no escapes. `write` says whether there is one; null where not, and then it wrote nothing.
 fn texts<'a, T: ArrowPrimitiveType>(
     array: &'a ArrayRef,
-    text: impl Fn(T::Native) -> Option<String> + 'a,
+    write: impl Fn(T::Native, &mut Vec<u8>) -> bool + 'a,
 ) -> Result<Write<'a>> {
     let array = cast::<PrimitiveArray<T>>(array)?;
-    Ok(Box::new(move |row, out| match text(array.value(row)) {
-        Some(text) => string(&text, out),
-        None => out.extend_from_slice(b"null"),
+    Ok(Box::new(move |row, out| {
+        out.push(b'"');
+        if write(array.value(row), out) {
+            out.push(b'"');
+        } else {
+            out.pop();
+            out.extend_from_slice(b"null");
+        }
     }))
 }
 
@@ -146,7 +168,10 @@ fn writer<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Wr
         DataType::Decimal128(..) if is_huge_integer => integers::<Decimal128Type>(array),
         DataType::Decimal128(_, scale) => {
             let scale = usize::try_from(*scale).unwrap_or(0);
-            texts::<Decimal128Type>(array, move |value| Some(decimal(value, scale)))
+            texts::<Decimal128Type>(array, move |value, out| {
+                decimal(value, scale, out);
+                true
+            })
         }
         DataType::Utf8 if is_json => {
             let array = cast::<StringArray>(array)?;
@@ -179,36 +204,39 @@ fn writer<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Wr
             Ok(Box::new(|row, out| string(&BASE64.encode(array.value(row)), out)))
         }
         DataType::Date32 => texts::<Date32Type>(array, calendar::date),
-        DataType::Time64(TimeUnit::Microsecond) => {
-            texts::<Time64MicrosecondType>(array, |time| Some(calendar::time(time)))
-        }
-        DataType::Time64(TimeUnit::Nanosecond) => {
-            texts::<Time64NanosecondType>(array, |time| Some(calendar::time(time / 1_000)))
-        }
+        DataType::Time64(TimeUnit::Microsecond) => texts::<Time64MicrosecondType>(array, |micros, out| {
+            calendar::time(micros, out);
+            true
+        }),
+        DataType::Time64(TimeUnit::Nanosecond) => texts::<Time64NanosecondType>(array, |nanos, out| {
+            calendar::time(nanos / 1_000, out);
+            true
+        }),
         DataType::Timestamp(unit, _) => timestamps(array, *unit),
-        DataType::Interval(_) => texts::<IntervalMonthDayNanoType>(array, |interval| {
-            Some(calendar::interval(
-                interval.months,
-                interval.days,
-                interval.nanoseconds,
-            ))
+        DataType::Interval(_) => texts::<IntervalMonthDayNanoType>(array, |interval, out| {
+            calendar::interval(interval.months, interval.days, interval.nanoseconds, out);
+            true
         }),
         _ => nested(array, duckdb_type),
     }
 }
 
 fn timestamps(array: &ArrayRef, unit: TimeUnit) -> Result<Write<'_>> {
+    fn scaled(time: i64, factor: i64, out: &mut Vec<u8>) -> bool {
+        let micros = time.checked_mul(factor);
+        micros.is_some_and(|micros| calendar::timestamp(micros, out))
+    }
     match unit {
-        TimeUnit::Second => texts::<TimestampSecondType>(array, |seconds| {
-            calendar::timestamp(seconds.checked_mul(1_000_000)?)
-        }),
+        TimeUnit::Second => {
+            texts::<TimestampSecondType>(array, |seconds, out| scaled(seconds, 1_000_000, out))
+        }
         TimeUnit::Millisecond => {
-            texts::<TimestampMillisecondType>(array, |millis| calendar::timestamp(millis.checked_mul(1_000)?))
+            texts::<TimestampMillisecondType>(array, |millis, out| scaled(millis, 1_000, out))
         }
         TimeUnit::Microsecond => texts::<TimestampMicrosecondType>(array, calendar::timestamp),
-        TimeUnit::Nanosecond => {
-            texts::<TimestampNanosecondType>(array, |nanos| calendar::timestamp(nanos.div_euclid(1_000)))
-        }
+        TimeUnit::Nanosecond => texts::<TimestampNanosecondType>(array, |nanos, out| {
+            calendar::timestamp(nanos.div_euclid(1_000), out)
+        }),
     }
 }
 
@@ -348,14 +376,24 @@ fn json(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-fn decimal(value: i128, scale: usize) -> String {
-    let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
-    let sign = if value < 0 { "-" } else { "" };
-    let (whole, fraction) = digits.split_at(digits.len() - scale);
-    if scale == 0 {
-        format!("{sign}{whole}")
-    } else {
-        format!("{sign}{whole}.{fraction}")
+/// The digits of a decimal whose last `scale` stand behind the point.
+fn decimal(value: i128, scale: usize, out: &mut Vec<u8>) {
+    let mut digits = itoa::Buffer::new();
+    let size = value.unsigned_abs();
+    let digits = match u64::try_from(size) {
+        Ok(size) => digits.format(size),
+        Err(_) => digits.format(size),
+    };
+    let digits = digits.as_bytes();
+    if value < 0 {
+        out.push(b'-');
+    }
+    let (whole, fraction) = digits.split_at(digits.len().saturating_sub(scale));
+    out.extend_from_slice(if whole.is_empty() { b"0" } else { whole });
+    if scale > 0 {
+        out.push(b'.');
+        out.resize(out.len() + scale.saturating_sub(fraction.len()), b'0');
+        out.extend_from_slice(fraction);
     }
 }
 
@@ -365,10 +403,19 @@ mod tests {
 
     #[test]
     fn decimals_keep_every_digit() {
-        assert_eq!(decimal(-5, 4), "-0.0005");
-        assert_eq!(decimal(123_456, 2), "1234.56");
-        assert_eq!(decimal(0, 0), "0");
-        assert_eq!(decimal(i128::from(i64::MAX), 0), "9223372036854775807");
+        for (value, scale, expected) in [
+            (-5, 4, "-0.0005"),
+            (123_456, 2, "1234.56"),
+            (-100, 2, "-1.00"),
+            (0, 0, "0"),
+            (0, 2, "0.00"),
+            (i128::from(i64::MAX), 0, "9223372036854775807"),
+            (i128::MIN, 38, "-1.70141183460469231731687303715884105728"),
+        ] {
+            let mut out = Vec::new();
+            decimal(value, scale, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
     }
 
     #[test]
@@ -376,6 +423,11 @@ mod tests {
         let mut out = Vec::new();
         integer(MAX_EXACT, &mut out);
         integer(MAX_EXACT + 1, &mut out);
-        assert_eq!(out, b"9007199254740992\"9007199254740993\"");
+        integer(-9_007_199_254_740_992_i64, &mut out);
+        integer(i128::MIN, &mut out);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "9007199254740992\"9007199254740993\"-9007199254740992\"-170141183460469231731687303715884105728\""
+        );
     }
 }

@@ -6,8 +6,10 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, abort, exit};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -22,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::answer::Bounds;
+use crate::checked::Checked;
 use crate::fence;
 use crate::file_format::FileFormat;
 use crate::jobs::{self, query::Planned};
@@ -121,17 +124,19 @@ impl Reader {
 
 fn work(settings: &Settings, jobs: &mpsc::Receiver<Request>, unfinished: &AtomicUsize) -> Result<()> {
     let connection = fence::open(&settings.limits, &settings.temp)?;
-    let mut context = Context::new(connection)?;
-    let mut output = io::stdout().lock();
+    // Not the standard library's own, which looks for the ends of lines in all that it is given.
+    let output = io::stdout().as_fd().try_clone_to_owned();
+    let output = File::from(output.map_err(Error::internal)?);
+    let mut context = Context::new(connection, output)?;
     while let Ok(request) = jobs.recv() {
         context.deadline.start(Duration::from_millis(request.deadline_ms));
         let done = context.run(request.job);
         context.deadline.stop();
         let written = match done {
-            Ok((value, body)) => write_frame(&mut output, &Reply::Done(value), &body),
+            Ok((value, body)) => write_frame(&mut context.output, &Reply::Done(value), &body),
             Err(error) => {
                 let _ = writeln!(io::stderr(), "{error}");
-                write_frame(&mut output, &Reply::Failed(Failure::from(error)), &[])
+                write_frame(&mut context.output, &Reply::Failed(Failure::from(error)), &[])
             }
         };
         unfinished.fetch_sub(1, Ordering::SeqCst);
@@ -149,8 +154,14 @@ pub(crate) struct Context {
     pub(crate) defined: HashMap<String, Defined>,
     /// How many databases were attached.
     pub(crate) attachments: u32,
+    /// The statements that passed the check over these tables.
+    pub(crate) checked: Checked,
     /// The statement that is to be run next.
     pub(crate) planned: Option<Planned>,
+    /// Where replies go.
+    pub(crate) output: File,
+    /// The folder of the import that this child is for.
+    folder: Option<PathBuf>,
     deadline: Deadline,
 }
 
@@ -162,19 +173,22 @@ pub(crate) struct Defined {
 }
 
 impl Context {
-    pub(crate) fn new(connection: Connection) -> Result<Self> {
+    pub(crate) fn new(connection: Connection, output: File) -> Result<Self> {
         let deadline = Deadline::watch(connection.interrupt_handle())?;
         Ok(Self {
             connection,
             tables: None,
             defined: HashMap::new(),
             attachments: 0,
+            checked: Checked::default(),
             planned: None,
+            output,
+            folder: None,
             deadline,
         })
     }
 
-    /// Runs one job: what it says, and the body of its reply.
+    /// Runs one job: what it says, and the last part of the body of its reply.
     pub(crate) fn run(&mut self, job: Job) -> Result<(Value, Vec<u8>)> {
         match job {
             Job::Bind { tables, files } => done(jobs::bind::run(self, tables, &files)),
@@ -204,6 +218,23 @@ impl Context {
             Job::CheckRows(input) => done(jobs::check_rows::run(self, &input)),
             Job::Rewrite(input) => reply(&jobs::rewrite::run(self, &input)?),
             Job::Export(input) => done(jobs::export::run(self, &input)),
+        }
+    }
+
+    /// Closes the fence around the folder of an import, where no step before did, and refuses files that are not in it.
+    pub(crate) fn enclose<'a>(
+        &mut self,
+        folder: &Path,
+        files: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<()> {
+        if self.folder.is_none() {
+            fence::close(&self.connection, [], [folder], "")?;
+            self.folder = Some(folder.to_owned());
+        }
+        let is_inside = |file: &Path| file.parent() == self.folder.as_deref();
+        match files.into_iter().all(is_inside) {
+            true => Ok(()),
+            false => Err(Error::internal("a file of an import is not in its folder")),
         }
     }
 

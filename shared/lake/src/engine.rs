@@ -9,13 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use platform::clock::UtcTime;
 use platform::{Error, Result};
 use serde_json::{Map, Value};
 
 use crate::answer::Format;
-use crate::file_format::FileFormat;
-use crate::jobs::check_keys;
+use crate::import_session::ImportSession;
 use crate::jobs::export::{self, ExportedTable, Form};
 use crate::limits::EngineLimits;
 use crate::manifest::{Segment, TableVersion};
@@ -24,7 +22,6 @@ use crate::pool::Pool;
 use crate::process::Start;
 use crate::protocol::{BoundTable, Job, Tier};
 use crate::session::Session;
-use crate::staging::{self, Target, Written};
 
 /// How long the writing of a copy may take.
 const COPY_DEADLINE: Duration = Duration::from_secs(300);
@@ -71,28 +68,6 @@ pub struct Scope<'a> {
     pub directory: &'a Path,
 }
 
-/// Where staged rows go.
-#[derive(Clone, Copy, Debug)]
-pub struct Stage<'a> {
-    /// The table as it is before the import.
-    pub table: &'a TableVersion,
-    /// The id of the segment to be.
-    pub segment_id: &'a str,
-    /// An existing directory; the file in it is `<segment_id>.parquet`.
-    pub directory: &'a Path,
-    /// The time of the import, for defaults.
-    pub now: UtcTime,
-}
-
-/// A staged segment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Staged {
-    /// The rows that were read.
-    pub rows: u64,
-    /// The segment and its file; None if there were no rows.
-    pub segment: Option<(Segment, PathBuf)>,
-}
-
 /// Runs jobs in child processes. Cheap to clone. To be used within a tokio runtime.
 #[derive(Clone)]
 pub struct Engine {
@@ -135,8 +110,9 @@ impl Engine {
     ) -> Result<Bytes> {
         let mut session = self.open(scope, self.limits.deadline).await?;
         let plan = session.plan(sql, Some(params)).await?;
+        let rows = EngineLimits::rows(limit);
         let answer = session
-            .query(&plan, limit, Format::Json, self.limits.max_result_bytes)
+            .query(&plan, rows, Format::Json, self.limits.max_result_bytes)
             .await?;
         Ok(answer.body)
     }
@@ -204,63 +180,9 @@ impl Engine {
         self.run_alone(job).await.map(drop)
     }
 
-    /// Turns a file into a segment. 422 for what cannot be read or does not convert, 409 for a missing value.
-    pub async fn stage(&self, stage: Stage<'_>, format: FileFormat, input: &Path) -> Result<Staged> {
-        let target = stage.target();
-        let output = target.output.clone();
-        let input = staging::Input {
-            input: input.to_owned(),
-            target,
-        };
-        let staged = self.run_alone(Job::Stage { format, input }).await;
-        let value = staged.inspect_err(|_| {
-            // Half a file, or a whole one that must not be used.
-            let _ = std::fs::remove_file(&output);
-        })?;
-        let written: Written = serde_json::from_value(value).map_err(Error::internal)?;
-        Ok(Staged {
-            rows: written.rows,
-            segment: written.segment.map(|segment| (segment, output)),
-        })
-    }
-
-    /// Checks the primary key and the unique columns of `table` over new files and the files that it already
-    /// has. 409 names the first key that occurs twice. For an import that replaces, pass no existing files.
-    pub async fn check_keys(
-        &self,
-        table: &TableVersion,
-        new: &[PathBuf],
-        existing: &[PathBuf],
-    ) -> Result<()> {
-        let primary: Vec<_> = table
-            .columns
-            .iter()
-            .filter(|column| column.primary_key)
-            .cloned()
-            .collect();
-        let unique = table.columns.iter().filter(|column| {
-            let is_whole_primary_key = column.primary_key && primary.len() == 1;
-            column.unique && !is_whole_primary_key
-        });
-        let unique = unique.map(|column| check_keys::Key {
-            is_primary: false,
-            columns: vec![column.clone()],
-        });
-        let primary_key = (!primary.is_empty()).then(|| check_keys::Key {
-            is_primary: true,
-            columns: primary.clone(),
-        });
-        let keys: Vec<_> = primary_key.into_iter().chain(unique).collect();
-        if keys.is_empty() || new.is_empty() {
-            return Ok(());
-        }
-        let job = Job::CheckKeys(check_keys::Input {
-            table: table.name.clone(),
-            keys,
-            new_files: new.to_vec(),
-            existing_files: existing.to_vec(),
-        });
-        self.run_alone(job).await.map(drop)
+    /// A child for the steps of one import, all of whose files are in one folder.
+    pub async fn begin_import(&self) -> Result<ImportSession<'_>> {
+        ImportSession::open(&self.pool, self.limits.import_deadline).await
     }
 
     /// Process ids of the children that wait for work: for tests and for the log.
@@ -273,19 +195,11 @@ impl Engine {
     pub(crate) async fn run_alone(&self, job: Job) -> Result<Value> {
         let deadline: Duration = self.limits.import_deadline;
         let mut lease = self.pool.take(None, deadline).await?;
-        lease.process.run(job, deadline).await?.map(|(value, _)| value)
-    }
-}
-
-impl Stage<'_> {
-    fn target(&self) -> Target {
-        Target {
-            table: self.table.name.clone(),
-            columns: self.table.columns.clone(),
-            segment_id: self.segment_id.to_owned(),
-            output: self.directory.join(format!("{}.parquet", self.segment_id)),
-            now: self.now,
-        }
+        let done = lease.process.run(job, deadline).await;
+        drop(lease);
+        // Not before: the start of a child takes as much of the processors as a small job.
+        self.pool.warm()?;
+        done?.map(|(value, _)| value)
     }
 }
 

@@ -14,6 +14,10 @@ use platform::{Error, Result};
 use crate::limits::EngineLimits;
 use crate::sql;
 
+/// How far a result runs ahead of its reader. With less of it DuckDB's threads wait for one another, at times for 20 ms; with much
+/// more of it nothing is read before everything is there.
+const STREAM_BYTES: u64 = 2 * 1_024 * 1_024;
+
 /// Opens an in-memory database with its limits set and its temporary files in `temp`. Not fenced yet.
 pub(crate) fn open(limits: &EngineLimits, temp: &Path) -> Result<Connection> {
     let connection = Connection::open_in_memory().map_err(Error::internal)?;
@@ -26,6 +30,7 @@ pub(crate) fn open(limits: &EngineLimits, temp: &Path) -> Result<Connection> {
          SET autoload_known_extensions = false;
          SET allow_community_extensions = false;
          SET parquet_metadata_cache = true;
+         SET streaming_buffer_size = '{STREAM_BYTES}B';
          SET TimeZone = 'UTC';",
         temp = sql::path(temp)?,
         temp_bytes = limits.temp_bytes,

@@ -56,8 +56,8 @@ impl Pool {
         Ok(())
     }
 
-    /// A child for `scope`, or an unbound one for a job of its own. Waits at most `patience` for one to be
-    /// free.
+    /// A child for `scope`, or an unbound one for a job of its own, which may be the spare. Waits at most `patience` for one to
+    /// be free.
     pub(crate) async fn take(&self, scope: Option<&str>, patience: Duration) -> Result<Lease> {
         let permit = tokio::time::timeout(patience, Arc::clone(&self.permits).acquire_owned())
             .await
@@ -91,7 +91,6 @@ impl Pool {
             Some(process) if is_ready => process,
             _ => Process::start(&self.start)?,
         };
-        self.warm()?;
         Ok(Lease {
             process,
             is_bound: false,

@@ -37,6 +37,10 @@ pub(crate) struct Start {
     pub(crate) limits: EngineLimits,
 }
 
+/// What the pipe of a child's answers holds.
+#[cfg(target_os = "linux")]
+const PIPE_BYTES: usize = 1_024 * 1_024;
+
 /// Taken apart only when dropped.
 struct Parts {
     child: Child,
@@ -83,6 +87,10 @@ impl Process {
         else {
             return Err(Error::internal("the child has no pipes"));
         };
+        // As much as a process may without privileges, so that a large answer takes few turns. Where it is refused, the pipe
+        // is as it was.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::pipe::fcntl_setpipe_size(&output, PIPE_BYTES);
         tokio::spawn(log(errors));
         let limits = start.limits.clone();
         Ok(Self {
@@ -139,14 +147,21 @@ impl Process {
     async fn exchange(&mut self, head: &[u8]) -> io::Result<(Reply, Vec<u8>)> {
         self.input.write_all(head).await?;
         self.input.flush().await?;
-        let mut lengths = [0; 8];
-        self.output.read_exact(&mut lengths).await?;
-        let (header_length, body_length) = frame_lengths(lengths)?;
-        let mut header = vec![0; header_length];
-        self.output.read_exact(&mut header).await?;
-        let mut body = vec![0; body_length];
-        self.output.read_exact(&mut body).await?;
-        Ok((serde_json::from_slice(&header)?, body))
+        let mut body = Vec::new();
+        loop {
+            let mut lengths = [0; 8];
+            self.output.read_exact(&mut lengths).await?;
+            let (header_length, body_length) = frame_lengths(lengths)?;
+            let mut header = vec![0; header_length];
+            self.output.read_exact(&mut header).await?;
+            let before = body.len();
+            body.resize(before + body_length, 0);
+            let part = body.get_mut(before..).unwrap_or_default();
+            self.output.read_exact(part).await?;
+            if header_length > 0 {
+                return Ok((serde_json::from_slice(&header)?, body));
+            }
+        }
     }
 
     fn too_slow(&self, deadline: Duration) -> Error {

@@ -1,7 +1,7 @@
 //! What parent and child say to each other: frames over the child's standard input and output.
 //!
-//! A frame is two lengths (32 bits each, little-endian), a JSON header and a raw body. Both sides are the
-//! same program, so the format needs no versions.
+//! A frame is two lengths (32 bits each, little-endian), a JSON header and a raw body. Frames without a header are the
+//! first parts of the next one's body. Both sides are the same program, so the format needs no versions.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -150,14 +150,7 @@ impl From<Failure> for Error {
 /// The two lengths and the header of a frame.
 pub(crate) fn frame_head(header: &impl Serialize, body: &[u8]) -> io::Result<Vec<u8>> {
     let header = serde_json::to_vec(header)?;
-    let mut head = Vec::with_capacity(8 + header.len());
-    for length in [header.len(), body.len()] {
-        let length = u32::try_from(length)
-            .ok()
-            .filter(|length| *length <= MAX_FRAME_BYTES);
-        let length = length.ok_or_else(|| io::Error::other("the frame is too large"))?;
-        head.extend_from_slice(&length.to_le_bytes());
-    }
+    let mut head = lengths(header.len(), body.len())?.to_vec();
     head.extend_from_slice(&header);
     Ok(head)
 }
@@ -185,6 +178,24 @@ pub(crate) fn read_frame<T: for<'de> Deserialize<'de>>(input: &mut impl Read) ->
     let mut body = vec![0; body_length];
     input.read_exact(&mut body)?;
     Ok((serde_json::from_slice(&header)?, body))
+}
+
+/// Writes a part of the body of the next frame.
+pub(crate) fn write_part(output: &mut impl Write, part: &[u8]) -> io::Result<()> {
+    output.write_all(&lengths(0, part.len())?)?;
+    output.write_all(part)
+}
+
+fn lengths(header: usize, body: usize) -> io::Result<[u8; 8]> {
+    let mut bytes = [0; 8];
+    for (length, place) in [header, body].into_iter().zip(bytes.chunks_exact_mut(4)) {
+        let length = u32::try_from(length)
+            .ok()
+            .filter(|length| *length <= MAX_FRAME_BYTES);
+        let length = length.ok_or_else(|| io::Error::other("the frame is too large"))?;
+        place.copy_from_slice(&length.to_le_bytes());
+    }
+    Ok(bytes)
 }
 
 /// Writes a frame and flushes it.

@@ -7,7 +7,8 @@ use platform::{Error, Result};
 
 use crate::alter::{Altered, KeyCheck, ValueSource};
 use crate::engine::Engine;
-use crate::jobs::{check_keys, check_rows, rewrite};
+use crate::jobs::{check_rows, rewrite};
+use crate::key::Key;
 use crate::manifest::{ManifestColumn, Segment, TableVersion};
 use crate::protocol::Job;
 
@@ -52,7 +53,7 @@ impl Engine {
         let required = altered.required.iter().map(|field_id| column(table, *field_id));
         let key = |key: &KeyCheck| {
             let columns = key.field_ids.iter().map(|field_id| column(table, *field_id));
-            Ok(check_keys::Key {
+            Ok(Key {
                 is_primary: key.is_primary,
                 columns: columns.collect::<Result<_>>()?,
             })

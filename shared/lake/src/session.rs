@@ -15,7 +15,6 @@ use crate::answer::{Answer, Format, Written};
 use crate::engine::Scope;
 use crate::jobs::describe::ResultColumn;
 use crate::jobs::query::PlanReply;
-use crate::limits::EngineLimits;
 use crate::manifest::TableVersion;
 use crate::native;
 use crate::pool::{Lease, Pool};
@@ -75,6 +74,7 @@ impl<'a> Session<'a> {
             due: Instant::now() + allowed,
         };
         if !is_bound {
+            pool.warm()?;
             let segments = scope.tables.iter().flat_map(|table| &table.segments);
             let copies = scope.tables.iter().filter(|table| !table.segments.is_empty());
             let copies = copies.flat_map(|table| native::files(scope.directory, table));
@@ -121,14 +121,14 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Runs the statement of a plan, whose files are at hand. `limit` is cut to [`crate::limits::MAX_ROWS`].
+    /// Runs the statement of a plan, whose files are at hand, for its first `rows` rows.
     ///
     /// 400 for what only shows when it runs, 408 past the deadline, 422 if it needs too much memory or its answer is larger
     /// than `max_bytes`.
     pub async fn query(
         &mut self,
         plan: &Plan<'a>,
-        limit: Option<usize>,
+        rows: usize,
         format: Format,
         max_bytes: usize,
     ) -> Result<Answer> {
@@ -139,7 +139,7 @@ impl<'a> Session<'a> {
         });
         let job = Job::Query {
             tables: changed.collect(),
-            rows: EngineLimits::rows(limit),
+            rows,
             bytes: max_bytes,
             format,
         };

@@ -78,7 +78,7 @@ static FUNCTIONS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| include_str!("functions_allowed.txt").lines().collect());
 
 /// What a statement needs.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Needs {
     /// The store's tables that it names, as the store writes them. One whose name a WITH takes may be among them.
     pub(crate) tables: BTreeSet<String>,

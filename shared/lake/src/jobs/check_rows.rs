@@ -6,9 +6,9 @@ use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::child::Context;
-use crate::jobs::check_keys::Key;
+use crate::key::Key;
 use crate::manifest::ManifestColumn;
-use crate::{fence, messages, sql, staging};
+use crate::{fence, messages, sql};
 
 /// What is checked over which files.
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,35 +53,18 @@ fn check_required(context: &Context, input: &Input, column: &ManifestColumn) -> 
 
 fn check_key(context: &Context, input: &Input, key: &Key) -> Result<()> {
     let relation = sql::table_relation(&key.columns, &input.files)?;
-    let columns = key.columns.iter().map(|column| sql::identifier(&column.name));
-    let columns: Vec<_> = columns.collect();
-    let list = columns.join(", ");
-    let texts = columns.iter().map(|column| format!("CAST({column} AS VARCHAR)"));
-    let texts: Vec<_> = texts.collect();
-    let present = columns.iter().map(|column| format!("{column} IS NOT NULL"));
-    let present: Vec<_> = present.collect();
-    let twice = format!(
-        "SELECT [{}]::VARCHAR[]::JSON::VARCHAR FROM {relation} WHERE {} GROUP BY {list} HAVING count(*) > 1 \
-         ORDER BY {list} LIMIT 1",
-        texts.join(", "),
-        present.join(" AND ")
-    );
-    let Some(found) = find::<String>(context, &twice)? else {
+    let Some(value) = key.first_repeated(context, &relation)? else {
         return Ok(());
     };
-    let values: Vec<String> = serde_json::from_str(&found).map_err(Error::internal)?;
-    let values: Vec<_> = values.iter().map(|value| staging::shown(value)).collect();
-    let names = key.columns.iter().map(|column| column.name.as_str());
-    let names = names.collect::<Vec<_>>().join(", ");
+    let names = key.column_names();
     let kind = if key.is_primary {
         "the primary key"
     } else {
         "unique"
     };
     Err(Error::conflict(format!(
-        "Table '{}': the value ({names}) = ({}) occurs more than once, so ({names}) cannot be {kind}.",
-        input.table,
-        values.join(", ")
+        "Table '{}': the value ({names}) = {value} occurs more than once, so ({names}) cannot be {kind}.",
+        input.table
     )))
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::bind;
-use crate::answer::{self, Bounds, Format, Written};
+use crate::answer::{self, Body, Bounds, Format, Written};
 use crate::child::Context;
 use crate::messages;
 use crate::parameters::{self, Rewritten, Scalar};
@@ -54,7 +54,14 @@ pub(crate) fn plan(
         Some(params) => parameters::rewrite(&original, params)?,
         None => parameters::rewrite_unbound(&original)?,
     };
-    let needs = statement::check(&context.connection, context.tables()?, &original, &rewritten)?;
+    let needs = match context.checked.find(&rewritten.sql) {
+        Some(needs) => needs,
+        None => {
+            let needs = statement::check(&context.connection, context.tables()?, &original, &rewritten)?;
+            context.checked.keep(&rewritten.sql, &needs);
+            needs
+        }
+    };
     context.planned = Some(Planned {
         original,
         rewritten,
@@ -87,10 +94,10 @@ pub(crate) fn run(
     bind::define(context, tables)?;
     in_read_only_transaction(&context.connection, || {
         let statement = execute(&context.connection, &planned.original, &planned.rewritten)?;
-        let mut body = Vec::with_capacity(64 * 1024);
+        let mut body = Body::new(&mut context.output);
         let written = match format {
             Format::Json => {
-                head(&statement, &mut body)?;
+                head(&statement, body.end())?;
                 answer::json_arrays(&statement, bounds, &mut body)
             }
             Format::Csv => answer::csv(&statement, bounds, &mut body),
@@ -104,9 +111,9 @@ pub(crate) fn run(
                 "],\"row_count\":{},\"truncated\":{},\"execution_time_ms\":{millis:.3}}}",
                 written.rows, written.is_truncated
             );
-            body.extend_from_slice(tail.as_bytes());
+            body.end().extend_from_slice(tail.as_bytes());
         }
-        Ok((written, body))
+        Ok((written, body.into_rest()))
     })
 }
 
@@ -163,11 +170,12 @@ pub(crate) fn sample(context: &mut Context, table: &BoundTable, bounds: Bounds) 
     let rewritten = parameters::rewrite(&text, &Map::new())?;
     in_read_only_transaction(&context.connection, || {
         let statement = execute(&context.connection, &text, &rewritten)?;
-        let mut body = vec![b'['];
+        let mut body = Body::new(&mut context.output);
+        body.end().push(b'[');
         answer::json_objects(&statement, bounds, &mut body)
             .map_err(|stopped| stopped.for_caller(&text, &rewritten, bounds.bytes))?;
-        body.push(b']');
-        Ok(body)
+        body.end().push(b']');
+        Ok(body.into_rest())
     })
 }
 

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::child::Context;
 use crate::manifest::{ManifestColumn, Segment};
 use crate::messages::{self, Cause};
-use crate::staging::{self, CopyError, MAX_LISTED, Target};
+use crate::segment_file::{self, CopyError};
+use crate::staging::{self, MAX_LISTED, Target};
 use crate::type_change::TypeChange;
 use crate::{conversion, fence, sql};
 
@@ -99,9 +100,9 @@ fn rewrite(context: &Context, input: &Input, file: &File) -> Result<Segment, Cop
         });
     }
     let relation = relation(&input.sources, &file.paths)?;
-    let (rows, statistics) = staging::copy_values(context, &target, &values, &relation)?;
-    staging::check_field_ids(context, &target)?;
-    Ok(staging::segment(&target, rows, statistics)?)
+    let (rows, statistics) = segment_file::write(context, &target, &values, &relation)?;
+    segment_file::check_field_ids(context, &target)?;
+    Ok(segment_file::describe(&target, rows, statistics)?)
 }
 
 /// 422 with the first values that do not convert; None if there is none.

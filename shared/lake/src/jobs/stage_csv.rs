@@ -2,34 +2,42 @@
 //!
 //! RFC 4180: commas, quotes doubled inside quotes, a header row that begins in the first line; LF or CRLF; with
 //! or without a byte order mark; plain, gzip or zstd by the file's first bytes. Nothing is guessed: DuckDB's
-//! detection is off, every column is read as text and converted by [`crate::conversion`]. An empty field is
-//! NULL, and `""` is an empty text.
+//! detection is off. Where a file is [plain](crate::plain), DuckDB converts its values; else every column is read as text and
+//! converted by [`crate::conversion`]. An empty field is NULL, and `""` is an empty text.
 
+use std::io::Read as _;
 use std::path::Path;
+use std::thread;
 
 use platform::{Error, Result};
 
 use crate::child::Context;
 use crate::compression::Compression;
 use crate::messages::{self, Cause};
+use crate::plain::{Form, is_plain};
+use crate::segment_file::CopyError;
 use crate::sql;
 use crate::staging::{self, Bad, Input, MAX_LISTED, Relation, Source, Target, Written};
+use crate::types::ColumnType;
 
-/// Physical lines that a header row with line breaks in quoted names may take.
-const MAX_HEADER_LINES: usize = 100;
+/// Longest row that DuckDB reads, in bytes.
+const MAX_ROW_BYTES: u64 = 2_000_000;
 /// What stands between columns in files that are not of commas, as a message names it.
 const OTHER_SEPARATORS: [(&str, char); 3] = [("';'", ';'), ("tabs", '\t'), ("'|'", '|')];
 
-pub(crate) fn run(context: &Context, input: &Input) -> Result<Written> {
+pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     let target = &input.target;
     let compression = Compression::of(&input.input)?;
     compression.check(&input.input, &target.table)?;
-    let compression = compression.name();
-    staging::enclose(context, Some(&input.input), target)?;
-    let header = header(context, input, compression)?;
+    staging::enclose(context, input)?;
+    let header = header(input, compression)?;
     let sources = map_columns(target, &header)?;
+    if let Some(written) = write_plain(context, input, compression, &header, &sources)? {
+        return Ok(written);
+    }
+    let texts = vec!["VARCHAR".to_owned(); header.len()];
     let relation = Relation {
-        sql: relation(&input.input, compression, header.len(), "")?,
+        sql: relation(&input.input, compression, &texts, "")?,
         flaw: None,
     };
     let failed = match staging::write(context, target, &sources, &relation) {
@@ -45,89 +53,115 @@ pub(crate) fn run(context: &Context, input: &Input) -> Result<Written> {
     }
 }
 
-/// The file as a relation of texts `c0`, `c1` and so on.
-fn relation(path: &Path, compression: &str, columns: usize, more: &str) -> Result<String> {
-    let columns: Vec<_> = (0..columns)
-        .map(|index| format!("'c{index}': 'VARCHAR'"))
-        .collect();
+/// Has DuckDB convert the values while it reads them, which takes half of the time. None where they are not plain, or anything
+/// is wrong with them: then nothing is written.
+fn write_plain(
+    context: &Context,
+    input: &Input,
+    compression: Compression,
+    header: &[String],
+    sources: &[Source],
+) -> Result<Option<Written>> {
+    let target = &input.target;
+    let types = header.iter().map(|name| {
+        let mut columns = target.columns.iter();
+        let column = columns.find(|column| column.name.eq_ignore_ascii_case(name));
+        column.map_or(ColumnType::String, |column| column.column_type)
+    });
+    let types: Vec<_> = types.collect();
+    let forms = types
+        .iter()
+        .map(|column_type| Form::of(*column_type).unwrap_or(Form::Text));
+    let forms: Vec<_> = forms.collect();
+    if forms.iter().all(|form| *form == Form::Text) {
+        return Ok(None);
+    }
+    let duckdb_types = types.iter().map(|column_type| match Form::of(*column_type) {
+        Some(_) => column_type.duckdb_type(),
+        None => "VARCHAR".to_owned(),
+    });
+    let relation = Relation {
+        sql: relation(&input.input, compression, &duckdb_types.collect::<Vec<_>>(), "")?,
+        flaw: None,
+    };
+    let sources = target
+        .columns
+        .iter()
+        .zip(sources)
+        .map(|(column, source)| match source {
+            Source::Text(value) if Form::of(column.column_type).is_some() => Source::Value(value.clone()),
+            source => source.clone(),
+        });
+    let sources: Vec<_> = sources.collect();
+    let path = input.input.clone();
+    let scan = thread::spawn(move || is_plain(compression.open(&path)?, &forms));
+    let copied = staging::copy(context, target, &sources, &relation);
+    let is_plain = matches!(scan.join(), Ok(Ok(true)));
+    match copied {
+        Ok(_) if is_plain => staging::finish(context, target, &sources, &relation, copied).map(Some),
+        Err(CopyError::Own(error)) => Err(error),
+        Err(CopyError::Duck(error)) if messages::cause(&messages::text(&error)) != Cause::Statement => {
+            Err(messages::own_error(&error))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The file as a relation of the columns `c0`, `c1` and so on.
+fn relation(path: &Path, compression: Compression, types: &[String], more: &str) -> Result<String> {
+    let columns = (0..)
+        .zip(types)
+        .map(|(index, duckdb_type)| format!("'c{index}': '{duckdb_type}'"));
+    let columns: Vec<_> = columns.collect();
     Ok(format!(
         "read_csv({}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', \
-         allow_quoted_nulls = false, compression = '{compression}', columns = {{{}}}{more})",
+         allow_quoted_nulls = false, compression = '{}', columns = {{{}}}{more})",
         sql::path(path)?,
+        compression.name(),
         columns.join(", ")
     ))
 }
 
 /// The names in the header row.
-fn header(context: &Context, input: &Input, compression: &str) -> Result<Vec<String>> {
+fn header(input: &Input, compression: Compression) -> Result<Vec<String>> {
     let table = &input.target.table;
-    let path = sql::path(&input.input)?;
-    // Whole lines, unquoted: a delimiter that no text holds.
-    let read = |ignore_errors: bool| -> duckdb::Result<Vec<Option<String>>> {
-        let query = format!(
-            "SELECT line FROM read_csv({path}, auto_detect = false, header = false, delim = chr(31), quote = '', \
-             escape = '', strict_mode = false, parallel = false, ignore_errors = {ignore_errors}, compression = '{compression}', \
-             columns = {{'line': 'VARCHAR'}}) LIMIT {MAX_HEADER_LINES}"
-        );
-        let mut statement = context.connection.prepare(&query)?;
-        let lines = statement.query_map([], |row| row.get(0))?;
-        lines.collect()
-    };
-    // DuckDB also reads lines after the wanted ones. A bad one there is told later, with its row; those that are
-    // left out here must stand after the header.
-    let (lines, first_bad) = match read(false) {
-        Ok(lines) => (lines, None),
-        Err(error) => {
-            let line = bad_line(&messages::text(&error)).filter(|line| *line > 1);
-            let line = line.ok_or_else(|| unreadable(table, &error))?;
-            let lines = read(true).map_err(|error| unreadable(table, &error))?;
-            (lines, Some((line, error)))
-        }
-    };
-    if first_bad.is_none() && lines.iter().flatten().all(String::is_empty) {
-        return Err(Error::unprocessable(format!(
-            "Table '{table}': the file is empty; a header row with the names of the columns is expected."
-        )));
+    let refuse = |what: &str| Err(Error::unprocessable(format!("Table '{table}': {what}.")));
+    let mut bytes = Vec::new();
+    let csv = compression.open(&input.input).map_err(Error::internal)?;
+    csv.take(MAX_ROW_BYTES)
+        .read_to_end(&mut bytes)
+        .map_err(Error::internal)?;
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return refuse("the file is empty; a header row with the names of the columns is expected");
     }
-    let mut text = String::new();
-    for (number, line) in (1..).zip(lines) {
-        if let Some((bad, error)) = &first_bad
-            && number >= *bad
-        {
-            return Err(unreadable(table, error));
-        }
-        text.push_str(&line.unwrap_or_default());
-        if text.is_empty() {
-            // Where there is one column, DuckDB takes an empty line for a row.
-            return Err(Error::unprocessable(format!(
-                "Table '{table}': the first line is empty; it must be the header row, with the names of the columns."
-            )));
-        }
-        if text.matches('"').count().is_multiple_of(2) {
-            return cells(text.trim_start_matches('\u{feff}'))
-                .ok_or_else(|| Error::unprocessable(format!("Table '{table}': the header row is not CSV.")));
-        }
-        text.push('\n');
+    if bytes.starts_with(b"\n") || bytes.starts_with(b"\r") {
+        // Where there is one column, DuckDB takes an empty line for a row.
+        return refuse("the first line is empty; it must be the header row, with the names of the columns");
     }
-    Err(Error::unprocessable(format!(
-        "Table '{table}': a quote in the header row is never closed."
-    )))
-}
-
-/// The line that DuckDB's message about a CSV file names, from 1.
-fn bad_line(message: &str) -> Option<u64> {
-    let (_, after) = message.split_once("CSV Error on Line: ")?;
-    after.lines().next()?.trim().parse().ok()
-}
-
-fn unreadable(table: &str, error: &duckdb::Error) -> Error {
-    let text = messages::text(error);
-    match messages::cause(&text) {
-        Cause::Memory | Cause::Interrupted => messages::own_error(error),
-        Cause::Statement | Cause::Internal => Error::unprocessable(format!(
-            "Table '{table}': the file cannot be read as CSV text in UTF-8."
-        ))
-        .with_source(text),
+    let mut is_quoted = false;
+    let end = bytes.iter().position(|byte| {
+        is_quoted ^= *byte == b'"';
+        *byte == b'\n' && !is_quoted
+    });
+    let row = match end {
+        Some(end) => bytes.get(..end).unwrap_or_default(),
+        None if bytes.len() as u64 == MAX_ROW_BYTES => {
+            return refuse(
+                "the file cannot be read as CSV text in UTF-8, because its first row is longer than 2 MB",
+            );
+        }
+        None => bytes,
+    };
+    let Ok(row) = std::str::from_utf8(row) else {
+        return refuse("the file cannot be read as CSV text in UTF-8");
+    };
+    if is_quoted {
+        return refuse("a quote in the header row is never closed");
+    }
+    match cells(row.trim_end_matches('\r')) {
+        Some(names) => Ok(names),
+        None => refuse("the header row is not CSV"),
     }
 }
 
@@ -209,11 +243,11 @@ fn map_columns(target: &Target, header: &[String]) -> Result<Vec<Source>> {
 }
 
 /// The first rows that are no rows.
-fn bad_rows(context: &Context, input: &Input, compression: &str, columns: usize) -> Result<Vec<Bad>> {
+fn bad_rows(context: &Context, input: &Input, compression: Compression, columns: usize) -> Result<Vec<Bad>> {
     let relation = relation(
         &input.input,
         compression,
-        columns,
+        &vec!["VARCHAR".to_owned(); columns],
         ", store_rejects = true, rejects_limit = 1000",
     )?;
     let own_error = |error| messages::own_error(&error);

@@ -10,7 +10,7 @@ use crate::json_rows::{self, Beginning, Column, JsonRows, Reading};
 use crate::sql;
 use crate::staging::{self, Input, Relation, Source, Written};
 
-pub(crate) fn run(context: &Context, input: &Input) -> Result<Written> {
+pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     let target = &input.target;
     let beginning = Beginning::of(&input.input)?;
     if beginning != Beginning::Something {
@@ -25,7 +25,7 @@ pub(crate) fn run(context: &Context, input: &Input) -> Result<Written> {
         .register_table_function::<JsonRows>(json_rows::NAME)
         .map_err(Error::internal)?;
     // DuckDB itself reads no file here.
-    staging::enclose(context, None, target)?;
+    staging::enclose(context, input)?;
     let columns = target.columns.iter().map(|column| Column {
         name: column.name.clone(),
         column_type: column.column_type,

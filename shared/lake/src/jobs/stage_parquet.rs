@@ -21,10 +21,10 @@ const ENCRYPTED_MAGIC: [u8; 4] = *b"PARE";
 /// Longest name of a type in a message, in characters: a nested type may have thousands of fields.
 const MAX_TYPE_LENGTH: usize = 100;
 
-pub(crate) fn run(context: &Context, input: &Input) -> Result<Written> {
+pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     let target = &input.target;
     check_ends(&input.input, &target.table)?;
-    staging::enclose(context, Some(&input.input), target)?;
+    staging::enclose(context, input)?;
     let relation = Relation {
         sql: format!(
             "read_parquet({}, hive_partitioning = false)",

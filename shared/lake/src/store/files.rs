@@ -1,6 +1,6 @@
 //! The local files of a version's segments, fetched where they are missing.
 
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use futures::future::{BoxFuture, FutureExt as _, ready};
@@ -24,6 +24,18 @@ impl Files<'_> {
     /// Their paths, in the order of the tables and of their segments.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         self.pins.iter().map(|pin| pin.path.clone()).collect()
+    }
+
+    /// Makes them known in a folder of the same file system too, under the same names: their paths there.
+    pub(super) fn link_into(&self, folder: &Path) -> Result<Vec<PathBuf>> {
+        let links = self.pins.iter().map(|pin| {
+            let link = folder.join(pin.path.file_name().unwrap_or_default());
+            match std::fs::hard_link(&pin.path, &link) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(Error::internal(error)),
+                _ => Ok(link),
+            }
+        });
+        links.collect()
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::try_join;
 use platform::queue::Queue;
 use platform::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
 use platform::sources::{RemoteFile, Sources};
@@ -20,8 +21,8 @@ use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
 use super::import_inputs::Input;
 use super::steps::Step;
 use super::{Author, DataStores, Loaded, keys};
-use crate::engine::{Stage, Staged};
 use crate::file_format::FileFormat;
+use crate::import_session::{ImportSession, Stage, Staged};
 use crate::manifest::{Manifest, Segment, TableVersion};
 use crate::overlap::may_share_a_key;
 
@@ -184,22 +185,32 @@ impl DataStores {
         let inputs = self.inputs(tenant, import, folder.path()).await?;
         let mut staged: BTreeMap<String, StagedTable> = BTreeMap::new();
         for attempt in 0..MAX_ATTEMPTS {
+            // Not longer than it is needed: there are few children.
+            let mut session = self.inner.engine.begin_import().await?;
             for (wanted, input) in import.tables.iter().zip(&inputs) {
                 let table = table(&base.manifest, &wanted.table)?;
                 let key = table.name.to_lowercase();
                 let as_before = staged
                     .get(&key)
                     .is_some_and(|staged| staged.table.columns == table.columns);
+                let mut is_new = false;
                 if !as_before {
-                    let made = self
-                        .stage(tenant, &base, table, input, folder.path(), record.started_at)
-                        .await?;
+                    let made = stage(&mut session, table, input, folder.path(), record.started_at).await?;
                     staged.insert(key.clone(), made);
+                    is_new = true;
                 }
-                if let Some(made) = staged.get(&key) {
-                    self.check_keys(tenant, &base, table, made, import.mode).await?;
+                let Some(made) = staged.get(&key) else {
+                    continue;
+                };
+                let check = self.check_keys(&mut session, tenant, &base, table, made, import.mode);
+                if is_new {
+                    // At once: a segment that no version comes to name harms nobody.
+                    try_join(self.keep(tenant, &base, made), check).await?;
+                } else {
+                    check.await?;
                 }
             }
+            drop(session);
             let (manifest, rows_imported) = next_manifest(&base.manifest, &staged, import.mode);
             let import_record = ImportRecord {
                 status: ImportStatus::Completed,
@@ -234,60 +245,57 @@ impl DataStores {
         Err(contended())
     }
 
-    /// Turns a table's rows into a segment, and keeps it: a segment that no version comes to name harms nobody.
-    async fn stage(
-        &self,
-        tenant: &Tenant,
-        base: &Loaded,
-        table: &TableVersion,
-        input: &Input,
-        folder: &Path,
-        now: UtcTime,
-    ) -> Result<StagedTable> {
-        let segment_id = ids::new_id(now);
-        let stage = Stage {
-            table,
-            segment_id: &segment_id,
-            directory: folder,
-            now,
-        };
-        let Staged { rows, segment } = self.inner.engine.stage(stage, input.format, &input.file).await?;
-        if let Some((segment, path)) = &segment {
+    /// Puts a new segment where versions have theirs.
+    async fn keep(&self, tenant: &Tenant, base: &Loaded, made: &StagedTable) -> Result<()> {
+        if let Some((segment, path)) = &made.segment {
             let key = keys::segment_key(tenant, &base.record.id, &segment.segment_id);
             self.inner.objects.put_file(&key, path).await?;
             self.reached(Step::SegmentWritten);
         }
-        Ok(StagedTable {
-            table: table.clone(),
-            rows,
-            segment,
-        })
+        Ok(())
     }
 
     async fn check_keys(
         &self,
+        session: &mut ImportSession<'_>,
         tenant: &Tenant,
         base: &Loaded,
         table: &TableVersion,
         staged: &StagedTable,
         mode: ImportMode,
     ) -> Result<()> {
-        let has_keys = table
-            .columns
-            .iter()
-            .any(|column| column.primary_key || column.unique);
-        let Some((new, path)) = staged.segment.as_ref().filter(|_| has_keys) else {
+        let Some((new, path)) = staged.segment.as_ref().filter(|_| mode == ImportMode::Append) else {
             return Ok(());
         };
         let mut kept = table.clone();
         kept.segments
-            .retain(|segment| mode == ImportMode::Append && may_share_a_key(table, new, segment));
+            .retain(|segment| may_share_a_key(table, new, segment));
         let existing = self.files(tenant, &base.record.id, [&kept]).await?;
-        self.inner
-            .engine
-            .check_keys(table, std::slice::from_ref(path), &existing.paths())
-            .await
+        let existing = existing.link_into(path.parent().unwrap_or(path))?;
+        session.check_keys(table, path, existing).await
     }
+}
+
+/// Turns a table's rows into a segment.
+async fn stage(
+    session: &mut ImportSession<'_>,
+    table: &TableVersion,
+    input: &Input,
+    folder: &Path,
+    now: UtcTime,
+) -> Result<StagedTable> {
+    let stage = Stage {
+        table,
+        segment_id: &ids::new_id(now),
+        directory: folder,
+        now,
+    };
+    let Staged { rows, segment } = session.stage(stage, input.format, &input.file).await?;
+    Ok(StagedTable {
+        table: table.clone(),
+        rows,
+        segment,
+    })
 }
 
 impl Import {

@@ -13,6 +13,7 @@ use super::files::Files;
 use super::{DataStores, Loaded};
 use crate::answer::{Answer, Format};
 use crate::engine::Scope;
+use crate::limits::EngineLimits;
 use crate::manifest::TableVersion;
 use crate::session::Session;
 
@@ -23,7 +24,7 @@ pub struct Query<'a> {
     pub sql: &'a str,
     /// The values of its parameters.
     pub params: &'a Map<String, Value>,
-    /// Most rows of the answer.
+    /// Most rows of the answer; it is cut to [`crate::limits::MAX_ROWS`].
     pub limit: Option<usize>,
     /// The form of the answer.
     pub format: Format,
@@ -93,7 +94,8 @@ impl DataStores {
             }
         }
         let files = self.files_in_time(&session, tenant, loaded, others).await?;
-        let answered = session.query(&plan, query.limit, query.format, max_bytes).await;
+        let rows = EngineLimits::rows(query.limit);
+        let answered = session.query(&plan, rows, query.format, max_bytes).await;
         if let Err(error) = &answered
             && error.kind() == ErrorKind::Internal
             && plan.uses_copies()

@@ -12,7 +12,7 @@ use crate::fixture::{Store, limits, table};
 async fn answer(store: &Store, sql: &str, format: Format, limit: usize, bytes: usize) -> Result<Answer> {
     let mut session = store.engine.open(store.scope(), Duration::from_secs(20)).await?;
     let plan = session.plan(sql, Some(&Map::new())).await?;
-    session.query(&plan, Some(limit), format, bytes).await
+    session.query(&plan, limit, format, bytes).await
 }
 
 async fn csv(store: &Store, sql: &str) -> String {
@@ -170,9 +170,12 @@ async fn a_plan_says_what_the_statement_needs() {
     assert_eq!(plan.tables.len(), 1);
     assert!(plan.is_volatile);
     // One plan, one run.
-    session.query(&plan, None, Format::Json, 1_000_000).await.unwrap();
+    session
+        .query(&plan, 1_000, Format::Json, 1_000_000)
+        .await
+        .unwrap();
     let error = session
-        .query(&plan, None, Format::Json, 1_000_000)
+        .query(&plan, 1_000, Format::Json, 1_000_000)
         .await
         .unwrap_err();
     assert_eq!(error.status(), 500, "{error}");
@@ -191,7 +194,10 @@ async fn a_session_ends_when_its_time_is_over() {
         .unwrap();
     let sql = "select count(*) from range(100000000) a, range(100000) b where a.range + b.range = 3";
     let plan = session.plan(sql, Some(&Map::new())).await.unwrap();
-    let error = session.query(&plan, None, Format::Json, 1_000).await.unwrap_err();
+    let error = session
+        .query(&plan, 1_000, Format::Json, 1_000)
+        .await
+        .unwrap_err();
     assert_eq!(error.status(), 408, "{error}");
     assert!(error.message().contains("0.3 seconds"), "{error}");
     let error = session.plan("select 1", None).await.err().unwrap();

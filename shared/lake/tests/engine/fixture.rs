@@ -123,7 +123,11 @@ impl Store {
             segment_id: &segment_id,
             ..stage
         };
-        self.engine.stage(stage, format, input).await
+        // All files of an import are in its folder.
+        let own = self.directory.path().join("own-input");
+        std::fs::copy(input, &own).unwrap();
+        let mut import = self.engine.begin_import().await?;
+        import.stage(stage, format, &own).await
     }
 
     pub(crate) fn keep(&mut self, at: usize, staged: Staged) {
@@ -177,7 +181,12 @@ impl Store {
             }
         }
         let answer = session
-            .query(&plan, limit, Format::Json, limits.max_result_bytes)
+            .query(
+                &plan,
+                EngineLimits::rows(limit),
+                Format::Json,
+                limits.max_result_bytes,
+            )
             .await?;
         Ok(answer.body)
     }

@@ -15,6 +15,7 @@ mod hostile;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod plain;
 #[cfg(test)]
 mod queries;
 #[cfg(test)]

@@ -302,10 +302,8 @@ async fn keys_occur_once() {
         ),
     ] {
         let (_, path) = store.stage_csv(0, csv).await.unwrap().segment.unwrap();
-        let checked = store
-            .engine
-            .check_keys(&store.tables[0], std::slice::from_ref(&path), &existing)
-            .await;
+        let mut import = store.engine.begin_import().await.unwrap();
+        let checked = import.check_keys(&store.tables[0], &path, existing.clone()).await;
         match checked {
             Ok(()) => assert_eq!(expected, "", "{csv}"),
             Err(error) => assert_eq!((error.status(), error.message()), (409, expected), "{csv}"),
