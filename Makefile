@@ -111,7 +111,7 @@ openapi: duckdb ## Write infra/openapi.json from the code
 
 .PHONY: bench
 bench: duckdb ## Benchmarks, on release builds (ARGS="…")
-	@cargo build $(LOCKED) --release --bin millrace --bin ops --bin bench
+	@cargo build $(LOCKED) --release --bin millrace --bin ops --bin bench --bin lake-bench
 	@cargo build $(LOCKED) --profile lambda $(FUNCTIONS:%=-p %-function)
 	@$(LOADER) exec '$(CARGO_TARGET_DIR)/release/bench' $(ARGS)
 

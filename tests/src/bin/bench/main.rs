@@ -7,17 +7,23 @@
 //! run: `make bench ARGS="ready bootstrap"`. Everything is bound to 127.0.0.1, keeps its data in temporary folders and
 //! is stopped at the end.
 
+mod appends;
 mod bootstrap;
 mod emulator;
+mod imports;
 mod load;
+mod memory;
 mod plain;
 mod programs;
 mod prompts;
 mod query;
 mod ready;
 mod report;
+mod results;
 mod runner;
+mod scale;
 mod statistics;
+mod stores;
 mod tpch;
 
 use std::io::Write as _;
@@ -30,7 +36,17 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Names of the parts, in their order.
-const PARTS: [&str; 5] = ["bootstrap", "ready", "prompts", "query", "tpch"];
+const PARTS: [&str; 9] = [
+    "bootstrap",
+    "ready",
+    "prompts",
+    "query",
+    "tpch",
+    "results",
+    "imports",
+    "appends",
+    "scale",
+];
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -62,7 +78,11 @@ async fn run(wanted: &[String]) -> Result<()> {
             "ready" => ready::measure().await?,
             "prompts" => prompts::measure().await?,
             "query" => query::measure().await?,
-            _ => tpch::measure().await?,
+            "tpch" => tpch::measure().await?,
+            "results" => results::measure()?,
+            "imports" => imports::measure().await?,
+            "appends" => appends::measure().await?,
+            _ => scale::measure().await?,
         });
     }
     std::io::stdout().write_all(report::table(&rows).as_bytes())?;

@@ -6,16 +6,15 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
-use serde_json::{Value, json};
 use tempfile::tempdir;
 
+use crate::Result;
 use crate::plain::PlainDuckDb;
 use crate::report::{Comparison, Figure, Row};
-use crate::runner::{Runner, answer, id, json};
+use crate::runner::Runner;
 use crate::statistics::{median, percentile, worst};
-use crate::{Result, programs};
+use crate::stores::{self, Store};
 
 const PART: &str = "query";
 const ROWS: u64 = 1_000_000;
@@ -25,6 +24,16 @@ const THREADS: u32 = 2;
 const WARM: usize = 25;
 /// First runs of each statement.
 const FIRST: usize = 5;
+
+const COLUMNS: [(&str, &str, &str); 7] = [
+    ("id", "BIGINT", "primary_key"),
+    ("parent", "BIGINT", ""),
+    ("customer", "STRING", ""),
+    ("region", "STRING", ""),
+    ("quantity", "INTEGER", ""),
+    ("price", "DECIMAL", ""),
+    ("day", "DATE", ""),
+];
 
 /// The statements, by a short name.
 const STATEMENTS: [(&str, &str); 6] = [
@@ -62,22 +71,12 @@ struct Times {
     first_nothing_cached: Vec<f64>,
 }
 
-/// An answer of the service.
-pub struct Answered {
-    /// Milliseconds from the request to the last byte.
-    pub ms: f64,
-    /// Milliseconds that it says that the database worked.
-    pub engine_ms: f64,
-    /// Its rows.
-    pub rows: u64,
-}
-
 /// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let data_dir = folder.path().join("data");
-    let (store, import_ms) = fill(folder.path(), &data_dir).await?;
-    let mut plain = PlainDuckDb::start(&[view(&segments(&data_dir, &store)?)], THREADS)?;
+    let (store, segments) = fill(folder.path(), &data_dir).await?;
+    let mut plain = PlainDuckDb::start(&[view(&segments)], THREADS)?;
     let mut times: Vec<_> = STATEMENTS
         .iter()
         .map(|statement| (statement, Times::default()))
@@ -94,9 +93,10 @@ pub async fn measure() -> Result<Vec<Row>> {
         }
     }
     let runner = Runner::start(&data_dir)?;
+    let store = Store::of(&runner, &store);
     for number in 0..=WARM {
         for ((name, sql), times) in &mut times {
-            let answered = query(&runner, &store, sql).await?;
+            let answered = store.query(sql).await?;
             let beside = plain.query(sql, false)?;
             let rows = answered.rows;
             if beside.rows != rows {
@@ -109,8 +109,7 @@ pub async fn measure() -> Result<Vec<Row>> {
             }
         }
     }
-    let import = "import of 1,000,000 rows of CSV";
-    let mut rows = vec![Row::new(PART, import, Figure::Milliseconds(import_ms))];
+    let mut rows = Vec::new();
     for ((name, _), times) in &times {
         let warm = Row::new(
             PART,
@@ -157,59 +156,18 @@ pub fn against_plain(row: Row, ours: &[f64], plain: &[f64]) -> Row {
 /// The first query after a start.
 async fn first(data_dir: &Path, store: &str, sql: &str) -> Result<f64> {
     let runner = Runner::start(data_dir)?;
-    Ok(query(&runner, store, sql).await?.ms)
+    Ok(Store::of(&runner, store).query(sql).await?.ms)
 }
 
-/// Asks the service.
-pub async fn query(runner: &Runner, store: &str, sql: &str) -> Result<Answered> {
-    let request = runner.post(&format!("/data/{store}/query"), &json!({ "sql": sql }));
-    let started = Instant::now();
-    let bytes = answer(request).await?;
-    let ms = started.elapsed().as_secs_f64() * 1e3;
-    let answer: Value = serde_json::from_slice(&bytes)?;
-    let rows = answer.get("row_count").and_then(Value::as_u64);
-    let engine_ms = answer.get("execution_time_ms").and_then(Value::as_f64);
-    Ok(Answered {
-        ms,
-        engine_ms: engine_ms.ok_or("an answer without execution_time_ms")?,
-        rows: rows.ok_or("an answer without row_count")?,
-    })
-}
-
-/// Makes the store: its id, and the milliseconds of the import.
-async fn fill(folder: &Path, data_dir: &Path) -> Result<(String, f64)> {
+/// Makes the store: its id, and its Parquet files.
+async fn fill(folder: &Path, data_dir: &Path) -> Result<(String, Vec<PathBuf>)> {
     let file = folder.join("rows.csv");
     std::fs::write(&file, csv())?;
     let runner = Runner::start(data_dir)?;
-    let store = id(&json(runner.post("/data", &json!({ "name": "Orders" }))).await?)?;
-    answer(runner.post(&format!("/data/{store}/tables"), &json!({ "tables": [table()] }))).await?;
-    programs::run(
-        programs::command(&programs::binary("ops")?)
-            .arg("--data-dir")
-            .arg(data_dir)
-            .args(["artifact", "put"])
-            .arg(&file)
-            .arg("out/rows.csv"),
-    )?;
-    let source = json!({ "tables": { "t": { "source": "artifact", "uri": "out/rows.csv" } } });
-    let started = Instant::now();
-    answer(runner.post(&format!("/data/{store}/import"), &source)).await?;
-    Ok((store, started.elapsed().as_secs_f64() * 1e3))
-}
-
-fn table() -> Value {
-    json!({
-        "name": "t",
-        "columns": [
-            { "name": "id", "type": "BIGINT", "primary_key": true },
-            { "name": "parent", "type": "BIGINT" },
-            { "name": "customer", "type": "STRING" },
-            { "name": "region", "type": "STRING" },
-            { "name": "quantity", "type": "INTEGER" },
-            { "name": "price", "type": "DECIMAL" },
-            { "name": "day", "type": "DATE" }
-        ]
-    })
+    let store = Store::create(&runner, "Orders", &stores::table(&COLUMNS)).await?;
+    store.append(&file).await?;
+    let segments = store.segments()?;
+    Ok((store.id, segments))
 }
 
 /// The same rows each time.
@@ -243,18 +201,4 @@ fn view(files: &[PathBuf]) -> String {
         "CREATE VIEW t AS SELECT * FROM read_parquet([{}])",
         files.join(", ")
     )
-}
-
-/// The store's Parquet files in the object store's folder.
-fn segments(data_dir: &Path, store: &str) -> Result<Vec<PathBuf>> {
-    let folder = data_dir.join(format!("objects/millrace-data/stores/acme/demo/{store}/segments"));
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "parquet") {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
 }

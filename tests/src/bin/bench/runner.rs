@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::Value;
 
 use crate::{Result, programs};
@@ -50,7 +50,7 @@ impl Runner {
             token: String::new(),
             http: Client::builder()
                 .no_proxy()
-                .timeout(Duration::from_secs(120))
+                .timeout(Duration::from_secs(600))
                 .build()?,
         };
         let mut line = String::new();
@@ -83,10 +83,24 @@ impl Runner {
 
     /// `POST` of a JSON body, as the same.
     pub fn post(&self, path: &str, body: &Value) -> RequestBuilder {
+        self.send(Method::POST, path, body)
+    }
+
+    /// `PUT` of a JSON body, as the same.
+    pub fn put(&self, path: &str, body: &Value) -> RequestBuilder {
+        self.send(Method::PUT, path, body)
+    }
+
+    fn send(&self, method: Method, path: &str, body: &Value) -> RequestBuilder {
         self.http
-            .post(format!("{}{path}", self.base_url))
+            .request(method, format!("{}{path}", self.base_url))
             .bearer_auth(&self.token)
             .json(body)
+    }
+
+    /// Its process.
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
     }
 }
 

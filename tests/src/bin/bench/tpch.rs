@@ -12,10 +12,11 @@ use tempfile::tempdir;
 use tests::tpch::{QUERIES, TABLES, definitions};
 
 use crate::plain::PlainDuckDb;
-use crate::query::{against_plain, query};
+use crate::query::against_plain;
 use crate::report::{Comparison, Figure, Row};
-use crate::runner::{Runner, answer, id, json};
+use crate::runner::Runner;
 use crate::statistics::{geometric_mean, median};
+use crate::stores::{self, Store};
 use crate::{Result, programs, say};
 
 const PART: &str = "tpch";
@@ -47,22 +48,22 @@ pub async fn measure() -> Result<Vec<Row>> {
 
     let mut plain = PlainDuckDb::start(&views(folder.path()), THREADS)?;
     let runner = Runner::start_with(&data_dir, [("MILLRACE_COPIED_TABLE_MB", "0")])?;
-    rows.extend(compare("Parquet", &runner, &store, &mut plain).await?);
+    rows.extend(compare("Parquet", &Store::of(&runner, &store), &mut plain).await?);
     drop((runner, plain));
 
     let runner = Runner::start(&data_dir)?;
     wait_for_copies(&runner, &store).await?;
     let mut plain = PlainDuckDb::start(&database(folder.path()), THREADS)?;
-    rows.extend(compare("native", &runner, &store, &mut plain).await?);
+    rows.extend(compare("native", &Store::of(&runner, &store), &mut plain).await?);
     Ok(rows)
 }
 
 /// The queries, and the small one, in turns.
-async fn compare(tier: &str, runner: &Runner, store: &str, plain: &mut PlainDuckDb) -> Result<Vec<Row>> {
+async fn compare(tier: &str, store: &Store<'_>, plain: &mut PlainDuckDb) -> Result<Vec<Row>> {
     let mut times = vec![(Vec::new(), Vec::new()); QUERIES.len()];
     for round in 0..=WARM {
         for ((sql, _), (ours, theirs)) in QUERIES.iter().zip(&mut times) {
-            let answered = query(runner, store, sql).await?;
+            let answered = store.query(sql).await?;
             let beside = plain.query(sql, false)?;
             if answered.rows != beside.rows.min(1_000) {
                 return Err(format!("other rows than plain DuckDB's: {sql}").into());
@@ -101,7 +102,7 @@ async fn compare(tier: &str, runner: &Runner, store: &str, plain: &mut PlainDuck
 
     let (mut ours, mut engine, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..SMALL {
-        let answered = query(runner, store, SMALL_SQL).await?;
+        let answered = store.query(SMALL_SQL).await?;
         ours.push(answered.ms);
         engine.push(answered.engine_ms);
         theirs.push(plain.query(SMALL_SQL, false)?.ms);
@@ -121,9 +122,10 @@ async fn compare(tier: &str, runner: &Runner, store: &str, plain: &mut PlainDuck
 async fn wait_for_copies(runner: &Runner, store: &str) -> Result<()> {
     let started = Instant::now();
     let folder = runner.data_dir().join("cache/segments");
+    let store = Store::of(runner, store);
     loop {
         for (table, _) in TABLES {
-            query(runner, store, &format!("SELECT count(*) FROM {table}")).await?;
+            store.query(&format!("SELECT count(*) FROM {table}")).await?;
         }
         let files = std::fs::read_dir(&folder)?.flatten();
         let copies = files.filter(|file| file.path().extension().is_some_and(|ending| ending == "duckdb"));
@@ -141,24 +143,15 @@ async fn wait_for_copies(runner: &Runner, store: &str) -> Result<()> {
 /// Makes the store: its id, and the milliseconds of the import.
 async fn fill(folder: &Path, data_dir: &Path) -> Result<(String, f64)> {
     let runner = Runner::start(data_dir)?;
-    let store = id(&json(runner.post("/data", &json!({ "name": "TPC-H" }))).await?)?;
-    answer(runner.post(&format!("/data/{store}/tables"), &definitions())).await?;
+    let store = Store::create(&runner, "TPC-H", &definitions()).await?;
     let mut tables = serde_json::Map::new();
     for (table, _) in TABLES {
         let uri = format!("out/{table}.parquet");
-        programs::run(
-            programs::command(&programs::binary("ops")?)
-                .arg("--data-dir")
-                .arg(data_dir)
-                .args(["artifact", "put"])
-                .arg(file(folder, table))
-                .arg(&uri),
-        )?;
+        stores::put_artifact(data_dir, &file(folder, table), &uri)?;
         tables.insert(table.into(), json!({ "source": "artifact", "uri": uri }));
     }
-    let started = Instant::now();
-    answer(runner.post(&format!("/data/{store}/import"), &json!({ "tables": tables }))).await?;
-    Ok((store, started.elapsed().as_secs_f64() * 1e3))
+    let import_ms = store.import(&json!(tables)).await?;
+    Ok((store.id, import_ms))
 }
 
 fn file(folder: &Path, table: &str) -> PathBuf {

@@ -1,0 +1,103 @@
+//! Appends of 100,000 rows to a table of 6 million with a primary key, beside plain DuckDB's `COPY` of the same file into a
+//! Parquet file, which checks no key and keeps no version.
+//!
+//! The table is TPC-H's `lineitem` at scale factor 1, whose key is an order and a number. *Sequential*: each new order comes
+//! after all that there are. *Random*: the new orders lie everywhere between the old ones.
+
+use std::path::Path;
+
+use serde_json::json;
+use tempfile::tempdir;
+use tests::tpch;
+
+use crate::Result;
+use crate::plain::PlainDuckDb;
+use crate::query::against_plain;
+use crate::report::{Figure, Row};
+use crate::runner::Runner;
+use crate::statistics::{median, worst};
+use crate::stores::{self, Store};
+
+const PART: &str = "appends";
+/// As many as the engine takes.
+const THREADS: u32 = 2;
+/// Appends of each kind. They leave fewer files than compaction begins with.
+const TIMES: u64 = 7;
+
+/// New orders are as many after those that there are.
+const SEQUENTIAL: &str =
+    "SELECT * REPLACE (l_orderkey + 6000000 AS l_orderkey) FROM old LIMIT 100000 OFFSET $from";
+/// `dbgen` uses the first 8 of every 32 order numbers, so that these are free.
+const RANDOM: &str = "SELECT * REPLACE (l_orderkey + 8 AS l_orderkey) FROM old \
+                      WHERE hash(l_orderkey, l_linenumber) % 58 = $from // 100000 ORDER BY hash(l_comment) LIMIT 100000";
+
+/// Measures it.
+pub async fn measure() -> Result<Vec<Row>> {
+    let folder = tempdir()?;
+    PlainDuckDb::make_tpch(folder.path(), 1.0)?;
+    let existing = folder.path().join("lineitem.parquet");
+    let old = format!("CREATE VIEW old AS FROM '{}'", existing.display());
+    let mut plain = PlainDuckDb::start(&[old], THREADS)?;
+    let mut rows = Vec::new();
+    for (keys, new) in [("sequential", SEQUENTIAL), ("random", RANDOM)] {
+        for ending in ["csv", "parquet"] {
+            let runner = Runner::start(&folder.path().join(format!("{keys}-{ending}")))?;
+            let store = Store::create(&runner, "Line items", &definition()).await?;
+            store.append(&existing).await?;
+
+            let file = folder.path().join(format!("new.{ending}"));
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            for number in 0..=TIMES {
+                let from = (number * 100_000).to_string();
+                stores::write(&mut plain, &new.replace("$from", &from), &file)?;
+                let ms = store.append(&file).await?;
+                let beside = plain.query(&copy(&file), false)?.ms;
+                if number > 0 {
+                    ours.push(ms);
+                    theirs.push(beside);
+                }
+            }
+            let what = format!("100,000 rows of {ending} to 6,000,000, {keys} keys");
+            let row = Row::new(PART, what, Figure::Milliseconds(median(&ours)))
+                .unlucky("worst", Figure::Milliseconds(worst(&ours)));
+            rows.push(against_plain(row, &ours, &theirs));
+        }
+    }
+    Ok(rows)
+}
+
+/// The table `t`.
+fn definition() -> serde_json::Value {
+    let columns = lineitem().map(|(name, kind)| {
+        let is_key = matches!(name, "l_orderkey" | "l_linenumber");
+        json!({ "name": name, "type": kind, "primary_key": is_key })
+    });
+    json!({ "tables": [{ "name": "t", "columns": columns.collect::<Vec<_>>() }] })
+}
+
+/// Names and types of the columns.
+fn lineitem() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let tables = tpch::TABLES.into_iter();
+    let columns = tables
+        .filter(|(name, _)| *name == "lineitem")
+        .flat_map(|(_, columns)| columns);
+    columns.filter_map(|column| column.split_once(' '))
+}
+
+/// The rows of a file into a file such as a segment is.
+fn copy(file: &Path) -> String {
+    let path = file.display();
+    let source = if file.extension().is_some_and(|ending| ending == "csv") {
+        let columns =
+            lineitem().map(|(name, kind)| format!("'{name}': '{}'", kind.replace("STRING", "VARCHAR")));
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        format!("read_csv('{path}', header = true, auto_detect = false, columns = {{{columns}}})")
+    } else {
+        format!("read_parquet('{path}')")
+    };
+    let output = file.with_extension("copy");
+    format!(
+        "COPY (FROM {source}) TO '{}' (FORMAT parquet, COMPRESSION lz4_raw, PARQUET_VERSION V2, ROW_GROUP_SIZE 122880)",
+        output.display()
+    )
+}

@@ -1,0 +1,103 @@
+//! Imports of CSV files: the time beside that of DuckDB's own way from CSV to Parquet, and the memory that they take.
+//!
+//! `BENCH_LARGE_ROWS` is the number of rows of the large file, 20 million where it is not set. DuckDB's side is told the
+//! types of the columns, and writes a file with its own defaults. *Memory* is what the runner, with everything that stands in for
+//! the cloud in it, and all of its children are resident with at their worst moment.
+
+use std::path::Path;
+
+use tempfile::tempdir;
+
+use crate::memory::Watch;
+use crate::plain::PlainDuckDb;
+use crate::query::against_plain;
+use crate::report::{Figure, Row};
+use crate::runner::Runner;
+use crate::statistics::{median, worst};
+use crate::stores::{self, Store};
+use crate::{Result, programs, say};
+
+const PART: &str = "imports";
+/// As many as the engine takes.
+const THREADS: u32 = 2;
+/// Rows of the file that is imported repeatedly.
+const ROWS: u64 = 1_000_000;
+/// Imports of it.
+const TIMES: usize = 7;
+const LARGE_ROWS: u64 = 20_000_000;
+
+const COLUMNS: [(&str, &str, &str); 7] = [
+    ("id", "BIGINT", ""),
+    ("parent", "BIGINT", ""),
+    ("customer", "STRING", ""),
+    ("region", "STRING", ""),
+    ("quantity", "INTEGER", ""),
+    ("price", "DECIMAL", ""),
+    ("day", "DATE", ""),
+];
+/// The same, as DuckDB's reader of CSV takes them.
+const TYPES: &str = "{'id': 'BIGINT', 'parent': 'BIGINT', 'customer': 'VARCHAR', 'region': 'VARCHAR', \
+                     'quantity': 'INTEGER', 'price': 'DECIMAL(18,3)', 'day': 'DATE'}";
+
+/// Measures it.
+pub async fn measure() -> Result<Vec<Row>> {
+    let large_rows = programs::variable("BENCH_LARGE_ROWS").map_or(Ok(LARGE_ROWS), |text| text.parse())?;
+    let folder = tempdir()?;
+    let mut plain = PlainDuckDb::start(&[], THREADS)?;
+    let runner = Runner::start(&folder.path().join("data"))?;
+    let store = Store::create(&runner, "Orders", &stores::table(&COLUMNS)).await?;
+
+    let file = folder.path().join("rows.csv");
+    stores::write(&mut plain, &rows(ROWS), &file)?;
+    let (mut ours, mut theirs, mut peaks) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..=TIMES {
+        let watch = Watch::over(runner.process_id());
+        let ms = store.append(&file).await?;
+        let peak = watch.peak_megabytes();
+        let beside = plain.query(&copy(&file), false)?.ms;
+        if number > 0 {
+            ours.push(ms);
+            theirs.push(beside);
+            peaks.push(peak);
+        }
+    }
+    let what = format!("{ROWS} rows of CSV");
+    let time = Row::new(PART, what.clone(), Figure::Milliseconds(median(&ours)))
+        .unlucky("worst", Figure::Milliseconds(worst(&ours)));
+    let mut table = vec![
+        against_plain(time, &ours, &theirs),
+        Row::new(PART, format!("{what}: memory"), Figure::Megabytes(worst(&peaks))),
+    ];
+
+    say(&format!("writing {large_rows} rows of CSV"));
+    stores::write(&mut plain, &rows(large_rows), &file)?;
+    let watch = Watch::over(runner.process_id());
+    let ms = store.append(&file).await?;
+    let peak = watch.peak_megabytes();
+    let beside = plain.query(&copy(&file), false)?.ms;
+    let what = format!("{large_rows} rows of CSV");
+    let time = Row::new(PART, what.clone(), Figure::Milliseconds(ms));
+    table.push(against_plain(time, &[ms], &[beside]));
+    table.push(Row::new(PART, format!("{what}: memory"), Figure::Megabytes(peak)));
+    Ok(table)
+}
+
+/// DuckDB's own way.
+fn copy(file: &Path) -> String {
+    let output = file.with_extension("parquet");
+    format!(
+        "COPY (FROM read_csv('{}', header = true, auto_detect = false, columns = {TYPES})) TO '{}' (FORMAT parquet)",
+        file.display(),
+        output.display()
+    )
+}
+
+/// A query of as many rows, the same each time: the hashes of their numbers.
+fn rows(count: u64) -> String {
+    format!(
+        "SELECT id, hash % {count} AS parent, 'customer ' || hash // 3 % 10000 AS customer, \
+         ['north', 'east', 'south', 'west', 'centre'][1 + (hash // 7 % 5)::INTEGER] AS region, hash // 11 % 97 AS quantity, \
+         (hash // 13 % 100000 / 100)::DECIMAL(12,2) AS price, DATE '2024-01-01' + (hash // 19 % 366)::INTEGER AS day \
+         FROM (SELECT range AS id, hash(range) AS hash FROM range({count}))"
+    )
+}

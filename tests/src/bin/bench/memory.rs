@@ -1,0 +1,69 @@
+//! How much memory a process and those that it started take together.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often it is looked.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A watch over a process and its descendants, by what Linux tells in `/proc`.
+pub struct Watch {
+    is_over: Arc<AtomicBool>,
+    peak_kib: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Begins to watch.
+    pub fn over(process: u32) -> Self {
+        let (is_over, peak_kib) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (over, peak) = (is_over.clone(), peak_kib.clone());
+        let thread = std::thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                peak.fetch_max(resident_kib(process), Ordering::Relaxed);
+                std::thread::sleep(PAUSE);
+            }
+        });
+        Self {
+            is_over,
+            peak_kib,
+            thread: Some(thread),
+        }
+    }
+
+    /// Ends it: the most that all were resident with at one moment, in millions of bytes. What several of them map from one
+    /// file, such as the library, counts once for each. 0 where there is no `/proc`.
+    pub fn peak_megabytes(mut self) -> f64 {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        self.peak_kib.load(Ordering::Relaxed) as f64 * 1_024.0 / 1e6
+    }
+}
+
+fn resident_kib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let own = status.lines().find_map(|line| {
+        line.strip_prefix("VmRSS:")?
+            .trim()
+            .strip_suffix(" kB")?
+            .parse()
+            .ok()
+    });
+    own.unwrap_or(0) + children(process).into_iter().map(resident_kib).sum::<u64>()
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
+        return Vec::new();
+    };
+    let lists = threads
+        .flatten()
+        .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    let lists: Vec<_> = lists.collect();
+    let ids = lists.iter().flat_map(|list| list.split_whitespace());
+    ids.filter_map(|id| id.parse().ok()).collect()
+}

@@ -1,0 +1,150 @@
+//! Data stores of the service that is measured.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::plain::PlainDuckDb;
+use crate::runner::{Runner, answer, id, json};
+use crate::{Result, programs};
+
+/// A data store over a runner.
+pub struct Store<'a> {
+    runner: &'a Runner,
+    /// Its id.
+    pub id: String,
+}
+
+/// An answer to a query.
+pub struct Answered {
+    /// Milliseconds from the request to the last byte.
+    pub ms: f64,
+    /// Milliseconds that it says that the database worked.
+    pub engine_ms: f64,
+    /// Its rows.
+    pub rows: u64,
+}
+
+impl<'a> Store<'a> {
+    /// Makes one, with its tables as `POST …/tables` takes them.
+    pub async fn create(runner: &'a Runner, name: &str, tables: &Value) -> Result<Self> {
+        let made = json(runner.post("/data", &json!({ "name": name }))).await?;
+        let store = Self::of(runner, &id(&made)?);
+        answer(runner.post(&store.path("/tables"), tables)).await?;
+        Ok(store)
+    }
+
+    /// One that there is.
+    pub fn of(runner: &'a Runner, id: &str) -> Self {
+        Self {
+            runner,
+            id: id.to_owned(),
+        }
+    }
+
+    /// Its path below the API root, and what follows.
+    pub fn path(&self, rest: &str) -> String {
+        format!("/data/{}{rest}", self.id)
+    }
+
+    /// Appends a file to the table `t`: the milliseconds until the answer. The copying of the file to where imports find
+    /// it does not count.
+    pub async fn append(&self, file: &Path) -> Result<f64> {
+        let ending = file.extension().and_then(|ending| ending.to_str());
+        let uri = format!("out/rows.{}", ending.unwrap_or_default());
+        put_artifact(self.runner.data_dir(), file, &uri)?;
+        self.import(&json!({ "t": { "source": "artifact", "uri": uri } }))
+            .await
+    }
+
+    /// Imports tables as `POST …/import` takes them: the milliseconds until the answer.
+    pub async fn import(&self, tables: &Value) -> Result<f64> {
+        self.timed_post("/import", &json!({ "tables": tables })).await
+    }
+
+    /// Sends a request that changes the store: the milliseconds until its answer.
+    pub async fn timed_post(&self, rest: &str, body: &Value) -> Result<f64> {
+        timed(self.runner.post(&self.path(rest), body)).await
+    }
+
+    /// The same, for `PUT`.
+    pub async fn timed_put(&self, rest: &str, body: &Value) -> Result<f64> {
+        timed(self.runner.put(&self.path(rest), body)).await
+    }
+
+    /// The id of its current version.
+    pub async fn version(&self) -> Result<String> {
+        let versions = json(self.runner.get(&self.path("/versions?limit=1"))).await?;
+        id(versions.get(0).ok_or("a store without versions")?)
+    }
+
+    /// Asks.
+    pub async fn query(&self, sql: &str) -> Result<Answered> {
+        let request = self.runner.post(&self.path("/query"), &json!({ "sql": sql }));
+        let started = Instant::now();
+        let bytes = answer(request).await?;
+        let ms = started.elapsed().as_secs_f64() * 1e3;
+        let answer: Value = serde_json::from_slice(&bytes)?;
+        let rows = answer.get("row_count").and_then(Value::as_u64);
+        let engine_ms = answer.get("execution_time_ms").and_then(Value::as_f64);
+        Ok(Answered {
+            ms,
+            engine_ms: engine_ms.ok_or("an answer without execution_time_ms")?,
+            rows: rows.ok_or("an answer without row_count")?,
+        })
+    }
+
+    /// The folder of its objects.
+    pub fn folder(&self) -> PathBuf {
+        let stores = self.runner.data_dir().join("objects/millrace-data/stores");
+        stores.join(format!("acme/demo/{}", self.id))
+    }
+
+    /// Its Parquet files.
+    pub fn segments(&self) -> Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(self.folder().join("segments"))? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|ending| ending == "parquet") {
+                files.push(path);
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+}
+
+async fn timed(request: reqwest::RequestBuilder) -> Result<f64> {
+    let started = Instant::now();
+    answer(request).await?;
+    Ok(started.elapsed().as_secs_f64() * 1e3)
+}
+
+/// Puts a file where imports find it.
+pub fn put_artifact(data_dir: &Path, file: &Path, uri: &str) -> Result<()> {
+    programs::run(
+        programs::command(&programs::binary("ops")?)
+            .arg("--data-dir")
+            .arg(data_dir)
+            .args(["artifact", "put"])
+            .arg(file)
+            .arg(uri),
+    )
+}
+
+/// The definition of a table `t` whose columns are each a name, a type and perhaps `primary_key`.
+pub fn table(columns: &[(&str, &str, &str)]) -> Value {
+    let columns: Vec<_> = columns
+        .iter()
+        .map(|(name, kind, key)| json!({ "name": name, "type": kind, "primary_key": *key == "primary_key" }))
+        .collect();
+    json!({ "tables": [{ "name": "t", "columns": columns }] })
+}
+
+/// Has plain DuckDB write the rows of a query into a file; its ending names the format.
+pub fn write(plain: &mut PlainDuckDb, rows: &str, file: &Path) -> Result<()> {
+    plain
+        .query(&format!("COPY ({rows}) TO '{}'", file.display()), false)
+        .map(drop)
+}
