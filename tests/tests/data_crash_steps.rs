@@ -2,8 +2,11 @@
 //! the old or the new version, whole; nothing unreachable stays for ever; and the same request, sent again, succeeds.
 #![cfg(test)]
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tests::Store;
+use tests::stores::artifact;
 
 /// The variable that names the step; see `Step` in `shared/lake`.
 const CRASH_AT: &str = "MILLRACE_CRASH_AT";
@@ -14,6 +17,10 @@ const COMPACTED_SEGMENTS_WRITTEN: &str = "4";
 const VERSION_REMOVED: &str = "5";
 const GARBAGE_LISTED: &str = "6";
 const OBJECT_REMOVED: &str = "7";
+const IMPORT_ENQUEUED: &str = "8";
+const IMPORT_BEGUN: &str = "9";
+/// How long something may take that must come.
+const WITHIN: Duration = Duration::from_secs(30);
 
 async fn started(imports: u64) -> Option<Store> {
     let store = Store::start_local().await?;
@@ -71,6 +78,31 @@ async fn an_import_that_dies_is_in_or_not() {
         let again = store.post("/import", &import).await;
         again.expect_status(if is_in { 409 } else { 200 });
         assert_eq!(numbers(&store).await, json!([0, 1, 7]), "step {step}");
+        is_clean(&store);
+    }
+}
+
+/// The runner takes up what it finds when it starts, so the import needs nobody to ask again, and lands once.
+#[tokio::test]
+async fn an_import_in_the_background_that_dies_goes_on_by_itself() {
+    for step in [IMPORT_ENQUEUED, IMPORT_BEGUN, SEGMENT_WRITTEN, MANIFEST_WRITTEN, HEAD_MOVED] {
+        let Some(mut store) = started(2).await else { return };
+        store.put_artifact("out/rows.csv", b"n\n7\n8\n");
+        let mut import = artifact("rows", "out/rows.csv");
+        import["background"] = true.into();
+        store.service.restart_with(&[(CRASH_AT, step)]);
+        let deadline = Instant::now() + WITHIN;
+        // Whether it is answered before the process dies is open.
+        let _ = store.post("/import", &import).send().await;
+        while store.get("").send().await.is_ok() {
+            assert!(Instant::now() < deadline, "step {step} was not reached");
+        }
+        store.service.restart_with(&[]);
+        while numbers(&store).await != json!([0, 1, 7, 8]) {
+            assert!(Instant::now() < deadline, "the import did not go on after step {step}");
+        }
+        let versions = store.get("/versions").await.expect_status(200);
+        assert_eq!(versions.each("id").len(), 5, "step {step}");
         is_clean(&store);
     }
 }

@@ -16,6 +16,7 @@ use tracing::{info, warn};
 
 use super::hints::Hint;
 use super::import::{Import, ImportTable};
+use super::steps::Step;
 use super::{Author, DataStores};
 
 /// Beginnings after which an import that never comes to an end is given up.
@@ -88,6 +89,7 @@ impl DataStores {
             Written::Refused { .. } => return records.import(tenant, &record.store_id, &record.id).await,
             Written::Contended => return Err(Error::unavailable("an import is contended")),
         }
+        self.reached(Step::ImportEnqueued);
         if let Err(cause) = send(queue.as_ref(), &job).await {
             warn!(%cause, import = record.id, "no message for an import; it is begun when it is due");
         }
@@ -123,6 +125,7 @@ impl DataStores {
         if records.begin_import_job(&tenant, &record, &job).await? != Written::Done {
             return Ok(());
         }
+        self.reached(Step::ImportBegun);
         info!(import = record.id, attempt = job.attempts, "import begun");
         let error = match self.attempt(&tenant, &job, record.clone()).await {
             Ok(ended) => {

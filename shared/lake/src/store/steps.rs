@@ -24,11 +24,15 @@ pub enum Step {
     GarbageListed,
     /// A collection removed an object.
     ObjectRemoved,
+    /// An import in the background was written with its job, and no message was sent.
+    ImportEnqueued,
+    /// An importer took a job, and has done nothing of it.
+    ImportBegun,
 }
 
 impl Step {
     /// All of them, in the order of the numbers that they go by, from 1.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::SegmentWritten,
         Self::ManifestWritten,
         Self::HeadMoved,
@@ -36,6 +40,8 @@ impl Step {
         Self::VersionRemoved,
         Self::GarbageListed,
         Self::ObjectRemoved,
+        Self::ImportEnqueued,
+        Self::ImportBegun,
     ];
 
     /// The step that `MILLRACE_CRASH_AT` names by its number; for the local runner and the operator command alone.
