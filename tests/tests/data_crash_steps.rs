@@ -85,7 +85,13 @@ async fn an_import_that_dies_is_in_or_not() {
 /// The runner takes up what it finds when it starts, so the import needs nobody to ask again, and lands once.
 #[tokio::test]
 async fn an_import_in_the_background_that_dies_goes_on_by_itself() {
-    for step in [IMPORT_ENQUEUED, IMPORT_BEGUN, SEGMENT_WRITTEN, MANIFEST_WRITTEN, HEAD_MOVED] {
+    for step in [
+        IMPORT_ENQUEUED,
+        IMPORT_BEGUN,
+        SEGMENT_WRITTEN,
+        MANIFEST_WRITTEN,
+        HEAD_MOVED,
+    ] {
         let Some(mut store) = started(2).await else { return };
         store.put_artifact("out/rows.csv", b"n\n7\n8\n");
         let mut import = artifact("rows", "out/rows.csv");
@@ -99,7 +105,10 @@ async fn an_import_in_the_background_that_dies_goes_on_by_itself() {
         }
         store.service.restart_with(&[]);
         while numbers(&store).await != json!([0, 1, 7, 8]) {
-            assert!(Instant::now() < deadline, "the import did not go on after step {step}");
+            assert!(
+                Instant::now() < deadline,
+                "the import did not go on after step {step}"
+            );
         }
         let versions = store.get("/versions").await.expect_status(200);
         assert_eq!(versions.each("id").len(), 5, "step {step}");

@@ -11,6 +11,7 @@ use axum::middleware::from_fn;
 use axum::routing::get;
 use lake::store::{
     DataStores, ImportServices, MAX_BACKGROUND_INPUT_BYTES, MAX_INPUT_BYTES, Retention, Step, StoreConfig,
+    compact_at_segments,
 };
 use platform::auth::Verifier;
 use platform::config::{AwsEnvironment, ConfigError, CorsOrigins, EdgeConfig, Environment};
@@ -88,6 +89,7 @@ impl Service {
             max_copied_bytes: environment.number("MILLRACE_COPIED_TABLE_MB", COPIED_TABLE_MB)?
                 * 1_024
                 * 1_024,
+            compact_at_segments: compact_at_segments(environment)?,
             query_memory_bytes: QUERY_MEMORY_BYTES,
             max_children: MAX_QUERIES,
             import_deadline: IMPORT_DEADLINE,

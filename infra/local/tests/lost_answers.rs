@@ -112,6 +112,7 @@ impl World {
             directory: self.folder.path().join(cache),
             cache_bytes: 1_024,
             max_copied_bytes: 0,
+            compact_at_segments: 32,
             query_memory_bytes: 64 * 1_024 * 1_024,
             max_children: 1,
             import_deadline: std::time::Duration::from_secs(10),

@@ -97,6 +97,7 @@ fn open(target: &Target, folder: &std::path::Path) -> Result<DataStores> {
     let config = StoreConfig {
         directory: folder.to_owned(),
         max_copied_bytes: 0,
+        compact_at_segments: 32,
         crash_at: Step::from_environment(&environment).map_err(refused)?,
         ..StoreConfig::from_environment(&environment).map_err(refused)?
     };

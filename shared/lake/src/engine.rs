@@ -181,8 +181,8 @@ impl Engine {
     }
 
     /// A child for the steps of one import, all of whose files are in one folder.
-    pub async fn begin_import(&self) -> Result<ImportSession<'_>> {
-        ImportSession::open(&self.pool, self.limits.import_deadline).await
+    pub fn begin_import(&self) -> ImportSession<'_> {
+        ImportSession::new(&self.pool, self.limits.import_deadline)
     }
 
     /// Process ids of the children that wait for work: for tests and for the log.

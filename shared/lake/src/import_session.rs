@@ -39,21 +39,20 @@ pub struct Staged {
     pub segment: Option<(Segment, PathBuf)>,
 }
 
-/// A child for the steps of one import. All of its files must be in one folder.
+/// A child for the steps of one import, from the first that needs one. All of its files must be in one folder.
 pub struct ImportSession<'a> {
     pool: &'a Pool,
-    lease: Lease,
+    lease: Option<Lease>,
     deadline: Duration,
 }
 
 impl<'a> ImportSession<'a> {
-    pub(crate) async fn open(pool: &'a Pool, deadline: Duration) -> Result<Self> {
-        let lease = pool.take(None, deadline).await?;
-        Ok(Self {
+    pub(crate) fn new(pool: &'a Pool, deadline: Duration) -> Self {
+        Self {
             pool,
-            lease,
+            lease: None,
             deadline,
-        })
+        }
     }
 
     /// Turns a file into a segment. 422 for what cannot be read or does not convert, 409 for a missing value.
@@ -104,7 +103,11 @@ impl<'a> ImportSession<'a> {
     }
 
     async fn run(&mut self, job: Job) -> Result<Value> {
-        let done = self.lease.process.run(job, self.deadline).await?;
+        let lease = match &mut self.lease {
+            Some(lease) => lease,
+            none => none.insert(self.pool.take(None, self.deadline).await?),
+        };
+        let done = lease.process.run(job, self.deadline).await?;
         done.map(|(value, _)| value)
     }
 }
@@ -112,7 +115,9 @@ impl<'a> ImportSession<'a> {
 impl Drop for ImportSession<'_> {
     /// Starts the next child. Not before: its start takes as much of the processors as a small import.
     fn drop(&mut self) {
-        if let Err(error) = self.pool.warm() {
+        if self.lease.take().is_some()
+            && let Err(error) = self.pool.warm()
+        {
             tracing::warn!(%error, "no child could be started ahead");
         }
     }

@@ -85,6 +85,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "optional: most that the cache of data files holds, in MiB; default 1024",
     ),
     (
+        "MILLRACE_COMPACT_AT_SEGMENTS",
+        "optional: the small data files of a table from which on they are merged in the background; default 32",
+    ),
+    (
         "MILLRACE_COPIED_TABLE_MB",
         "optional: the largest table that queries get a faster copy of, in MiB, or 0 for none; default 64, in the local runner 512",
     ),

@@ -99,7 +99,7 @@ async fn fill(engine: &Engine, plain: &Connection, folder: &Path) -> Result<Tabl
         directory: folder,
         now: Clock::System.now(),
     };
-    let mut import = engine.begin_import().await?;
+    let mut import = engine.begin_import();
     let staged = import.stage(stage, FileFormat::Parquet, &input).await?;
     let (segment, path) = staged.segment.ok_or("no rows were staged")?;
     table.segments.push(segment);

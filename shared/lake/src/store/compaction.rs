@@ -20,8 +20,9 @@ const MAX_GROUP_BYTES: u64 = 128 * 1_024 * 1_024;
 /// Fewer segments are not worth a version, unless they make a large one.
 const MIN_GROUP: usize = 8;
 
-/// Small segments of a table from which on it is due: from about 50 files on, a query takes noticeably longer.
-const DUE_SEGMENTS: usize = 32;
+/// Small segments of a table from which on it is due, unless the configuration says otherwise: from about 50 files on, a query
+/// takes noticeably longer.
+pub(super) const DUE_SEGMENTS: u64 = 32;
 
 /// Some segments of a table, and the one that holds their rows.
 struct Merged {
@@ -100,12 +101,12 @@ impl DataStores {
     }
 }
 
-/// Whether a table of this version is due.
-pub(super) fn is_due(manifest: &Manifest) -> bool {
+/// Whether a table of this version has as many small segments.
+pub(super) fn is_due(manifest: &Manifest, at_segments: u64) -> bool {
     manifest.tables.iter().any(|table| {
         let small = table.segments.iter();
         let small = small.filter(|segment| segment.bytes < SMALL_BYTES);
-        small.count() >= DUE_SEGMENTS
+        small.count() as u64 >= at_segments
     })
 }
 
@@ -196,9 +197,10 @@ mod tests {
 
     #[test]
     fn what_is_due_has_something_to_gain() {
+        assert_eq!(DUE_SEGMENTS, 32);
         // As many as make a table due, of any small size: each size leaves fewer.
         for mib in [0, 1, 4, 15, 20, 31] {
-            assert!(!sizes(&[mib; DUE_SEGMENTS]).is_empty(), "{mib} MiB");
+            assert!(!sizes(&[mib; 32]).is_empty(), "{mib} MiB");
         }
     }
 

@@ -62,7 +62,7 @@ impl DataStores {
             Err(error) if error.kind() == platform::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
-        if is_due(&loaded.manifest)
+        if is_due(&loaded.manifest, self.inner.compact_at_segments)
             && let Some(compacted) = Box::pin(self.compact(tenant, store)).await?
         {
             info!(store, version = compacted.record.version_id, "store compacted");
@@ -72,7 +72,8 @@ impl DataStores {
 
     /// Asks for a compaction of the version that an import made, where one is due.
     pub(super) async fn hint_at_compaction(&self, tenant: &Tenant, manifest: &Manifest) {
-        let Some(queue) = self.inner.imports.queue.as_ref().filter(|_| is_due(manifest)) else {
+        let queue = self.inner.imports.queue.as_ref();
+        let Some(queue) = queue.filter(|_| is_due(manifest, self.inner.compact_at_segments)) else {
             return;
         };
         let hint = Hint::Compact(StoreHint {

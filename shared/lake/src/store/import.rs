@@ -185,8 +185,8 @@ impl DataStores {
         let inputs = self.inputs(tenant, import, folder.path()).await?;
         let mut staged: BTreeMap<String, StagedTable> = BTreeMap::new();
         for attempt in 0..MAX_ATTEMPTS {
-            // Not longer than it is needed: there are few children.
-            let mut session = self.inner.engine.begin_import().await?;
+            // Not for longer than it is needed: there are few children.
+            let mut session = self.inner.engine.begin_import();
             for (wanted, input) in import.tables.iter().zip(&inputs) {
                 let table = table(&base.manifest, &wanted.table)?;
                 let key = table.name.to_lowercase();

@@ -40,6 +40,7 @@ use platform::objects::Objects;
 use platform::records::stores::Stores;
 use platform::{Clock, Result};
 
+use self::compaction::DUE_SEGMENTS;
 use crate::engine::{Engine, EngineConfig};
 use crate::limits::EngineLimits;
 use cache::{ManifestCache, SegmentCache};
@@ -76,6 +77,8 @@ pub struct StoreConfig {
     pub cache_bytes: u64,
     /// The largest table, by the bytes of its segments, of which queries get a copy in DuckDB's own format; 0 for none.
     pub max_copied_bytes: u64,
+    /// The small segments of a table from which on it is compacted.
+    pub compact_at_segments: u64,
     /// Most memory that DuckDB uses for one query, in bytes.
     pub query_memory_bytes: u64,
     /// The most queries at a time.
@@ -91,8 +94,8 @@ pub struct StoreConfig {
 }
 
 impl StoreConfig {
-    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB`, `MILLRACE_COPIED_TABLE_MB` and `MILLRACE_QUERY_MEMORY_MB`, for a
-    /// function that answers one request at a time.
+    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB`, `MILLRACE_COMPACT_AT_SEGMENTS`, `MILLRACE_COPIED_TABLE_MB` and
+    /// `MILLRACE_QUERY_MEMORY_MB`, for a function that answers one request at a time.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         let directory = environment
             .optional("MILLRACE_CACHE_DIR")
@@ -102,6 +105,7 @@ impl StoreConfig {
             directory: directory.join("millrace"),
             cache_bytes: environment.number("MILLRACE_CACHE_MB", 1_024)? * MIB,
             max_copied_bytes: environment.number("MILLRACE_COPIED_TABLE_MB", 64)? * MIB,
+            compact_at_segments: compact_at_segments(environment)?,
             query_memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
             max_children: 1,
             // Both steps and the commit must end before API Gateway does, after 29 s.
@@ -123,6 +127,11 @@ impl StoreConfig {
     }
 }
 
+/// From `MILLRACE_COMPACT_AT_SEGMENTS`.
+pub fn compact_at_segments(environment: &Environment) -> Result<u64, ConfigError> {
+    environment.number("MILLRACE_COMPACT_AT_SEGMENTS", DUE_SEGMENTS)
+}
+
 /// The data stores of every tenant. Cheap to clone.
 #[derive(Clone)]
 pub struct DataStores {
@@ -139,6 +148,7 @@ struct Inner {
     copies: Copies,
     staging: PathBuf,
     imports: ImportServices,
+    compact_at_segments: u64,
     import_patience: Duration,
     max_input_bytes: u64,
     crash_at: Option<Step>,
@@ -193,6 +203,7 @@ impl DataStores {
             copies: Copies::new(config.max_copied_bytes),
             staging,
             imports,
+            compact_at_segments: config.compact_at_segments,
             import_patience: config.import_patience,
             max_input_bytes: config.max_input_bytes,
             crash_at: config.crash_at,

@@ -126,7 +126,7 @@ impl Store {
         // All files of an import are in its folder.
         let own = self.directory.path().join("own-input");
         std::fs::copy(input, &own).unwrap();
-        let mut import = self.engine.begin_import().await?;
+        let mut import = self.engine.begin_import();
         import.stage(stage, format, &own).await
     }
 
