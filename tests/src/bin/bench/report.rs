@@ -24,6 +24,8 @@ pub enum Comparison {
     Share(f64),
     /// How many times the other side's time ours is, and by how many milliseconds it is longer.
     Times(f64, f64),
+    /// How many times the other side's size ours is.
+    Sizes(f64),
 }
 
 /// One line of the table.
@@ -89,6 +91,7 @@ impl fmt::Display for Figure {
             Self::Milliseconds(value) if value < 100.0 => write!(f, "{value:.1} ms"),
             Self::Milliseconds(value) => write!(f, "{value:.0} ms"),
             Self::PerSecond(value) => write!(f, "{value:.0} /s"),
+            Self::Megabytes(value) if value < 1.0 => write!(f, "{:.1} KB", value * 1e3),
             Self::Megabytes(value) => write!(f, "{value:.1} MB"),
         }
     }
@@ -98,7 +101,8 @@ impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Share(share) => write!(f, "our share {:.0} %", share * 100.0),
-            Self::Times(ratio, more) => write!(f, "{ratio:.1} times, {more:+.1} ms"),
+            Self::Times(ratio, more) => write!(f, "{ratio:.2} times, {more:+.1} ms"),
+            Self::Sizes(ratio) => write!(f, "{ratio:.1} times"),
         }
     }
 }
@@ -161,6 +165,7 @@ fn row_json(row: &Row) -> Value {
         "comparison": row.comparison.map(|comparison| match comparison {
             Comparison::Share(share) => json!({ "our_share": share }),
             Comparison::Times(ratio, more) => json!({ "ratio": ratio, "more_ms": more }),
+            Comparison::Sizes(ratio) => json!({ "ratio": ratio }),
         }),
     })
 }
