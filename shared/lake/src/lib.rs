@@ -42,6 +42,7 @@ mod position;
 mod process;
 mod protocol;
 mod rewriting;
+mod scanner;
 pub mod schema;
 pub mod schema_update;
 mod segment_file;

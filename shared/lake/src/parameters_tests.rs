@@ -23,6 +23,10 @@ fn literals_identifiers_and_comments_are_left_alone() {
         "select '{{a}}'",
         "select 'it''s {{a}}'",
         r"select E'\'{{a}}'",
+        "select E'a'\n'\\'{{a}}'",
+        "select e'a' -- '\n  -- {{a}}\r '\\'{{a}}'",
+        "select 1,\u{a0}E'\\'{{a}}'",
+        "select 1,\u{3000}$$ {{a}} $$",
         "select e'{{a}}'",
         r#"select "{{a}}" from t"#,
         r#"select "x""{{a}}""#,
@@ -51,6 +55,25 @@ fn what_looks_like_a_literal_and_is_none_does_not_hide_a_parameter() {
         ("select case'\\' when {{a}}", "select case'\\' when $1"),
         ("select 1 - - {{a}}", "select 1 - - $1"),
         ("select x$y$ + {{a}} + z$y$", "select x$y$ + $1 + z$y$"),
+        ("select E'a' '\\', {{a}}", "select E'a' '\\', $1"),
+        (
+            "select E'a' /* \n */ '\\', {{a}}",
+            "select E'a' /* \n */ '\\', $1",
+        ),
+    ] {
+        assert_eq!(rewritten(sql, json!({ "a": 1 })).sql, expected);
+    }
+}
+
+#[test]
+fn a_parameter_is_no_part_of_a_word_or_of_a_number() {
+    for (sql, expected) in [
+        ("x{{a}}", "x $1"),
+        ("é{{a}}é", "é $1 é"),
+        ("1{{a}}2", "1 $1 2"),
+        ("{{a}}{{a}}", "$1 $1"),
+        ("({{a}})", "($1)"),
+        ("{{a}}$${{a}}$$", "$1 $${{a}}$$"),
     ] {
         assert_eq!(rewritten(sql, json!({ "a": 1 })).sql, expected);
     }
@@ -105,6 +128,9 @@ fn missing_values_objects_and_foreign_placeholders_are_refused() {
     assert!(refused("select\n ?", json!({})).starts_with("Line 2, column 2:"));
     assert!(refused("select $1", json!({})).contains("{{name}}"));
     assert!(refused("select $a", json!({})).contains("{{name}}"));
+    assert!(refused("select $é", json!({})).contains("{{name}}"));
+    assert!(refused("select 1$a", json!({})).contains("{{name}}"));
+    assert!(refused("select $\"{{a}}\"", json!({})).contains("{{name}}"));
 }
 
 #[test]

@@ -1,0 +1,240 @@
+//! Where the parameters of a statement stand: the part of DuckDB's lexer that tells literals, quoted identifiers and comments
+//! from the rest. A property test compares it with DuckDB's own.
+
+/// A part of a statement.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Piece<'a> {
+    /// Copied as it is.
+    Text(&'a str),
+    /// A `{{name}}` at byte `offset`; `alone_after_in` where it is all that stands between the parentheses of
+    /// an `IN`.
+    Parameter {
+        name: &'a str,
+        offset: usize,
+        alone_after_in: bool,
+    },
+    /// A `$name`, `$1`, `$"name"` or `?` of the caller's own.
+    Placeholder { offset: usize },
+}
+
+/// Cuts `sql` at its parameters. Follows DuckDB's lexer in what is a literal, a quoted identifier or a
+/// comment.
+pub(crate) fn scan(sql: &str) -> Vec<Piece<'_>> {
+    let bytes = sql.as_bytes();
+    let mut pieces = Vec::new();
+    let (mut copied, mut at) = (0, 0);
+    // The text of the statement without comments and white space, as far as `IN (` needs it: the last tokens.
+    let mut last_tokens = String::new();
+    while let Some(&byte) = bytes.get(at) {
+        let rest = sql.get(at..).unwrap_or("");
+        if let Some(end) = quoted_end(sql, at) {
+            last_tokens.push('\'');
+            at = end;
+        } else if let Some(end) = comment_end(sql, at) {
+            last_tokens.push(' ');
+            at = end;
+        } else if let Some(name) = placeholder_name(rest) {
+            let end = at + name.len() + "{{}}".len();
+            let alone_after_in = ends_with_in_parenthesis(&last_tokens) && next_token_closes(sql, end);
+            push_text(&mut pieces, sql, copied, at);
+            pieces.push(Piece::Parameter {
+                name,
+                offset: at,
+                alone_after_in,
+            });
+            last_tokens.push('$');
+            at = end;
+            copied = end;
+        } else if let Some(end) = word_end(sql, at) {
+            last_tokens.push_str(sql.get(at..end).unwrap_or(" "));
+            at = end;
+        } else if matches!(byte, b'?' | b'$') {
+            push_text(&mut pieces, sql, copied, at);
+            pieces.push(Piece::Placeholder { offset: at });
+            copied = at;
+            at += 1;
+        } else {
+            let width = rest.chars().next().map_or(1, char::len_utf8);
+            last_tokens.push_str(rest.get(..width).unwrap_or(" "));
+            at += width;
+        }
+    }
+    push_text(&mut pieces, sql, copied, at);
+    pieces
+}
+
+fn push_text<'a>(pieces: &mut Vec<Piece<'a>>, sql: &'a str, from: usize, to: usize) {
+    if let Some(text) = sql.get(from..to)
+        && !text.is_empty()
+    {
+        pieces.push(Piece::Text(text));
+    }
+}
+
+/// The name in a `{{name}}` with which `rest` begins.
+fn placeholder_name(rest: &str) -> Option<&str> {
+    let inner = rest.strip_prefix("{{")?;
+    let name = inner.get(..inner.find("}}")?)?;
+    let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    (starts_well && name.bytes().all(is_word)).then_some(name)
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether a byte goes on with the word before it.
+pub(crate) fn continues_word(byte: u8) -> bool {
+    is_word(byte) || byte == b'$' || !byte.is_ascii()
+}
+
+/// The end of the word that begins at byte `at`: a `$` or an `e` in it begins no literal.
+fn word_end(sql: &str, at: usize) -> Option<usize> {
+    let rest = sql.get(at..)?;
+    let is_part = |letter: char| match letter.is_ascii() {
+        true => letter.is_ascii_alphanumeric() || matches!(letter, '_' | '$'),
+        false => !is_unicode_space(letter),
+    };
+    let first = rest.chars().next()?;
+    if !is_part(first) || first.is_ascii_digit() || first == '$' {
+        return None;
+    }
+    Some(at + rest.find(|letter| !is_part(letter)).unwrap_or(rest.len()))
+}
+
+/// The letters that DuckDB reads as a space before it looks at the words.
+fn is_unicode_space(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{a0}' | '\u{2000}'..='\u{200b}' | '\u{202f}' | '\u{205f}' | '\u{2060}' | '\u{3000}' | '\u{feff}'
+    )
+}
+
+fn ends_with_in_parenthesis(tokens: &str) -> bool {
+    let Some(before) = tokens.trim_end().strip_suffix('(') else {
+        return false;
+    };
+    let before = before.trim_end();
+    let Some(start) = before.len().checked_sub(2) else {
+        return false;
+    };
+    before
+        .get(start..)
+        .is_some_and(|word| word.eq_ignore_ascii_case("in"))
+        && !before
+            .get(..start)
+            .is_some_and(|text| text.bytes().last().is_some_and(continues_word))
+}
+
+/// Whether the next token from byte `at` on is a closing parenthesis.
+fn next_token_closes(sql: &str, mut at: usize) -> bool {
+    loop {
+        let rest = sql.get(at..).unwrap_or("");
+        let trimmed = rest.trim_start();
+        at += rest.len() - trimmed.len();
+        match comment_end(sql, at) {
+            Some(end) => at = end,
+            None => return trimmed.starts_with(')'),
+        }
+    }
+}
+
+/// The end of the comment that begins at byte `at`.
+fn comment_end(sql: &str, at: usize) -> Option<usize> {
+    let rest = sql.get(at..)?;
+    if rest.starts_with("--") {
+        return Some(rest.find(['\n', '\r']).map_or(sql.len(), |newline| at + newline));
+    }
+    if !rest.starts_with("/*") {
+        return None;
+    }
+    let (mut depth, mut end) = (0_usize, 0);
+    while let Some(inner) = rest.get(end..) {
+        if inner.starts_with("/*") {
+            depth += 1;
+            end += 2;
+        } else if inner.starts_with("*/") {
+            depth -= 1;
+            end += 2;
+            if depth == 0 {
+                return Some(at + end);
+            }
+        } else {
+            let Some(next) = inner.chars().next() else { break };
+            end += next.len_utf8();
+        }
+    }
+    Some(sql.len())
+}
+
+/// The end of the string literal or quoted identifier that begins at byte `at`.
+fn quoted_end(sql: &str, at: usize) -> Option<usize> {
+    let bytes = sql.as_bytes();
+    match bytes.get(at)? {
+        quote @ (b'\'' | b'"') => Some(doubled_end(bytes, at + 1, *quote, false)),
+        b'e' | b'E' if bytes.get(at + 1) == Some(&b'\'') => {
+            let mut end = doubled_end(bytes, at + 2, b'\'', true);
+            while let Some(quote) = continuation(sql, end) {
+                end = doubled_end(bytes, quote + 1, b'\'', true);
+            }
+            Some(end)
+        }
+        b'$' => {
+            let rest = sql.get(at..)?;
+            let tag_end = rest.get(1..)?.find(|letter: char| {
+                !(letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii())
+            })? + 1;
+            let starts_with_digit = rest.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
+            if rest.as_bytes().get(tag_end) != Some(&b'$') || starts_with_digit {
+                return None;
+            }
+            let (tag, body) = rest.split_at(tag_end + 1);
+            Some(
+                body.find(tag)
+                    .map_or(sql.len(), |end| at + tag.len() + end + tag.len()),
+            )
+        }
+        _ => None,
+    }
+}
+
+/// The quote with which the literal that ends at byte `at` goes on: on a later line, after nothing but white space and line
+/// comments.
+fn continuation(sql: &str, mut at: usize) -> Option<usize> {
+    let mut is_later_line = false;
+    loop {
+        let rest = sql.get(at..)?;
+        match rest.chars().next()? {
+            '\'' => return is_later_line.then_some(at),
+            '-' if rest.starts_with("--") => at = comment_end(sql, at)?,
+            space
+                if matches!(space, ' ' | '\t' | '\u{b}' | '\u{c}' | '\n' | '\r')
+                    || is_unicode_space(space) =>
+            {
+                is_later_line |= matches!(space, '\n' | '\r');
+                at += space.len_utf8();
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// The end of a text that `quote` closes and in which `quote` is written twice, and after `\` if `escapes`.
+fn doubled_end(bytes: &[u8], mut at: usize, quote: u8, escapes: bool) -> usize {
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        if escapes && byte == b'\\' {
+            at += 1;
+        } else if byte == quote {
+            if bytes.get(at) != Some(&quote) {
+                return at;
+            }
+            at += 1;
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+#[path = "scanner_tests.rs"]
+mod tests;
