@@ -18,7 +18,7 @@ use platform::{Error, Result};
 use serde_json::{Map, Number, Value};
 
 use crate::position::Position;
-use crate::scanner::{Piece, continues_word, scan};
+use crate::scanner::{Piece, is_word_part, scan};
 
 /// The most elements that all arrays of a query hold together.
 const MAX_VALUES: usize = 10_000;
@@ -128,6 +128,8 @@ fn rewrite_with(
     for piece in scan(sql) {
         match piece {
             Piece::Text(text) => rewritten.sql.push_str(text),
+            // As long as it was, so that positions stay.
+            Piece::Space(text) => rewritten.sql.extend(text.bytes().map(|_| ' ')),
             Piece::Placeholder { offset } => {
                 let (line, column) = rewritten.position(sql, offset);
                 return Err(Error::invalid(format!(
@@ -149,17 +151,16 @@ fn rewrite_with(
                 rewritten.offsets.push((rewritten.sql.len(), offset));
                 // A parameter is a token of its own: `$1` would become a part of the word before it, or `$12` of a digit
                 // after it.
-                if rewritten.sql.bytes().last().is_some_and(continues_word) {
+                if rewritten.sql.chars().last().is_some_and(is_word_part) {
                     rewritten.sql.push(' ');
                 }
                 rewritten.sql.push_str(replacement);
-                let next = sql.as_bytes().get(offset + name.len() + "{{}}".len());
-                if next.is_some_and(|byte| continues_word(*byte)) {
+                let end = offset + name.len() + "{{}}".len();
+                let next = sql.get(end..).and_then(|rest| rest.chars().next());
+                if next.is_some_and(is_word_part) {
                     rewritten.sql.push(' ');
                 }
-                rewritten
-                    .offsets
-                    .push((rewritten.sql.len(), offset + name.len() + "{{}}".len()));
+                rewritten.offsets.push((rewritten.sql.len(), end));
             }
         }
     }

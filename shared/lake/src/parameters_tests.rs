@@ -25,8 +25,6 @@ fn literals_identifiers_and_comments_are_left_alone() {
         r"select E'\'{{a}}'",
         "select E'a'\n'\\'{{a}}'",
         "select e'a' -- '\n  -- {{a}}\r '\\'{{a}}'",
-        "select 1,\u{a0}E'\\'{{a}}'",
-        "select 1,\u{3000}$$ {{a}} $$",
         "select e'{{a}}'",
         r#"select "{{a}}" from t"#,
         r#"select "x""{{a}}""#,
@@ -60,6 +58,18 @@ fn what_looks_like_a_literal_and_is_none_does_not_hide_a_parameter() {
             "select E'a' /* \n */ '\\', {{a}}",
             "select E'a' /* \n */ '\\', $1",
         ),
+    ] {
+        assert_eq!(rewritten(sql, json!({ "a": 1 })).sql, expected);
+    }
+}
+
+#[test]
+fn the_spaces_of_unicode_are_spaces() {
+    for (sql, expected) in [
+        ("select 1,\u{a0}E'\\'{{a}}'", "select 1,  E'\\'{{a}}'"),
+        ("select 1,\u{3000}$$ {{a}} $$", "select 1,   $$ {{a}} $$"),
+        ("select\u{feff}'\u{a0}',{{a}}", "select   '\u{a0}',$1"),
+        ("x\u{2009}in\u{2009}({{a}}\u{2009})", "x   in   ($1   )"),
     ] {
         assert_eq!(rewritten(sql, json!({ "a": 1 })).sql, expected);
     }
@@ -154,7 +164,7 @@ proptest! {
         let mut whole = String::new();
         for piece in scan(&sql) {
             match piece {
-                Piece::Text(text) => whole.push_str(text),
+                Piece::Text(text) | Piece::Space(text) => whole.push_str(text),
                 Piece::Parameter { name, offset, .. } => {
                     prop_assert_eq!(whole.len(), offset);
                     whole.push_str(&format!("{{{{{name}}}}}"));

@@ -6,6 +6,8 @@
 pub(crate) enum Piece<'a> {
     /// Copied as it is.
     Text(&'a str),
+    /// A space of Unicode's. DuckDB takes it for one too, but not everywhere: after `$$$$` it is part of a name.
+    Space(&'a str),
     /// A `{{name}}` at byte `offset`; `alone_after_in` where it is all that stands between the parentheses of
     /// an `IN`.
     Parameter {
@@ -54,9 +56,15 @@ pub(crate) fn scan(sql: &str) -> Vec<Piece<'_>> {
             copied = at;
             at += 1;
         } else {
-            let width = rest.chars().next().map_or(1, char::len_utf8);
-            last_tokens.push_str(rest.get(..width).unwrap_or(" "));
-            at += width;
+            let letter = rest.chars().next().unwrap_or(' ');
+            let end = at + letter.len_utf8();
+            if is_unicode_space(letter) {
+                push_text(&mut pieces, sql, copied, at);
+                pieces.push(Piece::Space(sql.get(at..end).unwrap_or(" ")));
+                copied = end;
+            }
+            last_tokens.push(letter);
+            at = end;
         }
     }
     push_text(&mut pieces, sql, copied, at);
@@ -83,26 +91,25 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether a byte goes on with the word before it.
-pub(crate) fn continues_word(byte: u8) -> bool {
-    is_word(byte) || byte == b'$' || !byte.is_ascii()
-}
-
 /// The end of the word that begins at byte `at`: a `$` or an `e` in it begins no literal.
 fn word_end(sql: &str, at: usize) -> Option<usize> {
     let rest = sql.get(at..)?;
-    let is_part = |letter: char| match letter.is_ascii() {
-        true => letter.is_ascii_alphanumeric() || matches!(letter, '_' | '$'),
-        false => !is_unicode_space(letter),
-    };
     let first = rest.chars().next()?;
-    if !is_part(first) || first.is_ascii_digit() || first == '$' {
+    if !is_word_part(first) || first.is_ascii_digit() || first == '$' {
         return None;
     }
-    Some(at + rest.find(|letter| !is_part(letter)).unwrap_or(rest.len()))
+    Some(at + rest.find(|letter| !is_word_part(letter)).unwrap_or(rest.len()))
 }
 
-/// The letters that DuckDB reads as a space before it looks at the words.
+/// Whether a letter goes on with the word before it.
+pub(crate) fn is_word_part(letter: char) -> bool {
+    match letter.is_ascii() {
+        true => letter.is_ascii_alphanumeric() || matches!(letter, '_' | '$'),
+        false => !is_unicode_space(letter),
+    }
+}
+
+/// The letters that DuckDB reads as a space, besides those of ASCII.
 fn is_unicode_space(letter: char) -> bool {
     matches!(
         letter,
@@ -123,7 +130,7 @@ fn ends_with_in_parenthesis(tokens: &str) -> bool {
         .is_some_and(|word| word.eq_ignore_ascii_case("in"))
         && !before
             .get(..start)
-            .is_some_and(|text| text.bytes().last().is_some_and(continues_word))
+            .is_some_and(|text| text.chars().last().is_some_and(is_word_part))
 }
 
 /// Whether the next token from byte `at` on is a closing parenthesis.
@@ -181,9 +188,10 @@ fn quoted_end(sql: &str, at: usize) -> Option<usize> {
         }
         b'$' => {
             let rest = sql.get(at..)?;
-            let tag_end = rest.get(1..)?.find(|letter: char| {
-                !(letter.is_ascii_alphanumeric() || letter == '_' || !letter.is_ascii())
-            })? + 1;
+            let tag_end = rest
+                .get(1..)?
+                .find(|letter| letter == '$' || !is_word_part(letter))?
+                + 1;
             let starts_with_digit = rest.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
             if rest.as_bytes().get(tag_end) != Some(&b'$') || starts_with_digit {
                 return None;
