@@ -8,7 +8,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// Answers by path; what is below `/held/` only once [`release`](Self::release) was called.
+/// Answers by path; what is below `/held/` only once [`release`](Self::release) was called, and what is below `/endless/`
+/// with its last [`ENDLESS_BYTES`] again and again, until nobody reads on.
 #[derive(Clone)]
 pub struct FileServer {
     /// Such as `http://127.0.0.1:40000`.
@@ -17,6 +18,9 @@ pub struct FileServer {
     asked: Arc<Mutex<Vec<String>>>,
     gate: Arc<Semaphore>,
 }
+
+/// How much of an answer below `/endless/` is repeated.
+const ENDLESS_BYTES: usize = 65_536;
 
 impl FileServer {
     /// Starts one with its answers, each a path and the bytes of a whole HTTP answer; any other path is a 404.
@@ -68,6 +72,10 @@ impl FileServer {
         let missing = status("404 Not Found");
         let answer = self.answers.get(&path).unwrap_or(&missing);
         let _ = socket.write_all(answer).await;
+        if path.starts_with("/endless/") {
+            let repeated = &answer[answer.len().saturating_sub(ENDLESS_BYTES)..];
+            while socket.write_all(repeated).await.is_ok() {}
+        }
         let _ = socket.shutdown().await;
     }
 }
