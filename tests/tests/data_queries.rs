@@ -242,6 +242,10 @@ async fn a_statement_that_is_wrong_is_told_where() {
             "SELECT 'é', {{a}}, nope FROM orders",
             &["Line 1, column 20", "nope"],
         ),
+        (
+            "SELECT 'ééé',\n 'é', nope FROM orders",
+            &["Line 2, column 7", "nope"],
+        ),
         ("SELECT * FROM", &["Line 1, column 14"]),
         ("SELECT (1", &["Line 1"]),
         ("SELECT 'open", &["Line 1, column 8"]),

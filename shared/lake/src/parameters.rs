@@ -68,12 +68,11 @@ impl Rewritten {
         } else {
             (start + (offset - rewritten)).min(end)
         };
-        let before: String = original.bytes().take(target).map(char::from).collect();
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let column = original
-            .get(line_start..target)
-            .map_or(target - line_start, |text| text.chars().count());
-        (before.matches('\n').count() + 1, column + 1)
+        let before = original.as_bytes().get(..target).unwrap_or(original.as_bytes());
+        let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or(before);
+        let is_letter = |byte: &&u8| !matches!(byte, 0x80..=0xbf);
+        let newlines = before.iter().filter(|byte| **byte == b'\n').count();
+        (newlines + 1, line.iter().filter(is_letter).count() + 1)
     }
 }
 

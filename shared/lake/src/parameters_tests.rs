@@ -151,6 +151,11 @@ fn positions_are_those_of_the_callers_text() {
     assert_eq!((line, column), (2, 10));
     assert_eq!(result.position(sql, result.sql.find("$2").unwrap()), (1, 8));
     assert_eq!(result.position(sql, 10_000), (2, 14));
+    let sql = "select 'ééé',\n 'é', nope";
+    assert_eq!(
+        rewritten(sql, json!({})).position(sql, sql.find("nope").unwrap()),
+        (2, 7)
+    );
 }
 
 #[test]
