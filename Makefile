@@ -35,6 +35,12 @@ LOCKED := $(if $(CI),--locked)
 
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY_DIR := $(CACHE)/cargo-deny-$(CARGO_DENY_VERSION)
+CARGO_FUZZ_VERSION := 0.13.2
+CARGO_FUZZ_DIR := $(CACHE)/cargo-fuzz-$(CARGO_FUZZ_VERSION)
+FUZZ := $(CACHE)/fuzz
+FUZZ_SECONDS ?= 60
+# Of the fuzzer's address space; past it DuckDB says that it has no memory, as it does in a child.
+FUZZ_MEMORY_KB := 8000000
 PIP_VERSION := 26.3
 TOOLS := $(CACHE)/tools-$(shell cksum <infra/sam/requirements.txt | cut -d ' ' -f 1)
 
@@ -108,6 +114,17 @@ validate: tools ## Check template.yaml
 .PHONY: openapi
 openapi: duckdb ## Write infra/openapi.json from the code
 	@trap 'rm -f infra/openapi.json.new' EXIT; $(LOADER) cargo run -q $(LOCKED) -p local --bin openapi >infra/openapi.json.new; mv infra/openapi.json.new infra/openapi.json
+
+# Without a sanitizer, because the prebuilt libduckdb has none. What a run finds new is among the beginnings of the next.
+.PHONY: fuzz
+fuzz: duckdb $(CARGO_FUZZ_DIR)/bin/cargo-fuzz ## Fuzz the checker of statements (FUZZ_SECONDS=60)
+	@rm -rf '$(FUZZ)'/{seeds,tmp}; mkdir -p '$(FUZZ)'/{seeds,tmp,corpus,found}; cp tests/data/tpch/q*.sql '$(FUZZ)/seeds'
+	@{ sed -n 's/^[!?]//p' shared/lake/tests/fixtures/hostile.sql; sed '/^# /d; s/^? //' tests/data/hostile.sql; } | \
+		awk -v folder='$(FUZZ)/seeds' '{ file = folder "/hostile-" NR ".sql"; printf "%s", $$0 >file; close(file) }'
+	@PATH='$(CARGO_FUZZ_DIR)/bin':"$$PATH" cargo fuzz build --fuzz-dir shared/lake/fuzz --target-dir '$(CARGO_TARGET_DIR)/fuzz' --dev --sanitizer none statement
+	@$(LOADER) ulimit -v $(FUZZ_MEMORY_KB) || true; host=$$(rustc -vV | sed -n 's/^host: //p'); \
+		TMPDIR='$(FUZZ)/tmp' '$(CARGO_TARGET_DIR)/fuzz/'"$$host"'/debug/statement' '$(FUZZ)'/{corpus,seeds} -artifact_prefix='$(FUZZ)/found/' \
+			-dict=shared/lake/fuzz/sql.dict -max_len=4096 -max_total_time=$(FUZZ_SECONDS) -timeout=60 -rss_limit_mb=0 -malloc_limit_mb=0 $(ARGS)
 
 .PHONY: bench
 bench: duckdb ## Benchmarks, on release builds (ARGS="…")
@@ -185,9 +202,14 @@ $(TOOLS)/ready:
 	@'$(TOOLS)/bin/pip' install -q --disable-pip-version-check --require-hashes -r infra/sam/requirements.txt
 	@touch $@
 
-# Compiled quickly, because it runs for a second.
+# Compiled quickly, because each runs for a second.
+INSTALL = echo 'installing $(1) into $(2)' >&2; \
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_TARGET_DIR='$(CACHE)/install-target' \
+		cargo install -q --locked --root '$(2)' $(1); \
+	rm -rf '$(CACHE)/install-target'
+
 $(CARGO_DENY_DIR)/bin/cargo-deny:
-	@echo 'installing cargo-deny into $(CARGO_DENY_DIR)' >&2
-	@CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_TARGET_DIR='$(CACHE)/cargo-deny-target' \
-		cargo install -q --locked --root '$(CARGO_DENY_DIR)' cargo-deny@$(CARGO_DENY_VERSION)
-	@rm -rf '$(CACHE)/cargo-deny-target'
+	@$(call INSTALL,cargo-deny@$(CARGO_DENY_VERSION),$(CARGO_DENY_DIR))
+
+$(CARGO_FUZZ_DIR)/bin/cargo-fuzz:
+	@$(call INSTALL,cargo-fuzz@$(CARGO_FUZZ_VERSION),$(CARGO_FUZZ_DIR))

@@ -129,9 +129,7 @@ fn work(settings: &Settings, jobs: &mpsc::Receiver<Request>, unfinished: &Atomic
     let output = File::from(output.map_err(Error::internal)?);
     let mut context = Context::new(connection, output)?;
     while let Ok(request) = jobs.recv() {
-        context.deadline.start(Duration::from_millis(request.deadline_ms));
-        let done = context.run(request.job);
-        context.deadline.stop();
+        let done = context.run_within(Duration::from_millis(request.deadline_ms), request.job);
         let written = match done {
             Ok((value, body)) => write_frame(&mut context.output, &Reply::Done(value), &body),
             Err(error) => {
@@ -186,6 +184,14 @@ impl Context {
             folder: None,
             deadline,
         })
+    }
+
+    /// Runs one job, and interrupts it when it takes longer.
+    pub(crate) fn run_within(&mut self, duration: Duration, job: Job) -> Result<(Value, Vec<u8>)> {
+        self.deadline.start(duration);
+        let done = self.run(job);
+        self.deadline.stop();
+        done
     }
 
     /// Runs one job: what it says, and the last part of the body of its reply.

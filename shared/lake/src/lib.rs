@@ -23,6 +23,8 @@ mod difference;
 mod engine;
 mod fence;
 mod file_format;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod import_session;
 mod invariants;
 mod jobs;
