@@ -189,8 +189,10 @@ fn in_transaction<T>(connection: &Connection, begin: &str, run: impl FnOnce() ->
         .execute_batch(begin)
         .map_err(|error| messages::own_error(&error))?;
     let result = run();
-    connection
-        .execute_batch("ROLLBACK")
+    let end = || connection.execute_batch("ROLLBACK");
+    // The interruption of what was run may come so late that it hits the end, and the transaction would stay open.
+    end()
+        .or_else(|_| end())
         .map_err(|error| messages::own_error(&error))?;
     result
 }
