@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 /// Answers by path; what is below `/held/` only once [`release`](Self::release) was called, and what is below `/endless/`
-/// with its last [`ENDLESS_BYTES`] again and again, until nobody reads on.
+/// with its last 64 KiB again and again, until nobody reads on.
 #[derive(Clone)]
 pub struct FileServer {
     /// Such as `http://127.0.0.1:40000`.
