@@ -38,9 +38,12 @@ pub fn artifact_key(tenant: &Tenant, path: &str) -> Result<String> {
 
 /// A client of S3, for buckets of ours and of others.
 pub(crate) fn client(sdk: &SdkConfig) -> Client {
-    // A large object takes its time. What stalls is ended by the SDK's stalled stream protection.
+    // A large object takes its time. What stalls is ended by the SDK's stalled stream protection. What is only left out here
+    // would be as it is for the other services.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(2))
+        .disable_operation_timeout()
+        .disable_operation_attempt_timeout()
         .build();
     let config = aws_sdk_s3::config::Builder::from(sdk)
         .force_path_style(sdk.endpoint_url().is_some())
