@@ -64,6 +64,36 @@ async fn keys_occur_once() {
     assert_eq!(store.rows("SELECT count(*) FROM t").await, json!([[3]]));
 }
 
+/// Also where the rows that are there go: those that come may not have a key twice.
+#[tokio::test]
+async fn keys_occur_once_among_rows_that_replace_others() {
+    let store = Store::start().await;
+    let columns = ["a BIGINT primary_key", "u STRING unique"];
+    store.table("t", &columns).await;
+    let replaced = async |rows: Value| {
+        let mut replace = inline("t", &rows);
+        replace["mode"] = "replace".into();
+        store.post("/import", &replace).await
+    };
+    let before = json!([{ "a": 1, "u": "x" }]);
+    replaced(before.clone()).await.expect_status(200);
+    for (rows, parts) in [
+        (json!([{ "a": 7 }, { "a": 7 }]), ["(a)", "'7'"]),
+        (
+            json!([{ "a": 7, "u": "y" }, { "a": 8, "u": "y" }]),
+            ["(u)", "'y'"],
+        ),
+    ] {
+        let refused = replaced(rows.clone()).await.expect_error(409, "conflict");
+        for part in parts {
+            assert!(refused.message().contains(part), "{rows}: {}", refused.message());
+        }
+        assert_eq!(store.rows("SELECT a, u FROM t").await, json!([[1, "x"]]));
+    }
+    // With what is there nothing can collide.
+    replaced(before).await.expect_status(200);
+}
+
 #[tokio::test]
 async fn append_adds_and_replace_clears_what_it_names() {
     let store = Store::start().await;

@@ -190,24 +190,22 @@ impl DataStores {
             for (wanted, input) in import.tables.iter().zip(&inputs) {
                 let table = table(&base.manifest, &wanted.table)?;
                 let key = table.name.to_lowercase();
-                let as_before = staged
+                let is_staged = staged
                     .get(&key)
                     .is_some_and(|staged| staged.table.columns == table.columns);
-                let mut is_new = false;
-                if !as_before {
+                if !is_staged {
                     let made = stage(&mut session, table, input, folder.path(), record.started_at).await?;
                     staged.insert(key.clone(), made);
-                    is_new = true;
                 }
                 let Some(made) = staged.get(&key) else {
                     continue;
                 };
                 let check = self.check_keys(&mut session, tenant, &base, table, made, import.mode);
-                if is_new {
+                if is_staged {
+                    check.await?;
+                } else {
                     // At once: a segment that no version comes to name harms nobody.
                     try_join(self.keep(tenant, &base, made), check).await?;
-                } else {
-                    check.await?;
                 }
             }
             drop(session);
@@ -264,12 +262,13 @@ impl DataStores {
         staged: &StagedTable,
         mode: ImportMode,
     ) -> Result<()> {
-        let Some((new, path)) = staged.segment.as_ref().filter(|_| mode == ImportMode::Append) else {
+        let Some((new, path)) = &staged.segment else {
             return Ok(());
         };
+        // Rows that go cannot collide; those that come can, with one another.
         let mut kept = table.clone();
         kept.segments
-            .retain(|segment| may_share_a_key(table, new, segment));
+            .retain(|segment| mode == ImportMode::Append && may_share_a_key(table, new, segment));
         let existing = self.files(tenant, &base.record.id, [&kept]).await?;
         let existing = existing.link_into(path.parent().unwrap_or(path))?;
         session.check_keys(table, path, existing).await
