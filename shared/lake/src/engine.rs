@@ -198,7 +198,7 @@ impl Engine {
         let done = lease.process.run(job, deadline).await;
         drop(lease);
         // Not before: the start of a child takes as much of the processors as a small job.
-        self.pool.warm()?;
+        self.pool.warm_for_next();
         done?.map(|(value, _)| value)
     }
 }

@@ -115,10 +115,8 @@ impl<'a> ImportSession<'a> {
 impl Drop for ImportSession<'_> {
     /// Starts the next child. Not before: its start takes as much of the processors as a small import.
     fn drop(&mut self) {
-        if self.lease.take().is_some()
-            && let Err(error) = self.pool.warm()
-        {
-            tracing::warn!(%error, "no child could be started ahead");
+        if self.lease.take().is_some() {
+            self.pool.warm_for_next();
         }
     }
 }

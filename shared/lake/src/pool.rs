@@ -56,6 +56,13 @@ impl Pool {
         Ok(())
     }
 
+    /// The same for the next job, while nobody waits: where it fails, that job starts a child itself.
+    pub(crate) fn warm_for_next(&self) {
+        if let Err(error) = self.warm() {
+            tracing::warn!(%error, "no child could be started ahead");
+        }
+    }
+
     /// A child for `scope`, or an unbound one for a job of its own, which may be the spare. Waits at most `patience` for one to
     /// be free.
     pub(crate) async fn take(&self, scope: Option<&str>, patience: Duration) -> Result<Lease> {

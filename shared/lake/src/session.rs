@@ -74,7 +74,7 @@ impl<'a> Session<'a> {
             due: Instant::now() + allowed,
         };
         if !is_bound {
-            pool.warm()?;
+            pool.warm_for_next();
             let segments = scope.tables.iter().flat_map(|table| &table.segments);
             let copies = scope.tables.iter().filter(|table| !table.segments.is_empty());
             let copies = copies.flat_map(|table| native::files(scope.directory, table));
