@@ -17,7 +17,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use crate::child::{ARGUMENT, Settings};
 use crate::limits::EngineLimits;
 use crate::messages;
-use crate::protocol::{Job, Reply, Request, frame_head, frame_lengths};
+use crate::protocol::{Job, MAX_FRAME_BYTES, Reply, Request, frame_head, frame_lengths};
 
 /// How much of its address space mimalloc, the local runner's allocator, takes in advance. That of a child is limited, and
 /// is for DuckDB.
@@ -152,6 +152,10 @@ impl Process {
             let mut lengths = [0; 8];
             self.output.read_exact(&mut lengths).await?;
             let (header_length, body_length) = frame_lengths(lengths)?;
+            // All parts together, so that a child that gives no end takes no more than its parent has.
+            if body.len() + body_length > MAX_FRAME_BYTES as usize {
+                return Err(io::Error::other("the body is too large"));
+            }
             let mut header = vec![0; header_length];
             self.output.read_exact(&mut header).await?;
             let before = body.len();
