@@ -131,7 +131,7 @@ struct Sample {
 }
 
 fn spectrum() -> Vec<Sample> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/csv-spectrum");
+    let folder = Path::new("data/csv-spectrum");
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder.join("csvs")).unwrap() {
         let path = entry.unwrap().path();
