@@ -158,10 +158,13 @@ impl Process {
             }
             let mut header = vec![0; header_length];
             self.output.read_exact(&mut header).await?;
-            let before = body.len();
-            body.resize(before + body_length, 0);
-            let part = body.get_mut(before..).unwrap_or_default();
-            self.output.read_exact(part).await?;
+            let whole = body.len() + body_length;
+            body.reserve(body_length);
+            let mut part = (&mut self.output).take(body_length as u64);
+            while part.read_buf(&mut body).await? > 0 {}
+            if body.len() < whole {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
             if header_length > 0 {
                 return Ok((serde_json::from_slice(&header)?, body));
             }
