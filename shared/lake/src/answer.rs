@@ -1,6 +1,8 @@
 //! The forms of an answer: JSON, CSV, a stream of Arrow. Written in the child, from Arrow batches straight to bytes.
 
 use std::fs::File;
+use std::sync::mpsc;
+use std::thread;
 
 use arrow::ipc::writer::StreamWriter;
 use arrow::record_batch::RecordBatch;
@@ -8,17 +10,21 @@ use bytes::Bytes;
 use duckdb::Statement;
 use duckdb::arrow::array::{Array as _, StructArray};
 use duckdb::arrow::datatypes::SchemaRef;
-use duckdb::core::LogicalTypeHandle;
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::cells::{self, Cells};
+use crate::child::STACK_BYTES;
+use crate::meaning::Meaning;
 use crate::messages;
 use crate::parameters::Rewritten;
 use crate::protocol::write_part;
 
 /// The size of a part of a body: what a pipe holds a few of.
 const PART_BYTES: usize = 256 * 1_024;
+
+/// How many batches wait to be written while another is read.
+const AHEAD: usize = 1;
 
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,49 +135,98 @@ impl From<Error> for Stopped {
 /// The columns of a result.
 struct Columns {
     schema: SchemaRef,
-    types: Vec<LogicalTypeHandle>,
+    meanings: Vec<Meaning>,
 }
 
 impl Columns {
     fn of(statement: &Statement<'_>) -> Self {
         let schema = statement.schema();
-        let types = (0..schema.fields().len())
-            .map(|index| statement.column_logical_type(index))
+        let fields = schema.fields().iter().enumerate();
+        let meanings = fields
+            .map(|(index, field)| Meaning::of(field.data_type(), &statement.column_logical_type(index)))
             .collect();
-        Self { schema, types }
+        Self { schema, meanings }
     }
 
     fn cells<'a>(&self, batch: &'a StructArray) -> Result<Vec<Cells<'a>>> {
-        let columns = batch.columns().iter().zip(&self.types);
+        let columns = batch.columns().iter().zip(&self.meanings);
         columns
-            .map(|(column, duckdb_type)| Cells::new(column, duckdb_type))
+            .map(|(column, meaning)| Cells::new(column, meaning))
             .collect()
     }
 }
 
-/// Hands the batches of a result to `write`, each with the number of its rows that count.
+/// A result while it is read.
+struct Batches<'a> {
+    statement: &'a Statement<'a>,
+    limit: usize,
+    read: Written,
+}
+
+impl Batches<'_> {
+    /// The next batch, with the number of its rows that count: one at least.
+    fn next(&mut self) -> Result<Option<(StructArray, usize)>, Stopped> {
+        while !self.read.is_truncated
+            && let Some(batch) = self.statement.step().map_err(Stopped::Duck)?
+        {
+            let counted = batch.len().min(self.limit - self.read.rows);
+            self.read.rows += counted;
+            self.read.is_truncated = counted < batch.len();
+            if counted > 0 {
+                return Ok(Some((batch, counted)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Hands the batches of a result to `write`, each with the number of its rows that count. Where there are several, that goes on
+/// beside the reading, on a thread of its own: writing takes longer.
 fn batches(
     statement: &Statement<'_>,
     limit: usize,
-    mut write: impl FnMut(&StructArray, usize) -> Result<(), Stopped>,
+    mut write: impl FnMut(&StructArray, usize) -> Result<(), Stopped> + Send,
 ) -> Result<Written, Stopped> {
-    let mut rows = 0;
-    while let Some(batch) = statement.step().map_err(Stopped::Duck)? {
-        let counted = batch.len().min(limit - rows);
-        if counted > 0 {
-            write(&batch, counted)?;
-        }
-        rows += counted;
-        if counted < batch.len() {
-            return Ok(Written {
-                rows,
-                is_truncated: true,
-            });
-        }
-    }
-    Ok(Written {
-        rows,
+    let read = Written {
+        rows: 0,
         is_truncated: false,
+    };
+    let mut batches = Batches {
+        statement,
+        limit,
+        read,
+    };
+    let first = batches.next()?;
+    let second = batches.next()?;
+    let (first, second) = match (first, second) {
+        (Some(first), Some(second)) => (first, second),
+        (only, _) => {
+            if let Some((batch, rows)) = only {
+                write(&batch, rows)?;
+            }
+            return Ok(batches.read);
+        }
+    };
+    thread::scope(|scope| {
+        let (sender, receiver) = mpsc::sync_channel(AHEAD);
+        // Values are as deep here as where they are read.
+        let writer = thread::Builder::new().stack_size(STACK_BYTES);
+        let writer = writer.spawn_scoped(scope, move || {
+            let mut given = receiver.into_iter();
+            given.try_for_each(|(batch, rows)| write(&batch, rows))
+        });
+        let writer = writer.map_err(Error::internal)?;
+        let mut next = Ok(Some(second));
+        // Nobody takes what the writer stopped before.
+        let mut is_taken = sender.send(first).is_ok();
+        while is_taken && let Ok(Some(batch)) = next {
+            is_taken = sender.send(batch).is_ok();
+            next = batches.next();
+        }
+        drop(sender);
+        let written = writer.join();
+        written.map_err(|_| Error::internal("the writing of an answer broke off"))??;
+        next.map(|_| batches.read)
     })
 }
 
@@ -236,7 +291,7 @@ pub(crate) fn csv(
     body: &mut Body<'_>,
 ) -> Result<Written, Stopped> {
     let columns = Columns::of(statement);
-    let is_json: Vec<bool> = columns.types.iter().map(cells::is_json).collect();
+    let is_json: Vec<bool> = columns.meanings.iter().map(|meaning| meaning.is_json).collect();
     for (index, field) in columns.schema.fields().iter().enumerate() {
         if index > 0 {
             body.end().push(b',');

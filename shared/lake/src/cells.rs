@@ -18,10 +18,10 @@ use duckdb::arrow::array::{
 };
 use duckdb::arrow::buffer::NullBuffer;
 use duckdb::arrow::datatypes::{DataType, TimeUnit};
-use duckdb::core::{LogicalTypeHandle, LogicalTypeId};
 use platform::{Error, Result};
 
 use crate::calendar;
+use crate::meaning::Meaning;
 
 /// The greatest integer that every reader of JSON keeps exact.
 const MAX_EXACT: u64 = 1 << 53;
@@ -36,12 +36,11 @@ pub(crate) struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// Looks at a column's type once. DuckDB's own type tells what Arrow's does not: JSON comes as text,
-    /// HUGEINT as a decimal.
-    pub(crate) fn new(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Self> {
+    /// Looks at a column's type once.
+    pub(crate) fn new(array: &'a ArrayRef, meaning: &Meaning) -> Result<Self> {
         Ok(Self {
             nulls: array.logical_nulls().filter(|nulls| nulls.null_count() > 0),
-            write: writer(array, duckdb_type)?,
+            write: writer(array, meaning)?,
         })
     }
 
@@ -126,16 +125,8 @@ fn texts<'a, T: ArrowPrimitiveType>(
     }))
 }
 
-/// Whether a column holds JSON, which comes as text.
-pub(crate) fn is_json(duckdb_type: &LogicalTypeHandle) -> bool {
-    duckdb_type
-        .get_alias()
-        .is_some_and(|alias| alias.eq_ignore_ascii_case("JSON"))
-}
-
-fn writer<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Write<'a>> {
-    let is_json = is_json(duckdb_type);
-    let is_huge_integer = duckdb_type.try_id() == Ok(LogicalTypeId::Hugeint);
+fn writer<'a>(array: &'a ArrayRef, meaning: &Meaning) -> Result<Write<'a>> {
+    let is_json = meaning.is_json;
     match array.data_type() {
         DataType::Null => Ok(Box::new(|_, out| out.extend_from_slice(b"null"))),
         DataType::Boolean => {
@@ -165,7 +156,7 @@ fn writer<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Wr
                 drop(serde_json::to_writer(out, &array.value(row)));
             }))
         }
-        DataType::Decimal128(..) if is_huge_integer => integers::<Decimal128Type>(array),
+        DataType::Decimal128(..) if meaning.is_huge_integer => integers::<Decimal128Type>(array),
         DataType::Decimal128(_, scale) => {
             let scale = usize::try_from(*scale).unwrap_or(0);
             texts::<Decimal128Type>(array, move |value, out| {
@@ -217,7 +208,7 @@ fn writer<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Wr
             calendar::interval(interval.months, interval.days, interval.nanoseconds, out);
             true
         }),
-        _ => nested(array, duckdb_type),
+        _ => nested(array, meaning),
     }
 }
 
@@ -240,11 +231,11 @@ fn timestamps(array: &ArrayRef, unit: TimeUnit) -> Result<Write<'_>> {
     }
 }
 
-fn nested<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Write<'a>> {
+fn nested<'a>(array: &'a ArrayRef, meaning: &Meaning) -> Result<Write<'a>> {
     match array.data_type() {
         DataType::List(_) => {
             let array = cast::<ListArray>(array)?;
-            let cells = Cells::new(array.values(), &duckdb_type.child(0))?;
+            let cells = Cells::new(array.values(), meaning.part(0)?)?;
             Ok(Box::new(move |row, out| {
                 let offsets = array.value_offsets();
                 let at = |row: usize| {
@@ -258,7 +249,7 @@ fn nested<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Wr
         }
         DataType::LargeList(_) => {
             let array = cast::<LargeListArray>(array)?;
-            let cells = Cells::new(array.values(), &duckdb_type.child(0))?;
+            let cells = Cells::new(array.values(), meaning.part(0)?)?;
             Ok(Box::new(move |row, out| {
                 let offsets = array.value_offsets();
                 let at = |row: usize| {
@@ -272,7 +263,7 @@ fn nested<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Wr
         }
         DataType::FixedSizeList(_, length) => {
             let array = cast::<FixedSizeListArray>(array)?;
-            let cells = Cells::new(array.values(), &duckdb_type.child(0))?;
+            let cells = Cells::new(array.values(), meaning.part(0)?)?;
             let length = usize::try_from(*length).unwrap_or(0);
             Ok(Box::new(move |row, out| {
                 list(&cells, row * length..(row + 1) * length, out);
@@ -288,12 +279,12 @@ fn nested<'a>(array: &'a ArrayRef, duckdb_type: &LogicalTypeHandle) -> Result<Wr
                 .map(|(index, (column, field))| {
                     let mut name = Vec::new();
                     string(field.name(), &mut name);
-                    Ok((name, Cells::new(column, &duckdb_type.child(index))?))
+                    Ok((name, Cells::new(column, meaning.part(index)?)?))
                 });
             let members = members.collect::<Result<Vec<_>>>()?;
             Ok(Box::new(move |row, out| object(&members, row, out)))
         }
-        DataType::Map(..) => map(cast::<MapArray>(array)?, duckdb_type),
+        DataType::Map(..) => map(cast::<MapArray>(array)?, meaning),
         DataType::Dictionary(..) => dictionary(array),
         other => Err(unsupported(other)),
     }
@@ -325,15 +316,12 @@ pub(crate) fn object(members: &[(Vec<u8>, Cells<'_>)], row: usize, out: &mut Vec
 }
 
 /// A map is an array of `{"key": …, "value": …}`, because its keys may be anything.
-fn map<'a>(array: &'a MapArray, duckdb_type: &LogicalTypeHandle) -> Result<Write<'a>> {
+fn map<'a>(array: &'a MapArray, meaning: &Meaning) -> Result<Write<'a>> {
     let members = [
-        (
-            b"\"key\"".to_vec(),
-            Cells::new(array.keys(), &duckdb_type.child(0))?,
-        ),
+        (b"\"key\"".to_vec(), Cells::new(array.keys(), meaning.part(0)?)?),
         (
             b"\"value\"".to_vec(),
-            Cells::new(array.values(), &duckdb_type.child(1))?,
+            Cells::new(array.values(), meaning.part(1)?)?,
         ),
     ];
     Ok(Box::new(move |row, out| {

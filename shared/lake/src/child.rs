@@ -36,7 +36,7 @@ pub(crate) const ARGUMENT: &str = "millrace-lake-child";
 
 /// Stack of the working thread: the parse tree of the deepest expression that DuckDB takes, and DuckDB's
 /// binder on it.
-const STACK_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const STACK_BYTES: usize = 64 * 1024 * 1024;
 /// How often a job past its deadline is interrupted again: an interruption between two statements is lost.
 const INTERRUPT_EVERY: Duration = Duration::from_millis(50);
 

@@ -33,6 +33,7 @@ mod key;
 mod layout;
 pub mod limits;
 pub mod manifest;
+mod meaning;
 mod messages;
 mod native;
 mod overlap;

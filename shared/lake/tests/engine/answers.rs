@@ -5,7 +5,7 @@ use std::time::Duration;
 use arrow::array::{Array as _, Int64Array, StringArray};
 use lake::{Answer, Format, Position};
 use platform::Result;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use crate::fixture::{Store, limits, table};
 
@@ -113,6 +113,59 @@ async fn no_form_outgrows_its_bound() {
             "{format:?}"
         );
     }
+}
+
+/// DuckDB gives 2,048 rows at a time.
+#[tokio::test]
+async fn a_result_of_many_batches_is_whole_and_in_order() {
+    let store = Store::with_orders(limits()).await;
+    for rows in [2_047, 2_048, 2_049, 4_096, 9_999, 30_000] {
+        let sql = format!("select i, {{'j': [i]}} as s from range({rows}) r(i) order by i");
+        let json = answer(&store, &sql, Format::Json, rows, 10_000_000)
+            .await
+            .unwrap();
+        assert_eq!((json.row_count, json.is_truncated), (rows as u64, false));
+        let body: Value = serde_json::from_slice(&json.body).unwrap();
+        let expected: Vec<_> = (0..rows).map(|i| json!([i, { "j": [i] }])).collect();
+        assert_eq!(body["rows"], Value::from(expected), "{rows}");
+        let cut = answer(&store, &sql, Format::Csv, rows - 1, 10_000_000)
+            .await
+            .unwrap();
+        assert_eq!((cut.row_count, cut.is_truncated), (rows as u64 - 1, true));
+        let text = String::from_utf8(cut.body.to_vec()).unwrap();
+        assert!(text.ends_with(&format!("\r\n{0},\"{{\"\"j\"\":[{0}]}}\"\r\n", rows - 2)));
+    }
+}
+
+#[tokio::test]
+async fn what_goes_wrong_late_in_a_result_is_told() {
+    let store = Store::with_orders(limits()).await;
+    let late = "select case when i = 25000 then error('late') else i end from range(30000) r(i)";
+    let error = answer(&store, late, Format::Json, 30_000, 10_000_000)
+        .await
+        .unwrap_err();
+    assert_eq!(error.status(), 400, "{error}");
+    assert!(error.message().contains("late"), "{error}");
+    let large = "select case when i > 25000 then repeat('x', 1000) end from range(30000) r(i)";
+    let error = answer(&store, large, Format::Json, 30_000, 1_000_000)
+        .await
+        .unwrap_err();
+    assert_eq!(error.status(), 422, "{error}");
+    store.probe().await;
+}
+
+#[tokio::test]
+async fn a_deep_type_is_written_in_every_row() {
+    let store = Store::with_orders(limits()).await;
+    let depth = 100;
+    let deep = format!("{}i{}", "[".repeat(depth), "]".repeat(depth));
+    let sql = format!("select {deep} from range(2100) r(i) order by i");
+    let json = answer(&store, &sql, Format::Json, 5_000, 10_000_000)
+        .await
+        .unwrap();
+    let text = String::from_utf8(json.body.to_vec()).unwrap();
+    let last = format!("[{}2099{}]", "[".repeat(depth), "]".repeat(depth));
+    assert!(text.contains(&last) && json.row_count == 2_100);
 }
 
 #[tokio::test]
