@@ -13,6 +13,7 @@ mod emulator;
 mod imports;
 mod load;
 mod memory;
+mod objects;
 mod plain;
 mod programs;
 mod prompts;

@@ -4,7 +4,6 @@
 //! rest is HTTP, records and the way to the engine's process. *First*: the runner has just started and its engine's process is cold; beside
 //! it, plain DuckDB opens a connection. *First, nothing cached*: the data files have to come from the object store too.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::tempdir;
@@ -24,16 +23,6 @@ const THREADS: u32 = 2;
 const WARM: usize = 25;
 /// First runs of each statement.
 const FIRST: usize = 5;
-
-const COLUMNS: [(&str, &str, &str); 7] = [
-    ("id", "BIGINT", "primary_key"),
-    ("parent", "BIGINT", ""),
-    ("customer", "STRING", ""),
-    ("region", "STRING", ""),
-    ("quantity", "INTEGER", ""),
-    ("price", "DECIMAL", ""),
-    ("day", "DATE", ""),
-];
 
 /// The statements, by a short name.
 const STATEMENTS: [(&str, &str); 6] = [
@@ -143,6 +132,27 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// Rows of imports: as they are, and without what the object store takes of them, which an import from S3 waits for rather than
+/// works on.
+pub fn imports_against_plain(row: Row, ours: &[f64], object_store: &[f64], plain: &[f64]) -> [Row; 2] {
+    let without: Vec<_> = ours
+        .iter()
+        .zip(object_store)
+        .map(|(all, store)| all - store)
+        .collect();
+    let figure = Figure::Milliseconds(median(&without));
+    let part = Row::new(
+        row.part,
+        format!("{}: without the object store", row.what),
+        figure,
+    )
+    .unlucky("object store", Figure::Milliseconds(median(object_store)));
+    [
+        against_plain(row, ours, plain),
+        against_plain(part, &without, plain),
+    ]
+}
+
 /// A row beside that of plain DuckDB.
 pub fn against_plain(row: Row, ours: &[f64], plain: &[f64]) -> Row {
     let (ours, plain) = (median(ours), median(plain));
@@ -162,35 +172,13 @@ async fn first(data_dir: &Path, store: &str, sql: &str) -> Result<f64> {
 /// Makes the store: its id, and its Parquet files.
 async fn fill(folder: &Path, data_dir: &Path) -> Result<(String, Vec<PathBuf>)> {
     let file = folder.join("rows.csv");
-    std::fs::write(&file, csv())?;
+    let mut plain = PlainDuckDb::start(&[], THREADS)?;
+    stores::write(&mut plain, &stores::orders(ROWS), &file)?;
     let runner = Runner::start(data_dir)?;
-    let store = Store::create(&runner, "Orders", &stores::table(&COLUMNS)).await?;
+    let store = Store::create(&runner, "Orders", &stores::table(&stores::ORDERS)).await?;
     store.append(&file).await?;
     let segments = store.segments()?;
     Ok((store.id, segments))
-}
-
-/// The same rows each time.
-fn csv() -> String {
-    const REGIONS: [&str; 5] = ["north", "east", "south", "west", "centre"];
-    let mut text = String::from("id,parent,customer,region,quantity,price,day\n");
-    for id in 0..ROWS {
-        // Knuth's multiplicative hash: scattered, and the same everywhere.
-        let hash = (id * 2_654_435_761) & 0xffff_ffff;
-        let region = REGIONS.get((hash / 7 % 5) as usize).copied().unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "{id},{},customer {},{region},{},{}.{:02},2024-{:02}-{:02}",
-            hash % ROWS,
-            hash / 3 % 10_000,
-            hash / 11 % 97,
-            hash / 13 % 1_000,
-            hash / 17 % 100,
-            hash / 19 % 12 + 1,
-            hash / 23 % 28 + 1
-        );
-    }
-    text
 }
 
 /// The statement that makes the table of Parquet files.

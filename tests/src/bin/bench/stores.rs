@@ -1,13 +1,17 @@
 //! Data stores of the service that is measured.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::objects::Objects;
 use crate::plain::PlainDuckDb;
 use crate::runner::{Runner, answer, id, json};
 use crate::{Result, programs};
+
+/// How often it is asked whether an import is over.
+const POLL: Duration = Duration::from_millis(20);
 
 /// A data store over a runner.
 pub struct Store<'a> {
@@ -51,11 +55,46 @@ impl<'a> Store<'a> {
     /// Appends a file to the table `t`: the milliseconds until the answer. The copying of the file to where imports find
     /// it does not count.
     pub async fn append(&self, file: &Path) -> Result<f64> {
-        let ending = file.extension().and_then(|ending| ending.to_str());
-        let uri = format!("out/rows.{}", ending.unwrap_or_default());
-        put_artifact(self.runner.data_dir(), file, &uri)?;
-        self.import(&json!({ "t": { "source": "artifact", "uri": uri } }))
+        let tables = self.put(file)?;
+        self.import(&tables).await
+    }
+
+    /// The same in the background, for files of any size: the milliseconds until it is over.
+    pub async fn append_in_background(&self, file: &Path) -> Result<f64> {
+        let body = json!({ "tables": self.put(file)?, "background": true });
+        let started = Instant::now();
+        let taken = json(self.runner.post(&self.path("/import"), &body)).await?;
+        let path = self.path(&format!("/import/{}", id(&taken)?));
+        loop {
+            let record = json(self.runner.get(&path)).await?;
+            match record.get("status").and_then(Value::as_str) {
+                Some("COMPLETED") => return Ok(started.elapsed().as_secs_f64() * 1e3),
+                Some("PENDING" | "RUNNING") => tokio::time::sleep(POLL).await,
+                _ => return Err(format!("the import ended as {record}").into()),
+            }
+        }
+    }
+
+    /// The object store under it.
+    pub fn objects(&self) -> Result<Objects> {
+        Objects::of(self.runner.data_dir())
+    }
+
+    /// The milliseconds that the object store alone takes for the files of the last append: the one that was read, and the
+    /// one that was written.
+    pub async fn object_store_ms(&self, objects: &Objects, file: &Path) -> Result<f64> {
+        let written = self.segments()?.pop().ok_or("a store without segments")?;
+        let key = format!("artifacts/acme/demo/{}", artifact(file));
+        objects
+            .get_and_put(&key, &file.with_extension("fetched"), &written)
             .await
+    }
+
+    /// Puts a file where imports find it: the tables of an import of it.
+    pub fn put(&self, file: &Path) -> Result<Value> {
+        let uri = artifact(file);
+        put_artifact(self.runner.data_dir(), file, &uri)?;
+        Ok(json!({ "t": { "source": "artifact", "uri": uri } }))
     }
 
     /// Imports tables as `POST …/import` takes them: the milliseconds until the answer.
@@ -115,6 +154,12 @@ impl<'a> Store<'a> {
     }
 }
 
+/// The artifact that a file becomes.
+fn artifact(file: &Path) -> String {
+    let ending = file.extension().and_then(|ending| ending.to_str());
+    format!("out/rows.{}", ending.unwrap_or_default())
+}
+
 async fn timed(request: reqwest::RequestBuilder) -> Result<f64> {
     let started = Instant::now();
     answer(request).await?;
@@ -140,6 +185,27 @@ pub fn table(columns: &[(&str, &str, &str)]) -> Value {
         .map(|(name, kind, key)| json!({ "name": name, "type": kind, "primary_key": *key == "primary_key" }))
         .collect();
     json!({ "tables": [{ "name": "t", "columns": columns }] })
+}
+
+/// The columns of orders, as [`table`] takes them.
+pub const ORDERS: [(&str, &str, &str); 7] = [
+    ("id", "BIGINT", ""),
+    ("parent", "BIGINT", ""),
+    ("customer", "STRING", ""),
+    ("region", "STRING", ""),
+    ("quantity", "INTEGER", ""),
+    ("price", "DECIMAL", ""),
+    ("day", "DATE", ""),
+];
+
+/// A query of as many orders, the same each time: the hashes of their numbers.
+pub fn orders(count: u64) -> String {
+    format!(
+        "SELECT id, hash % {count} AS parent, 'customer ' || hash // 3 % 10000 AS customer, \
+         ['north', 'east', 'south', 'west', 'centre'][1 + (hash // 7 % 5)::INTEGER] AS region, hash // 11 % 97 AS quantity, \
+         (hash // 13 % 100000 / 100)::DECIMAL(12,2) AS price, DATE '2024-01-01' + (hash // 19 % 366)::INTEGER AS day \
+         FROM (SELECT range AS id, hash(range) AS hash FROM range({count}))"
+    )
 }
 
 /// Has plain DuckDB write the rows of a query into a file; its ending names the format.
