@@ -1,8 +1,9 @@
 //! Imports of CSV files: the time beside that of DuckDB's own way from CSV to Parquet, and the memory that they take.
 //!
-//! `BENCH_LARGE_ROWS` is the number of rows of the large file, which is imported in the background, 20 million where it is not set. DuckDB's side is told the
-//! types of the columns, and writes a file with its own defaults. *Memory* is what the runner, with everything that stands in for
-//! the cloud in it, and all of its children are resident with at their worst moment.
+//! `BENCH_LARGE_ROWS` is the number of rows of the large file, 20 million where it is not set; it is imported in the background,
+//! as files above 512 MiB are. DuckDB's side is told the types of the columns, and writes a file with its own defaults. *Memory* is
+//! what the runner, with everything that stands in for the cloud in it, and all of its children are resident with at their worst
+//! moment.
 
 use std::path::Path;
 
