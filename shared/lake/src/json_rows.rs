@@ -20,9 +20,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use duckdb::arrow::array::RecordBatch;
-use duckdb::core::{DataChunkHandle, LogicalTypeHandle, LogicalTypeId};
-use duckdb::vtab::{BindInfo, InitInfo, TableFunctionInfo, VTab, record_batch_to_duckdb_data_chunk};
+use duckdb::arrow::array::{Array, StringArray};
+use duckdb::core::{DataChunkHandle, Inserter as _, LogicalTypeHandle, LogicalTypeId};
+use duckdb::vtab::{BindInfo, InitInfo, TableFunctionInfo, VTab};
 use serde::{Deserialize, Deserializer as _, Serialize};
 use serde_json::value::RawValue;
 
@@ -59,7 +59,8 @@ pub(crate) struct JsonRows;
 
 /// What the reading thread sends. The end is said: a thread that broke off must not look like one.
 pub(crate) enum Message {
-    Batch(RecordBatch),
+    /// The columns, each of as many texts as there are rows.
+    Batch(Vec<StringArray>),
     Failed(String),
     End,
 }
@@ -100,7 +101,10 @@ impl VTab for JsonRows {
             none => none.insert(start(function.get_bind_data().clone())?),
         };
         match batches.recv() {
-            Ok(Message::Batch(batch)) => record_batch_to_duckdb_data_chunk(&batch, output),
+            Ok(Message::Batch(columns)) => {
+                fill(output, &columns);
+                Ok(())
+            }
             Ok(Message::End) => {
                 output.set_len(0);
                 Ok(())
@@ -109,6 +113,20 @@ impl VTab for JsonRows {
             Err(_) => Err("the reader of JSON broke off".into()),
         }
     }
+}
+
+/// Hands rows to DuckDB.
+fn fill(output: &DataChunkHandle, columns: &[StringArray]) {
+    for (index, texts) in columns.iter().enumerate() {
+        let mut vector = output.flat_vector(index);
+        for (row, text) in texts.iter().enumerate() {
+            match text {
+                Some(text) => vector.insert(row, text),
+                None => vector.set_null(row),
+            }
+        }
+    }
+    output.set_len(columns.first().map_or(0, Array::len));
 }
 
 fn start(reading: Reading) -> io::Result<Receiver<Message>> {

@@ -5,10 +5,9 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use duckdb::arrow::array::{ArrayRef, RecordBatch, StringBuilder};
+use duckdb::arrow::array::StringBuilder;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -172,15 +171,10 @@ impl<'a> Rows<'a> {
             .iter_mut()
             .chain(self.absent.iter_mut().flatten())
             .chain([&mut self.flaws]);
-        let columns = builders
-            .enumerate()
-            .map(|(index, builder)| (index.to_string(), Arc::new(builder.finish()) as ArrayRef, true));
-        let batch = RecordBatch::try_from_iter_with_nullable(columns)?;
+        let columns = builders.map(StringBuilder::finish).collect();
         (self.rows, self.bytes) = (0, 0);
-        Ok(self
-            .sender
-            .send(Message::Batch(batch))
-            .map_err(|error| error.to_string())?)
+        let sent = self.sender.send(Message::Batch(columns));
+        sent.map_err(|error| error.to_string().into())
     }
 }
 
