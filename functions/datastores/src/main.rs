@@ -28,11 +28,7 @@ async fn serve() -> Result<(), lambda_http::Error> {
     let config = StoreConfig::from_environment(&environment)?;
     let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_IMPORT_QUEUE")?);
     let imports = ImportServices {
-        sources: Some(Sources::from_environment(
-            &environment,
-            &sdk,
-            Outbound::public()?,
-        )?),
+        sources: Some(Sources::from_environment(&environment, &sdk, Outbound::public())?),
         queue: Some(Arc::new(queue)),
     };
     let stores = DataStores::new(platform.clock.clone(), records, objects, imports, &config)?;

@@ -28,11 +28,7 @@ async fn serve() -> Result<(), Error> {
     let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
     let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
     let imports = ImportServices {
-        sources: Some(Sources::from_environment(
-            &environment,
-            &sdk,
-            Outbound::public()?,
-        )?),
+        sources: Some(Sources::from_environment(&environment, &sdk, Outbound::public())?),
         queue: None,
     };
     let config = StoreConfig::from_environment(&environment)?.in_background();

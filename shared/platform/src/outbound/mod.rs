@@ -12,7 +12,7 @@ mod target;
 
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::{Client, Response, StatusCode, Url};
@@ -79,13 +79,15 @@ impl OutboundError {
 /// The client.
 #[derive(Clone)]
 pub struct Outbound {
-    client: Client,
+    /// Made for the first request: the reading of the system's certificates would be half of a function's cold start.
+    client: Arc<OnceLock<Client>>,
+    lookup: Arc<dyn Lookup>,
     policy: Policy,
 }
 
 impl Outbound {
     /// For the cloud: public services alone.
-    pub fn public() -> Result<Self, ConfigError> {
+    pub fn public() -> Self {
         Self::over(Arc::new(System), Policy::Public)
     }
 
@@ -96,22 +98,36 @@ impl Outbound {
                 "Requests to this very machine are for development; a Lambda function makes none.",
             ));
         }
-        Self::over(Arc::new(System), Policy::Local)
+        Ok(Self::over(Arc::new(System), Policy::Local))
     }
 
-    fn over(lookup: Arc<dyn Lookup>, policy: Policy) -> Result<Self, ConfigError> {
-        let client = Client::builder()
+    fn over(lookup: Arc<dyn Lookup>, policy: Policy) -> Self {
+        Self {
+            client: Arc::default(),
+            lookup,
+            policy,
+        }
+    }
+
+    fn client(&self) -> Result<&Client, OutboundError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let checked = Checked {
+            lookup: Arc::clone(&self.lookup),
+            policy: self.policy,
+        };
+        let made = Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
-            .dns_resolver(Arc::new(Checked { lookup, policy }))
+            .dns_resolver(Arc::new(checked))
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|error| {
-                ConfigError::new(format!("No client for outbound requests can be made: {error}."))
-            })?;
-        Ok(Self { client, policy })
+            .map_err(|error| OutboundError::Unreachable(error.into()))?;
+        // Where two make one at once, both take the first.
+        Ok(self.client.get_or_init(|| made))
     }
 
     /// Whether a URL may be asked, as far as can be told without the network.
@@ -136,7 +152,7 @@ impl Outbound {
     }
 
     async fn get(&self, url: &Url) -> Result<Response, OutboundError> {
-        let sent = self.client.get(url.clone()).send().await;
+        let sent = self.client()?.get(url.clone()).send().await;
         let response = sent.map_err(|error| unreachable(error, url))?;
         match response.status() {
             StatusCode::OK => Ok(response),

@@ -26,7 +26,7 @@ fn stubbed(answers: &[&[&str]], policy: Policy) -> Outbound {
     let answers = answers
         .iter()
         .map(|answer| answer.iter().map(|address| address.parse().unwrap()).collect());
-    Outbound::over(Arc::new(Stub(Mutex::new(answers.collect()))), policy).unwrap()
+    Outbound::over(Arc::new(Stub(Mutex::new(answers.collect()))), policy)
 }
 
 fn local() -> Outbound {
@@ -219,7 +219,7 @@ async fn a_name_is_refused_for_any_bad_address_and_at_every_connection() {
 async fn this_machine_is_asked_in_development_alone() {
     let port = server(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", Ending::Closes).await;
     let download = Download::new();
-    let public = Outbound::public().unwrap();
+    let public = Outbound::public();
     for host in ["localhost", "127.0.0.1", "2130706433", "[::1]"] {
         let got = download
             .get(&public, &format!("https://{host}:{port}/"), MINUTE)
