@@ -115,7 +115,7 @@ impl VTab for JsonRows {
     }
 }
 
-/// Hands rows to DuckDB.
+/// Hands rows to DuckDB, no more than a vector of its holds: a batch has at most `MAX_BATCH_ROWS`.
 fn fill(output: &DataChunkHandle, columns: &[StringArray]) {
     for (index, texts) in columns.iter().enumerate() {
         let mut vector = output.flat_vector(index);

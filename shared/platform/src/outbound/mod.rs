@@ -79,7 +79,7 @@ impl OutboundError {
 /// The client.
 #[derive(Clone)]
 pub struct Outbound {
-    /// Made for the first request: the reading of the system's certificates would be half of a function's cold start.
+    /// Made for the first request: otherwise each cold start of a function would read the system's certificates.
     client: Arc<OnceLock<Client>>,
     lookup: Arc<dyn Lookup>,
     policy: Policy,
