@@ -126,6 +126,10 @@ fuzz: duckdb $(CARGO_FUZZ_DIR)/bin/cargo-fuzz ## Fuzz the checker of statements 
 		TMPDIR='$(FUZZ)/tmp' '$(CARGO_TARGET_DIR)/fuzz/'"$$host"'/debug/statement' '$(FUZZ)'/{corpus,seeds} -artifact_prefix='$(FUZZ)/found/' \
 			-dict=shared/lake/fuzz/sql.dict -max_len=4096 -max_total_time=$(FUZZ_SECONDS) -timeout=60 -rss_limit_mb=0 -malloc_limit_mb=0 $(ARGS)
 
+.PHONY: sim
+sim: ## Simulate the workflow engine under faults (SIM_SEEDS=20000; SIM_SEED=7 tells the story of one)
+	@SIM_SEEDS=$(or $(SIM_SEEDS),20000) cargo test -q $(LOCKED) --release -p workflow --test simulation every_seed -- --nocapture
+
 .PHONY: bench
 bench: duckdb ## Benchmarks, on release builds (ARGS="…")
 	@cargo build $(LOCKED) --release --bin millrace --bin ops --bin bench --bin lake-bench

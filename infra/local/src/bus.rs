@@ -48,13 +48,14 @@ impl Bus for LocalBus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use platform::queue::Delivery;
     use std::sync::Mutex;
 
     #[derive(Default)]
     struct Kept(Mutex<Vec<String>>);
 
     impl Queue for Kept {
-        fn send<'a>(&'a self, body: &'a str) -> BoxFuture<'a, Result<()>> {
+        fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
             self.0.lock().unwrap().push(body.to_owned());
             Box::pin(async { Ok(()) })
         }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
-use platform::queue::{BoxFuture, Queue};
+use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::{Clock, Result, ids};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -166,14 +166,14 @@ impl LocalQueue {
 }
 
 impl Queue for LocalQueue {
-    fn send<'a>(&'a self, body: &'a str) -> BoxFuture<'a, Result<()>> {
+    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let id = ids::new_id(self.clock.now());
             let message = Message {
                 id,
                 body: body.to_owned(),
                 receives: 0,
-                visible_at: Instant::now(),
+                visible_at: Instant::now() + delivery.delay,
             };
             self.state().waiting.push_back(message);
             self.changed.notify_waiters();

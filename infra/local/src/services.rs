@@ -16,7 +16,7 @@ use base64::Engine as _;
 use dynoxide::Database;
 use platform::aws::sdk_config_for;
 use platform::config::ConfigError;
-use platform::records::schema::create_table;
+use platform::records::schema::{TableKind, create_table};
 use rand::Rng as _;
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
@@ -32,6 +32,8 @@ use crate::object_files::ObjectFiles;
 pub const RECORDS_TABLE: &str = "millrace-records";
 /// Name of the table of audit records.
 pub const AUDIT_TABLE: &str = "millrace-audit";
+/// Name of the table of workflow runs.
+pub const RUNS_TABLE: &str = "millrace-runs";
 /// Name of the bucket of store data and artifacts.
 pub const DATA_BUCKET: &str = "millrace-data";
 
@@ -64,8 +66,14 @@ impl Services {
             objects: sdk_config_for(&endpoints.objects, "local", &secret),
         };
         if data.is_ours() {
-            for table in [RECORDS_TABLE, AUDIT_TABLE] {
-                create_table(&services.records, table).await.map_err(broken)?;
+            for (table, kind) in [
+                (RECORDS_TABLE, TableKind::Records),
+                (AUDIT_TABLE, TableKind::Records),
+                (RUNS_TABLE, TableKind::Runs),
+            ] {
+                create_table(&services.records, table, kind)
+                    .await
+                    .map_err(broken)?;
             }
         }
         Ok(services)

@@ -20,7 +20,7 @@ use local::services::{DATA_BUCKET, RECORDS_TABLE, Services};
 use platform::config::{AwsEnvironment, Environment};
 use platform::objects::{Objects, artifact_key};
 use platform::outbound::Outbound;
-use platform::queue::{BoxFuture, Queue};
+use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::records::Table;
 use platform::records::stores::{ImportMode, ImportRecord, ImportStatus, Stores};
 use platform::sources::Sources;
@@ -45,7 +45,7 @@ impl Messages {
 }
 
 impl Queue for Messages {
-    fn send<'a>(&'a self, body: &'a str) -> BoxFuture<'a, Result<()>> {
+    fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             self.0.lock().unwrap().push(body.to_owned());
             Ok(())

@@ -18,9 +18,26 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct UtcTime(Timestamp);
 
 impl UtcTime {
+    /// The Unix epoch.
+    pub const EPOCH: Self = Self(Timestamp::UNIX_EPOCH);
+
     /// The time that is `millis` milliseconds after the Unix epoch; None outside the years that can be written.
     pub fn from_millis(millis: i64) -> Option<Self> {
         Timestamp::from_millisecond(millis).ok().map(Self)
+    }
+
+    /// The time so many milliseconds later; the latest that can be written where there is none.
+    #[must_use]
+    pub fn plus_ms(self, millis: u64) -> Self {
+        let later = i64::try_from(millis)
+            .ok()
+            .and_then(|millis| self.as_millis().checked_add(millis));
+        later.and_then(Self::from_millis).unwrap_or(Self(Timestamp::MAX))
+    }
+
+    /// Milliseconds from an earlier time to this one; 0 where that one is later.
+    pub fn millis_since(self, earlier: Self) -> u64 {
+        u64::try_from(self.as_millis().saturating_sub(earlier.as_millis())).unwrap_or(0)
     }
 
     /// Milliseconds since the Unix epoch.
@@ -112,7 +129,7 @@ impl Clock {
             Self::Manual(millis) => Some(millis.load(Ordering::SeqCst)),
         }
         .and_then(UtcTime::from_millis)
-        .unwrap_or(UtcTime(Timestamp::UNIX_EPOCH))
+        .unwrap_or(UtcTime::EPOCH)
     }
 
     /// Moves a manual clock by `millis`, which may be negative; the machine's clock does not move.

@@ -2,8 +2,9 @@
 
 use std::sync::Mutex;
 
+use sha2::{Digest as _, Sha256};
 use uuid::timestamp::context::ContextV7;
-use uuid::{Timestamp, Uuid};
+use uuid::{Builder, Timestamp, Uuid};
 
 use crate::clock::UtcTime;
 
@@ -20,9 +21,31 @@ pub fn new_id(now: UtcTime) -> String {
     Uuid::new_v7(Timestamp::from_unix(&*context, millis / 1_000, nanos)).to_string()
 }
 
+/// The id of something made at `now` whose randomness is `seed`: the same of both is the same id. For what is made again by
+/// code that is replayed.
+pub fn derived_id(now: UtcTime, seed: &str) -> String {
+    let millis = now.as_millis().max(0).unsigned_abs();
+    let digest = Sha256::digest(seed.as_bytes());
+    let mut random = [0; 10];
+    for (byte, digest) in random.iter_mut().zip(digest) {
+        *byte = digest;
+    }
+    Builder::from_unix_timestamp_millis(millis, &random)
+        .into_uuid()
+        .to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_is_derived_again() {
+        let now = "2026-01-02T03:04:05.678Z".parse().unwrap();
+        insta::assert_snapshot!(derived_id(now, "a#1"), @"019b7ca9-8f2e-7fd3-9744-3296a7d16563");
+        assert_ne!(derived_id(now, "a#1"), derived_id(now, "a#2"));
+        assert_eq!(derived_id(now, "a#1")[..13], new_id(now)[..13]);
+    }
 
     #[test]
     fn ids_rise_within_one_millisecond() {

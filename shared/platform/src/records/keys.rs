@@ -22,6 +22,17 @@
 //! | the versions of a dashboard, without their contents | records | `A#P#dashboard#<id>` | `version#<number, 10 digits>` |
 //! | the content of a version of a dashboard | records | `A#P#dashboard#<id>` | `content#<version id>` |
 //! | whether a snapshot's name is taken in its dashboard | records | `A#P#dashboard#<id>` | `snapshot-name#<name, folded>` |
+//! | where a run stands | runs | `A#P#run#<run id>` | `state` |
+//! | the events of a run that no longer fit into its state | runs | `A#P#run#<run id>` | `history#<first event, 10 digits>` |
+//! | the number of the last update message of a run | runs | `A#P#run#<run id>` | `updates` |
+//! | the update messages of a run | runs | `A#P#run#<run id>` | `update#<number, 10 digits>` |
+//! | the run that a workflow id stands for now | runs | `A#P#workflows` | `<workflow id>` |
+//! | the runs of a project, by time | runs, gsi1 | `A#P#runs` | `<start>#<run id>` |
+//! | the same of one status | runs, gsi2 | `A#P#runs#status#<status>` | `<start>#<run id>` |
+//! | the same of one type | runs, gsi3 | `A#P#runs#type#<type>` | `<start>#<run id>` |
+//! | the same of one document | runs, gsi4 | `A#P#runs#document#<document id>` | `<start>#<run id>` |
+//! | the runs that somebody should look at | runs, due | `runs-<shard>` | `<time>` |
+//! | an event of the platform | records | `A#P#event#<id>` | `event` |
 //! | the audit records of a project, by time | audit | `A#P#audit` | `<time>#<id>` |
 //! | the audit records of an account, by time | audit, gsi1 | `A#*#audit` | `<time>#<id>` |
 //!
@@ -158,6 +169,68 @@ pub(crate) fn dashboard_snapshot_name(tenant: &Tenant, id: &str, name: &str) -> 
     Key::new(dashboard_parts(tenant, id), format!("snapshot-name#{name}"))
 }
 
+/// The kinds of unfinished work that runs are: several, because one partition of an index takes 1,000 writes a second.
+pub const DUE_RUNS: [&str; 8] = [
+    "runs-0", "runs-1", "runs-2", "runs-3", "runs-4", "runs-5", "runs-6", "runs-7",
+];
+
+/// The kind of unfinished work that a run is: by the last digit of its id.
+pub(crate) fn due_runs(run: &str) -> &'static str {
+    let last = usize::from(run.bytes().last().unwrap_or_default());
+    DUE_RUNS.get(last % DUE_RUNS.len()).copied().unwrap_or("runs-0")
+}
+
+pub(crate) fn run_parts(tenant: &Tenant, run: &str) -> String {
+    pk(tenant, &format!("run#{run}"))
+}
+
+pub(crate) fn run(tenant: &Tenant, run: &str) -> Key {
+    Key::new(run_parts(tenant, run), "state")
+}
+
+/// The account, project and run of a run's partition key.
+pub(crate) fn run_of(pk: &str) -> Option<(Tenant, &str)> {
+    let mut parts = pk.splitn(4, '#');
+    let (account, project, kind, run) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    (kind == "run").then_some((Tenant::new(account, project).ok()?, run))
+}
+
+pub(crate) const RUN_HISTORY: &str = "history#";
+
+pub(crate) fn run_history(tenant: &Tenant, run: &str, first_event: u64) -> Key {
+    Key::new(run_parts(tenant, run), format!("{RUN_HISTORY}{first_event:010}"))
+}
+
+pub(crate) fn run_updates(tenant: &Tenant, run: &str) -> Key {
+    Key::new(run_parts(tenant, run), "updates")
+}
+
+pub(crate) const RUN_UPDATE: &str = "update#";
+
+pub(crate) fn run_update(tenant: &Tenant, run: &str, number: u64) -> Key {
+    Key::new(run_parts(tenant, run), format!("{RUN_UPDATE}{number:010}"))
+}
+
+pub(crate) fn workflow(tenant: &Tenant, workflow_id: &str) -> Key {
+    Key::new(pk(tenant, "workflows"), workflow_id)
+}
+
+pub(crate) fn runs(tenant: &Tenant) -> String {
+    pk(tenant, "runs")
+}
+
+pub(crate) fn runs_by(tenant: &Tenant, what: &str, value: &str) -> String {
+    pk(tenant, &format!("runs#{what}#{value}"))
+}
+
+pub(crate) fn run_time(started: UtcTime, run: &str) -> String {
+    format!("{started}#{run}")
+}
+
+pub(crate) fn event(tenant: &Tenant, id: &str) -> Key {
+    Key::new(pk(tenant, &format!("event#{id}")), "event")
+}
+
 pub(crate) fn audit(account: &str, project: Option<&str>) -> String {
     format!("{account}#{}#audit", project.unwrap_or("*"))
 }
@@ -195,9 +268,25 @@ mod tests {
             dashboard_version(&tenant, "x", 1).pk,
             dashboard_content(&tenant, "x", "y").pk,
             dashboard_snapshot_name(&tenant, "x", "y").pk,
+            run(&tenant, "x").pk,
+            run_history(&tenant, "x", 1).pk,
+            run_updates(&tenant, "x").pk,
+            run_update(&tenant, "x", 1).pk,
+            workflow(&tenant, "x").pk,
+            runs(&tenant),
+            runs_by(&tenant, "type", "x"),
+            event(&tenant, "x").pk,
             audit("acme", Some("demo")),
         ];
         assert!(keys.iter().all(|pk| pk.starts_with("acme#demo#")), "{keys:?}");
+    }
+
+    #[test]
+    fn a_runs_key_names_the_run() {
+        let tenant = Tenant::new("acme", "demo").unwrap();
+        let pk = run(&tenant, "x").pk;
+        assert_eq!(run_of(&pk), Some((tenant.clone(), "x")));
+        assert_eq!(run_of(&store(&tenant, "x").pk), None);
     }
 
     #[test]

@@ -6,10 +6,12 @@
 pub mod api_keys;
 pub mod audit;
 pub mod dashboards;
+pub mod events;
 pub mod import_jobs;
 pub mod interactions;
 pub mod keys;
 pub mod prompts;
+pub mod runs;
 pub mod schema;
 mod store_versions;
 pub mod stores;

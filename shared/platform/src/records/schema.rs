@@ -1,4 +1,4 @@
-//! The one key schema that every table has, for whoever makes tables: the local runner and the tests. In the cloud
+//! The key schema that the tables have, for whoever makes tables: the local runner and the tests. In the cloud
 //! `template.yaml` makes them.
 
 use aws_config::SdkConfig;
@@ -20,8 +20,24 @@ pub const GSI1: &str = "gsi1";
 /// Sparse index of unfinished work, by the time at which somebody should look at it.
 pub const DUE: &str = "due";
 
+/// Indexes of runs: by time, by status, by type and by document.
+pub const RUN_INDEXES: [&str; 4] = [GSI1, "gsi2", "gsi3", "gsi4"];
+
+/// The attribute of a run that its indexes carry, beside keys: what a listing shows.
+pub const RUN_SUMMARY: &str = "summary";
+
+/// What a table is for; it decides which indexes there are and what these carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableKind {
+    /// Records of any kind: `gsi1`, with whole items.
+    Records,
+    /// Runs: an index for each question of the listing, with the summary alone. A run is written with each of its steps, and an index
+    /// only where what it carries has changed.
+    Runs,
+}
+
 /// Makes a table with the schema unless it exists.
-pub async fn create_table(sdk: &SdkConfig, name: &str) -> Result<()> {
+pub async fn create_table(sdk: &SdkConfig, name: &str, kind: TableKind) -> Result<()> {
     let client = Client::new(sdk);
     if client.describe_table().table_name(name).send().await.is_ok() {
         return Ok(());
@@ -30,15 +46,9 @@ pub async fn create_table(sdk: &SdkConfig, name: &str) -> Result<()> {
         .create_table()
         .table_name(name)
         .billing_mode(BillingMode::PayPerRequest)
-        .set_attribute_definitions(Some(
-            ["pk", "sk", "gsi1pk", "gsi1sk", "due_shard", "due_at"]
-                .into_iter()
-                .map(attribute)
-                .collect::<Result<_>>()?,
-        ))
+        .set_attribute_definitions(Some(attributes(kind)?))
         .set_key_schema(Some(key_schema("pk", "sk")?))
-        .global_secondary_indexes(index(GSI1, "gsi1pk", "gsi1sk")?)
-        .global_secondary_indexes(index(DUE, "due_shard", "due_at")?)
+        .set_global_secondary_indexes(Some(indexes(kind)?))
         .send()
         .await;
     match created {
@@ -57,6 +67,51 @@ pub async fn create_table(sdk: &SdkConfig, name: &str) -> Result<()> {
         .await
         .map_err(Error::unavailable)?;
     Ok(())
+}
+
+fn attributes(kind: TableKind) -> Result<Vec<AttributeDefinition>> {
+    let of_indexes = further_indexes(kind)
+        .iter()
+        .flat_map(|index| [format!("{index}pk"), format!("{index}sk")]);
+    ["pk", "sk", "due_shard", "due_at"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(of_indexes)
+        .map(|name| attribute(&name))
+        .collect()
+}
+
+fn further_indexes(kind: TableKind) -> &'static [&'static str] {
+    match kind {
+        TableKind::Records => &[GSI1],
+        TableKind::Runs => &RUN_INDEXES,
+    }
+}
+
+fn indexes(kind: TableKind) -> Result<Vec<GlobalSecondaryIndex>> {
+    let (carried, due) = match kind {
+        TableKind::Records => (
+            Projection::builder().projection_type(ProjectionType::All),
+            Projection::builder().projection_type(ProjectionType::All),
+        ),
+        TableKind::Runs => (
+            Projection::builder()
+                .projection_type(ProjectionType::Include)
+                .non_key_attributes(RUN_SUMMARY),
+            Projection::builder().projection_type(ProjectionType::KeysOnly),
+        ),
+    };
+    let carried = carried.build();
+    let mut indexes = vec![index(DUE, "due_shard", "due_at", due.build())?];
+    for name in further_indexes(kind) {
+        indexes.push(index(
+            name,
+            &format!("{name}pk"),
+            &format!("{name}sk"),
+            carried.clone(),
+        )?);
+    }
+    Ok(indexes)
 }
 
 fn attribute(name: &str) -> Result<AttributeDefinition> {
@@ -80,11 +135,11 @@ fn key_schema(hash: &str, range: &str) -> Result<Vec<KeySchemaElement>> {
         .map_err(Error::internal)
 }
 
-fn index(name: &str, hash: &str, range: &str) -> Result<GlobalSecondaryIndex> {
+fn index(name: &str, hash: &str, range: &str, projection: Projection) -> Result<GlobalSecondaryIndex> {
     GlobalSecondaryIndex::builder()
         .index_name(name)
         .set_key_schema(Some(key_schema(hash, range)?))
-        .projection(Projection::builder().projection_type(ProjectionType::All).build())
+        .projection(projection)
         .build()
         .map_err(Error::internal)
 }

@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Item;
 use crate::clock::UtcTime;
+use crate::records::schema::GSI1;
 
 /// The key of an item, and of its places in the indexes where it has any.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,27 +15,33 @@ pub struct Key {
     pub pk: String,
     /// Sort key.
     pub sk: String,
-    /// Partition and sort key in `gsi1`.
-    pub gsi1: Option<(String, String)>,
+    /// Partition and sort keys in further indexes, by their names.
+    pub indexes: Vec<(&'static str, String, String)>,
     /// Which kind of unfinished work it is, and when somebody should look at it.
     pub due: Option<(&'static str, UtcTime)>,
 }
 
 impl Key {
-    /// A key outside of `gsi1`.
+    /// A key outside of every further index.
     pub fn new(pk: impl Into<String>, sk: impl Into<String>) -> Self {
         Self {
             pk: pk.into(),
             sk: sk.into(),
-            gsi1: None,
+            indexes: Vec::new(),
             due: None,
         }
     }
 
     /// The same key with a place in `gsi1`.
     #[must_use]
-    pub fn with_gsi1(mut self, pk: impl Into<String>, sk: impl Into<String>) -> Self {
-        self.gsi1 = Some((pk.into(), sk.into()));
+    pub fn with_gsi1(self, pk: impl Into<String>, sk: impl Into<String>) -> Self {
+        self.with_index(GSI1, pk, sk)
+    }
+
+    /// The same key with a place in the index of this name.
+    #[must_use]
+    pub fn with_index(mut self, index: &'static str, pk: impl Into<String>, sk: impl Into<String>) -> Self {
+        self.indexes.push((index, pk.into(), sk.into()));
         self
     }
 

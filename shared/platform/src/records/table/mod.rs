@@ -105,9 +105,9 @@ impl Table {
         start: Option<HashMap<String, AttributeValue>>,
     ) -> Result<(Vec<T>, Option<HashMap<String, AttributeValue>>)> {
         let (pk_name, sk_name) = match query.index {
-            None => ("pk", "sk"),
-            Some(DUE) => ("due_shard", "due_at"),
-            Some(_) => ("gsi1pk", "gsi1sk"),
+            None => ("pk".to_owned(), "sk".to_owned()),
+            Some(DUE) => ("due_shard".to_owned(), "due_at".to_owned()),
+            Some(index) => (format!("{index}pk"), format!("{index}sk")),
         };
         let mut request = self
             .client
@@ -198,9 +198,9 @@ impl Table {
 fn write<T: Serialize>(key: &Key, record: &T) -> Result<Item> {
     let mut item: Item = serde_dynamo::to_item(record).map_err(Error::internal)?;
     item.extend(key.attributes());
-    if let Some((pk, sk)) = &key.gsi1 {
-        item.insert("gsi1pk".to_owned(), AttributeValue::S(pk.clone()));
-        item.insert("gsi1sk".to_owned(), AttributeValue::S(sk.clone()));
+    for (index, pk, sk) in &key.indexes {
+        item.insert(format!("{index}pk"), AttributeValue::S(pk.clone()));
+        item.insert(format!("{index}sk"), AttributeValue::S(sk.clone()));
     }
     if let Some((shard, at)) = &key.due {
         item.insert("due_shard".to_owned(), AttributeValue::S((*shard).to_owned()));

@@ -55,13 +55,19 @@ impl Query {
 
     /// Asks `gsi1`, which follows the table with a short delay.
     #[must_use]
-    pub fn gsi1(mut self) -> Self {
-        self.index = Some(GSI1);
+    pub fn gsi1(self) -> Self {
+        self.index(GSI1)
+    }
+
+    /// Asks the index of this name, which follows the table with a short delay.
+    #[must_use]
+    pub fn index(mut self, index: &'static str) -> Self {
+        self.index = Some(index);
         self
     }
 
     /// The unfinished work of a kind that is due by `by`; asks the index `due`, which follows the table with a short delay.
-    pub fn due(shard: &'static str, by: UtcTime) -> Self {
+    pub fn due(shard: &str, by: UtcTime) -> Self {
         Self {
             pk: shard.to_owned(),
             sort: Sort::Between("0".to_owned(), by.to_string()),

@@ -21,9 +21,21 @@ pub struct Transaction<'a> {
 
 impl Transaction<'_> {
     /// Writes a record.
-    pub fn put<T: Serialize>(mut self, key: &Key, record: &T, condition: Condition) -> Result<Self> {
+    pub fn put<T: Serialize>(self, key: &Key, record: &T, condition: Condition) -> Result<Self> {
+        let table = self.table;
+        self.put_into(table, key, record, condition)
+    }
+
+    /// Writes a record into another table.
+    pub fn put_into<T: Serialize>(
+        mut self,
+        table: &Table,
+        key: &Key,
+        record: &T,
+        condition: Condition,
+    ) -> Result<Self> {
         let put = Put::builder()
-            .table_name(&*self.table.name)
+            .table_name(&*table.name)
             .set_item(Some(write(key, record)?))
             .condition_expression(condition.expression())
             .set_expression_attribute_names(condition.names())

@@ -1,0 +1,432 @@
+//! Workflow runs: where each stands, the events that its state no longer holds, its update messages, and the indexes that list runs.
+//!
+//! What a state and an event are, the engine knows (`shared/workflow`); here they are JSON texts. Every write of a run is under
+//! the condition that its `version` is the one that was read.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::UtcTime;
+use crate::error::Result;
+use crate::records::events::{EventRecord, Events};
+use crate::records::schema::RUN_INDEXES;
+use crate::records::{Condition, Key, Order, Query, Table, Transaction, Written, keys};
+use crate::tenant::Tenant;
+
+/// How long update messages are kept, in days: the contract's number.
+pub const UPDATE_RETENTION_DAYS: i64 = 90;
+
+/// The status of a run that is under way.
+pub const RUNNING: &str = "RUNNING";
+
+/// Where a run stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Its status.
+    pub status: String,
+    /// Rises by one with every write: the condition of the next one.
+    pub version: u64,
+    /// The state, as JSON.
+    pub state: String,
+    /// What a listing shows of the run, as JSON; an attribute of its own because the indexes carry it.
+    pub summary: String,
+}
+
+/// Where a run is found in a listing, and when somebody should look at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunPlace {
+    /// The run.
+    pub run_id: String,
+    /// When it began.
+    pub started_at: UtcTime,
+    /// Its status.
+    pub status: String,
+    /// Its type.
+    pub workflow_type: String,
+    /// The document that it is about.
+    pub document_id: Option<String>,
+    /// When somebody should look at it; None where nothing is unfinished.
+    pub due_at: Option<UtcTime>,
+}
+
+impl RunPlace {
+    fn key(&self, tenant: &Tenant) -> Key {
+        let time = keys::run_time(self.started_at, &self.run_id);
+        let [by_time, by_status, by_type, by_document] = RUN_INDEXES;
+        let mut key = keys::run(tenant, &self.run_id)
+            .with_index(by_time, keys::runs(tenant), &time)
+            .with_index(by_status, keys::runs_by(tenant, "status", &self.status), &time)
+            .with_index(by_type, keys::runs_by(tenant, "type", &self.workflow_type), &time);
+        if let Some(document) = &self.document_id {
+            key = key.with_index(by_document, keys::runs_by(tenant, "document", document), time);
+        }
+        match self.due_at {
+            Some(at) => key.with_due(keys::due_runs(&self.run_id), at),
+            None => key,
+        }
+    }
+}
+
+/// Events of a run that follow one another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryChunk {
+    /// The id of the first.
+    pub first_event: u64,
+    /// The events, as a JSON array.
+    pub events: String,
+}
+
+/// The write of one run.
+#[derive(Clone, Debug)]
+pub struct RunWrite {
+    /// The version that was read; None for a run that must not exist.
+    pub expected: Option<u64>,
+    /// Where it stands now.
+    pub record: RunRecord,
+    /// Where it is found now.
+    pub place: RunPlace,
+    /// The events that leave its state.
+    pub chunks: Vec<HistoryChunk>,
+}
+
+/// The run that a workflow id is to stand for.
+#[derive(Clone, Debug)]
+pub struct CurrentWrite {
+    /// The workflow id.
+    pub workflow_id: String,
+    /// The run.
+    pub run_id: String,
+    /// The run that it stands for now; None where it must stand for none.
+    pub expected: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CurrentRecord {
+    run_id: String,
+}
+
+/// The numbers of a run's update messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpdatesHead {
+    /// The number of the last one; 0 before the first.
+    pub last: u64,
+    /// Its timestamp, in milliseconds since the Unix epoch.
+    pub last_timestamp: i64,
+}
+
+/// An update message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UpdateRecord {
+    /// Its number among those of its run, from 1.
+    pub number: u64,
+    /// The message, as JSON.
+    pub message: String,
+    /// When it goes, in seconds since the Unix epoch.
+    pub expires_at: i64,
+}
+
+/// The update messages that a run gets.
+#[derive(Clone, Debug)]
+pub struct UpdatesWrite {
+    /// The run.
+    pub run_id: String,
+    /// The numbers as they were read.
+    pub expected: UpdatesHead,
+    /// The messages, numbered on.
+    pub messages: Vec<UpdateRecord>,
+    /// The numbers afterwards.
+    pub head: UpdatesHead,
+}
+
+/// Writes that happen together or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct RunsCommit {
+    /// Runs; the one that the commit is about comes first.
+    pub runs: Vec<RunWrite>,
+    /// The run that a workflow id is to stand for.
+    pub current: Option<CurrentWrite>,
+    /// Events of the platform.
+    pub events: Vec<EventRecord>,
+    /// Update messages.
+    pub updates: Option<UpdatesWrite>,
+    /// A run that must be under way.
+    pub parent: Option<String>,
+}
+
+/// What a commit came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Committed {
+    /// It is durable.
+    Done,
+    /// Nothing was written: somebody else has written one of the runs or sent it an update. Read again.
+    Stale,
+    /// Nothing was written: the workflow id stands for another run, or the run that must be under way has ended.
+    Taken,
+}
+
+/// Which runs to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunIndex {
+    /// All of the project.
+    All,
+    /// Those of a status.
+    Status(String),
+    /// Those of a type.
+    Type(String),
+    /// Those about a document.
+    Document(String),
+}
+
+/// A place in a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunPosition {
+    /// All runs that began at this time, or before.
+    Until(UtcTime),
+    /// This run, which began then, and those before it.
+    At(UtcTime, String),
+}
+
+impl RunPosition {
+    fn sort_key(&self) -> String {
+        match self {
+            // `~` sorts after whatever an id begins with.
+            Self::Until(time) => keys::run_time(*time, "~"),
+            Self::At(time, run) => keys::run_time(*time, run),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct SummaryRecord {
+    summary: String,
+}
+
+#[derive(Deserialize)]
+struct DueRecord {
+    pk: String,
+    due_at: UtcTime,
+}
+
+/// A run that somebody should look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueRun {
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// The run.
+    pub run_id: String,
+    /// Since when.
+    pub due_at: UtcTime,
+}
+
+/// The runs of every project.
+#[derive(Clone)]
+pub struct Runs {
+    table: Table,
+    events: Events,
+}
+
+impl Runs {
+    /// Over the table of runs, and the one of events.
+    pub fn new(table: Table, events: Events) -> Self {
+        Self { table, events }
+    }
+
+    /// Where a run stands; None where there is no such run.
+    pub async fn find(&self, tenant: &Tenant, run: &str) -> Result<Option<RunRecord>> {
+        self.table.find(&keys::run(tenant, run)).await
+    }
+
+    /// The run that a workflow id stands for.
+    pub async fn find_current(&self, tenant: &Tenant, workflow_id: &str) -> Result<Option<String>> {
+        let current: Option<CurrentRecord> = self.table.find(&keys::workflow(tenant, workflow_id)).await?;
+        Ok(current.map(|current| current.run_id))
+    }
+
+    /// The events that a run's state no longer holds, in order.
+    pub async fn history(&self, tenant: &Tenant, run: &str) -> Result<Vec<HistoryChunk>> {
+        let query = Query::partition(keys::run_parts(tenant, run)).prefix(keys::RUN_HISTORY);
+        self.table.all(&query).await
+    }
+
+    /// The events among which this one is, of those that the state no longer holds.
+    pub async fn history_with(&self, tenant: &Tenant, run: &str, event: u64) -> Result<Option<HistoryChunk>> {
+        let query = Query::partition(keys::run_parts(tenant, run))
+            .between(
+                keys::run_history(tenant, run, 0).sk,
+                keys::run_history(tenant, run, event).sk,
+            )
+            .order(Order::Descending);
+        let (chunks, _) = self.table.page(&query, 1, None).await?;
+        Ok(chunks.into_iter().next())
+    }
+
+    /// Writes everything of a commit, or nothing.
+    pub async fn commit(&self, tenant: &Tenant, commit: &RunsCommit) -> Result<Committed> {
+        // Most commits move one run on: a single conditional write, which costs half of a transaction.
+        if let ([run], None, [], None, None) = (
+            commit.runs.as_slice(),
+            &commit.current,
+            commit.events.as_slice(),
+            &commit.updates,
+            &commit.parent,
+        ) && run.chunks.is_empty()
+        {
+            let written = self
+                .table
+                .put(&run.place.key(tenant), &run.record, condition(run))
+                .await?;
+            return Ok(match written {
+                Written::Done => Committed::Done,
+                Written::Refused { .. } | Written::Contended => Committed::Stale,
+            });
+        }
+        let mut transaction = self.table.transaction();
+        let mut steps = 0;
+        let mut parent_step = None;
+        let mut current_step = None;
+        for run in &commit.runs {
+            transaction = transaction.put(&run.place.key(tenant), &run.record, condition(run))?;
+            steps += 1;
+        }
+        if let Some(current) = &commit.current {
+            let condition = match &current.expected {
+                Some(run) => Condition::TextIs("run_id", run.clone()),
+                None => Condition::Absent,
+            };
+            let record = CurrentRecord {
+                run_id: current.run_id.clone(),
+            };
+            transaction =
+                transaction.put(&keys::workflow(tenant, &current.workflow_id), &record, condition)?;
+            current_step = Some(steps);
+        }
+        if let Some(parent) = &commit.parent {
+            let under_way = Condition::TextIs("status", RUNNING.to_owned());
+            transaction = transaction.check(&keys::run(tenant, parent), under_way)?;
+            parent_step = Some(steps + usize::from(commit.current.is_some()));
+        }
+        for run in &commit.runs {
+            for chunk in &run.chunks {
+                let key = keys::run_history(tenant, &run.place.run_id, chunk.first_event);
+                transaction = transaction.put(&key, chunk, Condition::Absent)?;
+            }
+        }
+        if let Some(updates) = &commit.updates {
+            transaction = with_updates(transaction, tenant, updates)?;
+        }
+        for event in &commit.events {
+            transaction = self.events.insert_with(transaction, tenant, event)?;
+        }
+        Ok(match transaction.commit().await? {
+            Written::Done => Committed::Done,
+            Written::Refused { step } if [current_step, parent_step].contains(&Some(step)) => {
+                Committed::Taken
+            }
+            Written::Refused { .. } | Written::Contended => Committed::Stale,
+        })
+    }
+
+    /// The summaries, as JSON, of the runs that began from `from` on and no later than `until`, newest first: at most `most`, and
+    /// whether there are more.
+    pub async fn list(
+        &self,
+        tenant: &Tenant,
+        index: &RunIndex,
+        from: UtcTime,
+        until: &RunPosition,
+        most: i32,
+    ) -> Result<(Vec<String>, bool)> {
+        let [by_time, by_status, by_type, by_document] = RUN_INDEXES;
+        let (name, pk) = match index {
+            RunIndex::All => (by_time, keys::runs(tenant)),
+            RunIndex::Status(status) => (by_status, keys::runs_by(tenant, "status", status)),
+            RunIndex::Type(workflow_type) => (by_type, keys::runs_by(tenant, "type", workflow_type)),
+            RunIndex::Document(document) => (by_document, keys::runs_by(tenant, "document", document)),
+        };
+        let (low, high) = (from.to_string(), until.sort_key());
+        if low > high {
+            return Ok((Vec::new(), false));
+        }
+        let query = Query::partition(pk)
+            .index(name)
+            .between(low, high)
+            .order(Order::Descending);
+        let (page, next): (Vec<SummaryRecord>, _) = self.table.page(&query, most, None).await?;
+        Ok((
+            page.into_iter().map(|record| record.summary).collect(),
+            next.is_some(),
+        ))
+    }
+
+    /// The runs of every project that somebody should look at by a time, those that wait longest first; at most `most` of each
+    /// part of the index, all where it is None.
+    pub async fn due(&self, by: UtcTime, most: Option<i32>) -> Result<Vec<DueRun>> {
+        let mut found = Vec::new();
+        for shard in keys::DUE_RUNS {
+            let query = Query::due(shard, by);
+            let part: Vec<DueRecord> = match most {
+                Some(most) => self.table.page(&query, most, None).await?.0,
+                None => self.table.all(&query).await?,
+            };
+            found.extend(part.into_iter().filter_map(|due| {
+                let (tenant, run) = keys::run_of(&due.pk)?;
+                Some(DueRun {
+                    tenant,
+                    run_id: run.to_owned(),
+                    due_at: due.due_at,
+                })
+            }));
+        }
+        Ok(found)
+    }
+
+    /// The numbers of a run's update messages.
+    pub async fn updates_head(&self, tenant: &Tenant, run: &str) -> Result<UpdatesHead> {
+        let head = self.table.find(&keys::run_updates(tenant, run)).await?;
+        Ok(head.unwrap_or_default())
+    }
+
+    /// The update messages after the one of this number, oldest first; at most `most` of them, the newest.
+    pub async fn updates(
+        &self,
+        tenant: &Tenant,
+        run: &str,
+        after: u64,
+        most: i32,
+    ) -> Result<Vec<UpdateRecord>> {
+        let query = Query::partition(keys::run_parts(tenant, run))
+            .between(
+                keys::run_update(tenant, run, after + 1).sk,
+                keys::run_update(tenant, run, 9_999_999_999).sk,
+            )
+            .order(Order::Descending);
+        let (mut page, _): (Vec<UpdateRecord>, _) = self.table.page(&query, most, None).await?;
+        page.reverse();
+        Ok(page)
+    }
+}
+
+fn condition(run: &RunWrite) -> Condition {
+    match run.expected {
+        Some(version) => Condition::NumberIs("version", version),
+        None => Condition::Absent,
+    }
+}
+
+fn with_updates<'a>(
+    mut transaction: Transaction<'a>,
+    tenant: &Tenant,
+    updates: &UpdatesWrite,
+) -> Result<Transaction<'a>> {
+    let key = keys::run_updates(tenant, &updates.run_id);
+    let condition = match updates.expected.last {
+        0 => Condition::Absent,
+        last => Condition::NumberIs("last", last),
+    };
+    transaction = transaction.put(&key, &updates.head, condition)?;
+    for message in &updates.messages {
+        let key = keys::run_update(tenant, &updates.run_id, message.number);
+        transaction = transaction.put(&key, message, Condition::Absent)?;
+    }
+    Ok(transaction)
+}

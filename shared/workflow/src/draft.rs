@@ -1,0 +1,425 @@
+//! A change of a run that is not written yet: the state as it will be, and the events that come with it.
+
+use platform::{Tenant, UtcTime};
+
+use crate::event::{Event, EventKind, TimeoutKind};
+use crate::failure::Failure;
+use crate::limits;
+use crate::payload::Payload;
+use crate::state::{Effect, FailedTask, RunState, shortened};
+use crate::store::NewEvent;
+use crate::task_failure::TaskFailure;
+use crate::turn::NewUpdate;
+
+/// Ids of writes that a state keeps: so many others may write before somebody who did not hear of his write looks for it.
+const KEPT_COMMITS: usize = 8;
+
+/// How an attempt of an activity ended.
+#[derive(Clone, Debug)]
+pub enum AttemptOutcome {
+    /// It returned.
+    Completed(Payload),
+    /// It failed.
+    Failed(Failure),
+    /// It went past a limit of its own.
+    TimedOut(TimeoutKind),
+}
+
+/// A change of a run that is not written yet.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The version that it changes; None for a run that begins.
+    pub expected: Option<u64>,
+    /// The state as it will be.
+    pub state: RunState,
+    /// When it happens.
+    pub now: UtcTime,
+    /// The id of the first event that is new.
+    pub first_new: u64,
+    /// Update messages that come with it.
+    pub updates: Vec<NewUpdate>,
+    /// Events of the platform that come with it.
+    pub events: Vec<NewEvent>,
+    /// Events that leave the state for records of their own.
+    pub chunks: Vec<Vec<Event>>,
+    /// Whether anything is changed.
+    pub changed: bool,
+}
+
+impl Draft {
+    /// Of a run that there is.
+    pub fn of(state: RunState, now: UtcTime) -> Self {
+        Self {
+            expected: Some(state.version),
+            first_new: state.last_event + 1,
+            state,
+            now,
+            updates: Vec::new(),
+            events: Vec::new(),
+            chunks: Vec::new(),
+            changed: false,
+        }
+    }
+
+    /// Of a run that begins.
+    pub fn new(state: RunState, now: UtcTime) -> Self {
+        Self {
+            expected: None,
+            ..Self::of(state, now)
+        }
+    }
+
+    /// Whose run it is.
+    pub fn tenant(&self) -> platform::Result<Tenant> {
+        Tenant::new(&self.state.account, &self.state.project)
+    }
+
+    /// The events that are new.
+    pub fn new_events(&self) -> &[Event] {
+        let begins = self.state.tail_begins();
+        let skipped = usize::try_from(self.first_new.saturating_sub(begins)).unwrap_or(0);
+        self.state.tail.get(skipped..).unwrap_or_default()
+    }
+
+    /// Adds an event; its id. Every event of every run comes through here.
+    pub fn append(&mut self, kind: EventKind) -> u64 {
+        let event = Event {
+            id: self.state.last_event + 1,
+            // A clock may go back, a history does not.
+            time: self.now.max(self.state.last_event_at),
+            kind,
+        };
+        let was_running = !self.state.is_closed();
+        self.state.apply(&event);
+        let id = event.id;
+        self.state.tail.push(event);
+        self.changed = true;
+        if was_running && self.state.is_closed() {
+            self.announce_end();
+        }
+        id
+    }
+
+    /// Adds an event of the platform about this run.
+    pub fn announce(&mut self, action: &str) {
+        let event = NewEvent {
+            // A run begins once and ends once, so this is the same however often the change is tried.
+            id: platform::ids::derived_id(
+                self.state.last_event_at,
+                &format!("{}#{action}", self.state.run_id),
+            ),
+            action: action.to_owned(),
+        };
+        self.state.outbox.push(Effect::Publish {
+            event_id: event.id.clone(),
+            action: event.action.clone(),
+        });
+        self.events.push(event);
+    }
+
+    fn announce_end(&mut self) {
+        use crate::status::RunStatus;
+        match self.state.status {
+            RunStatus::Completed => self.announce("workflow_completed"),
+            RunStatus::Failed | RunStatus::TimedOut => self.announce("workflow_failed"),
+            RunStatus::Canceled => self.announce("workflow_canceled"),
+            RunStatus::Terminated => self.announce("workflow_terminated"),
+            RunStatus::Running | RunStatus::ContinuedAsNew => {}
+        }
+    }
+
+    /// What time alone has brought since the run was written last: timers, limits.
+    pub fn pass_time(&mut self) {
+        if self.state.is_closed() {
+            return;
+        }
+        if self.state.times_out_at.is_some_and(|at| at <= self.now) {
+            self.append(EventKind::WorkflowExecutionTimedOut {});
+            return;
+        }
+        let mut fired: Vec<_> = self
+            .state
+            .timers
+            .iter()
+            .filter(|(_, timer)| timer.fires_at <= self.now)
+            .map(|(event, timer)| (timer.fires_at, *event))
+            .collect();
+        fired.sort_unstable();
+        for (_, started_event_id) in fired {
+            self.append(EventKind::TimerFired { started_event_id });
+        }
+        let activities: Vec<_> = self.state.activities.keys().copied().collect();
+        for scheduled in activities {
+            self.pass_time_of(scheduled);
+        }
+    }
+
+    fn pass_time_of(&mut self, scheduled: u64) {
+        let Some(activity) = self.state.activities.get(&scheduled) else {
+            return;
+        };
+        if activity.deadline().is_some_and(|deadline| deadline <= self.now) {
+            self.end_attempt(scheduled, AttemptOutcome::TimedOut(TimeoutKind::ScheduleToClose));
+            return;
+        }
+        // Whoever carries it out notices first, if he is still there.
+        let given_up = activity
+            .attempt_deadline()
+            .filter(|(at, _)| at.plus_ms(limits::ATTEMPT_GRACE_MS) <= self.now);
+        if let Some((_, timeout)) = given_up {
+            self.end_attempt(scheduled, AttemptOutcome::TimedOut(timeout));
+        }
+    }
+
+    /// Gives up the attempts that a process carried out which is known to be gone.
+    pub fn lose_attempts(&mut self, of_others_than: &str) {
+        let lost: Vec<_> = self
+            .state
+            .activities
+            .iter()
+            .filter(|(_, activity)| {
+                activity.started_at.is_some() && activity.worker.as_deref() != Some(of_others_than)
+            })
+            .map(|(scheduled, _)| *scheduled)
+            .collect();
+        for scheduled in lost {
+            self.end_attempt(scheduled, AttemptOutcome::TimedOut(TimeoutKind::StartToClose));
+        }
+    }
+
+    /// Whether an attempt of this activity can begin now.
+    pub fn can_begin(&self, scheduled: u64) -> bool {
+        self.state.activities.get(&scheduled).is_some_and(|activity| {
+            activity.started_at.is_none() && activity.next_attempt_at.is_none_or(|at| at <= self.now)
+        })
+    }
+
+    /// Begins an attempt.
+    pub fn begin_attempt(&mut self, scheduled: u64, worker: &str) {
+        let now = self.now;
+        if let Some(activity) = self.state.activities.get_mut(&scheduled) {
+            activity.started_at = Some(now);
+            activity.worker = Some(worker.to_owned());
+            activity.next_attempt_at = None;
+            activity.heard_at = None;
+            self.changed = true;
+        }
+    }
+
+    /// What an attempt's end means: the end of the activity, or another attempt. The caller knows that the attempt is the one
+    /// that is under way.
+    pub fn end_attempt(&mut self, scheduled: u64, outcome: AttemptOutcome) {
+        let Some(activity) = self.state.activities.get(&scheduled) else {
+            return;
+        };
+        let outcome = match outcome {
+            AttemptOutcome::Completed(result) if result.bytes() > crate::payload::MAX_PAYLOAD_BYTES => {
+                AttemptOutcome::Failed(too_large(result.bytes()))
+            }
+            outcome => outcome,
+        };
+        if let Some(pause) = self.pause_before_next(scheduled, &outcome) {
+            let next_attempt_at = self.now.plus_ms(pause);
+            if let Some(activity) = self.state.activities.get_mut(&scheduled) {
+                activity.attempt += 1;
+                activity.started_at = None;
+                activity.worker = None;
+                activity.next_attempt_at = Some(next_attempt_at);
+                activity.last_failure = Some(match &outcome {
+                    AttemptOutcome::Failed(failure) => shortened(failure),
+                    _ => Failure::new("Timeout", "The attempt took longer than it may."),
+                });
+                self.changed = true;
+            }
+            return;
+        }
+        let (attempt, started_at, last_failure) = (
+            activity.attempt,
+            activity.started_at,
+            activity.last_failure.clone(),
+        );
+        let started_event_id = match started_at {
+            Some(started_at) => self.append(EventKind::ActivityTaskStarted {
+                scheduled_event_id: scheduled,
+                attempt,
+                started_at,
+                last_failure: last_failure.clone(),
+            }),
+            None => 0,
+        };
+        self.append(match outcome {
+            AttemptOutcome::Completed(result) => EventKind::ActivityTaskCompleted {
+                scheduled_event_id: scheduled,
+                started_event_id,
+                result,
+            },
+            AttemptOutcome::Failed(failure) => EventKind::ActivityTaskFailed {
+                scheduled_event_id: scheduled,
+                started_event_id,
+                failure,
+            },
+            AttemptOutcome::TimedOut(timeout) => EventKind::ActivityTaskTimedOut {
+                scheduled_event_id: scheduled,
+                started_event_id,
+                timeout,
+                last_failure,
+            },
+        });
+    }
+
+    /// The pause before another attempt, in milliseconds; None where there is none.
+    fn pause_before_next(&self, scheduled: u64, outcome: &AttemptOutcome) -> Option<u64> {
+        let activity = self.state.activities.get(&scheduled)?;
+        let policy = &activity.options.retry;
+        match outcome {
+            AttemptOutcome::Completed(_) | AttemptOutcome::TimedOut(TimeoutKind::ScheduleToClose) => {
+                return None;
+            }
+            AttemptOutcome::Failed(failure)
+                if failure.non_retryable || policy.non_retryable_error_types.contains(&failure.kind) =>
+            {
+                return None;
+            }
+            AttemptOutcome::Failed(_) | AttemptOutcome::TimedOut(_) => {}
+        }
+        let pause = policy.pause_ms(activity.attempt)?;
+        let too_late = activity
+            .deadline()
+            .is_some_and(|deadline| self.now.plus_ms(pause) >= deadline);
+        (!too_late).then_some(pause)
+    }
+
+    /// A turn was made over the events so far, and its commands are appended.
+    pub fn turned(&mut self) {
+        self.state.processed = self.state.last_event;
+        self.state.failed_task = None;
+        self.changed = true;
+    }
+
+    /// A turn came to nothing: when it is tried again.
+    pub fn turn_failed(&mut self, failure: TaskFailure) {
+        let attempt = self
+            .state
+            .failed_task
+            .as_ref()
+            .map_or(1, |task| task.attempt.saturating_add(1));
+        let pause = limits::task_pause_ms(attempt);
+        self.state.failed_task = Some(FailedTask {
+            attempt,
+            failure,
+            next_attempt_at: self.now.plus_ms(pause),
+        });
+        self.changed = true;
+    }
+
+    /// Removes what was done outside.
+    pub fn done(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            if let Some(place) = self.state.outbox.iter().position(|waiting| waiting == effect) {
+                self.state.outbox.remove(place);
+                self.changed = true;
+            }
+        }
+    }
+
+    /// When something is to happen by itself: a timer, a further attempt, a limit, another try of a turn.
+    pub fn next_time(&self) -> Option<UtcTime> {
+        if self.state.is_closed() {
+            return None;
+        }
+        let state = &self.state;
+        let timers = state.timers.values().map(|timer| timer.fires_at);
+        let attempts = state
+            .activities
+            .values()
+            .filter_map(|activity| match activity.started_at {
+                Some(_) => None,
+                None => activity.next_attempt_at,
+            });
+        let limits = state.activities.values().filter_map(|activity| {
+            let attempt = activity
+                .attempt_deadline()
+                .map(|(at, _)| at.plus_ms(limits::ATTEMPT_GRACE_MS));
+            [attempt, activity.deadline()].into_iter().flatten().min()
+        });
+        let task = state.failed_task.as_ref().map(|task| task.next_attempt_at);
+        timers
+            .chain(attempts)
+            .chain(limits)
+            .chain(task)
+            .chain(state.times_out_at)
+            .min()
+    }
+
+    /// Makes it ready to be written: counts its bytes, and moves the tail of the history into records of its own where the state
+    /// would become large with it.
+    pub fn seal(&mut self, commit_id: String) -> platform::Result<()> {
+        let size = |event: &Event| serde_json::to_vec(event).map(|bytes| bytes.len());
+        let mut new_bytes = 0;
+        for event in self.new_events() {
+            new_bytes += size(event).map_err(platform::Error::internal)?;
+        }
+        self.state.history_bytes += new_bytes as u64;
+        self.state.version += 1;
+        self.state.commits.push(commit_id);
+        if self.state.commits.len() > KEPT_COMMITS {
+            self.state.commits.remove(0);
+        }
+        let (mut total, mut chunk_bytes, mut chunks) = (0, 0, vec![Vec::new()]);
+        for event in &self.state.tail {
+            let bytes = size(event).map_err(platform::Error::internal)?;
+            total += bytes;
+            if chunk_bytes + bytes > limits::MAX_CHUNK_BYTES {
+                chunks.push(Vec::new());
+                chunk_bytes = 0;
+            }
+            chunk_bytes += bytes;
+            if let Some(chunk) = chunks.last_mut() {
+                chunk.push(event.clone());
+            }
+        }
+        if total > limits::MAX_TAIL_BYTES {
+            chunks.retain(|chunk| !chunk.is_empty());
+            self.chunks = chunks;
+            self.state.tail = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Whether somebody has to go on with the run at once: there are events that no turn has applied, or attempts that can begin.
+    pub fn is_open(&self) -> bool {
+        let task = self.state.needs_turn()
+            && self
+                .state
+                .failed_task
+                .as_ref()
+                .is_none_or(|task| task.next_attempt_at <= self.now);
+        task || self
+            .state
+            .activities
+            .keys()
+            .any(|scheduled| self.can_begin(*scheduled))
+    }
+
+    /// When somebody should look at the run because nobody else has: the time that the sweeper finds it by.
+    pub fn due_at(&self) -> Option<UtcTime> {
+        let open = self.is_open().then(|| self.now.plus_ms(limits::HINT_GRACE_MS));
+        let outbox = (!self.state.outbox.is_empty()).then(|| self.now.plus_ms(limits::EFFECT_GRACE_MS));
+        let time = self.next_time().map(|at| match self.state.woken_at {
+            // A message comes at that time; it is missed only if it was lost.
+            Some(woken) if woken == at => at.plus_ms(limits::WAKE_GRACE_MS),
+            _ => at,
+        });
+        [open, outbox, time].into_iter().flatten().min()
+    }
+}
+
+fn too_large(bytes: usize) -> Failure {
+    Failure::permanent(
+        "PayloadTooLarge",
+        format!(
+            "The result has {bytes} bytes; a payload has at most {}. Keep it elsewhere and return its place.",
+            crate::payload::MAX_PAYLOAD_BYTES
+        ),
+    )
+}

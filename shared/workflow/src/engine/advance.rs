@@ -1,0 +1,263 @@
+//! A run's next events: what came of its attempts, and what its code asks for then.
+
+use std::sync::Arc;
+
+use platform::records::runs::CurrentWrite;
+use platform::{Result, Tenant};
+use tracing::warn;
+
+use super::Engine;
+use super::attempt::Finished;
+use super::write::{Change, Written};
+use crate::draft::Draft;
+use crate::event::{Event, EventKind, Started};
+use crate::limits;
+use crate::state::RunState;
+use crate::task_failure::TaskFailure;
+use crate::turn::Turn;
+use crate::turning::Task;
+
+/// A run's state, and as much of its history as was needed.
+pub(super) struct Known {
+    pub state: RunState,
+    /// Events from the first, with their payloads, those of the present draft included; empty until they are needed.
+    pub history: Arc<Vec<Event>>,
+}
+
+impl Known {
+    /// Adds what a draft has to a history that was read.
+    fn follow(&mut self, draft: &Draft) {
+        let missing = draft.state.last_event.saturating_sub(self.history.len() as u64);
+        if missing == 0 || self.history.is_empty() {
+            return;
+        }
+        let tail = &draft.state.tail;
+        match tail
+            .len()
+            .checked_sub(usize::try_from(missing).unwrap_or(usize::MAX))
+        {
+            Some(from) => {
+                let new = tail.get(from..).unwrap_or_default();
+                Arc::make_mut(&mut self.history).extend(new.iter().cloned());
+            }
+            None => self.history = Arc::default(),
+        }
+    }
+}
+
+impl Engine {
+    /// Takes in the attempts that have ended and makes turns, until nothing comes of it any more. The run that this one goes on
+    /// as, if it does.
+    pub(super) async fn advance(
+        &self,
+        tenant: &Tenant,
+        known: &mut Known,
+        draft: &mut Draft,
+        finished: &mut Vec<Finished>,
+    ) -> Result<Option<Draft>> {
+        let mut next_run = None;
+        loop {
+            let accepted = accept(draft, finished, &self.services.worker);
+            let waits = draft
+                .state
+                .failed_task
+                .as_ref()
+                .is_some_and(|task| task.next_attempt_at > draft.now);
+            if draft.state.needs_turn() && !waits {
+                next_run = self.turn(tenant, known, draft).await?.or(next_run);
+                if !draft.state.needs_turn() {
+                    continue;
+                }
+            }
+            if !accepted || draft.state.is_closed() || draft.state.needs_turn() {
+                check_length(draft);
+                known.follow(draft);
+                return Ok(next_run);
+            }
+        }
+    }
+
+    async fn turn(&self, tenant: &Tenant, known: &mut Known, draft: &mut Draft) -> Result<Option<Draft>> {
+        let services = &self.services;
+        let Some(code) = services.registry.find_workflow(&draft.state.workflow_type) else {
+            draft.turn_failed(TaskFailure::unknown_type(&draft.state.workflow_type));
+            return Ok(None);
+        };
+        self.know_history(tenant, known, draft).await?;
+        let task = Task {
+            code: Arc::clone(code),
+            history: Arc::clone(&known.history),
+            processed: draft.state.processed,
+            query: None,
+        };
+        let turn = match services.turning.turn(task).await {
+            Ok(turn) => turn,
+            Err(failure) => {
+                warn!(run_id = draft.state.run_id, workflow_type = draft.state.workflow_type, %failure, "the turn of a run came to nothing");
+                draft.turn_failed(failure);
+                return Ok(None);
+            }
+        };
+        if let Some(failure) = too_many(draft, &turn.events) {
+            draft.turn_failed(failure);
+            return Ok(None);
+        }
+        let Turn {
+            events,
+            updates,
+            unread_signals,
+            ..
+        } = turn;
+        draft.updates.extend(updates);
+        let mut next_run = None;
+        for kind in events {
+            if let EventKind::WorkflowExecutionContinuedAsNew { new_run_id, input } = &kind {
+                let started = first_event(known, &draft.state)?;
+                let mut next = Draft::new(
+                    RunState::new(tenant, new_run_id, draft.state.about.clone()),
+                    draft.now,
+                );
+                next.append(EventKind::WorkflowExecutionStarted(Box::new(Started {
+                    run_id: new_run_id.clone(),
+                    input: input.clone(),
+                    continued_from: Some(draft.state.run_id.clone()),
+                    ..started
+                })));
+                for (name, input) in &unread_signals {
+                    next.append(EventKind::WorkflowExecutionSignaled {
+                        name: name.clone(),
+                        input: input.clone(),
+                        identity: String::new(),
+                    });
+                }
+                next_run = Some(next);
+            }
+            draft.append(kind);
+        }
+        draft.turned();
+        known.follow(draft);
+        Ok(next_run)
+    }
+
+    /// Reads the history, if it was not read yet.
+    async fn know_history(&self, tenant: &Tenant, known: &mut Known, draft: &Draft) -> Result<()> {
+        if known.history.is_empty() {
+            let mut history = self.history(tenant, &known.state).await?;
+            self.fetch_all(&mut history, false).await?;
+            known.history = Arc::new(history);
+        }
+        known.follow(draft);
+        Ok(())
+    }
+
+    /// Writes a draft; the state as it is then. None where somebody else was faster.
+    pub(super) async fn write_drafts(
+        &self,
+        tenant: &Tenant,
+        draft: Draft,
+        next_run: Option<Draft>,
+    ) -> Result<Option<RunState>> {
+        let mut change = Change {
+            runs: vec![draft],
+            ..Change::default()
+        };
+        let next_run_id = next_run.as_ref().map(|next| next.state.run_id.clone());
+        if let (Some(next), Some(ending)) = (next_run, change.runs.first()) {
+            change.current = Some(CurrentWrite {
+                workflow_id: next.state.workflow_id.clone(),
+                run_id: next.state.run_id.clone(),
+                expected: Some(ending.state.run_id.clone()),
+            });
+            change.runs.push(next);
+        }
+        match self.write(tenant, change).await? {
+            Written::Done(states) => {
+                if let Some(run_id) = next_run_id {
+                    self.hint(tenant, &run_id, 0).await;
+                }
+                Ok(states.into_iter().next())
+            }
+            Written::Stale | Written::Taken => Ok(None),
+        }
+    }
+}
+
+/// A history that is too long ends its run, before it can no longer be read.
+fn check_length(draft: &mut Draft) {
+    let state = &draft.state;
+    let full = state.last_event >= limits::MAX_EVENTS || state.history_bytes >= limits::MAX_HISTORY_BYTES;
+    if full && !state.is_closed() {
+        let reason = format!(
+            "The history has {} events and {} bytes; a run has at most {} and {}.",
+            state.last_event,
+            state.history_bytes,
+            limits::MAX_EVENTS,
+            limits::MAX_HISTORY_BYTES
+        );
+        draft.append(EventKind::WorkflowExecutionTerminated {
+            reason: Some(reason),
+            identity: "system".to_owned(),
+        });
+    }
+}
+
+/// Takes the attempts that have ended into a draft, those of them that it waits for. Whether there were any.
+fn accept(draft: &mut Draft, finished: &mut Vec<Finished>, worker: &str) -> bool {
+    let mut accepted = false;
+    finished.retain(|ended| {
+        let found = draft.state.activity(&ended.activity_id);
+        let Some((scheduled, _)) = found.filter(|(_, activity)| activity.attempt == ended.attempt) else {
+            return true;
+        };
+        if draft.can_begin(scheduled) {
+            draft.begin_attempt(scheduled, worker);
+            if let Some(activity) = draft.state.activities.get_mut(&scheduled) {
+                activity.started_at = Some(ended.started_at);
+            }
+        }
+        draft.end_attempt(scheduled, ended.outcome.clone());
+        accepted = true;
+        false
+    });
+    accepted
+}
+
+/// A turn that asks for more than a run may wait for comes to nothing.
+fn too_many(draft: &Draft, events: &[EventKind]) -> Option<TaskFailure> {
+    let count = |begins: fn(&EventKind) -> bool| events.iter().filter(|kind| begins(kind)).count();
+    let state = &draft.state;
+    let kinds: [(&str, usize, usize); 3] = [
+        (
+            "activities",
+            state.activities.len(),
+            count(|kind| matches!(kind, EventKind::ActivityTaskScheduled { .. })),
+        ),
+        (
+            "timers",
+            state.timers.len(),
+            count(|kind| matches!(kind, EventKind::TimerStarted { .. })),
+        ),
+        (
+            "child runs",
+            state.children.len(),
+            count(|kind| matches!(kind, EventKind::StartChildWorkflowExecutionInitiated { .. })),
+        ),
+    ];
+    let (what, ..) = kinds
+        .into_iter()
+        .find(|(_, waits, more)| waits + more > limits::MAX_PENDING)?;
+    Some(TaskFailure::stuck(format!(
+        "The code waits for more than {} {what} at a time.",
+        limits::MAX_PENDING
+    )))
+}
+
+fn first_event(known: &Known, state: &RunState) -> Result<Started> {
+    match known.history.first().map(|event| &event.kind) {
+        Some(EventKind::WorkflowExecutionStarted(started)) => Ok((**started).clone()),
+        _ => Err(platform::Error::internal(format!(
+            "run {} has no first event",
+            state.run_id
+        ))),
+    }
+}

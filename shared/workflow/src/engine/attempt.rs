@@ -1,0 +1,205 @@
+//! One attempt of an activity: its code, its limits, its heartbeat.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use futures::FutureExt as _;
+use futures::future::{Either, select};
+use platform::queue::BoxFuture;
+use platform::{Result, Tenant, UtcTime};
+
+use super::Engine;
+use crate::draft::AttemptOutcome;
+use crate::event::{EventKind, TimeoutKind};
+use crate::failure::Failure;
+use crate::payload::Payload;
+use crate::pending::PendingActivity;
+use crate::registry::{ActivityContext, Heartbeat};
+use crate::turn::panic_text;
+
+/// Heartbeats are written so many times within the time that an attempt may be silent.
+const HEARTBEATS_WRITTEN: u64 = 3;
+
+/// An attempt that has ended.
+#[derive(Clone, Debug)]
+pub(super) struct Finished {
+    /// The activity's id in its run.
+    pub activity_id: String,
+    /// Which attempt it was.
+    pub attempt: u32,
+    /// When it began.
+    pub started_at: UtcTime,
+    /// How it ended.
+    pub outcome: AttemptOutcome,
+}
+
+/// An attempt to carry out.
+pub(super) struct Attempt {
+    pub tenant: Tenant,
+    pub workflow_id: String,
+    pub run_id: String,
+    /// The event that asked for the activity.
+    pub scheduled: u64,
+    pub activity: PendingActivity,
+    pub input: Payload,
+}
+
+impl Engine {
+    /// Carries out an attempt that has begun.
+    pub(super) fn carry_out(&self, attempt: Attempt) -> BoxFuture<'static, Finished> {
+        let engine = self.clone();
+        Box::pin(async move {
+            let (activity_id, number) = (attempt.activity.activity_id.clone(), attempt.activity.attempt);
+            let started_at = engine.services.clock.now();
+            let outcome = engine.outcome(attempt).await;
+            Finished {
+                activity_id,
+                attempt: number,
+                started_at,
+                outcome,
+            }
+        })
+    }
+
+    async fn outcome(&self, attempt: Attempt) -> AttemptOutcome {
+        let Attempt {
+            tenant,
+            workflow_id,
+            run_id,
+            scheduled,
+            activity,
+            mut input,
+        } = attempt;
+        let Some(code) = self.services.registry.find_activity(&activity.name).cloned() else {
+            let message = format!("No activity '{}' is registered.", activity.name);
+            return AttemptOutcome::Failed(Failure::new("UnknownActivity", message));
+        };
+        if let Err(error) = self.fetch(&mut input).await {
+            return AttemptOutcome::Failed(error.into());
+        }
+        let heard_at = Arc::new(AtomicI64::new(self.services.clock.now().as_millis()));
+        let context = ActivityContext {
+            heartbeat: self.heartbeat(&tenant, &run_id, scheduled, &activity, &heard_at),
+            tenant,
+            workflow_id,
+            run_id,
+            activity_id: activity.activity_id.clone(),
+            attempt: activity.attempt,
+            scheduled_at: activity.scheduled_at,
+            last_heartbeat: activity.heartbeat.clone(),
+        };
+        // Code that panics before its first wait panics here.
+        let running = AssertUnwindSafe(async move { code(context, input).await }).catch_unwind();
+        let mut running = Box::pin(running);
+        let closes_at = self
+            .services
+            .clock
+            .now()
+            .plus_ms(activity.options.start_to_close_ms());
+        loop {
+            let now = self.services.clock.now();
+            let silent_at = activity.options.heartbeat_ms.and_then(|limit| {
+                let heard_at = UtcTime::from_millis(heard_at.load(Ordering::Relaxed))?;
+                Some(heard_at.plus_ms(limit))
+            });
+            let (limit, kind) = match silent_at {
+                Some(silent_at) if silent_at < closes_at => (silent_at, TimeoutKind::Heartbeat),
+                _ => (closes_at, TimeoutKind::StartToClose),
+            };
+            if limit <= now {
+                return AttemptOutcome::TimedOut(kind);
+            }
+            let sleep = self.services.sleep.sleep(limit.millis_since(now));
+            match select(running, sleep).await {
+                Either::Left((Ok(Ok(result)), _)) => return AttemptOutcome::Completed(result),
+                Either::Left((Ok(Err(failure)), _)) => {
+                    let source = failure.source.clone().unwrap_or_else(|| activity.name.clone());
+                    return AttemptOutcome::Failed(failure.with_source(source));
+                }
+                Either::Left((Err(panic), _)) => {
+                    let failure = Failure::new("Panic", panic_text(panic.as_ref()));
+                    return AttemptOutcome::Failed(failure.with_source(&activity.name));
+                }
+                Either::Right(((), left)) => running = left,
+            }
+        }
+    }
+
+    /// The input of an activity: in the state's tail, or among the events that the state no longer holds.
+    pub(super) async fn input_of(
+        &self,
+        tenant: &Tenant,
+        state: &crate::state::RunState,
+        scheduled: u64,
+    ) -> Result<Payload> {
+        let event = match state.tail.iter().find(|event| event.id == scheduled) {
+            Some(event) => Some(event.clone()),
+            None => {
+                self.services
+                    .store
+                    .event(tenant, &state.run_id, scheduled)
+                    .await?
+            }
+        };
+        match event.map(|event| event.kind) {
+            Some(EventKind::ActivityTaskScheduled { input, .. }) => Ok(input),
+            _ => Err(platform::Error::internal(format!(
+                "event {scheduled} of run {} asks for no activity",
+                state.run_id
+            ))),
+        }
+    }
+
+    fn heartbeat(
+        &self,
+        tenant: &Tenant,
+        run_id: &str,
+        scheduled: u64,
+        activity: &PendingActivity,
+        heard_at: &Arc<AtomicI64>,
+    ) -> Heartbeat {
+        let (engine, tenant, run_id) = (self.clone(), tenant.clone(), run_id.to_owned());
+        let (attempt, limit) = (activity.attempt, activity.options.heartbeat_ms);
+        let (heard_at, written_at) = (Arc::clone(heard_at), Arc::new(AtomicI64::new(0)));
+        Arc::new(move |details| {
+            let (engine, tenant, run_id) = (engine.clone(), tenant.clone(), run_id.clone());
+            let (heard_at, written_at) = (Arc::clone(&heard_at), Arc::clone(&written_at));
+            Box::pin(async move {
+                let now = engine.services.clock.now();
+                heard_at.store(now.as_millis(), Ordering::Relaxed);
+                let pause = limit.unwrap_or(crate::options::DEFAULT_START_TO_CLOSE_MS) / HEARTBEATS_WRITTEN;
+                let last = UtcTime::from_millis(written_at.load(Ordering::Relaxed)).unwrap_or(UtcTime::EPOCH);
+                if now < last.plus_ms(pause) {
+                    return Ok(());
+                }
+                written_at.store(now.as_millis(), Ordering::Relaxed);
+                engine
+                    .change(&tenant, &run_id, |draft| {
+                        // Before an attempt is known to have begun, there is nothing to write it to.
+                        let unwritten = draft.state.last_event < scheduled && !draft.state.is_closed();
+                        match draft.state.activities.get_mut(&scheduled) {
+                            Some(activity) if activity.attempt == attempt => {
+                                if activity.started_at.is_some() {
+                                    activity.heard_at = Some(now);
+                                    activity.heartbeat = Some(details.clone());
+                                    draft.changed = true;
+                                }
+                                Ok(())
+                            }
+                            None if unwritten => Ok(()),
+                            _ => Err(platform::Error::conflict(
+                                "Nobody waits for this attempt any longer.",
+                            )),
+                        }
+                    })
+                    .await
+                    .map(drop)
+                    .map_err(|error| match error.kind() {
+                        platform::ErrorKind::Conflict => Failure::canceled(),
+                        _ => error.into(),
+                    })
+            })
+        })
+    }
+}

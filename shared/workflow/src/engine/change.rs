@@ -1,0 +1,49 @@
+//! A change of one run by somebody who is not its worker: read, change, write, and from the beginning where somebody was faster.
+
+use platform::{Error, Result, Tenant};
+
+use super::Engine;
+use super::write::{Change, Written};
+use crate::draft::Draft;
+use crate::state::RunState;
+
+/// Times that a change is tried.
+const MAX_ATTEMPTS: u64 = 32;
+
+impl Engine {
+    /// Changes a run, and hints at it where that gives it something to do. The state afterwards.
+    pub(super) async fn change(
+        &self,
+        tenant: &Tenant,
+        run_id: &str,
+        change: impl Fn(&mut Draft) -> Result<()> + Send + Sync,
+    ) -> Result<RunState> {
+        for attempt in 0..MAX_ATTEMPTS {
+            if attempt > 0 {
+                self.services.sleep.sleep(attempt * 5).await;
+            }
+            let state = self.get(tenant, run_id).await?;
+            let mut draft = Draft::of(state, self.services.clock.now());
+            change(&mut draft)?;
+            if !draft.changed {
+                return Ok(draft.state);
+            }
+            let open = draft.is_open() || !draft.state.outbox.is_empty();
+            let written = Change {
+                runs: vec![draft],
+                ..Change::default()
+            };
+            if let Written::Done(states) = self.write(tenant, written).await?
+                && let Some(state) = states.into_iter().next()
+            {
+                if open {
+                    self.hint(tenant, run_id, 0).await;
+                }
+                return Ok(state);
+            }
+        }
+        Err(Error::unavailable(format!(
+            "run {run_id} is written by too many at once"
+        )))
+    }
+}

@@ -1,0 +1,204 @@
+//! What follows outside of a run from what was written about it. Each may be done more than once.
+
+use platform::{ErrorKind, Result, Tenant};
+use tracing::warn;
+
+use super::{Engine, IdReuse, StartRun, lifecycle};
+use crate::draft::Draft;
+use crate::event::{ChildOutcome, EventKind, ParentRef};
+use crate::failure::Failure;
+use crate::options::ParentClosePolicy;
+use crate::state::{About, Effect, RunState};
+
+/// Who asks a run to stop when another run does.
+const PARENT: &str = "parent";
+
+/// An effect that was done, and what the run is to know of it.
+#[derive(Clone, Debug)]
+pub(super) struct Done {
+    pub effect: Effect,
+    pub event: Option<EventKind>,
+}
+
+impl Done {
+    /// Writes it into the run.
+    pub(super) fn note(&self, draft: &mut Draft) {
+        draft.done(std::slice::from_ref(&self.effect));
+        let Some(event) = &self.event else { return };
+        let (EventKind::ChildWorkflowExecutionStarted { initiated_event_id }
+        | EventKind::StartChildWorkflowExecutionFailed {
+            initiated_event_id, ..
+        }) = event
+        else {
+            return;
+        };
+        let child = draft.state.children.get(initiated_event_id);
+        if !draft.state.is_closed() && child.is_some_and(|child| !child.started) {
+            draft.append(event.clone());
+        }
+    }
+}
+
+impl Engine {
+    /// Does what can be done; what cannot is left for later.
+    pub(super) async fn perform(&self, tenant: &Tenant, state: &RunState, effects: &[Effect]) -> Vec<Done> {
+        let mut done = Vec::new();
+        for effect in effects {
+            match self.perform_one(tenant, state, effect).await {
+                Ok(event) => done.push(Done {
+                    effect: effect.clone(),
+                    event,
+                }),
+                Err(cause) => {
+                    warn!(run_id = state.run_id, ?effect, %cause, "what follows from a run is not done yet");
+                }
+            }
+        }
+        done
+    }
+
+    async fn perform_one(
+        &self,
+        tenant: &Tenant,
+        state: &RunState,
+        effect: &Effect,
+    ) -> Result<Option<EventKind>> {
+        match effect {
+            Effect::Publish { event_id, action } => {
+                let envelope = lifecycle::envelope(state, event_id, action)?;
+                self.services.bus.publish(&envelope).await?;
+                Ok(None)
+            }
+            Effect::StartChild(initiated) => self.start_child(tenant, state, *initiated).await.map(Some),
+            Effect::CancelChild(workflow_id) => {
+                if let Some(run_id) = self.services.store.find_current(tenant, workflow_id).await? {
+                    let asked = self.cancel(tenant, &run_id, None, PARENT).await;
+                    asked.or_else(unless_over)?;
+                }
+                Ok(None)
+            }
+            Effect::TerminateChild(workflow_id) => {
+                if let Some(run_id) = self.services.store.find_current(tenant, workflow_id).await? {
+                    let reason = "The run that started it has ended.";
+                    let ended = self.terminate(tenant, &run_id, Some(reason), PARENT).await;
+                    ended.or_else(unless_over)?;
+                }
+                Ok(None)
+            }
+            Effect::TellParent => {
+                self.tell_parent(tenant, state).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    async fn start_child(&self, tenant: &Tenant, state: &RunState, initiated: u64) -> Result<EventKind> {
+        let event = match state.tail.iter().find(|event| event.id == initiated) {
+            Some(event) => Some(event.clone()),
+            None => {
+                self.services
+                    .store
+                    .event(tenant, &state.run_id, initiated)
+                    .await?
+            }
+        };
+        let Some(EventKind::StartChildWorkflowExecutionInitiated {
+            workflow_id,
+            run_id,
+            workflow_type,
+            input,
+            parent_close_policy,
+        }) = event.map(|event| event.kind)
+        else {
+            return Err(platform::Error::internal(format!(
+                "event {initiated} asks for no child run"
+            )));
+        };
+        let start = StartRun {
+            run_id: Some(run_id),
+            about: About {
+                initiated_by: state.about.initiated_by.clone(),
+                visibility: state.about.visibility,
+                document_id: document_of(&input),
+                ..About::default()
+            },
+            parent: Some(ParentRef {
+                workflow_id: state.workflow_id.clone(),
+                run_id: state.run_id.clone(),
+                initiated_event_id: initiated,
+            }),
+            outlives_parent: parent_close_policy == ParentClosePolicy::Abandon,
+            id_reuse: IdReuse::AfterEnd,
+            ..StartRun::new(&workflow_type, &workflow_id, input)
+        };
+        let refused = |kind: &str, message: String| EventKind::StartChildWorkflowExecutionFailed {
+            initiated_event_id: initiated,
+            failure: Failure::permanent(kind, message).with_source(&workflow_type),
+        };
+        match self.start(tenant, &start).await {
+            Ok(started) if started.is_new => Ok(EventKind::ChildWorkflowExecutionStarted {
+                initiated_event_id: initiated,
+            }),
+            Ok(_) => Ok(refused(
+                "WorkflowAlreadyStarted",
+                format!("A run of the workflow id '{workflow_id}' is under way."),
+            )),
+            Err(error) if error.is_transient() => Err(error),
+            Err(error) => Ok(refused(error.kind().code(), error.message().to_owned())),
+        }
+    }
+
+    async fn tell_parent(&self, tenant: &Tenant, state: &RunState) -> Result<()> {
+        let (Some(parent), Some(outcome)) = (&state.parent, &state.outcome) else {
+            return Ok(());
+        };
+        let outcome = match outcome {
+            ChildOutcome::Failed(failure) if failure.source.is_none() => {
+                ChildOutcome::Failed(failure.clone().with_source(&state.workflow_type))
+            }
+            outcome => outcome.clone(),
+        };
+        let initiated_event_id = parent.initiated_event_id;
+        let told = self.change(tenant, &parent.run_id, |draft| {
+            // The child may be faster than whoever notes that it has begun.
+            let waits = draft
+                .state
+                .children
+                .get(&initiated_event_id)
+                .map(|child| child.started);
+            if waits == Some(false) {
+                draft.done(&[Effect::StartChild(initiated_event_id)]);
+                draft.append(EventKind::ChildWorkflowExecutionStarted { initiated_event_id });
+            }
+            if waits.is_some() {
+                draft.append(EventKind::ChildWorkflowExecutionClosed {
+                    initiated_event_id,
+                    outcome: outcome.clone(),
+                });
+            }
+            Ok(())
+        });
+        match told.await {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What has ended, or never was, need not be ended.
+fn unless_over(error: platform::Error) -> Result<()> {
+    match error.kind() {
+        ErrorKind::Conflict | ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// The document that a run is about, as its input names it.
+pub fn document_of(input: &crate::payload::Payload) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        document_id: Option<String>,
+    }
+    let named: Named = serde_json::from_str(input.json()).ok()?;
+    named.document_id.filter(|id| (1..=200).contains(&id.len()))
+}

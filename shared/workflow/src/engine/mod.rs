@@ -1,0 +1,149 @@
+//! Runs going on: one file an operation, and all of them through one function that writes.
+//!
+//! Everything here may be cut off at any place, be done twice, or be done by two at the same time; what a run has come to is decided by
+//! the version condition of its state alone. What has to follow outside of a run (a child run, a message to the parent,
+//! an event on the bus) is written with the change as an [`Effect`](crate::state::Effect) and removed once it was done; what
+//! has to happen later is found by its time. Messages only say where to look.
+
+mod advance;
+mod attempt;
+mod cancel;
+mod change;
+mod drive;
+mod effects;
+mod hint;
+mod lifecycle;
+mod payloads;
+mod query;
+mod signal;
+mod start;
+mod sweep;
+mod terminate;
+mod update;
+mod write;
+
+use std::sync::Arc;
+
+use platform::bus::Bus;
+use platform::queue::{BoxFuture, Queue};
+use platform::{Clock, Error, Result, Tenant};
+
+use crate::event::Event;
+use crate::registry::Registry;
+use crate::state::RunState;
+use crate::store::Store;
+use crate::turning::Turning;
+
+pub use hint::Hint;
+pub use start::{IdReuse, StartRun, StartedRun};
+pub use update::PostedUpdate;
+
+/// Waiting, passed in as time is.
+pub trait Sleep: Send + Sync {
+    /// Done after so many milliseconds.
+    fn sleep(&self, millis: u64) -> BoxFuture<'static, ()>;
+}
+
+/// Waits by the machine's clock.
+pub struct TokioSleep;
+
+impl Sleep for TokioSleep {
+    fn sleep(&self, millis: u64) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(std::time::Duration::from_millis(millis)))
+    }
+}
+
+/// Where new ids come from: chance, or for tests that must come out the same again, counting.
+#[derive(Clone, Debug)]
+pub enum Ids {
+    /// Ids as everywhere.
+    Random,
+    /// Numbers, each once.
+    Counted(Arc<std::sync::atomic::AtomicU64>),
+}
+
+/// Hears that there is something new about a run: updates, or its end.
+pub trait Listener: Send + Sync {
+    /// There is something new about this run.
+    fn changed(&self, tenant: &Tenant, run_id: &str);
+}
+
+/// What an engine works with.
+pub struct Services {
+    /// The records.
+    pub store: Arc<dyn Store>,
+    /// The workflow types and activities.
+    pub registry: Arc<Registry>,
+    /// Where hints go.
+    pub queue: Arc<dyn Queue>,
+    /// Where events of the platform go.
+    pub bus: Arc<dyn Bus>,
+    /// The time.
+    pub clock: Clock,
+    /// New ids.
+    pub ids: Ids,
+    /// Waiting.
+    pub sleep: Arc<dyn Sleep>,
+    /// Who runs the code of workflows.
+    pub turning: Arc<dyn Turning>,
+    /// Who wants to hear of changes, where there is somebody in this process.
+    pub listener: Option<Arc<dyn Listener>>,
+    /// The name of this process among those that carry out activities.
+    pub worker: String,
+}
+
+/// The engine. A clone is the same engine.
+#[derive(Clone)]
+pub struct Engine {
+    services: Arc<Services>,
+}
+
+impl Engine {
+    /// With its services.
+    pub fn new(services: Services) -> Self {
+        Self {
+            services: Arc::new(services),
+        }
+    }
+
+    /// The workflow types and activities.
+    pub fn registry(&self) -> &Registry {
+        &self.services.registry
+    }
+
+    fn new_id(&self) -> String {
+        match &self.services.ids {
+            Ids::Random => platform::ids::new_id(self.services.clock.now()),
+            Ids::Counted(next) => {
+                let number = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                format!("id-{number:06}")
+            }
+        }
+    }
+
+    /// Where a run stands. 404 where there is no such run.
+    pub async fn get(&self, tenant: &Tenant, run_id: &str) -> Result<RunState> {
+        let found = self.services.store.find(tenant, run_id).await?;
+        found.ok_or_else(|| Error::not_found("workflow run", run_id))
+    }
+
+    /// The whole history of a run, as it is kept.
+    pub async fn history(&self, tenant: &Tenant, state: &RunState) -> Result<Vec<Event>> {
+        let mut history = match state.tail_begins() {
+            1 => Vec::new(),
+            _ => self.services.store.history(tenant, &state.run_id).await?,
+        };
+        // Somebody may have written on meanwhile: what is not in the tail ends where the tail begins.
+        history.truncate(usize::try_from(state.tail_begins() - 1).unwrap_or(usize::MAX));
+        history.extend(state.tail.iter().cloned());
+        if history.len() as u64 != state.last_event {
+            return Err(Error::internal(format!(
+                "run {} has {} events in place of {}",
+                state.run_id,
+                history.len(),
+                state.last_event
+            )));
+        }
+        Ok(history)
+    }
+}

@@ -1,0 +1,48 @@
+//! Queries: what a run's code answers about itself. The code is replayed for it, and nothing is written.
+
+use std::sync::Arc;
+
+use platform::{Error, ErrorKind, Result, Tenant};
+
+use super::Engine;
+use crate::payload::Payload;
+use crate::task_failure::TaskFailure;
+use crate::turning::Task;
+
+impl Engine {
+    /// The answer of a run, open or closed, to a query. 404 where it knows no such query, 500 where its code fails.
+    pub async fn query(&self, tenant: &Tenant, run_id: &str, name: &str) -> Result<Payload> {
+        let state = self.get(tenant, run_id).await?;
+        let Some(code) = self.services.registry.find_workflow(&state.workflow_type) else {
+            return Err(failed(&TaskFailure::unknown_type(&state.workflow_type)));
+        };
+        let mut history = self.history(tenant, &state).await?;
+        self.fetch_all(&mut history, false).await?;
+        let task = Task {
+            code: Arc::clone(code),
+            history: Arc::new(history),
+            processed: state.processed,
+            query: Some(name.to_owned()),
+        };
+        let turn = self
+            .services
+            .turning
+            .turn(task)
+            .await
+            .map_err(|failure| failed(&failure))?;
+        match turn.answer {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(failure)) => Err(failed(&failure)),
+            None => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("Runs of type '{}' answer no query '{name}'.", state.workflow_type),
+            )),
+        }
+    }
+}
+
+/// 500: the caller may know what the code of his own workflow said.
+fn failed(cause: &(impl std::error::Error + ToString)) -> Error {
+    Error::new(ErrorKind::Internal, "The query failed in the workflow's code.")
+        .with_details(cause.to_string())
+}

@@ -1,0 +1,45 @@
+//! Signals: something that a run is told while it goes on.
+
+use platform::{Error, Result, Tenant};
+
+use super::Engine;
+use crate::event::EventKind;
+use crate::limits;
+use crate::payload::Payload;
+
+impl Engine {
+    /// Tells a run something. It is in the history when this returns; when the run reads it is the run's affair. 409 where the
+    /// run has ended or has had too many.
+    pub async fn signal(
+        &self,
+        tenant: &Tenant,
+        run_id: &str,
+        name: &str,
+        input: &Payload,
+        identity: &str,
+    ) -> Result<()> {
+        self.change(tenant, run_id, |draft| {
+            if draft.state.is_closed() {
+                return Err(ended(run_id, draft.state.status.as_str()));
+            }
+            if draft.state.signals >= limits::MAX_SIGNALS || draft.state.last_event >= limits::MAX_EVENTS {
+                return Err(Error::conflict(format!(
+                    "The run '{run_id}' has had as many signals as a run may have; it takes no more."
+                )));
+            }
+            draft.append(EventKind::WorkflowExecutionSignaled {
+                name: name.to_owned(),
+                input: input.clone(),
+                identity: identity.to_owned(),
+            });
+            Ok(())
+        })
+        .await?;
+        Ok(())
+    }
+}
+
+/// 409: the run has ended.
+pub(super) fn ended(run_id: &str, status: &str) -> Error {
+    Error::conflict(format!("The run '{run_id}' has ended; it is {status}."))
+}

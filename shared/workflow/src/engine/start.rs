@@ -1,0 +1,180 @@
+//! The beginning of a run.
+
+use platform::records::runs::CurrentWrite;
+use platform::{Error, Result, Tenant};
+
+use super::Engine;
+use super::lifecycle::STARTED;
+use super::write::{Change, Written};
+use crate::draft::Draft;
+use crate::event::{EventKind, ParentRef, Started};
+use crate::payload::{MAX_PAYLOAD_BYTES, Payload};
+use crate::state::{About, RunState};
+
+/// Times that a start is tried while others start runs of the same workflow id.
+const MAX_ATTEMPTS: u32 = 16;
+/// Longest workflow id, in characters; as of every id of a path.
+const MAX_WORKFLOW_ID: usize = platform::ids::MAX_ID_LENGTH;
+
+/// What a start does where a run of the workflow id has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdReuse {
+    /// It begins another.
+    #[default]
+    AfterEnd,
+    /// It begins none: whatever has this id is done once.
+    Never,
+}
+
+/// A run to start.
+#[derive(Clone, Debug)]
+pub struct StartRun {
+    /// The registered type.
+    pub workflow_type: String,
+    /// The workflow id: of the runs that have the same one, at most one goes on at a time.
+    pub workflow_id: String,
+    /// The run's id; a new one where it is missing.
+    pub run_id: Option<String>,
+    /// What the code is called with.
+    pub input: Payload,
+    /// What the run is about.
+    pub about: About,
+    /// The run that starts it.
+    pub parent: Option<ParentRef>,
+    /// Whether it may begin though that run has ended.
+    pub outlives_parent: bool,
+    /// How long it may take, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// What happens where a run of the workflow id has ended.
+    pub id_reuse: IdReuse,
+}
+
+impl StartRun {
+    /// A run of a type, under a workflow id.
+    pub fn new(workflow_type: &str, workflow_id: &str, input: Payload) -> Self {
+        Self {
+            workflow_type: workflow_type.to_owned(),
+            workflow_id: workflow_id.to_owned(),
+            run_id: None,
+            input,
+            about: About::default(),
+            parent: None,
+            outlives_parent: false,
+            timeout_ms: None,
+            id_reuse: IdReuse::default(),
+        }
+    }
+}
+
+/// What a start came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartedRun {
+    /// The run that the workflow id stands for.
+    pub run_id: String,
+    /// Whether this start began it; otherwise it was there.
+    pub is_new: bool,
+}
+
+impl Engine {
+    /// Starts a run. The same start twice is one run: where one of the workflow id goes on, it is the answer. 400 for an unknown
+    /// type, an id that no path can hold, or an input that is too large.
+    pub async fn start(&self, tenant: &Tenant, start: &StartRun) -> Result<StartedRun> {
+        self.check(start)?;
+        let run_id = start.run_id.clone().unwrap_or_else(|| self.new_id());
+        // Most workflow ids are new: that is tried before anything is read.
+        let mut expected = None;
+        for _ in 0..MAX_ATTEMPTS {
+            let now = self.services.clock.now();
+            let mut draft = Draft::new(RunState::new(tenant, &run_id, start.about.clone()), now);
+            draft.append(EventKind::WorkflowExecutionStarted(Box::new(Started {
+                workflow_type: start.workflow_type.clone(),
+                workflow_id: start.workflow_id.clone(),
+                run_id: run_id.clone(),
+                input: start.input.clone(),
+                initiated_by: start.about.initiated_by.clone(),
+                parent: start.parent.clone(),
+                continued_from: None,
+                timeout_ms: start.timeout_ms,
+            })));
+            draft.announce(STARTED);
+            let change = Change {
+                runs: vec![draft],
+                current: Some(CurrentWrite {
+                    workflow_id: start.workflow_id.clone(),
+                    run_id: run_id.clone(),
+                    expected,
+                }),
+                parent: start
+                    .parent
+                    .as_ref()
+                    .filter(|_| !start.outlives_parent)
+                    .map(|parent| parent.run_id.clone()),
+            };
+            if let Written::Done(_) = self.write(tenant, change).await? {
+                self.hint(tenant, &run_id, 0).await;
+                return Ok(StartedRun { run_id, is_new: true });
+            }
+            expected = self
+                .services
+                .store
+                .find_current(tenant, &start.workflow_id)
+                .await?;
+            if let Some(current) = &expected
+                && let Some(state) = self.services.store.find(tenant, current).await?
+            {
+                let ours = state.run_id == run_id;
+                if ours || !state.is_closed() || start.id_reuse == IdReuse::Never {
+                    return Ok(StartedRun {
+                        run_id: state.run_id,
+                        is_new: ours,
+                    });
+                }
+            }
+            self.check_parent(tenant, start).await?;
+        }
+        Err(Error::unavailable(format!(
+            "too many start runs of the workflow id {}",
+            start.workflow_id
+        )))
+    }
+
+    /// 409 where the run that starts this one has ended.
+    async fn check_parent(&self, tenant: &Tenant, start: &StartRun) -> Result<()> {
+        if let Some(parent) = start.parent.as_ref().filter(|_| !start.outlives_parent)
+            && self.get(tenant, &parent.run_id).await?.is_closed()
+        {
+            return Err(Error::conflict("The run that starts this one has ended."));
+        }
+        Ok(())
+    }
+
+    fn check(&self, start: &StartRun) -> Result<()> {
+        if self
+            .services
+            .registry
+            .find_workflow(&start.workflow_type)
+            .is_none()
+        {
+            let known: Vec<_> = self.services.registry.workflow_types().collect();
+            return Err(Error::invalid(format!(
+                "There is no workflow type '{}'; there are {}.",
+                start.workflow_type,
+                known.join(", ")
+            )));
+        }
+        let id = &start.workflow_id;
+        let fits = |character: char| !character.is_control() && !matches!(character, '#' | '/');
+        if id.is_empty() || id.chars().count() > MAX_WORKFLOW_ID || !id.chars().all(fits) {
+            return Err(Error::invalid(format!(
+                "A workflow id has 1 to {MAX_WORKFLOW_ID} characters, without '#', '/' and control characters."
+            )));
+        }
+        if start.input.bytes() > MAX_PAYLOAD_BYTES {
+            return Err(Error::new(
+                platform::ErrorKind::PayloadTooLarge,
+                format!("The input is larger than the {MAX_PAYLOAD_BYTES} bytes that a run takes."),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! The one function that writes runs.
+
+use platform::queue::MAX_DELAY;
+use platform::records::runs::{Committed, CurrentWrite, UpdatesWrite};
+use platform::{Result, Tenant};
+use tracing::warn;
+
+use super::{Engine, lifecycle};
+use crate::draft::Draft;
+use crate::limits;
+use crate::payload::Payload;
+use crate::state::RunState;
+use crate::store::Commit;
+use crate::turn::NewUpdate;
+use crate::updates::{UpdateMessage, numbered};
+
+/// Changes that belong together.
+#[derive(Debug, Default)]
+pub(super) struct Change {
+    /// Runs; the one that it is about comes first.
+    pub runs: Vec<Draft>,
+    /// The run that a workflow id is to stand for.
+    pub current: Option<CurrentWrite>,
+    /// A run that must not have ended.
+    pub parent: Option<String>,
+}
+
+/// What a write came to.
+#[derive(Debug)]
+pub(super) enum Written {
+    /// It is durable: the states as they are now.
+    Done(Vec<RunState>),
+    /// Somebody else was faster.
+    Stale,
+    /// The workflow id stands for another run, or the run that must not have ended has.
+    Taken,
+}
+
+impl Engine {
+    /// Writes changes together or not at all. Where the answer is lost, the state tells.
+    pub(super) async fn write(&self, tenant: &Tenant, change: Change) -> Result<Written> {
+        let commit_id = self.new_id();
+        let mut commit = Commit {
+            current: change.current,
+            parent: change.parent,
+            ..Commit::default()
+        };
+        let mut waking = Vec::new();
+        for mut draft in change.runs {
+            self.keep_payloads(tenant, &mut draft).await?;
+            waking.push(plan_wake(&mut draft));
+            commit.events.extend(lifecycle::written(&draft)?);
+            if !draft.updates.is_empty() {
+                let messages = std::mem::take(&mut draft.updates);
+                commit.updates = Some(self.number(tenant, &draft, messages).await?);
+            }
+            warn_of_length(&draft);
+            draft.seal(commit_id.clone())?;
+            commit.runs.push(draft);
+        }
+        let committed = match self.services.store.commit(tenant, &commit).await {
+            Ok(committed) => committed,
+            Err(cause) => match self.find_commit(tenant, &commit, &commit_id).await {
+                Ok(true) => Committed::Done,
+                _ => return Err(cause),
+            },
+        };
+        match committed {
+            Committed::Stale => {
+                // Ours may be the one that was faster: an answer was lost on the way, and the request repeated.
+                if !self.find_commit(tenant, &commit, &commit_id).await? {
+                    return Ok(Written::Stale);
+                }
+            }
+            Committed::Taken => return Ok(Written::Taken),
+            Committed::Done => {}
+        }
+        let mut states = Vec::new();
+        for (draft, wake) in commit.runs.into_iter().zip(waking) {
+            if let Some(delay_ms) = wake {
+                self.hint(tenant, &draft.state.run_id, delay_ms).await;
+            }
+            if let Some(listener) = &self.services.listener
+                && (commit.updates.is_some() || draft.state.is_closed())
+            {
+                listener.changed(tenant, &draft.state.run_id);
+            }
+            states.push(draft.state);
+        }
+        Ok(Written::Done(states))
+    }
+
+    /// Whether a commit happened of whose answer nothing is known.
+    async fn find_commit(&self, tenant: &Tenant, commit: &Commit, commit_id: &str) -> Result<bool> {
+        let Some(draft) = commit.runs.first() else {
+            return Ok(false);
+        };
+        let found = self.services.store.find(tenant, &draft.state.run_id).await?;
+        Ok(found.is_some_and(|state| state.commits.iter().any(|id| id == commit_id)))
+    }
+
+    async fn number(&self, tenant: &Tenant, draft: &Draft, updates: Vec<NewUpdate>) -> Result<UpdatesWrite> {
+        let mut messages = Vec::with_capacity(updates.len());
+        for update in updates {
+            let details = match &update.details {
+                Some(details) => Some(Payload::of(details).map_err(platform::Error::internal)?),
+                None => None,
+            };
+            messages.push(UpdateMessage {
+                timestamp: 0,
+                kind: update.kind,
+                message: update.message,
+                details,
+                workstream_id: update.workstream_id,
+            });
+        }
+        self.numbered_updates(tenant, &draft.state.run_id, messages).await
+    }
+
+    /// Update messages as they follow those of the run.
+    pub(super) async fn numbered_updates(
+        &self,
+        tenant: &Tenant,
+        run_id: &str,
+        mut messages: Vec<UpdateMessage>,
+    ) -> Result<UpdatesWrite> {
+        for message in &mut messages {
+            if let Some(details) = &mut message.details {
+                self.keep_if_large(tenant, run_id, details).await?;
+            }
+        }
+        let head = self.services.store.updates_head(tenant, run_id).await?;
+        numbered(run_id, head, messages, self.services.clock.now())
+    }
+}
+
+/// Decides whether a delayed message is sent for what happens next by itself, and after how long.
+fn plan_wake(draft: &mut Draft) -> Option<u64> {
+    let next = draft.next_time()?;
+    let delay_ms = next.millis_since(draft.now);
+    if draft.state.woken_at == Some(next) || u128::from(delay_ms) > MAX_DELAY.as_millis() {
+        return None;
+    }
+    draft.state.woken_at = Some(next);
+    Some(delay_ms)
+}
+
+fn warn_of_length(draft: &Draft) {
+    let (before, now) = (draft.first_new.saturating_sub(1), draft.state.last_event);
+    if before < limits::WARN_EVENTS && now >= limits::WARN_EVENTS {
+        warn!(
+            run_id = draft.state.run_id,
+            workflow_type = draft.state.workflow_type,
+            events = now,
+            most = limits::MAX_EVENTS,
+            "the history of a run is long: let it go on as a new one"
+        );
+    }
+}

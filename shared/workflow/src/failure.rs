@@ -1,0 +1,94 @@
+//! Why an activity, a child run or a whole run failed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::payload::Payload;
+
+/// The `type` of a failure that stands for a cancellation.
+pub const CANCELED: &str = "Canceled";
+
+/// Why something failed, as it is kept in history and shown to callers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// One sentence for people.
+    pub message: String,
+    /// What kind of failure it is, for code: retry policies name the ones that are not worth another attempt.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Where it comes from, such as the activity's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// More, for code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Payload>,
+    /// Whether another attempt is pointless, whatever the retry policy says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub non_retryable: bool,
+    /// What a run goes on with instead, where its code asked for that.
+    #[serde(skip)]
+    pub(crate) continue_as_new: Option<Box<Payload>>,
+}
+
+impl Failure {
+    /// A failure of this kind.
+    pub fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            kind: kind.into(),
+            source: None,
+            details: None,
+            non_retryable: false,
+            continue_as_new: None,
+        }
+    }
+
+    /// The same, and another attempt is pointless.
+    pub fn permanent(kind: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            non_retryable: true,
+            ..Self::new(kind, message)
+        }
+    }
+
+    /// What was waited for was cancelled.
+    pub fn canceled() -> Self {
+        Self::permanent(CANCELED, "It was cancelled.")
+    }
+
+    /// Whether it stands for a cancellation.
+    pub fn is_canceled(&self) -> bool {
+        self.kind == CANCELED
+    }
+
+    /// Says where it comes from.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<String>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Adds more, for code.
+    #[must_use]
+    pub fn with_details(mut self, details: Payload) -> Self {
+        self.details = Some(details);
+        self
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.kind, self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A failed call of the platform: one that may pass is worth another attempt.
+impl From<platform::Error> for Failure {
+    fn from(error: platform::Error) -> Self {
+        Self {
+            non_retryable: !error.is_transient(),
+            ..Self::new(error.kind().code(), error.message())
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The durable workflow engine.
+//!
+//! A *run* is code that outlives the process that it runs in. The code is replayed over the run's *history* ([`event`]), by
+//! [`turn`](turn::turn), which is pure; what it asks for beyond the history is appended to it, together with everything that follows from
+//! that, by one conditional write.
+
+pub mod draft;
+pub mod engine;
+pub mod event;
+pub mod failure;
+pub mod limits;
+pub mod list_filter;
+pub mod options;
+pub mod payload;
+pub mod pending;
+pub mod registry;
+pub mod state;
+pub mod status;
+pub mod store;
+pub mod summary;
+pub mod table;
+pub mod task_failure;
+pub mod turn;
+pub mod turning;
+pub mod updates;
+
+/// Combinators of futures that are deterministic in workflow code.
+pub mod future {
+    pub use futures::future::{Either, join, join_all, select, select_all, try_join, try_join_all};
+}
+
+pub use failure::Failure;
+pub use options::{ActivityOptions, ParentClosePolicy, RetryPolicy};
+pub use payload::Payload;
+pub use registry::{ActivityContext, Registry};
+pub use turn::Context;

@@ -1,0 +1,137 @@
+//! The values of conditions.
+
+use std::fmt::{self, Display, Formatter};
+
+use platform::UtcTime;
+
+/// The statuses of runs.
+pub const STATUSES: [&str; 7] = [
+    "RUNNING",
+    "COMPLETED",
+    "FAILED",
+    "CANCELED",
+    "TERMINATED",
+    "CONTINUED_AS_NEW",
+    "TIMED_OUT",
+];
+
+/// What a field is compared with.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    Status(&'static str),
+    /// Milliseconds since 1970.
+    Time(i64),
+    /// Milliseconds.
+    Duration(i64),
+}
+
+impl Display for Value {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => formatter.write_str(&quoted(text)),
+            Self::Status(status) => write!(formatter, "'{status}'"),
+            Self::Time(milliseconds) => {
+                // The number was a time before, so there is always a way back.
+                let time = UtcTime::from_millis(*milliseconds).unwrap_or(UtcTime::EPOCH);
+                write!(formatter, "'{time}'")
+            }
+            Self::Duration(milliseconds) => {
+                let sign = if *milliseconds < 0 { "-" } else { "" };
+                let (seconds, fraction) = (
+                    milliseconds.unsigned_abs() / 1_000,
+                    milliseconds.unsigned_abs() % 1_000,
+                );
+                write!(formatter, "{sign}{seconds}")?;
+                if fraction > 0 {
+                    write!(formatter, ".{fraction:03}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The text as a literal.
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// The status of that name, in any case and also in Temporal's spelling without underscores.
+pub(super) fn status(name: &str) -> Option<&'static str> {
+    STATUSES.into_iter().find(|status| {
+        status.eq_ignore_ascii_case(name) || status.replace('_', "").eq_ignore_ascii_case(name)
+    })
+}
+
+/// Milliseconds since 1970.
+pub(super) fn time(text: &str) -> Option<i64> {
+    text.parse::<UtcTime>().ok().map(UtcTime::as_millis)
+}
+
+const SECOND: i128 = 1_000_000_000;
+
+/// Milliseconds from a number of seconds.
+pub(super) fn seconds(number: &str) -> Option<i64> {
+    let (sign, number) = signed(number);
+    milliseconds(sign, nanoseconds(number, SECOND)?)
+}
+
+/// Milliseconds from a duration as Go writes it: numbers with units, like `1h30m` or `1.5s`.
+pub(super) fn duration(text: &str) -> Option<i64> {
+    let (sign, mut rest) = signed(text);
+    if rest == "0" {
+        return Some(0);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let is_number = |char: char| char.is_ascii_digit() || char == '.';
+    let mut total = 0_i128;
+    while !rest.is_empty() {
+        let (number, after) = rest.split_at(rest.find(|char| !is_number(char))?);
+        let (unit, after) = after.split_at(after.find(is_number).unwrap_or(after.len()));
+        let unit = match unit {
+            "h" => 3_600 * SECOND,
+            "m" => 60 * SECOND,
+            "s" => SECOND,
+            "ms" => 1_000_000,
+            // The micro sign and the Greek letter, which look alike.
+            "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
+            "ns" => 1,
+            _ => return None,
+        };
+        total = total.checked_add(nanoseconds(number, unit)?)?;
+        rest = after;
+    }
+    milliseconds(sign, total)
+}
+
+fn signed(text: &str) -> (i128, &str) {
+    match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    }
+}
+
+/// The number, which has neither sign nor exponent, times the unit. Exact, unlike a floating-point number.
+fn nanoseconds(number: &str, unit: i128) -> Option<i128> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let mut digits = whole.chars().chain(fraction.chars()).peekable();
+    digits.peek()?;
+    if !digits.all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let mut total = whole.checked_mul(unit)?;
+    let mut share = unit;
+    for digit in fraction.chars().filter_map(|digit| digit.to_digit(10)) {
+        share /= 10;
+        total = total.checked_add(i128::from(digit) * share)?;
+    }
+    Some(total)
+}
+
+fn milliseconds(sign: i128, nanoseconds: i128) -> Option<i64> {
+    i64::try_from(sign * (nanoseconds / 1_000_000)).ok()
+}

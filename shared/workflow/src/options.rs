@@ -1,0 +1,170 @@
+//! How activities and child runs are to be carried out.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// When a failed activity is tried again. The defaults are Temporal's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RetryPolicy {
+    /// Pause before the second attempt, in milliseconds.
+    pub initial_interval_ms: u64,
+    /// Each further pause is this many times the one before it.
+    pub backoff_coefficient: f64,
+    /// No pause is longer, in milliseconds.
+    pub maximum_interval_ms: u64,
+    /// Attempts in all; 0 for no limit.
+    pub maximum_attempts: u32,
+    /// Types of failures that are not worth another attempt.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub non_retryable_error_types: Vec<String>,
+    /// The pauses one by one, in milliseconds, in place of the interval and its coefficient; after the last there is no further
+    /// attempt.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub schedule_ms: Vec<u64>,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            initial_interval_ms: 1_000,
+            backoff_coefficient: 2.0,
+            maximum_interval_ms: 100_000,
+            maximum_attempts: 0,
+            non_retryable_error_types: Vec::new(),
+            schedule_ms: Vec::new(),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// One attempt, no other.
+    pub fn none() -> Self {
+        Self {
+            maximum_attempts: 1,
+            ..Self::default()
+        }
+    }
+
+    /// At most this many attempts.
+    pub fn attempts(maximum_attempts: u32) -> Self {
+        Self {
+            maximum_attempts,
+            ..Self::default()
+        }
+    }
+
+    /// The pause after the attempt of this number failed, in milliseconds; None where there is no further one.
+    pub fn pause_ms(&self, attempt: u32) -> Option<u64> {
+        if self.maximum_attempts != 0 && attempt >= self.maximum_attempts {
+            return None;
+        }
+        let failed = attempt.saturating_sub(1);
+        if !self.schedule_ms.is_empty() {
+            return self.schedule_ms.get(failed as usize).copied();
+        }
+        let factor = self
+            .backoff_coefficient
+            .max(1.0)
+            .powi(failed.min(1_000).cast_signed());
+        let pause = Duration::from_millis(self.initial_interval_ms).as_secs_f64() * factor;
+        let longest = Duration::from_millis(self.maximum_interval_ms).as_secs_f64();
+        // The least of both is at most the longest pause, which is whole milliseconds.
+        Some(
+            Duration::from_secs_f64(pause.min(longest))
+                .as_millis()
+                .try_into()
+                .unwrap_or(u64::MAX),
+        )
+    }
+}
+
+/// Longest that an attempt may take where nothing else is said, in milliseconds.
+pub const DEFAULT_START_TO_CLOSE_MS: u64 = 60_000;
+
+/// How an activity is carried out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ActivityOptions {
+    /// Longest that one attempt may take, in milliseconds; a minute where it is missing. A function ends after 15 minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_to_close_ms: Option<u64>,
+    /// Longest that all attempts together may take, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule_to_close_ms: Option<u64>,
+    /// Longest that an attempt may be silent, in milliseconds; an attempt need not be heard of where it is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heartbeat_ms: Option<u64>,
+    /// When a failed attempt is repeated.
+    #[serde(skip_serializing_if = "RetryPolicy::is_default")]
+    pub retry: RetryPolicy,
+}
+
+impl RetryPolicy {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl ActivityOptions {
+    /// Whether nothing was said.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Longest that one attempt may take, in milliseconds.
+    pub fn start_to_close_ms(&self) -> u64 {
+        self.start_to_close_ms.unwrap_or(DEFAULT_START_TO_CLOSE_MS)
+    }
+}
+
+/// What becomes of a child run when the run that started it ends first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParentClosePolicy {
+    /// It is terminated.
+    #[default]
+    Terminate,
+    /// It is asked to stop.
+    RequestCancel,
+    /// It goes on.
+    Abandon,
+}
+
+impl ParentClosePolicy {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_the_longest() {
+        let policy = RetryPolicy {
+            maximum_attempts: 9,
+            ..RetryPolicy::default()
+        };
+        let pauses: Vec<_> = (1..=9).map(|attempt| policy.pause_ms(attempt)).collect();
+        let expected = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 100_000].map(Some);
+        assert_eq!(pauses[..8], expected);
+        assert_eq!(pauses[8], None);
+        assert_eq!(RetryPolicy::default().pause_ms(u32::MAX), Some(100_000));
+        assert_eq!(RetryPolicy::none().pause_ms(1), None);
+    }
+
+    #[test]
+    fn a_schedule_ends_with_its_last_pause() {
+        let policy = RetryPolicy {
+            schedule_ms: vec![5, 30],
+            ..RetryPolicy::default()
+        };
+        assert_eq!(
+            [1, 2, 3].map(|attempt| policy.pause_ms(attempt)),
+            [Some(5), Some(30), None]
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! The store of the platform: runs in their table, payloads in the bucket.
+
+use platform::objects::Objects;
+use platform::queue::BoxFuture;
+use platform::records::runs::{
+    Committed, DueRun, HistoryChunk, RunPlace, RunRecord, RunWrite, Runs, RunsCommit, UpdatesHead,
+};
+use platform::{Error, Result, Tenant, UtcTime};
+use serde_json::value::RawValue;
+
+use crate::draft::Draft;
+use crate::event::Event;
+use crate::state::RunState;
+use crate::store::{Commit, Store};
+use crate::summary::RunSummary;
+
+/// A state of more bytes is kept in the bucket, and its record names the place.
+const MAX_STATE_BYTES: usize = 300_000;
+/// Most runs of each part of the index that one look finds.
+const DUE_AT_ONCE: i32 = 500;
+
+/// The store of the platform.
+#[derive(Clone)]
+pub struct TableStore {
+    runs: Runs,
+    objects: Objects,
+}
+
+impl TableStore {
+    /// Over the table and the bucket.
+    pub fn new(runs: Runs, objects: Objects) -> Self {
+        Self { runs, objects }
+    }
+
+    async fn read_state(&self, record: RunRecord) -> Result<RunState> {
+        let state = match record.state.strip_prefix(ELSEWHERE) {
+            None => record.state,
+            Some(key) => {
+                let bytes = self.objects.find(key).await?;
+                let bytes = bytes.ok_or_else(|| Error::internal(format!("the state {key} is gone")))?;
+                String::from_utf8(bytes).map_err(Error::internal)?
+            }
+        };
+        serde_json::from_str(&state).map_err(Error::internal)
+    }
+
+    async fn write_of(&self, tenant: &Tenant, draft: &Draft) -> Result<RunWrite> {
+        let state = &draft.state;
+        let mut json = serde_json::to_string(state).map_err(Error::internal)?;
+        if json.len() > MAX_STATE_BYTES {
+            let last_commit = state.commits.last().map_or("", String::as_str);
+            let key = format!(
+                "states/{}/{}/{}/{}-{last_commit}",
+                tenant.account(),
+                tenant.project(),
+                state.run_id,
+                state.version
+            );
+            self.objects.put(&key, json.into_bytes()).await?;
+            json = format!("{ELSEWHERE}{key}");
+        }
+        let chunks = draft.chunks.iter().map(|events| {
+            Ok(HistoryChunk {
+                first_event: events.first().map_or(0, |event| event.id),
+                events: serde_json::to_string(events).map_err(Error::internal)?,
+            })
+        });
+        Ok(RunWrite {
+            expected: draft.expected,
+            record: RunRecord {
+                status: state.status.as_str().to_owned(),
+                version: state.version,
+                state: json,
+                summary: serde_json::to_string(&RunSummary::of(state)).map_err(Error::internal)?,
+            },
+            place: RunPlace {
+                run_id: state.run_id.clone(),
+                started_at: state.started_at,
+                status: state.status.as_str().to_owned(),
+                workflow_type: state.workflow_type.clone(),
+                document_id: state.about.document_id.clone(),
+                due_at: draft.due_at(),
+            },
+            chunks: chunks.collect::<Result<_>>()?,
+        })
+    }
+}
+
+/// What stands before the place of a state that is kept in the bucket; no JSON begins with it.
+const ELSEWHERE: &str = "@";
+
+fn events(chunk: &HistoryChunk) -> Result<Vec<Event>> {
+    serde_json::from_str(&chunk.events).map_err(Error::internal)
+}
+
+impl Store for TableStore {
+    fn find<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Option<RunState>>> {
+        Box::pin(async move {
+            match self.runs.find(tenant, run_id).await? {
+                Some(record) => self.read_state(record).await.map(Some),
+                None => Ok(None),
+            }
+        })
+    }
+
+    fn find_current<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        workflow_id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>>> {
+        Box::pin(self.runs.find_current(tenant, workflow_id))
+    }
+
+    fn history<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Vec<Event>>> {
+        Box::pin(async move {
+            let mut all = Vec::new();
+            for chunk in self.runs.history(tenant, run_id).await? {
+                all.extend(events(&chunk)?);
+            }
+            Ok(all)
+        })
+    }
+
+    fn event<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        run_id: &'a str,
+        event: u64,
+    ) -> BoxFuture<'a, Result<Option<Event>>> {
+        Box::pin(async move {
+            let Some(chunk) = self.runs.history_with(tenant, run_id, event).await? else {
+                return Ok(None);
+            };
+            Ok(events(&chunk)?.into_iter().find(|found| found.id == event))
+        })
+    }
+
+    fn commit<'a>(&'a self, tenant: &'a Tenant, commit: &'a Commit) -> BoxFuture<'a, Result<Committed>> {
+        Box::pin(async move {
+            let mut runs = Vec::with_capacity(commit.runs.len());
+            for draft in &commit.runs {
+                runs.push(self.write_of(tenant, draft).await?);
+            }
+            let commit = RunsCommit {
+                runs,
+                current: commit.current.clone(),
+                events: commit.events.clone(),
+                updates: commit.updates.clone(),
+                parent: commit.parent.clone(),
+            };
+            self.runs.commit(tenant, &commit).await
+        })
+    }
+
+    fn due(&self, by: UtcTime, all: bool) -> BoxFuture<'_, Result<Vec<DueRun>>> {
+        Box::pin(self.runs.due(by, (!all).then_some(DUE_AT_ONCE)))
+    }
+
+    fn updates_head<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<UpdatesHead>> {
+        Box::pin(self.runs.updates_head(tenant, run_id))
+    }
+
+    fn put_payload<'a>(&'a self, key: &'a str, json: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.objects.put(key, json.as_bytes().to_vec()))
+    }
+
+    fn find_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Box<RawValue>>>> {
+        Box::pin(async move {
+            let Some(bytes) = self.objects.find(key).await? else {
+                return Ok(None);
+            };
+            let text = String::from_utf8(bytes).map_err(Error::internal)?;
+            RawValue::from_string(text).map(Some).map_err(Error::internal)
+        })
+    }
+}

@@ -1,0 +1,404 @@
+//! What the code of a run and its replay share: what was asked for, what came of it, and who waits for what.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Waker;
+
+use platform::UtcTime;
+
+use super::{MAX_COMMANDS, NewUpdate, Replay, Returned, Turn};
+use crate::event::{Event, EventKind, Started};
+use crate::failure::Failure;
+use crate::payload::Payload;
+use crate::task_failure::TaskFailure;
+
+pub(super) type QueryHandler = Rc<dyn Fn() -> Result<Payload, Failure>>;
+pub(super) type Outcome = Result<Payload, Failure>;
+
+/// A command that the code asked for and that no event of the history has been matched with.
+pub(super) struct Command {
+    /// The event that the code had seen last.
+    pub cause: u64,
+    /// What becomes of it. Where it speaks of an event that has no id yet, that is 0.
+    pub kind: EventKind,
+    /// What it begins or ends.
+    pub operation: Option<usize>,
+}
+
+/// Something that takes time: an activity, a timer, a child run.
+pub(super) struct Operation {
+    /// The event that began it; 0 while it has none.
+    pub event: u64,
+    /// For people.
+    pub what: String,
+    /// How it is ended when the code no longer wants it.
+    pub ending: Ending,
+    /// How it ended.
+    pub outcome: Option<Outcome>,
+    /// Who waits for it.
+    pub waker: Option<Waker>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    Activity,
+    Timer,
+    /// Asked to stop; it ends when it has.
+    Child,
+}
+
+#[derive(Default)]
+pub(super) struct Scope {
+    pub children: Vec<usize>,
+    pub operations: Vec<usize>,
+    pub canceled: bool,
+    pub wakers: Vec<Waker>,
+}
+
+#[derive(Default)]
+pub(super) struct Channel {
+    /// What was not read, each with its place among all signals.
+    pub unread: VecDeque<(u64, Payload)>,
+    pub wakers: Vec<Waker>,
+}
+
+pub(super) struct Core {
+    pub now: UtcTime,
+    /// The event that the code has seen last.
+    pub current: u64,
+    pub processed: u64,
+    pub started: Rc<Started>,
+    pub commands: VecDeque<Command>,
+    pub operations: Vec<Operation>,
+    /// The operation that an event began, by the event's id; `NONE` for the others.
+    operation_of: Vec<u32>,
+    pub scopes: Vec<Scope>,
+    pub channels: BTreeMap<String, Channel>,
+    pub signals: u64,
+    /// The patches that the history knows.
+    pub patches: BTreeSet<String>,
+    pub decided_patches: BTreeMap<String, bool>,
+    pub queries: BTreeMap<String, QueryHandler>,
+    pub updates: Vec<NewUpdate>,
+    pub activities: u64,
+    pub timers: u64,
+    pub derived: u64,
+    waiting: Vec<String>,
+    ended: bool,
+    abort: Option<Arc<AtomicBool>>,
+}
+
+const NONE: u32 = u32::MAX;
+/// The scope that the whole run is in.
+pub(super) const ROOT: usize = 0;
+
+impl Core {
+    pub(super) fn new(replay: &Replay<'_>) -> Self {
+        let started = match replay.history.first().map(|event| &event.kind) {
+            Some(EventKind::WorkflowExecutionStarted(started)) => (**started).clone(),
+            // Nothing is replayed then, and nothing reads it.
+            _ => Started {
+                workflow_type: String::new(),
+                workflow_id: String::new(),
+                run_id: String::new(),
+                input: Payload::null(),
+                initiated_by: String::new(),
+                parent: None,
+                continued_from: None,
+                timeout_ms: None,
+            },
+        };
+        let patches = replay.history.iter().filter_map(|event| match &event.kind {
+            EventKind::MarkerRecorded { name } => Some(name.clone()),
+            _ => None,
+        });
+        Self {
+            now: replay.history.first().map_or(UtcTime::EPOCH, |event| event.time),
+            current: 0,
+            processed: replay.processed,
+            started: Rc::new(started),
+            commands: VecDeque::new(),
+            operations: Vec::new(),
+            operation_of: vec![NONE; replay.history.len() + 1],
+            scopes: vec![Scope::default()],
+            channels: BTreeMap::new(),
+            signals: 0,
+            patches: patches.collect(),
+            decided_patches: BTreeMap::new(),
+            queries: BTreeMap::new(),
+            updates: Vec::new(),
+            activities: 0,
+            timers: 0,
+            derived: 0,
+            waiting: Vec::new(),
+            ended: false,
+            abort: replay.abort.cloned(),
+        }
+    }
+
+    /// The code is about to see this event.
+    pub(super) fn at(&mut self, event: &Event) {
+        self.current = event.id;
+        self.now = self.now.max(event.time);
+    }
+
+    /// Whether what the code does now was done before: its commands are in the history, and what it publishes is published.
+    pub(super) fn is_replaying(&self) -> bool {
+        self.current <= self.processed
+    }
+
+    /// Ends the turn from within the code, if nobody wants to wait for it any longer.
+    pub(super) fn check_abort(&self) {
+        if self
+            .abort
+            .as_ref()
+            .is_some_and(|abort| abort.load(Ordering::Relaxed))
+        {
+            std::panic::resume_unwind(Box::new(TaskFailure::stuck("The code took too long.")));
+        }
+    }
+
+    pub(super) fn check_commands(&self) -> Result<(), TaskFailure> {
+        if self.commands.len() > MAX_COMMANDS {
+            return Err(TaskFailure::stuck(format!(
+                "The code asked for more than {MAX_COMMANDS} things at once."
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn ask(&mut self, kind: EventKind, operation: Option<usize>) {
+        self.check_abort();
+        if self.commands.len() > MAX_COMMANDS {
+            // Told by `check_commands`, unless the code never gives way.
+            std::panic::resume_unwind(Box::new(TaskFailure::stuck(format!(
+                "The code asked for more than {MAX_COMMANDS} things at once."
+            ))));
+        }
+        self.commands.push_back(Command {
+            cause: self.current,
+            kind,
+            operation,
+        });
+    }
+
+    /// Begins something in a scope. Where the scope is cancelled, it has ended before it began.
+    pub(super) fn begin(&mut self, scope: usize, kind: EventKind, what: String, ending: Ending) -> usize {
+        let index = self.operations.len();
+        let canceled = self.scopes.get(scope).is_none_or(|scope| scope.canceled);
+        self.operations.push(Operation {
+            event: 0,
+            what,
+            ending,
+            outcome: canceled.then(|| Err(Failure::canceled())),
+            waker: None,
+        });
+        if !canceled {
+            self.ask(kind, Some(index));
+            if let Some(scope) = self.scopes.get_mut(scope) {
+                scope.operations.push(index);
+            }
+        }
+        index
+    }
+
+    pub(super) fn begun(&mut self, event: u64, operation: usize) {
+        if let Some(operation) = self.operations.get_mut(operation) {
+            operation.event = event;
+        }
+        if let (Some(place), Ok(operation)) = (
+            self.operation_of.get_mut(event as usize),
+            u32::try_from(operation),
+        ) {
+            *place = operation;
+        }
+    }
+
+    pub(super) fn operation_of(&self, event: u64) -> Option<usize> {
+        self.operation_of
+            .get(event as usize)
+            .filter(|index| **index != NONE)
+            .map(|index| *index as usize)
+    }
+
+    /// Cancels a scope and those in it.
+    pub(super) fn cancel(&mut self, scope: usize) {
+        let Some(canceled) = self.scopes.get_mut(scope) else {
+            return;
+        };
+        if std::mem::replace(&mut canceled.canceled, true) {
+            return;
+        }
+        let (operations, children) = (
+            std::mem::take(&mut canceled.operations),
+            std::mem::take(&mut canceled.children),
+        );
+        for waker in std::mem::take(&mut canceled.wakers) {
+            waker.wake();
+        }
+        for index in operations {
+            self.cancel_operation(index);
+        }
+        for child in children {
+            self.cancel(child);
+        }
+    }
+
+    fn cancel_operation(&mut self, index: usize) {
+        let Some(operation) = self.operations.get(index) else {
+            return;
+        };
+        if operation.outcome.is_some() {
+            return;
+        }
+        // Its beginning may have no event yet; `finish` and `matched` fill in the id.
+        let event = operation.event;
+        let (kind, ends) = match operation.ending {
+            Ending::Activity => (
+                EventKind::ActivityTaskCanceled {
+                    scheduled_event_id: event,
+                },
+                true,
+            ),
+            Ending::Timer => (
+                EventKind::TimerCanceled {
+                    started_event_id: event,
+                },
+                true,
+            ),
+            Ending::Child => (
+                EventKind::RequestCancelExternalWorkflowExecutionInitiated {
+                    initiated_event_id: event,
+                },
+                false,
+            ),
+        };
+        self.ask(kind, Some(index));
+        if ends {
+            self.resolve(index, Err(Failure::canceled()));
+        }
+    }
+
+    /// The code returned: the command that ends the run.
+    pub(super) fn returned(&mut self, returned: Returned) {
+        self.ended = true;
+        let canceled = self.scopes.first().is_some_and(|root| root.canceled);
+        let kind = match returned {
+            Err(Failure {
+                continue_as_new: Some(input),
+                ..
+            }) => EventKind::WorkflowExecutionContinuedAsNew {
+                new_run_id: self.derived_id(),
+                input: *input,
+            },
+            Ok(result) if canceled => EventKind::WorkflowExecutionCanceled {
+                details: Some(result).filter(|result| !result.is_null()),
+            },
+            Err(failure) if canceled && failure.is_canceled() => {
+                EventKind::WorkflowExecutionCanceled { details: None }
+            }
+            Ok(result) => EventKind::WorkflowExecutionCompleted { result },
+            Err(failure) => EventKind::WorkflowExecutionFailed { failure },
+        };
+        self.commands.push_back(Command {
+            cause: self.current,
+            kind,
+            operation: None,
+        });
+    }
+
+    /// An id that the same code makes again when it is replayed.
+    pub(super) fn derived_id(&mut self) -> String {
+        self.derived += 1;
+        platform::ids::derived_id(self.now, &format!("{}#{}", self.started.run_id, self.derived))
+    }
+
+    /// Keeps what the code waits for, before the code goes.
+    pub(super) fn note_waiting(&mut self) {
+        if self.ended {
+            return;
+        }
+        let operations = self
+            .operations
+            .iter()
+            .filter(|operation| operation.outcome.is_none())
+            .map(|operation| operation.what.clone());
+        let signals = self
+            .channels
+            .iter()
+            .filter(|(_, channel)| !channel.wakers.is_empty())
+            .map(|(name, _)| format!("signal {name}"));
+        self.waiting = operations.chain(signals).collect();
+    }
+
+    /// What the turn came to. A failure where the code asked, while it was replayed, for something that the history does not have.
+    pub(super) fn finish(&mut self, replay: &Replay<'_>) -> Result<Turn, TaskFailure> {
+        if let Some(command) = self
+            .commands
+            .iter()
+            .find(|command| command.cause <= self.processed)
+        {
+            return Err(TaskFailure::not_deterministic(format!(
+                "After event {} the code asks for {}, of which the history has nothing.",
+                command.cause,
+                super::matching::describe(&command.kind)
+            )));
+        }
+        let mut events = Vec::with_capacity(self.commands.len());
+        for Command {
+            mut kind, operation, ..
+        } in std::mem::take(&mut self.commands)
+        {
+            if let Some(operation) = operation.and_then(|index| self.operations.get_mut(index)) {
+                if is_ending(&kind) {
+                    super::matching::name_beginning(&mut kind, operation.event);
+                } else {
+                    operation.event = replay.history.len() as u64 + events.len() as u64 + 1;
+                }
+            }
+            events.push(kind);
+        }
+        let mut unread: Vec<_> = std::mem::take(&mut self.channels)
+            .into_iter()
+            .flat_map(|(name, channel)| {
+                let unread = channel.unread.into_iter();
+                unread.map(move |(place, input)| (place, name.clone(), input))
+            })
+            .collect();
+        unread.sort_by_key(|(place, ..)| *place);
+        Ok(Turn {
+            events,
+            updates: std::mem::take(&mut self.updates),
+            answer: None,
+            waiting: std::mem::take(&mut self.waiting),
+            unread_signals: unread.into_iter().map(|(_, name, input)| (name, input)).collect(),
+        })
+    }
+}
+
+/// Whether a command ends what another one began.
+pub(super) fn is_ending(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::ActivityTaskCanceled { .. }
+            | EventKind::TimerCanceled { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionInitiated { .. }
+    )
+}
+
+/// The answer to a query: the code's own handlers, and those that every run has.
+pub(super) fn answer(
+    core: &RefCell<Core>,
+    handlers: &BTreeMap<String, QueryHandler>,
+    name: &str,
+) -> Option<Result<Payload, Failure>> {
+    match (handlers.get(name), name) {
+        (Some(handler), _) => Some(handler()),
+        (None, "__state") => Some(Ok(Payload::null())),
+        (None, "__stack") => Some(Payload::of(&core.borrow().waiting)),
+        (None, _) => None,
+    }
+}

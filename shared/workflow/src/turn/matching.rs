@@ -1,0 +1,115 @@
+//! Holding what the code asks for against what its history says that it asked for.
+
+use super::core::{Command, Core, is_ending};
+use crate::event::{Event, EventKind};
+use crate::task_failure::TaskFailure;
+
+impl Core {
+    /// The history says that the code asked for this. It must be what it asked for first of all that is not matched yet.
+    pub(super) fn matched(&mut self, event: &Event) -> Result<(), TaskFailure> {
+        let Some(Command {
+            kind: mut asked,
+            operation,
+            ..
+        }) = self.commands.pop_front()
+        else {
+            return Err(TaskFailure::not_deterministic(format!(
+                "The history has {} at event {}; the code asks for nothing there.",
+                describe(&event.kind),
+                event.id
+            )));
+        };
+        if is_ending(&asked)
+            && let Some(operation) = operation.and_then(|index| self.operations.get(index))
+        {
+            name_beginning(&mut asked, operation.event);
+        }
+        if !same(&asked, &event.kind) {
+            return Err(TaskFailure::not_deterministic(format!(
+                "The history has {} at event {}; the code asks for {} there.",
+                describe(&event.kind),
+                event.id,
+                describe(&asked)
+            )));
+        }
+        if let Some(operation) = operation.filter(|_| !is_ending(&asked)) {
+            self.begun(event.id, operation);
+        }
+        Ok(())
+    }
+}
+
+/// Puts the event that began something into the command that ends it.
+pub(super) fn name_beginning(kind: &mut EventKind, event: u64) {
+    match kind {
+        EventKind::ActivityTaskCanceled { scheduled_event_id } => *scheduled_event_id = event,
+        EventKind::TimerCanceled { started_event_id } => *started_event_id = event,
+        EventKind::RequestCancelExternalWorkflowExecutionInitiated { initiated_event_id } => {
+            *initiated_event_id = event;
+        }
+        _ => {}
+    }
+}
+
+/// Whether two commands are the same. Inputs, results and limits may differ: code may be mended in them while its runs go on.
+fn same(asked: &EventKind, had: &EventKind) -> bool {
+    use EventKind as K;
+    match (asked, had) {
+        (
+            K::ActivityTaskScheduled {
+                activity_id, name, ..
+            },
+            K::ActivityTaskScheduled {
+                activity_id: had_id,
+                name: had_name,
+                ..
+            },
+        ) => activity_id == had_id && name == had_name,
+        (K::TimerStarted { timer_id, .. }, K::TimerStarted { timer_id: had, .. }) => timer_id == had,
+        (
+            K::StartChildWorkflowExecutionInitiated {
+                workflow_id,
+                workflow_type,
+                ..
+            },
+            K::StartChildWorkflowExecutionInitiated {
+                workflow_id: had_id,
+                workflow_type: had_type,
+                ..
+            },
+        ) => workflow_id == had_id && workflow_type == had_type,
+        (K::MarkerRecorded { name }, K::MarkerRecorded { name: had }) => name == had,
+        (asked, had) if is_ending(asked) => asked == had,
+        (asked, had) => std::mem::discriminant(asked) == std::mem::discriminant(had),
+    }
+}
+
+/// A command for people.
+pub(super) fn describe(kind: &EventKind) -> String {
+    let detail = match kind {
+        EventKind::ActivityTaskScheduled {
+            activity_id, name, ..
+        } => format!(" of '{name}' (id {activity_id})"),
+        EventKind::TimerStarted {
+            timer_id,
+            fire_after_ms,
+        } => format!(" of {fire_after_ms} ms (id {timer_id})"),
+        EventKind::StartChildWorkflowExecutionInitiated {
+            workflow_id,
+            workflow_type,
+            ..
+        } => format!(" of '{workflow_type}' (workflow id {workflow_id})"),
+        EventKind::MarkerRecorded { name } => format!(" of the patch '{name}'"),
+        EventKind::ActivityTaskCanceled {
+            scheduled_event_id: event,
+        }
+        | EventKind::TimerCanceled {
+            started_event_id: event,
+        }
+        | EventKind::RequestCancelExternalWorkflowExecutionInitiated {
+            initiated_event_id: event,
+        } => format!(" of event {event}"),
+        _ => String::new(),
+    };
+    format!("{}{detail}", kind.name())
+}

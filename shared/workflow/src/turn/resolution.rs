@@ -1,0 +1,100 @@
+//! What events from outside mean for what the code has begun and for what it waits.
+
+use super::core::{Core, Outcome, ROOT, is_ending};
+use crate::event::{ChildOutcome, Event, EventKind, TimeoutKind};
+use crate::failure::Failure;
+use crate::payload::Payload;
+
+impl Core {
+    /// Applies an event that came from outside.
+    pub(super) fn apply(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::WorkflowExecutionSignaled { name, input, .. } => {
+                self.signals += 1;
+                let channel = self.channels.entry(name.clone()).or_default();
+                channel.unread.push_back((self.signals, input.clone()));
+                for waker in std::mem::take(&mut channel.wakers) {
+                    waker.wake();
+                }
+            }
+            EventKind::WorkflowExecutionCancelRequested { .. } => self.cancel(ROOT),
+            EventKind::ActivityTaskCompleted {
+                scheduled_event_id,
+                result,
+                ..
+            } => self.end(*scheduled_event_id, Ok(result.clone())),
+            EventKind::ActivityTaskFailed {
+                scheduled_event_id,
+                failure,
+                ..
+            } => self.end(*scheduled_event_id, Err(failure.clone())),
+            EventKind::ActivityTaskTimedOut {
+                scheduled_event_id,
+                timeout,
+                last_failure,
+                ..
+            } => self.end(
+                *scheduled_event_id,
+                Err(timed_out(*timeout, last_failure.as_ref())),
+            ),
+            EventKind::TimerFired { started_event_id } => self.end(*started_event_id, Ok(Payload::null())),
+            EventKind::StartChildWorkflowExecutionFailed {
+                initiated_event_id,
+                failure,
+            } => self.end(*initiated_event_id, Err(failure.clone())),
+            EventKind::ChildWorkflowExecutionClosed {
+                initiated_event_id,
+                outcome,
+            } => self.end(*initiated_event_id, child_outcome(outcome)),
+            _ => {}
+        }
+    }
+
+    /// What an event says about what was begun by another one.
+    fn end(&mut self, begun_by: u64, outcome: Outcome) {
+        let Some(index) = self.operation_of(begun_by) else {
+            return;
+        };
+        // It ended by itself before the history had the wish to end it.
+        self.commands
+            .retain(|command| command.operation != Some(index) || !is_ending(&command.kind));
+        self.resolve(index, outcome);
+    }
+
+    pub(super) fn resolve(&mut self, index: usize, outcome: Outcome) {
+        if let Some(operation) = self.operations.get_mut(index)
+            && operation.outcome.is_none()
+        {
+            operation.outcome = Some(outcome);
+            if let Some(waker) = operation.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+fn timed_out(timeout: TimeoutKind, last: Option<&Failure>) -> Failure {
+    let which = match timeout {
+        TimeoutKind::StartToClose => "An attempt took longer than it may.",
+        TimeoutKind::ScheduleToClose => "All attempts together took longer than they may.",
+        TimeoutKind::Heartbeat => "An attempt was silent for longer than it may.",
+    };
+    let message = match last {
+        Some(last) => format!("{which} The failure before: {last}"),
+        None => which.to_owned(),
+    };
+    Failure::permanent("Timeout", message)
+}
+
+fn child_outcome(outcome: &ChildOutcome) -> Outcome {
+    match outcome {
+        ChildOutcome::Completed(result) => Ok(result.clone()),
+        ChildOutcome::Failed(failure) => Err(failure.clone()),
+        ChildOutcome::Canceled => Err(Failure::canceled()),
+        ChildOutcome::Terminated => Err(Failure::permanent("Terminated", "The child run was terminated.")),
+        ChildOutcome::TimedOut => Err(Failure::permanent(
+            "Timeout",
+            "The child run took longer than it may.",
+        )),
+    }
+}

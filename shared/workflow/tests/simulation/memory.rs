@@ -1,0 +1,269 @@
+//! Records in memory, for the simulation: writes may fail, and may be carried out and reported as failed.
+
+use std::collections::BTreeMap;
+
+use platform::queue::BoxFuture;
+use platform::records::runs::{Committed, DueRun, UpdatesHead};
+use platform::{Error, Result, Tenant, UtcTime};
+use serde_json::value::RawValue;
+use workflow::draft::Draft;
+use workflow::event::Event;
+use workflow::state::RunState;
+use workflow::status::RunStatus;
+use workflow::store::{Commit, Store};
+
+use crate::invariants;
+use crate::scenario::Mutant;
+use crate::world::{Shared, World};
+
+/// A run as it is kept.
+#[derive(Clone, Default)]
+pub struct Kept {
+    /// The state, as JSON.
+    pub state: String,
+    pub version: u64,
+    /// The events that the state no longer holds.
+    pub chunks: Vec<Event>,
+    pub due_at: Option<UtcTime>,
+    pub closed: bool,
+}
+
+#[derive(Default)]
+pub struct Memory {
+    pub runs: BTreeMap<String, Kept>,
+    pub current: BTreeMap<String, String>,
+    /// Events of the platform by id: their envelopes.
+    pub events: BTreeMap<String, String>,
+    pub updates: BTreeMap<String, (UpdatesHead, Vec<String>)>,
+    pub payloads: BTreeMap<String, String>,
+}
+
+impl Memory {
+    pub fn state(&self, run_id: &str) -> Option<RunState> {
+        self.runs
+            .get(run_id)
+            .map(|kept| serde_json::from_str(&kept.state).unwrap())
+    }
+
+    /// All events of a run.
+    pub fn history(&self, run_id: &str) -> Vec<Event> {
+        let mut events = self.runs[run_id].chunks.clone();
+        events.extend(self.state(run_id).unwrap().tail);
+        events
+    }
+}
+
+impl World {
+    /// As the table decides: everything or nothing.
+    fn commit(&mut self, commit: &Commit) -> Committed {
+        let unconditional = self.mutant == Mutant::NoVersionCondition;
+        for draft in &commit.runs {
+            let version = self.memory.runs.get(&draft.state.run_id).map(|kept| kept.version);
+            if version != draft.expected && !(unconditional && version.is_some() && draft.expected.is_some())
+            {
+                return Committed::Stale;
+            }
+        }
+        if let Some(current) = &commit.current
+            && self.memory.current.get(&current.workflow_id) != current.expected.as_ref()
+        {
+            return Committed::Taken;
+        }
+        if let Some(parent) = &commit.parent
+            && self.memory.runs.get(parent).is_none_or(|kept| kept.closed)
+        {
+            return Committed::Taken;
+        }
+        if let Some(updates) = &commit.updates {
+            let head = self
+                .memory
+                .updates
+                .get(&updates.run_id)
+                .map_or_else(UpdatesHead::default, |(head, _)| *head);
+            if head != updates.expected {
+                return Committed::Stale;
+            }
+        }
+        if commit
+            .events
+            .iter()
+            .any(|event| self.memory.events.contains_key(&event.id))
+        {
+            return Committed::Stale;
+        }
+        for draft in &commit.runs {
+            self.put(draft);
+        }
+        if let Some(current) = &commit.current {
+            self.memory
+                .current
+                .insert(current.workflow_id.clone(), current.run_id.clone());
+        }
+        for event in &commit.events {
+            self.memory
+                .events
+                .insert(event.id.clone(), event.envelope.clone());
+        }
+        if let Some(updates) = &commit.updates {
+            let (head, messages) = self.memory.updates.entry(updates.run_id.clone()).or_default();
+            *head = updates.head;
+            messages.extend(updates.messages.iter().map(|message| message.message.clone()));
+        }
+        Committed::Done
+    }
+
+    fn put(&mut self, draft: &Draft) {
+        let run_id = &draft.state.run_id;
+        let before = self.memory.runs.get(run_id).map(|_| self.memory.history(run_id));
+        let mut state = draft.state.clone();
+        if self.mutant == Mutant::NoOutbox {
+            state.outbox.clear();
+        }
+        if self.mutant == Mutant::CompletionsNotDeduplicated
+            && let Some(old) = self.memory.state(run_id)
+        {
+            for (scheduled, activity) in old.activities {
+                state.activities.entry(scheduled).or_insert(activity);
+            }
+        }
+        let due_at = draft
+            .due_at()
+            .filter(|_| self.mutant != Mutant::DueEntryForgotten);
+        let kept = self.memory.runs.entry(run_id.clone()).or_default();
+        kept.state = serde_json::to_string(&state).unwrap();
+        kept.version = state.version;
+        kept.chunks.extend(draft.chunks.iter().flatten().cloned());
+        kept.due_at = due_at;
+        kept.closed = state.is_closed();
+        let after = self.memory.history(run_id);
+        for event in after.iter().skip(before.as_ref().map_or(0, Vec::len)) {
+            let line = format!(
+                "{run_id} {} {}",
+                event.id,
+                serde_json::to_string(&event.kind).unwrap()
+            );
+            self.tell(line);
+        }
+        for violation in invariants::of_write(run_id, before.as_deref(), &after, &draft.state) {
+            self.violation(violation);
+        }
+    }
+}
+
+impl Store for Shared {
+    fn find<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Option<RunState>>> {
+        Box::pin(async move {
+            self.travel("a read").await?;
+            let world = self.lock();
+            let mut state = world.memory.state(run_id);
+            if let Some(state) = &mut state
+                && world.mutant == Mutant::NoTerminalCheck
+            {
+                state.status = RunStatus::Running;
+            }
+            Ok(state)
+        })
+    }
+
+    fn find_current<'a>(
+        &'a self,
+        _: &'a Tenant,
+        workflow_id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>>> {
+        Box::pin(async move {
+            self.travel("a read").await?;
+            Ok(self.lock().memory.current.get(workflow_id).cloned())
+        })
+    }
+
+    fn history<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Vec<Event>>> {
+        Box::pin(async move {
+            self.travel("a read").await?;
+            let world = self.lock();
+            Ok(world
+                .memory
+                .runs
+                .get(run_id)
+                .map_or_else(Vec::new, |kept| kept.chunks.clone()))
+        })
+    }
+
+    fn event<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        run_id: &'a str,
+        event: u64,
+    ) -> BoxFuture<'a, Result<Option<Event>>> {
+        Box::pin(async move {
+            let history = self.history(tenant, run_id).await?;
+            Ok(history.into_iter().find(|found| found.id == event))
+        })
+    }
+
+    fn commit<'a>(&'a self, _: &'a Tenant, commit: &'a Commit) -> BoxFuture<'a, Result<Committed>> {
+        Box::pin(async move {
+            self.travel("a write").await?;
+            let committed = {
+                let mut world = self.lock();
+                let committed = world.commit(commit);
+                if committed != Committed::Done {
+                    world.faults.contended += 1;
+                }
+                if world.troubled && world.chance(4) {
+                    world.faults.ambiguous += 1;
+                    world.tell("the answer of a write is lost");
+                    return Err(Error::unavailable("simulated"));
+                }
+                committed
+            };
+            self.pause().await;
+            Ok(committed)
+        })
+    }
+
+    fn due(&self, by: UtcTime, _: bool) -> BoxFuture<'_, Result<Vec<DueRun>>> {
+        Box::pin(async move {
+            self.travel("a read").await?;
+            let world = self.lock();
+            let due = world.memory.runs.iter().filter_map(|(run_id, kept)| {
+                Some(DueRun {
+                    tenant: Tenant::new("acme", "demo").unwrap(),
+                    run_id: run_id.clone(),
+                    due_at: kept.due_at.filter(|at| *at <= by)?,
+                })
+            });
+            Ok(due.collect())
+        })
+    }
+
+    fn updates_head<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<UpdatesHead>> {
+        Box::pin(async move {
+            self.travel("a read").await?;
+            let world = self.lock();
+            Ok(world
+                .memory
+                .updates
+                .get(run_id)
+                .map_or_else(UpdatesHead::default, |(head, _)| *head))
+        })
+    }
+
+    fn put_payload<'a>(&'a self, key: &'a str, json: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.travel("a write").await?;
+            self.lock()
+                .memory
+                .payloads
+                .insert(key.to_owned(), json.to_owned());
+            Ok(())
+        })
+    }
+
+    fn find_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Box<RawValue>>>> {
+        Box::pin(async move {
+            self.travel("a read").await?;
+            let found = self.lock().memory.payloads.get(key).cloned();
+            Ok(found.map(|json| RawValue::from_string(json).unwrap()))
+        })
+    }
+}
