@@ -128,7 +128,7 @@ fuzz: duckdb $(CARGO_FUZZ_DIR)/bin/cargo-fuzz ## Fuzz the checker of statements 
 
 .PHONY: sim
 sim: ## Simulate the workflow engine under faults (SIM_SEEDS=20000; SIM_SEED=7 tells the story of one)
-	@SIM_SEEDS=$(or $(SIM_SEEDS),20000) cargo test -q $(LOCKED) --release -p workflow --test simulation every_seed -- --nocapture
+	@$(if $(SIM_SEED),SIM_SEED=$(SIM_SEED)) SIM_SEEDS=$(or $(SIM_SEEDS),20000) cargo test -q $(LOCKED) --release -p workflow --test simulation every_seed -- --nocapture
 
 .PHONY: bench
 bench: duckdb ## Benchmarks, on release builds (ARGS="…")

@@ -21,10 +21,29 @@ const PROMISED: &[(&str, &str)] = &[
     ("GET", "/prompts/{pt_id}/forks"),
     ("GET", "/prompts/{pt_id}/interactions"),
     ("GET", "/prompts/{pt_id}/versions"),
+    ("POST", "/workflows/conversations"),
+    ("POST", "/workflows/runs"),
+    ("GET", "/workflows/runs/{workflow_id}/{run_id}"),
+    ("POST", "/workflows/runs/{workflow_id}/{run_id}/actions/{action}"),
+    ("GET", "/workflows/runs/{workflow_id}/{run_id}/query/{query_name}"),
+    (
+        "POST",
+        "/workflows/runs/{workflow_id}/{run_id}/signal/{signal_name}",
+    ),
+    ("GET", "/workflows/runs/{workflow_id}/{run_id}/stream"),
+    ("GET", "/workflows/runs/{workflow_id}/{run_id}/updates"),
+    ("POST", "/workflows/runs/{run_id}/updates"),
 ];
 
 /// The ends of paths whose `POST` only searches or queries, and so leaves no audit record.
-const SEARCHES: &[&str] = &["/facets", "/query", "/query/batch", "/query/validate"];
+const SEARCHES: &[&str] = &[
+    "/facets",
+    "/query",
+    "/query/batch",
+    "/query/validate",
+    "/workflows/conversations",
+    "/workflows/runs",
+];
 
 /// An operation of the document.
 #[derive(Debug)]

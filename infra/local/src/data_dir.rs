@@ -27,6 +27,9 @@ pub struct Endpoints {
     pub records: String,
     /// The object store's endpoint.
     pub objects: String,
+    /// The queues' endpoint, where the process has queues.
+    #[serde(default)]
+    pub queues: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use local::data_dir::DataDir;
 use local::issuer::{Issuer, LIFETIME_SECONDS, Subject};
+use local::queue_server;
 use local::runner::Service;
 use local::services::Services;
 use mimalloc::MiMalloc;
@@ -46,7 +47,7 @@ fn main() -> std::process::ExitCode {
 #[tokio::main]
 async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     let environment = Environment::read()?;
-    telemetry::init(&environment, Format::Text, "info,s3s=warn,dynoxide=warn")?;
+    telemetry::init(&environment, Format::Text, "info,s3s=warn,dynoxide=error")?;
     let listener = listen(arguments.port).await?;
     let port = listener
         .local_addr()
@@ -60,8 +61,9 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     }
     let issuer = Issuer::open(&data)?;
     let services = Services::open(&data).await?;
-    services.publish(&data)?;
     let service = Service::new(&data, &services, &environment)?;
+    let queues = queue_server::serve([("tasks", service.runs.tasks.clone())].into()).await?;
+    services.publish(&data, queues)?;
     let router = service.router()?;
     service
         .stores
@@ -76,9 +78,14 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
         .map_err(|error| ConfigError::new(error.to_string()))?;
     greet(port, &data, &token);
 
+    let followers = service.runs.followers.clone();
     let server = axum::ServiceExt::<axum::extract::Request>::into_make_service(normalized(router));
     axum::serve(listener, server)
-        .with_graceful_shutdown(stopped())
+        .with_graceful_shutdown(async move {
+            stopped().await;
+            // Streams end by themselves only with their runs.
+            followers.end();
+        })
         .await
         .map_err(|error| ConfigError::new(format!("The server failed: {error}.")))
 }

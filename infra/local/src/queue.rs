@@ -4,7 +4,7 @@
 //! the handler reports as failed; and sets aside what was received too often. What it holds is lost with the process: a
 //! queue carries hints, never truth.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::{Clock, Result, ids};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 use tracing::error;
 
@@ -30,18 +30,21 @@ pub struct Settings {
     pub visibility: Duration,
     /// Receives after which a message is set aside.
     pub max_receives: u32,
+    /// Most batches that are with the handler at a time.
+    pub concurrency: u32,
 }
 
 struct Message {
     id: String,
     body: String,
     receives: u32,
-    visible_at: Instant,
 }
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Message>,
+    /// By the time from which on they are delivered, then by age.
+    waiting: BTreeMap<(Instant, u64), Message>,
+    next: u64,
     in_flight: usize,
     dead: Vec<String>,
 }
@@ -96,54 +99,67 @@ impl LocalQueue {
     }
 
     async fn deliver(self: Arc<Self>, handler: Handler) {
+        let permits = self
+            .settings
+            .concurrency
+            .try_into()
+            .unwrap_or(Semaphore::MAX_PERMITS);
+        let permits = Arc::new(Semaphore::new(permits));
         loop {
-            let changed = self.changed.notified();
-            let batch = self.receive();
-            if batch.is_empty() {
-                let next = self
-                    .state()
-                    .waiting
-                    .iter()
-                    .map(|message| message.visible_at)
-                    .min();
-                match next {
-                    Some(at) => {
-                        tokio::select! { () = changed => {}, () = tokio::time::sleep_until(at) => {} }
-                    }
-                    None => changed.await,
-                }
-                continue;
-            }
-            let failures = handler(event(&batch)).await.batch_item_failures;
-            self.settle(batch, |id| {
-                failures.iter().any(|failure| failure.item_identifier == id)
+            // One that is never closed always has a permit at last.
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
+                return;
+            };
+            let batch = self.next_batch().await;
+            let (queue, handler) = (Arc::clone(&self), Arc::clone(&handler));
+            tokio::spawn(async move {
+                let failures = handler(event(&batch)).await.batch_item_failures;
+                queue.settle(batch, |id| {
+                    failures.iter().any(|failure| failure.item_identifier == id)
+                });
+                drop(permit);
             });
         }
     }
 
-    fn receive(&self) -> Vec<Message> {
+    async fn next_batch(&self) -> Vec<Message> {
+        loop {
+            let changed = self.changed.notified();
+            let (batch, next) = self.receive();
+            if !batch.is_empty() {
+                return batch;
+            }
+            match next {
+                Some(at) => {
+                    tokio::select! { () = changed => {}, () = tokio::time::sleep_until(at) => {} }
+                }
+                None => changed.await,
+            }
+        }
+    }
+
+    /// The messages that can be delivered, as many as go into a batch; or when the next one can be.
+    fn receive(&self) -> (Vec<Message>, Option<Instant>) {
         let now = Instant::now();
         let mut state = self.state();
         let mut batch = Vec::new();
-        for _ in 0..state.waiting.len() {
-            let Some(mut message) = state.waiting.pop_front() else {
-                break;
-            };
-            if batch.len() < self.settings.batch_size && message.visible_at <= now {
-                message.receives += 1;
-                batch.push(message);
-            } else {
-                state.waiting.push_back(message);
-            }
+        while batch.len() < self.settings.batch_size
+            && let Some(first) = state.waiting.first_entry()
+            && first.key().0 <= now
+        {
+            let mut message = first.remove();
+            message.receives += 1;
+            batch.push(message);
         }
-        state.in_flight = batch.len();
-        batch
+        state.in_flight += batch.len();
+        let next = state.waiting.first_key_value().map(|((at, _), _)| *at);
+        (batch, next)
     }
 
     fn settle(&self, batch: Vec<Message>, failed: impl Fn(&str) -> bool) {
         let mut state = self.state();
-        state.in_flight = 0;
-        for mut message in batch {
+        state.in_flight -= batch.len();
+        for message in batch {
             if !failed(&message.id) {
                 continue;
             }
@@ -156,12 +172,18 @@ impl LocalQueue {
                 );
                 state.dead.push(message.body);
             } else {
-                message.visible_at = Instant::now() + self.settings.visibility;
-                state.waiting.push_back(message);
+                state.wait(message, self.settings.visibility);
             }
         }
         drop(state);
         self.changed.notify_waiters();
+    }
+}
+
+impl State {
+    fn wait(&mut self, message: Message, delay: Duration) {
+        self.next += 1;
+        self.waiting.insert((Instant::now() + delay, self.next), message);
     }
 }
 
@@ -173,9 +195,8 @@ impl Queue for LocalQueue {
                 id,
                 body: body.to_owned(),
                 receives: 0,
-                visible_at: Instant::now() + delivery.delay,
             };
-            self.state().waiting.push_back(message);
+            self.state().wait(message, delivery.delay);
             self.changed.notify_waiters();
             Ok(())
         })
@@ -235,6 +256,7 @@ mod tests {
         batch_size: 10,
         visibility: Duration::from_secs(60),
         max_receives: 5,
+        concurrency: 1,
     };
 
     #[tokio::test(start_paused = true)]
@@ -248,6 +270,53 @@ mod tests {
         assert_eq!(*seen.lock().unwrap(), ["a", "b", "a", "b"]);
         assert!(began.elapsed() >= SETTINGS.visibility);
         assert!(queue.dead_letters().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_is_held_back_until_its_time_and_overtaken_until_then() {
+        let (handler, seen) = failing(0);
+        let queue = LocalQueue::start("test", SETTINGS, Clock::System, handler);
+        let began = Instant::now();
+        let delivery = Delivery {
+            delay: Duration::from_secs(300),
+            group: None,
+        };
+        queue.send_as("late", delivery).await.unwrap();
+        queue.send("early").await.unwrap();
+        queue.drain().await;
+        assert_eq!(*seen.lock().unwrap(), ["early", "late"]);
+        assert!(began.elapsed() >= delivery.delay);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn as_many_batches_are_handled_at_once_as_the_settings_say() {
+        let most = Arc::new(Mutex::new((0, 0)));
+        let counted = Arc::clone(&most);
+        let handler: Handler = Arc::new(move |_| {
+            let counted = Arc::clone(&counted);
+            Box::pin(async move {
+                let now = {
+                    let mut counted = counted.lock().unwrap();
+                    counted.0 += 1;
+                    counted.1 = counted.1.max(counted.0);
+                    counted.0
+                };
+                tokio::time::sleep(Duration::from_secs(now)).await;
+                counted.lock().unwrap().0 -= 1;
+                SqsBatchResponse::default()
+            })
+        });
+        let settings = Settings {
+            batch_size: 1,
+            concurrency: 3,
+            ..SETTINGS
+        };
+        let queue = LocalQueue::start("test", settings, Clock::System, handler);
+        for body in ["a", "b", "c", "d", "e", "f", "g"] {
+            queue.send(body).await.unwrap();
+        }
+        queue.drain().await;
+        assert_eq!(*most.lock().unwrap(), (0, 3));
     }
 
     #[tokio::test(start_paused = true)]

@@ -32,6 +32,8 @@ use crate::data_dir::DataDir;
 use crate::gateway::whole_body;
 use crate::issuer::Issuer;
 use crate::queue::{LocalQueue, Settings};
+use crate::runs::LocalRuns;
+use crate::samples;
 use crate::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, Services};
 
 /// As the audit retry queue of `template.yaml`.
@@ -39,6 +41,7 @@ const AUDIT_RETRY: Settings = Settings {
     batch_size: 10,
     visibility: Duration::from_secs(180),
     max_receives: 5,
+    concurrency: 1,
 };
 
 /// As the import queue of `template.yaml`.
@@ -46,6 +49,7 @@ const IMPORTS: Settings = Settings {
     batch_size: 1,
     visibility: Duration::from_secs(960),
     max_receives: 6,
+    concurrency: 1,
 };
 /// How often overdue imports are looked for.
 const IMPORT_SWEEP: Duration = Duration::from_secs(60);
@@ -75,6 +79,8 @@ pub struct Service {
     /// The data stores as the importer has them: with children and caches of its own.
     importer: DataStores,
     imports: Arc<LocalQueue>,
+    /// Workflow runs.
+    pub runs: LocalRuns,
     retention: Retention,
 }
 
@@ -129,6 +135,7 @@ impl Service {
         );
         Ok(Self {
             stores: stores(Some(imports.clone()), &config)?,
+            runs: LocalRuns::new(data, services, &platform.clock, samples::registry(environment)?)?,
             platform,
             importer,
             imports,
@@ -136,10 +143,11 @@ impl Service {
         })
     }
 
-    /// Takes up the imports that the last process over the directory left, and from now on those that are overdue; collects
+    /// Takes up the imports and runs that the last process over the directory left, and from now on those that are overdue; collects
     /// garbage from time to time.
     pub async fn resume_upkeep(&self) -> Result<()> {
         self.importer.requeue_all_imports(self.imports.as_ref()).await?;
+        self.runs.resume();
         let (importer, queue) = (self.importer.clone(), Arc::clone(&self.imports));
         tokio::spawn(async move {
             loop {
@@ -200,6 +208,14 @@ impl Service {
                 self.stores.clone(),
             ))
             .merge(prompts_function::routes(self.platform.clone()))
+            .merge(stream_function::routes(
+                self.platform.clone(),
+                self.runs.stream.clone(),
+            ))
+            .merge(workflows_function::routes(
+                self.platform.clone(),
+                self.runs.workflows.clone(),
+            ))
     }
 
     /// The whole server: the API, its OpenAPI document at `/openapi.json` and its reference page at `/docs`.

@@ -16,6 +16,7 @@ use base64::Engine as _;
 use dynoxide::Database;
 use platform::aws::sdk_config_for;
 use platform::config::ConfigError;
+use platform::queue::SqsQueue;
 use platform::records::schema::{TableKind, create_table};
 use rand::Rng as _;
 use s3s::auth::SimpleAuth;
@@ -79,9 +80,19 @@ impl Services {
         Ok(services)
     }
 
-    /// Says in the directory where the services answer: for a process that stays.
-    pub fn publish(&self, data: &DataDir) -> Result<(), ConfigError> {
-        data.publish(&self.endpoints)
+    /// Says in the directory where the services answer, and where the queues do: for a process that stays.
+    pub fn publish(&self, data: &DataDir, queues: String) -> Result<(), ConfigError> {
+        data.publish(&Endpoints {
+            queues: Some(queues),
+            ..self.endpoints.clone()
+        })
+    }
+
+    /// The queue of this name of the process that has the directory open; None where that has no queues.
+    pub fn queue(&self, name: &str) -> Option<SqsQueue> {
+        let endpoint = self.endpoints.queues.as_ref()?;
+        let sdk = sdk_config_for(endpoint, "local", "local");
+        Some(SqsQueue::connect(&sdk, format!("{endpoint}/{name}")))
     }
 }
 
@@ -104,6 +115,7 @@ async fn start(data: &DataDir, secret: &str) -> Result<Endpoints, ConfigError> {
     Ok(Endpoints {
         records: format!("http://{records_at}"),
         objects: format!("http://{objects_at}"),
+        queues: None,
     })
 }
 
@@ -129,7 +141,7 @@ fn serve_records(database: Database) -> std::io::Result<SocketAddr> {
     Ok(address)
 }
 
-async fn listen() -> Result<(TcpListener, SocketAddr), ConfigError> {
+pub(crate) async fn listen() -> Result<(TcpListener, SocketAddr), ConfigError> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
     let address = listener.local_addr().map_err(broken)?;
     Ok((listener, address))
@@ -146,7 +158,12 @@ async fn sweep(database: Database) {
 
 /// The object store's secret key, of this directory alone: another user of the machine cannot read the objects.
 fn object_store_secret(data: &DataDir) -> Result<String, ConfigError> {
-    let path = data.path("keys/object-store");
+    secret(data, "object-store")
+}
+
+/// A secret of this directory alone, made when it is first needed.
+pub(crate) fn secret(data: &DataDir, name: &str) -> Result<String, ConfigError> {
+    let path = data.path("keys").join(name);
     let made = read_or_make(&path, || {
         let mut random = [0_u8; 24];
         rand::rng().fill_bytes(&mut random);

@@ -15,6 +15,7 @@ use platform::records::audit::{AuditAction, AuditEvent, AuditFilter, AuditTrail}
 use platform::{Clock, ids};
 
 const SETTINGS: Settings = Settings {
+    concurrency: 1,
     batch_size: 10,
     visibility: Duration::from_millis(1),
     max_receives: 3,

@@ -6,6 +6,7 @@ mod interaction;
 mod key;
 mod output;
 mod prompt;
+mod run;
 mod store;
 mod target;
 mod token;
@@ -18,7 +19,7 @@ use output::Output;
 use platform::Result;
 use target::TargetArguments;
 
-/// What only an operator of Millrace does: tokens, API keys, publishing, loading and checking.
+/// What only an operator of Millrace does: tokens, API keys, publishing, starting runs, loading and checking.
 ///
 /// Works on the data directory of the local runner, whether the runner is running or not, or on a deployed stage.
 #[derive(Parser)]
@@ -33,7 +34,7 @@ struct Arguments {
     command: Command,
 }
 
-const EXAMPLES: &str = "Examples:
+const EXAMPLES: &str = r#"Examples:
   ops token                                     a token for the local runner
   ops token --roles reader --project other      the same, of somebody who may only read
   ops key create ci --roles automation          an API key of the data store API, shown once
@@ -42,10 +43,12 @@ const EXAMPLES: &str = "Examples:
   ops artifact put sales.csv out/sales.csv      a file for an import with the source 'artifact'
   ops store compact <id>                        merge the small files of a data store
   ops store collect --keep-versions-days 90     remove what nothing needs any longer
+  ops run start Steps --input '{"steps":3}'     start a workflow run of the local runner's sample type
+  ops run list --query "WorkflowType = 'Steps'" list workflow runs
   ops check                                     hold the stored data against the invariants
 
-A deployed stage is named by its environment: set MILLRACE_RECORDS_TABLE, MILLRACE_AUDIT_TABLE and
-MILLRACE_DATA_BUCKET (the stack's outputs) and add --deployed; credentials and region are the AWS SDK's.";
+A deployed stage is named by its environment: set MILLRACE_RECORDS_TABLE, MILLRACE_AUDIT_TABLE,
+MILLRACE_RUNS_TABLE, MILLRACE_TASK_QUEUE and MILLRACE_DATA_BUCKET (the stack's outputs) and add --deployed; credentials and region are the AWS SDK's."#;
 
 #[derive(Subcommand)]
 enum Command {
@@ -63,6 +66,9 @@ enum Command {
     /// The upkeep of data stores.
     #[command(subcommand)]
     Store(store::StoreCommand),
+    /// Workflow runs.
+    #[command(subcommand)]
+    Run(run::RunCommand),
     /// Files that imports read.
     #[command(subcommand)]
     Artifact(artifact::ArtifactCommand),
@@ -96,6 +102,7 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
         Command::Prompt(command) => prompt::run(command, &target.open().await?, output).await?,
         Command::Interaction(command) => interaction::run(command, &target.open().await?, output).await?,
         Command::Store(command) => store::run(command, &target.open().await?, output).await?,
+        Command::Run(command) => run::run(command, &target.open().await?, output).await?,
         Command::Artifact(command) => artifact::run(command, &target.open().await?, output).await?,
         Command::Check => return check::run(&target.open().await?, output).await,
     }

@@ -1,15 +1,17 @@
 //! What the command works on: a data directory, or a deployed stage.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use local::data_dir::DataDir;
-use local::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, Services};
+use local::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, RUNS_TABLE, Services};
 use platform::auth::{Principal, PrincipalKind};
 use platform::config::{ConfigError, Environment};
 use platform::http::audit;
 use platform::objects::Objects;
+use platform::queue::{Queue, SqsQueue};
 use platform::records::Table;
 use platform::records::audit::{AuditAction, AuditTrail};
 use platform::{Clock, Error, Result, Tenant};
@@ -46,6 +48,10 @@ pub struct Target {
     pub records: Table,
     /// The table of audit records.
     pub audit_table: Table,
+    /// The table of workflow runs.
+    pub runs: Table,
+    /// The queue of hints at workflow runs; None where nobody reads one.
+    pub tasks: Option<Arc<dyn Queue>>,
     /// The bucket of store data and artifacts.
     pub objects: Objects,
     /// Keeps a data directory open.
@@ -90,6 +96,8 @@ impl TargetArguments {
                 tenant,
                 records: Table::connect(&sdk, &name("MILLRACE_RECORDS_TABLE")?),
                 audit_table: Table::connect(&sdk, &name("MILLRACE_AUDIT_TABLE")?),
+                runs: Table::connect(&sdk, &name("MILLRACE_RUNS_TABLE")?),
+                tasks: Some(Arc::new(SqsQueue::connect(&sdk, name("MILLRACE_TASK_QUEUE")?))),
                 objects: Objects::connect(&sdk, &name("MILLRACE_DATA_BUCKET")?),
                 _data: None,
             });
@@ -100,6 +108,11 @@ impl TargetArguments {
             tenant,
             records: Table::connect(&services.records, RECORDS_TABLE),
             audit_table: Table::connect(&services.records, AUDIT_TABLE),
+            runs: Table::connect(&services.records, RUNS_TABLE),
+            tasks: match services.queue("tasks") {
+                Some(queue) => Some(Arc::new(queue)),
+                None => None,
+            },
             objects: Objects::connect(&services.objects, DATA_BUCKET),
             _data: Some(data),
         })
@@ -107,6 +120,11 @@ impl TargetArguments {
 }
 
 impl Target {
+    /// Whether it is a data directory of the local runner.
+    pub fn is_local(&self) -> bool {
+        self._data.is_some()
+    }
+
     /// Records in the audit trail what the operator did in the named project.
     pub async fn audit(&self, action: AuditAction, resource_type: &str, resource_id: &str) -> Result<()> {
         self.audit_in(&self.tenant, action, resource_type, resource_id)

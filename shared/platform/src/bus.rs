@@ -26,9 +26,9 @@ pub struct EventBridgeBus {
 
 impl EventBridgeBus {
     /// The bus of this name.
-    pub fn new(client: aws_sdk_eventbridge::Client, name: &str) -> Self {
+    pub fn connect(sdk: &aws_config::SdkConfig, name: &str) -> Self {
         Self {
-            client,
+            client: aws_sdk_eventbridge::Client::new(sdk),
             name: name.into(),
         }
     }

@@ -22,6 +22,18 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "MILLRACE_AUDIT_RETRY_QUEUE",
         "URL of the SQS queue of audit records whose first write failed",
     ),
+    (
+        "MILLRACE_RUNS_TABLE",
+        "name of the DynamoDB table of workflow runs",
+    ),
+    (
+        "MILLRACE_TASK_QUEUE",
+        "URL of the SQS queue of hints at workflow runs that can go on",
+    ),
+    (
+        "MILLRACE_PAGE_TOKEN_KEY",
+        "key, of any length, that signs the page tokens of listings",
+    ),
     ("MILLRACE_EVENT_BUS", "name of the EventBridge bus"),
     (
         "MILLRACE_IMPORT_QUEUE",
@@ -71,6 +83,14 @@ pub const VARIABLES: &[(&str, &str)] = &[
     (
         "MILLRACE_CRASH_AT",
         "for tests: the number of the step at which the local runner or the operator command is to die",
+    ),
+    (
+        "MILLRACE_STEP_LOG",
+        "for tests: file that the local runner's sample activity 'step' adds a line to with each call",
+    ),
+    (
+        "MILLRACE_FAULTY_SAMPLES",
+        "for tests: `true` adds workflow types to the local runner whose code is wrong in different ways",
     ),
     (
         "MILLRACE_QUERY_MEMORY_MB",

@@ -10,6 +10,7 @@ pub mod http;
 pub mod ids;
 pub mod objects;
 pub mod outbound;
+pub mod page_token;
 pub mod queue;
 pub mod records;
 pub mod sealing;

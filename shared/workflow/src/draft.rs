@@ -212,12 +212,6 @@ impl Draft {
         let Some(activity) = self.state.activities.get(&scheduled) else {
             return;
         };
-        let outcome = match outcome {
-            AttemptOutcome::Completed(result) if result.bytes() > crate::payload::MAX_PAYLOAD_BYTES => {
-                AttemptOutcome::Failed(too_large(result.bytes()))
-            }
-            outcome => outcome,
-        };
         if let Some(pause) = self.pause_before_next(scheduled, &outcome) {
             let next_attempt_at = self.now.plus_ms(pause);
             if let Some(activity) = self.state.activities.get_mut(&scheduled) {
@@ -322,7 +316,7 @@ impl Draft {
         }
     }
 
-    /// When something is to happen by itself: a timer, a further attempt, a limit, another try of a turn.
+    /// When something is to happen by itself, and on time: a timer, a further attempt, another try of a turn, the run's own limit.
     pub fn next_time(&self) -> Option<UtcTime> {
         if self.state.is_closed() {
             return None;
@@ -336,19 +330,18 @@ impl Draft {
                 Some(_) => None,
                 None => activity.next_attempt_at,
             });
-        let limits = state.activities.values().filter_map(|activity| {
-            let attempt = activity
-                .attempt_deadline()
-                .map(|(at, _)| at.plus_ms(limits::ATTEMPT_GRACE_MS));
+        let task = state.failed_task.as_ref().map(|task| task.next_attempt_at);
+        timers.chain(attempts).chain(task).chain(state.times_out_at).min()
+    }
+
+    /// When an activity is given up. Whoever carries it out notices by himself; this is for when he is gone.
+    fn next_limit(&self) -> Option<UtcTime> {
+        let limits = self.state.activities.values().filter_map(|activity| {
+            let attempt = activity.attempt_deadline();
+            let attempt = attempt.map(|(at, _)| at.plus_ms(limits::ATTEMPT_GRACE_MS));
             [attempt, activity.deadline()].into_iter().flatten().min()
         });
-        let task = state.failed_task.as_ref().map(|task| task.next_attempt_at);
-        timers
-            .chain(attempts)
-            .chain(limits)
-            .chain(task)
-            .chain(state.times_out_at)
-            .min()
+        limits.min()
     }
 
     /// Makes it ready to be written: counts its bytes, and moves the tail of the history into records of its own where the state
@@ -410,16 +403,9 @@ impl Draft {
             Some(woken) if woken == at => at.plus_ms(limits::WAKE_GRACE_MS),
             _ => at,
         });
-        [open, outbox, time].into_iter().flatten().min()
+        [open, outbox, time, self.next_limit()]
+            .into_iter()
+            .flatten()
+            .min()
     }
-}
-
-fn too_large(bytes: usize) -> Failure {
-    Failure::permanent(
-        "PayloadTooLarge",
-        format!(
-            "The result has {bytes} bytes; a payload has at most {}. Keep it elsewhere and return its place.",
-            crate::payload::MAX_PAYLOAD_BYTES
-        ),
-    )
 }

@@ -47,6 +47,17 @@ pub enum TimeoutKind {
     Heartbeat,
 }
 
+impl TimeoutKind {
+    /// What it means, for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::StartToClose => "An attempt took longer than it may.",
+            Self::ScheduleToClose => "All attempts together took longer than they may.",
+            Self::Heartbeat => "An attempt was silent for longer than it may.",
+        }
+    }
+}
+
 /// How a child run ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -10,6 +10,8 @@ pub mod event;
 pub mod failure;
 pub mod limits;
 pub mod list_filter;
+pub mod listing;
+pub mod live;
 pub mod options;
 pub mod payload;
 pub mod pending;
@@ -20,9 +22,12 @@ pub mod store;
 pub mod summary;
 pub mod table;
 pub mod task_failure;
+pub mod testing;
 pub mod turn;
 pub mod turning;
 pub mod updates;
+pub mod views;
+pub mod wiring;
 
 /// Combinators of futures that are deterministic in workflow code.
 pub mod future {

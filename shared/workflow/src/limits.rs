@@ -29,6 +29,8 @@ pub const WAKE_GRACE_MS: u64 = 10_000;
 pub const EFFECT_GRACE_MS: u64 = 30_000;
 /// How long an activity may take before what is known of it so far is written, in milliseconds.
 pub const EAGER_MS: u64 = 300;
+/// How long one invocation begins attempts, in milliseconds: what it has begun then must end within the 15 minutes of a function.
+pub const DRIVE_MS: u64 = 240_000;
 /// Most attempts that one invocation carries out at a time.
 pub const MAX_ATTEMPTS_AT_ONCE: usize = 16;
 

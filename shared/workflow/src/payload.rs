@@ -39,7 +39,7 @@ impl Payload {
         Self::from_raw(RawValue::NULL.to_owned())
     }
 
-    /// The JSON of a value. A failure where it has none, such as a map whose keys are no texts.
+    /// The JSON of a value. A failure where it has none, such as a map whose keys are no texts, and where it is too large.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, Failure> {
         let raw = to_raw_value(value).map_err(|error| {
             Failure::new(
@@ -47,7 +47,10 @@ impl Payload {
                 format!("The value cannot be written as JSON: {error}."),
             )
         })?;
-        Ok(Self::from_raw(raw))
+        match raw.get().len() {
+            0..=MAX_PAYLOAD_BYTES => Ok(Self::from_raw(raw)),
+            bytes => Err(too_large(bytes)),
+        }
     }
 
     /// A value that is JSON already.
@@ -118,6 +121,15 @@ impl Payload {
     pub fn set_fetched(&mut self, raw: Box<RawValue>) {
         self.value = Some(Arc::from(raw));
     }
+}
+
+fn too_large(bytes: usize) -> Failure {
+    Failure::permanent(
+        "PayloadTooLarge",
+        format!(
+            "The value has {bytes} bytes; a payload has at most {MAX_PAYLOAD_BYTES}. Keep it elsewhere and pass its place on."
+        ),
+    )
 }
 
 impl PartialEq for Payload {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use platform::{Tenant, UtcTime};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -19,7 +20,7 @@ use crate::task_failure::TaskFailure;
 const KEPT_FAILURE_CHARACTERS: usize = 500;
 
 /// Who may see a run in listings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
     /// Everybody in the project who may see runs.
@@ -33,7 +34,7 @@ pub enum Visibility {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
-    /// Who started it: `user:<id>`, `system`, or `unknown`.
+    /// Who started it: `user:<id>`, or `unknown`.
     pub initiated_by: String,
     /// The document that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]

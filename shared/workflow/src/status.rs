@@ -23,6 +23,17 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
+    /// Every status.
+    pub const ALL: [Self; 7] = [
+        Self::Running,
+        Self::Completed,
+        Self::Failed,
+        Self::Canceled,
+        Self::Terminated,
+        Self::ContinuedAsNew,
+        Self::TimedOut,
+    ];
+
     /// Its text, as in the API.
     pub const fn as_str(self) -> &'static str {
         match self {

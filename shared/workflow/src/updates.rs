@@ -1,10 +1,11 @@
 //! Update messages: what a run tells those who follow it.
 
 use platform::UtcTime;
-use platform::records::runs::{UPDATE_RETENTION_DAYS, UpdateRecord, UpdatesHead, UpdatesWrite};
-use platform::{Error, Result};
+use platform::records::runs::{Runs, UPDATE_RETENTION_DAYS, UpdateRecord, UpdatesHead, UpdatesWrite};
+use platform::{Error, Result, Tenant};
 use serde::{Deserialize, Serialize};
 
+use crate::engine::Engine;
 use crate::payload::Payload;
 
 /// Most messages of a run that are shown: the newest.
@@ -55,4 +56,23 @@ pub(crate) fn numbered(
         messages: records,
         head,
     })
+}
+
+/// The messages of a run after the one of this number, oldest first, each with its number and with its details at hand.
+pub async fn updates_after(
+    engine: &Engine,
+    runs: &Runs,
+    tenant: &Tenant,
+    run_id: &str,
+    number: u64,
+) -> Result<Vec<(u64, UpdateMessage)>> {
+    let mut messages = Vec::new();
+    for record in runs.updates(tenant, run_id, number, MAX_UPDATES).await? {
+        let mut message: UpdateMessage = serde_json::from_str(&record.message).map_err(Error::internal)?;
+        if let Some(details) = &mut message.details {
+            engine.fetch(details).await?;
+        }
+        messages.push((record.number, message));
+    }
+    Ok(messages)
 }

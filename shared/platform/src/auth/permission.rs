@@ -201,6 +201,8 @@ pub struct ReadStores;
 pub struct WriteStores;
 /// Archiving data stores needs `content:delete`.
 pub struct DeleteStores;
+/// Everything about workflow runs needs `workflow:run`.
+pub struct UseRuns;
 /// Reading the audit trail needs `project:admin` or `account:admin`.
 pub struct ReadAuditTrail;
 
@@ -221,6 +223,9 @@ impl Required for WriteStores {
 }
 impl Required for DeleteStores {
     const ANY_OF: &'static [Permission] = &[ContentDelete];
+}
+impl Required for UseRuns {
+    const ANY_OF: &'static [Permission] = &[WorkflowRun];
 }
 impl Required for ReadAuditTrail {
     const ANY_OF: &'static [Permission] = &[ProjectAdmin, AccountAdmin];

@@ -18,6 +18,8 @@ pub enum Credentials {
     Token,
     /// Access tokens and API keys: the data store API.
     TokenOrApiKey,
+    /// Access tokens, also as `access_token` in the query: a browser's EventSource cannot set a header.
+    TokenOrQuery,
 }
 
 /// The outcome, for the extractors and layers further in; a request extension.
@@ -30,7 +32,10 @@ pub async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let principal = principal(&platform, credentials, request.headers()).await;
+    let principal = match query_token(credentials, &request) {
+        Some(token) => platform.verifier.verify(&token).await,
+        None => principal(&platform, credentials, request.headers()).await,
+    };
     if let Ok(principal) = &principal {
         let span = tracing::Span::current();
         span.record("account", principal.account_id.as_str());
@@ -41,6 +46,19 @@ pub async fn authenticate(
         .extensions_mut()
         .insert(Caller(principal.map(Arc::new).map_err(Arc::new)));
     next.run(request).await
+}
+
+/// The token in the query, where that is taken and no header has one.
+fn query_token(credentials: Credentials, request: &Request) -> Option<String> {
+    if credentials != Credentials::TokenOrQuery || request.headers().contains_key(header::AUTHORIZATION) {
+        return None;
+    }
+    let query = request.uri().query()?.as_bytes();
+    let pairs = url::form_urlencoded::parse(query);
+    pairs
+        .into_iter()
+        .find(|(name, _)| name == "access_token")
+        .map(|(_, token)| token.into_owned())
 }
 
 async fn principal(platform: &Platform, credentials: Credentials, headers: &HeaderMap) -> Result<Principal> {
@@ -56,7 +74,7 @@ async fn principal(platform: &Platform, credentials: Credentials, headers: &Head
         (Some(text), _) if !text.starts_with(api_key::PREFIX) => platform.verifier.verify(text).await,
         (Some(text), _) | (None, Some(text)) => match credentials {
             Credentials::TokenOrApiKey => api_key::verify(&platform.api_keys, text).await,
-            Credentials::Token => Err(Error::unauthenticated(
+            Credentials::Token | Credentials::TokenOrQuery => Err(Error::unauthenticated(
                 "An API key opens the data store API only; send an access token.",
             )),
         },

@@ -28,4 +28,4 @@ pub use path::Path;
 pub use precondition::if_match;
 pub use query::{List, Query};
 pub use reply::Reply;
-pub use serve::serve;
+pub use serve::{serve, serve_streaming};

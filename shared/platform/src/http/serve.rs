@@ -23,6 +23,15 @@ pub fn normalized(router: Router) -> NormalizePath<Router> {
     NormalizePathLayer::trim_trailing_slash().layer(router)
 }
 
+/// The same for routes whose answers are streams.
+pub async fn serve_streaming(
+    routes: ApiRouter,
+    clock: Clock,
+    config: EdgeConfig,
+) -> Result<(), lambda_http::Error> {
+    lambda_http::run_with_streaming_response(service(routes, clock, config)).await
+}
+
 /// Serves a function's routes to Lambda, until the runtime ends it.
 pub async fn serve(routes: ApiRouter, clock: Clock, config: EdgeConfig) -> Result<(), lambda_http::Error> {
     lambda_http::run(service(routes, clock, config)).await

@@ -102,39 +102,7 @@ impl Engine {
             draft.turn_failed(failure);
             return Ok(None);
         }
-        let Turn {
-            events,
-            updates,
-            unread_signals,
-            ..
-        } = turn;
-        draft.updates.extend(updates);
-        let mut next_run = None;
-        for kind in events {
-            if let EventKind::WorkflowExecutionContinuedAsNew { new_run_id, input } = &kind {
-                let started = first_event(known, &draft.state)?;
-                let mut next = Draft::new(
-                    RunState::new(tenant, new_run_id, draft.state.about.clone()),
-                    draft.now,
-                );
-                next.append(EventKind::WorkflowExecutionStarted(Box::new(Started {
-                    run_id: new_run_id.clone(),
-                    input: input.clone(),
-                    continued_from: Some(draft.state.run_id.clone()),
-                    ..started
-                })));
-                for (name, input) in &unread_signals {
-                    next.append(EventKind::WorkflowExecutionSignaled {
-                        name: name.clone(),
-                        input: input.clone(),
-                        identity: String::new(),
-                    });
-                }
-                next_run = Some(next);
-            }
-            draft.append(kind);
-        }
-        draft.turned();
+        let next_run = take_turn(draft, &known.history, turn)?;
         known.follow(draft);
         Ok(next_run)
     }
@@ -182,8 +150,46 @@ impl Engine {
     }
 }
 
+/// Takes what came of a turn over a history into a draft. The run that it goes on as, if it does: the signals that were not
+/// read and a request to stop go with it.
+pub(crate) fn take_turn(draft: &mut Draft, history: &[Event], turn: Turn) -> Result<Option<Draft>> {
+    draft.updates.extend(turn.updates);
+    let mut next_run = None;
+    for kind in turn.events {
+        if let EventKind::WorkflowExecutionContinuedAsNew { new_run_id, input } = &kind {
+            let started = first_event(history, &draft.state)?;
+            let about = draft.state.about.clone();
+            let mut next = Draft::new(RunState::new(&draft.tenant()?, new_run_id, about), draft.now);
+            next.append(EventKind::WorkflowExecutionStarted(Box::new(Started {
+                run_id: new_run_id.clone(),
+                input: input.clone(),
+                continued_from: Some(draft.state.run_id.clone()),
+                ..started
+            })));
+            for (name, input) in &turn.unread_signals {
+                next.append(EventKind::WorkflowExecutionSignaled {
+                    name: name.clone(),
+                    input: input.clone(),
+                    identity: String::new(),
+                });
+            }
+            // It may have come when the code had returned already. Whoever asked was told that it is in the history.
+            let asked_to_stop = history
+                .iter()
+                .find(|event| matches!(event.kind, EventKind::WorkflowExecutionCancelRequested { .. }));
+            if let Some(asked) = asked_to_stop {
+                next.append(asked.kind.clone());
+            }
+            next_run = Some(next);
+        }
+        draft.append(kind);
+    }
+    draft.turned();
+    Ok(next_run)
+}
+
 /// A history that is too long ends its run, before it can no longer be read.
-fn check_length(draft: &mut Draft) {
+pub(crate) fn check_length(draft: &mut Draft) {
     let state = &draft.state;
     let full = state.last_event >= limits::MAX_EVENTS || state.history_bytes >= limits::MAX_HISTORY_BYTES;
     if full && !state.is_closed() {
@@ -202,7 +208,7 @@ fn check_length(draft: &mut Draft) {
 }
 
 /// Takes the attempts that have ended into a draft, those of them that it waits for. Whether there were any.
-fn accept(draft: &mut Draft, finished: &mut Vec<Finished>, worker: &str) -> bool {
+pub(crate) fn accept(draft: &mut Draft, finished: &mut Vec<Finished>, worker: &str) -> bool {
     let mut accepted = false;
     finished.retain(|ended| {
         let found = draft.state.activity(&ended.activity_id);
@@ -223,7 +229,7 @@ fn accept(draft: &mut Draft, finished: &mut Vec<Finished>, worker: &str) -> bool
 }
 
 /// A turn that asks for more than a run may wait for comes to nothing.
-fn too_many(draft: &Draft, events: &[EventKind]) -> Option<TaskFailure> {
+pub(crate) fn too_many(draft: &Draft, events: &[EventKind]) -> Option<TaskFailure> {
     let count = |begins: fn(&EventKind) -> bool| events.iter().filter(|kind| begins(kind)).count();
     let state = &draft.state;
     let kinds: [(&str, usize, usize); 3] = [
@@ -252,8 +258,8 @@ fn too_many(draft: &Draft, events: &[EventKind]) -> Option<TaskFailure> {
     )))
 }
 
-fn first_event(known: &Known, state: &RunState) -> Result<Started> {
-    match known.history.first().map(|event| &event.kind) {
+fn first_event(history: &[Event], state: &RunState) -> Result<Started> {
+    match history.first().map(|event| &event.kind) {
         Some(EventKind::WorkflowExecutionStarted(started)) => Ok((**started).clone()),
         _ => Err(platform::Error::internal(format!(
             "run {} has no first event",

@@ -23,7 +23,7 @@ const HEARTBEATS_WRITTEN: u64 = 3;
 
 /// An attempt that has ended.
 #[derive(Clone, Debug)]
-pub(super) struct Finished {
+pub(crate) struct Finished {
     /// The activity's id in its run.
     pub activity_id: String,
     /// Which attempt it was.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures::future::{Either, join, select};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use platform::queue::BoxFuture;
-use platform::{Result, Tenant};
+use platform::{Result, Tenant, UtcTime};
 use tracing::{info, warn};
 
 use super::Engine;
@@ -30,6 +30,7 @@ impl Engine {
         let mut drive = Drive {
             engine: self.clone(),
             tenant: tenant.clone(),
+            began_at: self.services.clock.now(),
             running: FuturesUnordered::new(),
             running_ids: BTreeSet::new(),
             finished: Vec::new(),
@@ -77,6 +78,7 @@ enum Next {
 struct Drive {
     engine: Engine,
     tenant: Tenant,
+    began_at: UtcTime,
     running: FuturesUnordered<BoxFuture<'static, Finished>>,
     /// The attempts that this invocation has begun.
     running_ids: BTreeSet<(String, u32)>,
@@ -229,6 +231,7 @@ impl Drive {
     /// Begins the attempts that can begin, as many as one invocation takes on.
     fn begin_attempts(&mut self, draft: &mut Draft) -> Vec<Begun> {
         let mut begun = Vec::new();
+        let is_late = draft.now.millis_since(self.began_at) > limits::DRIVE_MS;
         if draft.state.is_closed() {
             return begun;
         }
@@ -248,7 +251,7 @@ impl Drive {
             if self.running_ids.contains(&id) {
                 // It goes on here, though the state that was read knows nothing of it.
                 draft.begin_attempt(scheduled, worker);
-            } else if self.running_ids.len() < limits::MAX_ATTEMPTS_AT_ONCE {
+            } else if !is_late && self.running_ids.len() < limits::MAX_ATTEMPTS_AT_ONCE {
                 draft.begin_attempt(scheduled, worker);
                 self.running_ids.insert(id.clone());
                 begun.push(Begun { scheduled, id });

@@ -24,18 +24,98 @@ impl Done {
     /// Writes it into the run.
     pub(super) fn note(&self, draft: &mut Draft) {
         draft.done(std::slice::from_ref(&self.effect));
-        let Some(event) = &self.event else { return };
-        let (EventKind::ChildWorkflowExecutionStarted { initiated_event_id }
-        | EventKind::StartChildWorkflowExecutionFailed {
-            initiated_event_id, ..
-        }) = event
-        else {
-            return;
-        };
-        let child = draft.state.children.get(initiated_event_id);
-        if !draft.state.is_closed() && child.is_some_and(|child| !child.started) {
-            draft.append(event.clone());
+        if let Some(event) = &self.event {
+            note_start(draft, event);
         }
+    }
+}
+
+/// Writes into a run that a child run has begun, or why it has not.
+pub(crate) fn note_start(draft: &mut Draft, event: &EventKind) {
+    let (EventKind::ChildWorkflowExecutionStarted { initiated_event_id }
+    | EventKind::StartChildWorkflowExecutionFailed {
+        initiated_event_id, ..
+    }) = event
+    else {
+        return;
+    };
+    let child = draft.state.children.get(initiated_event_id);
+    if !draft.state.is_closed() && child.is_some_and(|child| !child.started) {
+        draft.append(event.clone());
+    }
+}
+
+/// Writes into a run that a child run has ended, if it waits for that.
+pub(crate) fn note_end(draft: &mut Draft, initiated_event_id: u64, outcome: &ChildOutcome) {
+    // The child may be faster than whoever notes that it has begun.
+    let children = &draft.state.children;
+    let waits = children.get(&initiated_event_id).map(|child| child.started);
+    if waits == Some(false) {
+        draft.done(&[Effect::StartChild(initiated_event_id)]);
+        draft.append(EventKind::ChildWorkflowExecutionStarted { initiated_event_id });
+    }
+    if waits.is_some() {
+        draft.append(EventKind::ChildWorkflowExecutionClosed {
+            initiated_event_id,
+            outcome: outcome.clone(),
+        });
+    }
+}
+
+/// How a run ended, as the run that started it is told.
+pub(crate) fn told(state: &RunState) -> Option<(&ParentRef, ChildOutcome)> {
+    let outcome = match state.outcome.as_ref()? {
+        ChildOutcome::Failed(failure) if failure.source.is_none() => {
+            ChildOutcome::Failed(failure.clone().with_source(&state.workflow_type))
+        }
+        outcome => outcome.clone(),
+    };
+    Some((state.parent.as_ref()?, outcome))
+}
+
+/// The start of the child run that an event of a run asks for; None where the event asks for none.
+pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> Option<StartRun> {
+    let EventKind::StartChildWorkflowExecutionInitiated {
+        workflow_id,
+        run_id,
+        workflow_type,
+        input,
+        parent_close_policy,
+    } = event
+    else {
+        return None;
+    };
+    Some(StartRun {
+        run_id: Some(run_id.clone()),
+        about: About {
+            initiated_by: state.about.initiated_by.clone(),
+            visibility: state.about.visibility,
+            document_id: document_of(input),
+            ..About::default()
+        },
+        parent: Some(ParentRef {
+            workflow_id: state.workflow_id.clone(),
+            run_id: state.run_id.clone(),
+            initiated_event_id: initiated,
+        }),
+        outlives_parent: *parent_close_policy == ParentClosePolicy::Abandon,
+        id_reuse: IdReuse::AfterEnd,
+        ..StartRun::new(workflow_type, workflow_id, input.clone())
+    })
+}
+
+/// A child run was not started, because a run of its workflow id goes on.
+pub(crate) fn already_started(initiated: u64, start: &StartRun) -> EventKind {
+    let workflow_id = &start.workflow_id;
+    let message = format!("A run of the workflow id '{workflow_id}' is under way.");
+    refused(initiated, start, "WorkflowAlreadyStarted", message)
+}
+
+/// A child run was not started.
+pub(crate) fn refused(initiated_event_id: u64, start: &StartRun, kind: &str, message: String) -> EventKind {
+    EventKind::StartChildWorkflowExecutionFailed {
+        initiated_event_id,
+        failure: Failure::permanent(kind, message).with_source(&start.workflow_type),
     }
 }
 
@@ -102,80 +182,30 @@ impl Engine {
                     .await?
             }
         };
-        let Some(EventKind::StartChildWorkflowExecutionInitiated {
-            workflow_id,
-            run_id,
-            workflow_type,
-            input,
-            parent_close_policy,
-        }) = event.map(|event| event.kind)
-        else {
+        let Some(start) = event.and_then(|event| start_of(state, initiated, &event.kind)) else {
             return Err(platform::Error::internal(format!(
                 "event {initiated} asks for no child run"
             )));
-        };
-        let start = StartRun {
-            run_id: Some(run_id),
-            about: About {
-                initiated_by: state.about.initiated_by.clone(),
-                visibility: state.about.visibility,
-                document_id: document_of(&input),
-                ..About::default()
-            },
-            parent: Some(ParentRef {
-                workflow_id: state.workflow_id.clone(),
-                run_id: state.run_id.clone(),
-                initiated_event_id: initiated,
-            }),
-            outlives_parent: parent_close_policy == ParentClosePolicy::Abandon,
-            id_reuse: IdReuse::AfterEnd,
-            ..StartRun::new(&workflow_type, &workflow_id, input)
-        };
-        let refused = |kind: &str, message: String| EventKind::StartChildWorkflowExecutionFailed {
-            initiated_event_id: initiated,
-            failure: Failure::permanent(kind, message).with_source(&workflow_type),
         };
         match self.start(tenant, &start).await {
             Ok(started) if started.is_new => Ok(EventKind::ChildWorkflowExecutionStarted {
                 initiated_event_id: initiated,
             }),
-            Ok(_) => Ok(refused(
-                "WorkflowAlreadyStarted",
-                format!("A run of the workflow id '{workflow_id}' is under way."),
-            )),
+            Ok(_) => Ok(already_started(initiated, &start)),
             Err(error) if error.is_transient() => Err(error),
-            Err(error) => Ok(refused(error.kind().code(), error.message().to_owned())),
+            Err(error) => {
+                let message = error.message().to_owned();
+                Ok(refused(initiated, &start, error.kind().code(), message))
+            }
         }
     }
 
     async fn tell_parent(&self, tenant: &Tenant, state: &RunState) -> Result<()> {
-        let (Some(parent), Some(outcome)) = (&state.parent, &state.outcome) else {
+        let Some((parent, outcome)) = told(state) else {
             return Ok(());
         };
-        let outcome = match outcome {
-            ChildOutcome::Failed(failure) if failure.source.is_none() => {
-                ChildOutcome::Failed(failure.clone().with_source(&state.workflow_type))
-            }
-            outcome => outcome.clone(),
-        };
-        let initiated_event_id = parent.initiated_event_id;
         let told = self.change(tenant, &parent.run_id, |draft| {
-            // The child may be faster than whoever notes that it has begun.
-            let waits = draft
-                .state
-                .children
-                .get(&initiated_event_id)
-                .map(|child| child.started);
-            if waits == Some(false) {
-                draft.done(&[Effect::StartChild(initiated_event_id)]);
-                draft.append(EventKind::ChildWorkflowExecutionStarted { initiated_event_id });
-            }
-            if waits.is_some() {
-                draft.append(EventKind::ChildWorkflowExecutionClosed {
-                    initiated_event_id,
-                    outcome: outcome.clone(),
-                });
-            }
+            note_end(draft, parent.initiated_event_id, &outcome);
             Ok(())
         });
         match told.await {

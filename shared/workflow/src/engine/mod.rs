@@ -5,18 +5,19 @@
 //! an event on the bus) is written with the change as an [`Effect`](crate::state::Effect) and removed once it was done; what
 //! has to happen later is found by its time. Messages only say where to look.
 
-mod advance;
-mod attempt;
+pub(crate) mod advance;
+pub(crate) mod attempt;
 mod cancel;
 mod change;
+mod describe;
 mod drive;
-mod effects;
+pub(crate) mod effects;
 mod hint;
 mod lifecycle;
 mod payloads;
 mod query;
 mod signal;
-mod start;
+pub(crate) mod start;
 mod sweep;
 mod terminate;
 mod update;
@@ -29,14 +30,27 @@ use platform::queue::{BoxFuture, Queue};
 use platform::{Clock, Error, Result, Tenant};
 
 use crate::event::Event;
+use crate::listing::Viewer;
 use crate::registry::Registry;
 use crate::state::RunState;
 use crate::store::Store;
 use crate::turning::Turning;
 
+pub use describe::HistoryForm;
+pub use effects::document_of;
 pub use hint::Hint;
+pub use platform::records::runs::DueRun;
 pub use start::{IdReuse, StartRun, StartedRun};
 pub use update::PostedUpdate;
+
+/// A run, for somebody who asks for it by its workflow id as well. 404 where that is another one, or where he may not see it.
+pub fn visible(state: RunState, workflow_id: Option<&str>, viewer: &Viewer) -> Result<RunState> {
+    let named = workflow_id.is_none_or(|id| id == state.workflow_id);
+    if named && viewer.sees(state.about.visibility, &state.about.initiated_by) {
+        return Ok(state);
+    }
+    Err(Error::not_found("workflow run", &state.run_id))
+}
 
 /// Waiting, passed in as time is.
 pub trait Sleep: Send + Sync {

@@ -1,7 +1,7 @@
 //! The beginning of a run.
 
 use platform::records::runs::CurrentWrite;
-use platform::{Error, Result, Tenant};
+use platform::{Error, Result, Tenant, UtcTime};
 
 use super::Engine;
 use super::lifecycle::STARTED;
@@ -9,6 +9,7 @@ use super::write::{Change, Written};
 use crate::draft::Draft;
 use crate::event::{EventKind, ParentRef, Started};
 use crate::payload::{MAX_PAYLOAD_BYTES, Payload};
+use crate::registry::Registry;
 use crate::state::{About, RunState};
 
 /// Times that a start is tried while others start runs of the same workflow id.
@@ -79,23 +80,13 @@ impl Engine {
     /// Starts a run. The same start twice is one run: where one of the workflow id goes on, it is the answer. 400 for an unknown
     /// type, an id that no path can hold, or an input that is too large.
     pub async fn start(&self, tenant: &Tenant, start: &StartRun) -> Result<StartedRun> {
-        self.check(start)?;
+        check(&self.services.registry, start)?;
         let run_id = start.run_id.clone().unwrap_or_else(|| self.new_id());
         // Most workflow ids are new: that is tried before anything is read.
         let mut expected = None;
         for _ in 0..MAX_ATTEMPTS {
             let now = self.services.clock.now();
-            let mut draft = Draft::new(RunState::new(tenant, &run_id, start.about.clone()), now);
-            draft.append(EventKind::WorkflowExecutionStarted(Box::new(Started {
-                workflow_type: start.workflow_type.clone(),
-                workflow_id: start.workflow_id.clone(),
-                run_id: run_id.clone(),
-                input: start.input.clone(),
-                initiated_by: start.about.initiated_by.clone(),
-                parent: start.parent.clone(),
-                continued_from: None,
-                timeout_ms: start.timeout_ms,
-            })));
+            let mut draft = first_draft(tenant, &run_id, start, now);
             draft.announce(STARTED);
             let change = Change {
                 runs: vec![draft],
@@ -147,34 +138,46 @@ impl Engine {
         }
         Ok(())
     }
+}
 
-    fn check(&self, start: &StartRun) -> Result<()> {
-        if self
-            .services
-            .registry
-            .find_workflow(&start.workflow_type)
-            .is_none()
-        {
-            let known: Vec<_> = self.services.registry.workflow_types().collect();
-            return Err(Error::invalid(format!(
-                "There is no workflow type '{}'; there are {}.",
-                start.workflow_type,
-                known.join(", ")
-            )));
-        }
-        let id = &start.workflow_id;
-        let fits = |character: char| !character.is_control() && !matches!(character, '#' | '/');
-        if id.is_empty() || id.chars().count() > MAX_WORKFLOW_ID || !id.chars().all(fits) {
-            return Err(Error::invalid(format!(
-                "A workflow id has 1 to {MAX_WORKFLOW_ID} characters, without '#', '/' and control characters."
-            )));
-        }
-        if start.input.bytes() > MAX_PAYLOAD_BYTES {
-            return Err(Error::new(
-                platform::ErrorKind::PayloadTooLarge,
-                format!("The input is larger than the {MAX_PAYLOAD_BYTES} bytes that a run takes."),
-            ));
-        }
-        Ok(())
+/// A run with its first event.
+pub(crate) fn first_draft(tenant: &Tenant, run_id: &str, start: &StartRun, now: UtcTime) -> Draft {
+    let mut draft = Draft::new(RunState::new(tenant, run_id, start.about.clone()), now);
+    draft.append(EventKind::WorkflowExecutionStarted(Box::new(Started {
+        workflow_type: start.workflow_type.clone(),
+        workflow_id: start.workflow_id.clone(),
+        run_id: run_id.to_owned(),
+        input: start.input.clone(),
+        initiated_by: start.about.initiated_by.clone(),
+        parent: start.parent.clone(),
+        continued_from: None,
+        timeout_ms: start.timeout_ms,
+    })));
+    draft
+}
+
+/// 400 for what no start can begin.
+pub(crate) fn check(registry: &Registry, start: &StartRun) -> Result<()> {
+    if registry.find_workflow(&start.workflow_type).is_none() {
+        let known: Vec<_> = registry.workflow_types().collect();
+        return Err(Error::invalid(format!(
+            "There is no workflow type '{}'; there are {}.",
+            start.workflow_type,
+            known.join(", ")
+        )));
     }
+    let id = &start.workflow_id;
+    let fits = |character: char| !character.is_control() && !matches!(character, '#' | '/');
+    if id.is_empty() || id.chars().count() > MAX_WORKFLOW_ID || !id.chars().all(fits) {
+        return Err(Error::invalid(format!(
+            "A workflow id has 1 to {MAX_WORKFLOW_ID} characters, without '#', '/' and control characters."
+        )));
+    }
+    if start.input.bytes() > MAX_PAYLOAD_BYTES {
+        return Err(Error::new(
+            platform::ErrorKind::PayloadTooLarge,
+            format!("The input is larger than the {MAX_PAYLOAD_BYTES} bytes that a run takes."),
+        ));
+    }
+    Ok(())
 }

@@ -1,21 +1,30 @@
 //! Finding what nobody looks after: messages are lost, and processes die.
 
+use futures::stream::{self, StreamExt as _};
+use platform::records::runs::DueRun;
 use platform::{Result, UtcTime};
 
 use super::Engine;
 use crate::draft::Draft;
 
+/// Hints that are sent at a time.
+const HINTS_AT_ONCE: usize = 16;
+
 impl Engine {
-    /// Sends a hint for every run that somebody should look at by now, or within `ahead_ms` milliseconds: that one is held back until
-    /// then. How many there were.
-    pub async fn sweep(&self, ahead_ms: u64) -> Result<usize> {
+    /// The runs that somebody should look at by a time.
+    pub async fn due(&self, by: UtcTime) -> Result<Vec<DueRun>> {
+        self.services.store.due(by, false).await
+    }
+
+    /// Sends a hint at each of these runs, held back until its time.
+    pub async fn hint_all(&self, due: &[DueRun]) {
         let now = self.services.clock.now();
-        let due = self.services.store.due(now.plus_ms(ahead_ms), false).await?;
-        for run in &due {
-            self.hint(&run.tenant, &run.run_id, run.due_at.millis_since(now))
-                .await;
-        }
-        Ok(due.len())
+        let hints = due
+            .iter()
+            .map(|run| self.hint(&run.tenant, &run.run_id, run.due_at.millis_since(now)));
+        stream::iter(hints)
+            .for_each_concurrent(HINTS_AT_ONCE, |hint| hint)
+            .await;
     }
 
     /// Takes up everything that is unfinished, as whoever alone carries out runs: what another process had begun, that process

@@ -4,15 +4,17 @@ use std::fmt::{self, Display, Formatter};
 
 use platform::UtcTime;
 
+use crate::status::RunStatus;
+
 /// The statuses of runs.
 pub const STATUSES: [&str; 7] = [
-    "RUNNING",
-    "COMPLETED",
-    "FAILED",
-    "CANCELED",
-    "TERMINATED",
-    "CONTINUED_AS_NEW",
-    "TIMED_OUT",
+    RunStatus::Running.as_str(),
+    RunStatus::Completed.as_str(),
+    RunStatus::Failed.as_str(),
+    RunStatus::Canceled.as_str(),
+    RunStatus::Terminated.as_str(),
+    RunStatus::ContinuedAsNew.as_str(),
+    RunStatus::TimedOut.as_str(),
 ];
 
 /// What a field is compared with.

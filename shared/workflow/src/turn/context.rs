@@ -183,7 +183,8 @@ impl Context {
         self.answer("__state", handler);
     }
 
-    /// What to return for the run to go on as a new one, with an empty history. Signals that were not read go with it.
+    /// What to return for the run to go on as a new one, with an empty history. Signals that were not read go with it, and so
+    /// does a request to stop.
     pub fn continue_as_new(&self, input: &(impl Serialize + ?Sized)) -> Failure {
         match Payload::of(input) {
             Ok(input) => {

@@ -74,11 +74,7 @@ impl Core {
 }
 
 fn timed_out(timeout: TimeoutKind, last: Option<&Failure>) -> Failure {
-    let which = match timeout {
-        TimeoutKind::StartToClose => "An attempt took longer than it may.",
-        TimeoutKind::ScheduleToClose => "All attempts together took longer than they may.",
-        TimeoutKind::Heartbeat => "An attempt was silent for longer than it may.",
-    };
+    let which = timeout.as_str();
     let message = match last {
         Some(last) => format!("{which} The failure before: {last}"),
         None => which.to_owned(),

@@ -140,7 +140,10 @@ async fn work(world: Shared, engine: Engine) {
 async fn sweep(world: Shared, engine: Engine) {
     loop {
         workflow::engine::Sleep::sleep(&world, SWEEP_MS).await;
-        let _ = engine.sweep(0).await;
+        let now = world.lock().clock.now();
+        if let Ok(due) = engine.due(now).await {
+            engine.hint_all(&due).await;
+        }
     }
 }
 

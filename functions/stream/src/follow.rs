@@ -1,0 +1,154 @@
+//! Following a run: its messages as they come, a sign of life where none does, and the end.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream::{self, Stream as Frames};
+use platform::{Result, Tenant};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+use tracing::warn;
+use workflow::updates::updates_after;
+use workflow::views::UpdateMessageView;
+
+use crate::{Stream, frame};
+
+/// Between two signs of life.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Where a stream begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// With what comes from now on.
+    Now,
+    /// With the messages after this timestamp.
+    Since(i64),
+    /// With the messages after the one of this number.
+    After(u64),
+}
+
+struct Following {
+    stream: Stream,
+    tenant: Tenant,
+    run_id: String,
+    /// The number of the last message that was sent.
+    last: u64,
+    /// Only messages after this timestamp.
+    since: i64,
+    ready: VecDeque<Bytes>,
+    has_ended: bool,
+    told: Option<watch::Receiver<()>>,
+    ending: Option<watch::Receiver<bool>>,
+    /// When the answer ends, whatever becomes of the run.
+    ends_at: Option<Instant>,
+    next_sign: Instant,
+}
+
+/// The frames of a run's stream.
+pub async fn follow(
+    stream: Stream,
+    tenant: Tenant,
+    run_id: String,
+    beginning: Beginning,
+) -> Result<impl Frames<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static> {
+    let followers = stream.followers.clone();
+    // From here on, nothing is missed: what is written before the first look is seen by it.
+    let told = followers.as_ref().map(|followers| followers.follow(&run_id));
+    let (last, since) = match beginning {
+        Beginning::Now => (stream.runs.updates_head(&tenant, &run_id).await?.last, i64::MIN),
+        Beginning::Since(timestamp) => (0, timestamp),
+        Beginning::After(number) => (number, i64::MIN),
+    };
+    let now = Instant::now();
+    let following = Following {
+        ending: followers.as_ref().map(|followers| followers.ending()),
+        ends_at: stream.lifetime.map(|lifetime| now + lifetime),
+        stream,
+        tenant,
+        run_id,
+        last,
+        since,
+        ready: VecDeque::from([frame::opening()]),
+        has_ended: false,
+        told,
+        next_sign: now + KEEP_ALIVE,
+    };
+    Ok(stream::unfold(following, |mut following| async move {
+        let frame = following.next().await?;
+        Some((Ok(frame), following))
+    }))
+}
+
+impl Following {
+    /// The next frame; None at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Some(frame);
+            }
+            if self.has_ended || self.is_over() {
+                return None;
+            }
+            if let Err(cause) = self.look().await {
+                // The client comes again, and goes on where it was.
+                warn!(run_id = self.run_id, %cause, "a stream ends early");
+                return None;
+            }
+            if self.ready.is_empty() {
+                self.wait().await;
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.ends_at.is_some_and(|at| at <= Instant::now())
+            || self.ending.as_ref().is_some_and(|ending| *ending.borrow())
+    }
+
+    /// Looks for what is new.
+    async fn look(&mut self) -> Result<()> {
+        // First the run, then its messages: the last message of a run is written before it ends, or with that.
+        let state = self.stream.engine.get(&self.tenant, &self.run_id).await?;
+        let (engine, runs) = (&self.stream.engine, &self.stream.runs);
+        for (number, message) in updates_after(engine, runs, &self.tenant, &self.run_id, self.last).await? {
+            self.last = number;
+            if message.timestamp > self.since {
+                let view = UpdateMessageView::new(&self.run_id, message);
+                self.ready.push_back(frame::update(number, &view)?);
+            }
+        }
+        if state.is_closed() {
+            self.ready.push_back(frame::end(&state));
+            self.has_ended = true;
+        }
+        Ok(())
+    }
+
+    /// Waits until there may be something new, or until it is time for a sign of life.
+    async fn wait(&mut self) {
+        let now = Instant::now();
+        let until = (now + self.stream.poll).min(self.next_sign);
+        let until = self.ends_at.map_or(until, |at| at.min(until));
+        let told = async {
+            match &mut self.told {
+                Some(told) => drop(told.changed().await),
+                None => std::future::pending().await,
+            }
+        };
+        let ending = async {
+            match &mut self.ending {
+                Some(ending) => drop(ending.changed().await),
+                None => std::future::pending().await,
+            }
+        };
+        let _ = timeout_at(until, async {
+            tokio::select! { () = told => {}, () = ending => {} }
+        })
+        .await;
+        if Instant::now() >= self.next_sign {
+            self.next_sign = Instant::now() + KEEP_ALIVE;
+            self.ready.push_back(frame::keep_alive());
+        }
+    }
+}

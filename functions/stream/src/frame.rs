@@ -1,0 +1,62 @@
+//! Frames of server-sent events.
+
+use bytes::Bytes;
+use platform::{Error, Result};
+use serde_json::json;
+use workflow::state::RunState;
+use workflow::status::RunStatus;
+use workflow::views::UpdateMessageView;
+
+/// What is sent at once, so that the caller knows that the stream is open. A client that lost it comes again after a second.
+pub fn opening() -> Bytes {
+    Bytes::from_static(b": open\nretry: 1000\n\n")
+}
+
+/// A comment that keeps the connection open.
+pub fn keep_alive() -> Bytes {
+    Bytes::from_static(b": keep-alive\n\n")
+}
+
+/// An update message. Its number is the event id by which a client goes on.
+pub fn update(number: u64, message: &UpdateMessageView) -> Result<Bytes> {
+    // JSON on one line: a line break in a text is written `\n` in it.
+    let data = serde_json::to_string(message).map_err(Error::internal)?;
+    Ok(format!("id: {number}\ndata: {data}\n\n").into())
+}
+
+/// The last frame: the run has ended.
+pub fn end(state: &RunState) -> Bytes {
+    let kind = match state.status {
+        RunStatus::Terminated => "terminated",
+        _ => "complete",
+    };
+    let data = json!({
+        "timestamp": state.closed_at.map(platform::UtcTime::as_millis),
+        "workflow_run_id": state.run_id,
+        "type": kind,
+        "message": format!("The run is {}.", state.status.as_str()),
+        "details": { "status": state.status.as_str() },
+    });
+    format!("event: {kind}\ndata: {data}\n\n").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_cannot_end_its_frame() {
+        let message = UpdateMessageView {
+            timestamp: 1,
+            workflow_run_id: "r".to_owned(),
+            kind: "UPDATE".to_owned(),
+            message: "a\n\ndata: b\r\nevent: complete".to_owned(),
+            details: None,
+            workstream_id: None,
+        };
+        let frame = update(7, &message).unwrap();
+        let text = std::str::from_utf8(&frame).unwrap();
+        assert_eq!(text.lines().count(), 3);
+        assert!(text.starts_with("id: 7\ndata: {") && text.ends_with("}\n\n"));
+    }
+}

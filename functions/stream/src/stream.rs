@@ -1,0 +1,83 @@
+//! `GET /workflows/runs/{workflow_id}/{run_id}/stream`: the update messages of a run as they come, as server-sent events.
+
+use aide::transform::TransformOperation;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse as _, Response};
+use platform::auth::permission::UseRuns;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Path, Query};
+use platform::{Error, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use workflow::engine::visible;
+use workflow::listing::Viewer;
+
+use crate::App;
+use crate::follow::{Beginning, follow};
+
+/// The run in the path.
+#[derive(Deserialize, JsonSchema)]
+pub struct StreamPath {
+    /// The run's workflow id.
+    pub workflow_id: String,
+    /// The run's id.
+    pub run_id: String,
+}
+
+/// Where the stream begins.
+#[derive(Deserialize, JsonSchema)]
+pub struct StreamQuery {
+    /// Also earlier messages, those after this timestamp, in milliseconds since the Unix epoch. Where it is left out, only new ones.
+    pub since: Option<i64>,
+    /// The access token, for callers that cannot send a header.
+    #[expect(dead_code, reason = "read by the authentication; here it is documented")]
+    pub access_token: Option<String>,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("run_stream")
+        .tag("workflows")
+        .summary("Follow the update messages of a workflow run")
+        .response_with::<200, String, _>(|response| {
+            response.description(
+                "`text/event-stream`: one event for each message, with its number as `id` and the message as JSON in `data`; after \
+                 the last one of a run that has ended one event `complete` or `terminated`. `Last-Event-ID` goes on after a message.",
+            )
+        })
+}
+
+pub async fn handler(
+    call: Call<UseRuns>,
+    State(app): State<App>,
+    Path(path): Path<StreamPath>,
+    Query(query): Query<StreamQuery>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let beginning = match headers.get("last-event-id") {
+        Some(id) => Beginning::After(number(id.as_bytes())?),
+        None => query.since.map_or(Beginning::Now, Beginning::Since),
+    };
+    let tenant = call.tenant()?;
+    let state = app.stream.engine.get(&tenant, &path.run_id).await?;
+    let state = visible(state, Some(&path.workflow_id), &Viewer::of(&call.principal))?;
+    let frames = follow(app.stream, tenant, state.run_id, beginning).await?;
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    Ok((headers, Body::from_stream(frames)).into_response())
+}
+
+fn number(id: &[u8]) -> Result<u64> {
+    let number = std::str::from_utf8(id)
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
+    number.ok_or_else(|| {
+        Error::invalid(
+            "The header Last-Event-ID is not the id of an event of this stream, which is a number.",
+        )
+    })
+}

@@ -1,0 +1,35 @@
+//! `POST /workflows/conversations`: the runs that are conversations with an agent. Deprecated: the listing of runs has a `type`.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use platform::Result;
+use platform::auth::permission::UseRuns;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, OptionalJson, Reply};
+use workflow::views::RunListing;
+
+use crate::App;
+use crate::list::{ListRuns, page};
+
+/// The type of the runs that are conversations with an agent.
+const AGENT_CONVERSATION: &str = "AgentConversation";
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("conversation_list")
+        .tag("workflows")
+        .summary("List agent conversations")
+        .with(|mut operation| {
+            operation.inner_mut().deprecated = true;
+            operation
+        })
+        .response::<200, axum::Json<RunListing>>()
+}
+
+pub async fn handler(
+    call: Call<UseRuns>,
+    State(app): State<App>,
+    OptionalJson(body): OptionalJson<ListRuns>,
+) -> Result<Reply<RunListing>> {
+    page(&call, &app, body, Some(AGENT_CONVERSATION)).await
+}

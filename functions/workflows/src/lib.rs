@@ -1,0 +1,120 @@
+//! The workflow run endpoints: what runs there are, what each has done, and telling them things. The stream of a run's updates
+//! is `functions/stream`.
+
+mod act;
+mod conversations;
+mod detail;
+mod list;
+mod model;
+mod query;
+mod signal;
+mod update_list;
+mod update_post;
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::{get_with, post_with};
+use axum::extract::FromRef;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+use platform::Platform;
+use platform::config::{ConfigError, Environment};
+use platform::http::audit::record;
+use platform::http::{Credentials, audited, authenticate};
+use platform::page_token::PageTokens;
+use platform::records::audit::AuditAction;
+use platform::records::runs::Runs;
+use workflow::engine::Engine;
+use workflow::listing::RunListings;
+use workflow::wiring::Wiring;
+
+/// What the endpoints need beside the platform.
+#[derive(Clone)]
+pub struct Workflows {
+    /// The engine.
+    pub engine: Engine,
+    /// The records of runs.
+    pub runs: Runs,
+    /// The listings.
+    pub listings: RunListings,
+}
+
+impl Workflows {
+    /// From the environment of a Lambda function.
+    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
+        let wiring = Wiring::from_environment(environment)?;
+        Ok(Self::new(
+            wiring.engine(runs::registry()),
+            wiring.runs.clone(),
+            PageTokens::from_environment(environment)?,
+        ))
+    }
+
+    /// From its parts.
+    pub fn new(engine: Engine, runs: Runs, tokens: PageTokens) -> Self {
+        Self {
+            engine,
+            listings: RunListings::new(runs.clone(), tokens),
+            runs,
+        }
+    }
+}
+
+/// What the handlers work with.
+#[derive(Clone)]
+pub struct App {
+    platform: Platform,
+    workflows: Workflows,
+}
+
+impl FromRef<App> for Platform {
+    fn from_ref(app: &App) -> Self {
+        app.platform.clone()
+    }
+}
+
+/// The routes, below the API root.
+pub fn routes(platform: Platform, workflows: Workflows) -> ApiRouter {
+    let app = App {
+        platform: platform.clone(),
+        workflows,
+    };
+    let updates = audited(&platform, AuditAction::Update, "workflow").identified_by("run_id");
+    let updates = from_fn_with_state(updates, record);
+
+    ApiRouter::new()
+        .api_route(
+            "/workflows/conversations",
+            post_with(conversations::handler, conversations::doc),
+        )
+        .api_route("/workflows/runs", post_with(list::handler, list::doc))
+        .api_route(
+            "/workflows/runs/{run_id}/updates",
+            post_with(update_post::handler, update_post::doc).route_layer(updates.clone()),
+        )
+        .api_route(
+            "/workflows/runs/{workflow_id}/{run_id}",
+            get_with(detail::handler, detail::doc),
+        )
+        .api_route(
+            "/workflows/runs/{workflow_id}/{run_id}/actions/{action}",
+            post_with(act::handler, act::doc).route_layer(updates.clone()),
+        )
+        .route(
+            "/workflows/runs/{workflow_id}/{run_id}/query",
+            get(query::without_name),
+        )
+        .api_route(
+            "/workflows/runs/{workflow_id}/{run_id}/query/{query_name}",
+            get_with(query::handler, query::doc),
+        )
+        .api_route(
+            "/workflows/runs/{workflow_id}/{run_id}/signal/{signal_name}",
+            post_with(signal::handler, signal::doc).route_layer(updates),
+        )
+        .api_route(
+            "/workflows/runs/{workflow_id}/{run_id}/updates",
+            get_with(update_list::handler, update_list::doc),
+        )
+        .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
+        .with_state(app)
+}

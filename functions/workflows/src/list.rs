@@ -1,0 +1,150 @@
+//! `POST /workflows/runs`: the runs of the project that match, newest first.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use platform::auth::permission::UseRuns;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, OptionalJson, Reply};
+use platform::{Error, Result, UtcTime};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use workflow::listing::RunSelection;
+use workflow::status::RunStatus;
+use workflow::views::RunListing;
+
+use crate::App;
+use crate::model::viewer;
+
+/// Runs of a page where nothing is said.
+const DEFAULT_PAGE_SIZE: usize = 50;
+/// Most runs of a page.
+const MAX_PAGE_SIZE: usize = 500;
+
+/// Which runs to list; what is left out takes all.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ListRuns {
+    /// About this document.
+    pub document_id: Option<String>,
+    /// Started by an event of this action.
+    pub event_name: Option<String>,
+    /// Started by this subscription.
+    pub rule_id: Option<String>,
+    /// Part of the type, of the subscription's name or of the run id, without regard to case.
+    pub search_term: Option<String>,
+    /// One or more of the statuses, comma-joined, in any case.
+    pub status: Option<String>,
+    /// Started by this user: `user:<id>`.
+    pub initiated_by: Option<String>,
+    /// Of this workflow type.
+    #[serde(rename = "type")]
+    pub workflow_type: Option<String>,
+    /// A condition in the list-filter language, such as `ExecutionStatus = 'FAILED' AND WorkflowType STARTS_WITH 'Batch'`.
+    pub query: Option<String>,
+    /// Begun at this time or later.
+    pub start: Option<UtcTime>,
+    /// Begun at this time or earlier.
+    pub end: Option<UtcTime>,
+    /// Most runs of the page: 1 to 500, 50 where it is left out.
+    pub page_size: Option<u64>,
+    /// Where to go on: `next_page_token` of the page before, with the same filters.
+    pub next_page_token: Option<String>,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("run_list")
+        .tag("workflows")
+        .summary("List workflow runs")
+        .response::<200, axum::Json<RunListing>>()
+}
+
+pub async fn handler(
+    call: Call<UseRuns>,
+    State(app): State<App>,
+    OptionalJson(body): OptionalJson<ListRuns>,
+) -> Result<Reply<RunListing>> {
+    page(&call, &app, body, None).await
+}
+
+/// A page of runs, of one type where only that is wanted.
+pub async fn page(
+    call: &Call<UseRuns>,
+    app: &App,
+    body: ListRuns,
+    only_type: Option<&str>,
+) -> Result<Reply<RunListing>> {
+    let tenant = call.tenant()?;
+    let page_size = page_size(body.page_size)?;
+    let token = given(body.next_page_token.clone());
+    let selection = selection(body, only_type)?;
+    let page = app
+        .workflows
+        .listings
+        .list(&tenant, &viewer(call), &selection, page_size, token.as_deref())
+        .await?;
+    Ok(Reply::ok(RunListing {
+        runs: page.runs.into_iter().map(Into::into).collect(),
+        has_more: page.next_page_token.is_some(),
+        next_page_token: page.next_page_token,
+    }))
+}
+
+fn page_size(asked: Option<u64>) -> Result<usize> {
+    let asked = asked.map_or(Ok(DEFAULT_PAGE_SIZE), usize::try_from);
+    match asked {
+        Ok(size) if (1..=MAX_PAGE_SIZE).contains(&size) => Ok(size),
+        _ => Err(Error::invalid(format!(
+            "The field 'page_size' must be from 1 to {MAX_PAGE_SIZE}."
+        ))),
+    }
+}
+
+fn selection(body: ListRuns, only_type: Option<&str>) -> Result<RunSelection> {
+    let statuses = given(body.status).unwrap_or_default();
+    let statuses = statuses
+        .split(',')
+        .map(str::trim)
+        .filter(|status| !status.is_empty());
+    let mut selection = RunSelection {
+        document_id: given(body.document_id),
+        event_name: given(body.event_name),
+        rule_id: given(body.rule_id),
+        search_term: given(body.search_term),
+        statuses: statuses.map(status).collect::<Result<_>>()?,
+        initiated_by: given(body.initiated_by),
+        workflow_type: given(body.workflow_type),
+        filter: body.query.unwrap_or_default(),
+        start: body.start,
+        end: body.end,
+    };
+    if let Some(only) = only_type {
+        // Another type as well is none at all.
+        if selection
+            .workflow_type
+            .as_deref()
+            .is_some_and(|asked| asked != only)
+        {
+            selection.end = Some(UtcTime::EPOCH);
+        }
+        selection.workflow_type = Some(only.to_owned());
+    }
+    Ok(selection)
+}
+
+/// An empty text is as one that was left out.
+fn given(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}
+
+fn status(text: &str) -> Result<RunStatus> {
+    let found = RunStatus::ALL
+        .into_iter()
+        .find(|status| status.as_str().eq_ignore_ascii_case(text));
+    found.ok_or_else(|| {
+        Error::invalid(format!(
+            "The field 'status' names '{text}'; there are {}.",
+            RunStatus::ALL.map(RunStatus::as_str).join(", ")
+        ))
+    })
+}

@@ -1,0 +1,85 @@
+//! `POST /workflows/runs/{workflow_id}/{run_id}/signal/{signal_name}`: tells a run something. The answer comes when the signal is in the
+//! run's history; when the run reads it, is the run's affair.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use platform::auth::permission::UseRuns;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Json, Path, Reply};
+use platform::{Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use workflow::payload::Payload;
+
+use crate::App;
+use crate::model::run;
+
+/// Which run to tell, and by which name.
+#[derive(Deserialize, JsonSchema)]
+pub struct SignalPath {
+    /// The run's workflow id.
+    pub workflow_id: String,
+    /// The run's id.
+    pub run_id: String,
+    /// The signal's name, as the run's code listens for it.
+    pub signal_name: String,
+}
+
+/// What to tell. Further fields go with it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct SendSignal {
+    /// The message.
+    pub message: String,
+    /// Whatever else the run's code reads.
+    #[serde(flatten)]
+    pub further: Map<String, Value>,
+}
+
+/// The signal was taken.
+#[derive(Serialize, JsonSchema)]
+pub struct SignalSent {
+    /// Always `success`.
+    pub status: &'static str,
+    /// One sentence.
+    pub message: String,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("run_signal")
+        .tag("workflows")
+        .summary("Send a signal to a workflow run")
+        .response::<200, axum::Json<SignalSent>>()
+}
+
+pub async fn handler(
+    call: Call<UseRuns>,
+    State(app): State<App>,
+    Path(path): Path<SignalPath>,
+    Json(body): Json<SendSignal>,
+) -> Result<Reply<SignalSent>> {
+    if path.signal_name.trim().is_empty() {
+        return Err(Error::invalid("The signal_name of the path is empty."));
+    }
+    let state = run(&app, &call, &path.workflow_id, &path.run_id).await?;
+    let input = Payload::of(&body).map_err(Error::internal)?;
+    let identity = call.principal.reference();
+    app.workflows
+        .engine
+        .signal(
+            &call.tenant()?,
+            &state.run_id,
+            &path.signal_name,
+            &input,
+            &identity,
+        )
+        .await?;
+    Ok(Reply::ok(SignalSent {
+        status: "success",
+        message: format!(
+            "The signal {} was sent to the run {}.",
+            path.signal_name, state.run_id
+        ),
+    }))
+}

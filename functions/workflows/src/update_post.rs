@@ -1,0 +1,89 @@
+//! `POST /workflows/runs/{run_id}/updates`: publishes an update message of a run. Meant for what a run does, not for clients.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use platform::auth::permission::UseRuns;
+use platform::http::openapi::with_errors;
+use platform::http::strict::optional_json;
+use platform::http::text::check_name;
+use platform::http::{Call, OptionalJson, Path, Reply};
+use platform::{Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use workflow::engine::{PostedUpdate, visible};
+use workflow::payload::Payload;
+
+use crate::App;
+use crate::model::viewer;
+
+/// The type of a message that says none.
+const DEFAULT_TYPE: &str = "UPDATE";
+
+/// The run in the path.
+#[derive(Deserialize, JsonSchema)]
+pub struct UpdatePath {
+    /// The run's id.
+    pub run_id: String,
+}
+
+/// The message.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PostUpdate {
+    /// Its type; `UPDATE` where it is left out.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// For people; the type where it is left out.
+    pub message: Option<String>,
+    /// For code: any JSON.
+    #[serde(deserialize_with = "optional_json")]
+    pub details: Option<Value>,
+    /// Which part of the run it is about.
+    pub workstream_id: Option<String>,
+}
+
+/// The message was taken.
+#[derive(Serialize, JsonSchema)]
+pub struct UpdatePosted {
+    /// Always true.
+    pub success: bool,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("run_update_post")
+        .tag("workflows")
+        .summary("Publish an update message of a workflow run")
+        .response::<200, axum::Json<UpdatePosted>>()
+}
+
+pub async fn handler(
+    call: Call<UseRuns>,
+    State(app): State<App>,
+    Path(path): Path<UpdatePath>,
+    OptionalJson(body): OptionalJson<PostUpdate>,
+) -> Result<Reply<UpdatePosted>> {
+    let tenant = call.tenant()?;
+    let kind = body.kind.unwrap_or_else(|| DEFAULT_TYPE.to_owned());
+    check_name("type", &kind)?;
+    if let Some(workstream_id) = &body.workstream_id {
+        check_name("workstream_id", workstream_id)?;
+    }
+    let state = app.workflows.engine.get(&tenant, &path.run_id).await?;
+    let state = visible(state, None, &viewer(&call))?;
+    let update = PostedUpdate {
+        message: body.message.unwrap_or_else(|| kind.clone()),
+        kind,
+        details: match &body.details {
+            Some(details) => Some(Payload::of(details).map_err(Error::internal)?),
+            None => None,
+        },
+        workstream_id: body.workstream_id,
+    };
+    app.workflows
+        .engine
+        .post_update(&tenant, &state.run_id, &update)
+        .await?;
+    Ok(Reply::ok(UpdatePosted { success: true }))
+}

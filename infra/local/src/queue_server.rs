@@ -1,0 +1,84 @@
+//! What SQS is to a program outside of this process: the operator command sends its hints here, through the AWS SDK as to the
+//! cloud.
+//!
+//! Only sending is there, because nobody else reads the queues.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use platform::Clock;
+use platform::config::ConfigError;
+use platform::ids;
+use platform::queue::{Delivery, Queue as _};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::queue::LocalQueue;
+use crate::services::listen;
+
+type Queues = Arc<BTreeMap<&'static str, Arc<LocalQueue>>>;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct SendMessage {
+    queue_url: String,
+    message_body: String,
+    #[serde(default)]
+    delay_seconds: u64,
+}
+
+/// Answers for these queues, each under its name, from now on: the endpoint.
+pub async fn serve(queues: BTreeMap<&'static str, Arc<LocalQueue>>) -> Result<String, ConfigError> {
+    let (listener, address) = listen().await?;
+    let router = Router::new()
+        .route("/", post(answer))
+        .with_state(Arc::new(queues));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(format!("http://{address}"))
+}
+
+async fn answer(State(queues): State<Queues>, headers: HeaderMap, body: Bytes) -> Response {
+    let target = headers
+        .get("x-amz-target")
+        .and_then(|target| target.to_str().ok());
+    if target != Some("AmazonSQS.SendMessage") {
+        return refusal("InvalidAction", "Only SendMessage is there.");
+    }
+    let Ok(message) = serde_json::from_slice::<SendMessage>(&body) else {
+        return refusal("InvalidParameterValue", "The message cannot be read.");
+    };
+    let name = message.queue_url.rsplit('/').next().unwrap_or_default();
+    let Some(queue) = queues.get(name) else {
+        return refusal("QueueDoesNotExist", "There is no such queue.");
+    };
+    let delivery = Delivery {
+        delay: Duration::from_secs(message.delay_seconds),
+        group: None,
+    };
+    match queue.send_as(&message.message_body, delivery).await {
+        Ok(()) => {
+            let id = ids::new_id(Clock::System.now());
+            json_response(StatusCode::OK, &json!({ "MessageId": id }))
+        }
+        Err(error) => refusal("InternalFailure", &error.to_string()),
+    }
+}
+
+fn refusal(kind: &str, message: &str) -> Response {
+    json_response(
+        StatusCode::BAD_REQUEST,
+        &json!({ "__type": format!("com.amazonaws.sqs#{kind}"), "message": message }),
+    )
+}
+
+fn json_response(status: StatusCode, body: &serde_json::Value) -> Response {
+    let headers = [(header::CONTENT_TYPE, "application/x-amz-json-1.0")];
+    (status, headers, body.to_string()).into_response()
+}

@@ -1,0 +1,115 @@
+//! Workflow runs on the local runner: the engine, its worker behind a queue, its sweeper, and who follows runs.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use platform::Clock;
+use platform::config::ConfigError;
+use platform::objects::Objects;
+use platform::page_token::PageTokens;
+use platform::records::Table;
+use platform::records::events::Events;
+use platform::records::runs::Runs;
+use sweeper_function::Sweeper;
+use tracing::warn;
+use workflow::Registry;
+use workflow::engine::Engine;
+use workflow::live::Followers;
+use workflow::wiring::Wiring;
+use workflows_function::Workflows;
+
+use crate::bus::LocalBus;
+use crate::data_dir::DataDir;
+use crate::queue::{LocalQueue, Settings};
+use crate::services::{DATA_BUCKET, RECORDS_TABLE, RUNS_TABLE, Services, secret};
+
+/// As the task queue of `template.yaml`, whose function takes several messages at once in as many instances as it needs.
+const TASKS: Settings = Settings {
+    batch_size: 1,
+    visibility: Duration::from_secs(960),
+    max_receives: 10,
+    concurrency: 64,
+};
+/// How often runs are looked for that somebody should look at.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// Workflow runs on the local runner.
+#[derive(Clone)]
+pub struct LocalRuns {
+    /// What the endpoints need.
+    pub workflows: Workflows,
+    /// What the stream needs.
+    pub stream: stream_function::Stream,
+    /// Who follows runs.
+    pub followers: Arc<Followers>,
+    /// The queue of hints.
+    pub tasks: Arc<LocalQueue>,
+    sweeper: Arc<Sweeper>,
+}
+
+impl LocalRuns {
+    /// Over an open directory and its services, with these workflow types.
+    pub fn new(
+        data: &DataDir,
+        services: &Services,
+        clock: &Clock,
+        registry: Registry,
+    ) -> Result<Self, ConfigError> {
+        let engine = Arc::new(OnceLock::<Engine>::new());
+        let worker = Arc::clone(&engine);
+        let tasks = LocalQueue::start(
+            "tasks",
+            TASKS,
+            clock.clone(),
+            Arc::new(move |event| {
+                let engine = worker.get().cloned();
+                Box::pin(async move {
+                    match engine {
+                        Some(engine) => worker_function::handle(&engine, event).await,
+                        None => Default::default(),
+                    }
+                })
+            }),
+        );
+        let followers = Arc::new(Followers::default());
+        let records = Table::connect(&services.records, RECORDS_TABLE);
+        let runs = Runs::new(
+            Table::connect(&services.records, RUNS_TABLE),
+            Events::new(records),
+        );
+        let wiring = Wiring {
+            runs: runs.clone(),
+            objects: Objects::connect(&services.objects, DATA_BUCKET),
+            queue: tasks.clone(),
+            bus: Arc::new(LocalBus::new(clock.clone(), Vec::new())),
+            clock: clock.clone(),
+            listener: Some(followers.clone()),
+        };
+        let wired = wiring.engine(registry);
+        let wired = engine.get_or_init(|| wired).clone();
+        let tokens = PageTokens::new(platform::config::Secret::new(secret(data, "page-tokens")?));
+        Ok(Self {
+            workflows: Workflows::new(wired.clone(), runs.clone(), tokens),
+            stream: stream_function::Stream::told(wired.clone(), runs, followers.clone()),
+            sweeper: Arc::new(Sweeper::new(wired, clock.clone())),
+            followers,
+            tasks,
+        })
+    }
+
+    /// Takes up the runs that the last process over the directory left, and from now on those that are due.
+    pub fn resume(&self) {
+        let (engine, sweeper) = (self.workflows.engine.clone(), Arc::clone(&self.sweeper));
+        tokio::spawn(async move {
+            if let Err(cause) = engine.take_over().await {
+                warn!(%cause, "the workflow runs of the last process were not taken over");
+            }
+            loop {
+                tokio::time::sleep(SWEEP).await;
+                if let Err(cause) = sweeper.sweep(0).await {
+                    warn!(%cause, "due workflow runs were not looked for");
+                }
+            }
+        });
+    }
+}

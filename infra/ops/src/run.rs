@@ -1,0 +1,231 @@
+//! `ops run`: starting workflow runs, which no endpoint does, and looking at them.
+
+use std::sync::Arc;
+
+use clap::Subcommand;
+use platform::bus::Bus;
+use platform::config::{ConfigError, Environment, Secret};
+use platform::page_token::PageTokens;
+use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::records::audit::AuditAction;
+use platform::records::events::Events;
+use platform::records::runs::Runs;
+use platform::{Error, Result};
+use serde_json::{Value, json};
+use workflow::Payload;
+use workflow::engine::{Engine, HistoryForm, StartRun, document_of};
+use workflow::listing::{RunListings, RunSelection, Viewer};
+use workflow::state::About;
+use workflow::views::{HistoryView, RunDetail, RunListing, RunSummaryView};
+use workflow::wiring::Wiring;
+
+use crate::output::Output;
+use crate::target::Target;
+
+/// Who started a run that no user did.
+const OPERATOR: &str = "unknown";
+
+/// What to do with workflow runs.
+#[derive(Subcommand)]
+pub enum RunCommand {
+    /// Starts a run; where one of the workflow id is under way, says which.
+    Start {
+        /// The workflow type.
+        workflow_type: String,
+        /// The workflow id; a new one where it is left out.
+        #[arg(long)]
+        id: Option<String>,
+        /// What the run begins with, as JSON.
+        #[arg(long, value_name = "JSON", default_value = "null")]
+        input: String,
+        /// How long the run may take.
+        #[arg(long, value_name = "SECONDS")]
+        timeout_seconds: Option<u64>,
+    },
+    /// Lists runs, newest first.
+    List {
+        /// A condition in the list-filter language, such as "ExecutionStatus = 'RUNNING'".
+        #[arg(long, default_value = "")]
+        query: String,
+        /// Most runs to list.
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
+        limit: u16,
+    },
+    /// Shows a run with its history.
+    Show {
+        /// The run's id.
+        run: String,
+    },
+}
+
+/// Does it.
+pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result<()> {
+    let runs = Runs::new(target.runs.clone(), Events::new(target.records.clone()));
+    let engine = engine(target, &runs)?;
+    match command {
+        RunCommand::Start {
+            workflow_type,
+            id,
+            input,
+            timeout_seconds,
+        } => {
+            let input: Value = serde_json::from_str(&input)
+                .map_err(|error| Error::invalid(format!("--input is not valid JSON: {error}.")))?;
+            let input = Payload::of(&input).map_err(|failure| Error::invalid(failure.message))?;
+            let id = id.unwrap_or_else(|| platform::ids::new_id(target.clock.now()));
+            let start = StartRun {
+                about: About {
+                    initiated_by: OPERATOR.to_owned(),
+                    document_id: document_of(&input),
+                    ..About::default()
+                },
+                timeout_ms: timeout_seconds.map(|seconds| seconds.saturating_mul(1_000)),
+                ..StartRun::new(&workflow_type, &id, input)
+            };
+            let started = engine.start(&target.tenant, &start).await?;
+            if started.is_new {
+                target
+                    .audit(AuditAction::Create, "workflow", &started.run_id)
+                    .await?;
+            }
+            let what = if started.is_new {
+                "Started"
+            } else {
+                "Already under way:"
+            };
+            let lines = format!("{what} run {} of workflow {id}.", started.run_id);
+            let value = json!({ "workflow_id": id, "run_id": started.run_id, "is_new": started.is_new });
+            output.print(&value, &lines)
+        }
+        RunCommand::List { query, limit } => list(target, runs, query, limit, output).await,
+        RunCommand::Show { run } => {
+            let state = engine.get(&target.tenant, &run).await?;
+            let form = Some(HistoryForm::Events { after: 0 });
+            let detail = engine.describe(&target.tenant, &state, form).await?;
+            output.print(&detail, &shown(&detail))
+        }
+    }
+}
+
+async fn list(target: &Target, runs: Runs, query: String, limit: u16, output: Output) -> Result<()> {
+    // The one page that is read needs no key that anybody else knows.
+    let listings = RunListings::new(runs, PageTokens::new(Secret::new(OPERATOR)));
+    let viewer = Viewer {
+        reference: OPERATOR.to_owned(),
+        sees_all: true,
+    };
+    let selection = RunSelection {
+        filter: query,
+        ..RunSelection::default()
+    };
+    let page = listings
+        .list(&target.tenant, &viewer, &selection, limit.into(), None)
+        .await?;
+    let listing = RunListing {
+        has_more: page.next_page_token.is_some(),
+        next_page_token: None,
+        runs: page.runs.into_iter().map(RunSummaryView::from).collect(),
+    };
+    let line = |run: &RunSummaryView| {
+        format!(
+            "{}  {:<16} {}  {}  {}",
+            run.started_at, run.status, run.run_id, run.workflow_type, run.workflow_id
+        )
+    };
+    let mut lines: Vec<_> = listing.runs.iter().map(line).collect();
+    if lines.is_empty() {
+        lines.push("There are no such runs.".to_owned());
+    }
+    if listing.has_more {
+        lines.push("There are more: raise --limit, or narrow the --query.".to_owned());
+    }
+    output.print(&listing, &lines.join("\n"))
+}
+
+fn shown(detail: &RunDetail) -> String {
+    let mut lines = vec![
+        format!(
+            "{} {} of workflow {}",
+            detail.workflow_type, detail.run_id, detail.workflow_id
+        ),
+        format!("{} since {}", detail.status, detail.started_at),
+        format!("input   {}", detail.input),
+    ];
+    lines.extend(detail.result.as_ref().map(|result| format!("result  {result}")));
+    lines.extend(
+        detail
+            .error
+            .as_ref()
+            .map(|error| format!("error   {}: {}", error.kind, error.message)),
+    );
+    lines.extend(detail.pending_workflow_task.as_ref().map(|task| {
+        format!(
+            "turn    failed {} times, next try {}: {}",
+            task.attempt, task.next_attempt_time, task.last_failure.message
+        )
+    }));
+    for activity in &detail.pending_activities {
+        lines.push(format!(
+            "pending {} (attempt {})",
+            activity.activity_type, activity.attempt
+        ));
+    }
+    if let Some(HistoryView::Events { events, .. }) = &detail.history {
+        for event in events {
+            let what = event.activity.as_ref().map(|activity| activity.name.as_str());
+            let what = what.or(event.signal.as_ref().map(|signal| signal.name.as_str()));
+            let what = what.or(event.child.as_ref().map(|child| child.workflow_type.as_str()));
+            let name = event.event_type.trim_start_matches("EVENT_TYPE_");
+            lines.push(format!(
+                "{:>5}  {}  {name} {}",
+                event.event_id,
+                event.event_time,
+                what.unwrap_or_default()
+            ));
+        }
+    }
+    lines
+        .iter()
+        .map(|line| line.trim_end())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Starts runs and reads them; what makes them go on is elsewhere.
+fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
+    let registry = match target.is_local() {
+        true => local::samples::registry(&Environment::read().map_err(refused)?).map_err(refused)?,
+        false => runs::registry(),
+    };
+    let wiring = Wiring {
+        runs: runs.clone(),
+        objects: target.objects.clone(),
+        queue: match &target.tasks {
+            Some(tasks) => Arc::clone(tasks),
+            None => Arc::new(Nowhere),
+        },
+        bus: Arc::new(Nowhere),
+        clock: target.clock.clone(),
+        listener: None,
+    };
+    Ok(wiring.engine(registry))
+}
+
+fn refused(error: ConfigError) -> Error {
+    Error::invalid(error.to_string())
+}
+
+/// Where there is no queue: the local runner finds the run when it is started. Events are published by whoever makes runs go on.
+struct Nowhere;
+
+impl Queue for Nowhere {
+    fn send_as<'a>(&'a self, _: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl Bus for Nowhere {
+    fn publish<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async { Err(Error::unavailable("the operator command has no bus")) })
+    }
+}

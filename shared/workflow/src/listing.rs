@@ -1,0 +1,320 @@
+//! Listing runs: which index answers, and what is left to look at one by one.
+//!
+//! A listing reads the index that narrows it most and filters what that has. It reads a bounded number of runs: where few of them
+//! match, a page may be short, or empty, and yet not be the last; its token goes on where it ended.
+
+use platform::auth::{Permission, Principal};
+use platform::page_token::PageTokens;
+use platform::records::runs::{RunIndex, RunPosition, Runs};
+use platform::{Error, Result, Tenant, UtcTime};
+use serde::Serialize;
+
+use crate::list_filter::Filter;
+use crate::state::Visibility;
+use crate::status::RunStatus;
+use crate::summary::RunSummary;
+
+/// Most runs that one page is looked for among.
+const MAX_READ: usize = 2_000;
+/// Most runs that are read at a time.
+const READ_AT_ONCE: usize = 500;
+
+/// Who looks, and what he may see.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Viewer {
+    /// As runs name who started them: `user:<id>`.
+    pub reference: String,
+    /// Whether he sees what is private to others.
+    pub sees_all: bool,
+}
+
+impl Viewer {
+    /// What a principal may see: everything with `workflow_superadmin`.
+    pub fn of(principal: &Principal) -> Self {
+        Self {
+            reference: principal.reference(),
+            sees_all: principal.require(&[Permission::WorkflowSuperadmin]).is_ok(),
+        }
+    }
+
+    /// Whether he sees a run of this visibility that somebody started.
+    pub fn sees(&self, visibility: Visibility, initiated_by: &str) -> bool {
+        visibility == Visibility::Project || self.sees_all || initiated_by == self.reference
+    }
+}
+
+/// Which runs to list. What is empty or missing takes all.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RunSelection {
+    /// About this document.
+    pub document_id: Option<String>,
+    /// Started by an event of this action.
+    pub event_name: Option<String>,
+    /// Started by this subscription.
+    pub rule_id: Option<String>,
+    /// Part of the type, of the subscription's name or of the run id, without regard to case.
+    pub search_term: Option<String>,
+    /// Of one of these statuses.
+    pub statuses: Vec<RunStatus>,
+    /// Started by somebody.
+    pub initiated_by: Option<String>,
+    /// Of this type.
+    pub workflow_type: Option<String>,
+    /// What the caller wrote in the filter language.
+    pub filter: String,
+    /// Begun at this time or later.
+    pub start: Option<UtcTime>,
+    /// Begun at this time or earlier.
+    pub end: Option<UtcTime>,
+}
+
+/// A page of runs.
+#[derive(Debug)]
+pub struct RunPage {
+    /// The runs, newest first.
+    pub runs: Vec<RunSummary>,
+    /// What the next page is asked for with; None after the last.
+    pub next_page_token: Option<String>,
+}
+
+/// The listings of runs.
+#[derive(Clone)]
+pub struct RunListings {
+    runs: Runs,
+    tokens: PageTokens,
+}
+
+impl RunListings {
+    /// Over the table of runs.
+    pub fn new(runs: Runs, tokens: PageTokens) -> Self {
+        Self { runs, tokens }
+    }
+
+    /// A page of at most `page_size` runs. 400 for a filter that cannot be read, or a token of another listing.
+    pub async fn list(
+        &self,
+        tenant: &Tenant,
+        viewer: &Viewer,
+        selection: &RunSelection,
+        page_size: usize,
+        token: Option<&str>,
+    ) -> Result<RunPage> {
+        let filter = Filter::parse(&selection.filter)
+            .map_err(|error| Error::invalid(format!("The query is not as it must be at {error}.")))?;
+        let listing = (tenant.account(), tenant.project(), viewer, selection);
+        let place: Option<(UtcTime, String)> = match token {
+            Some(token) => Some(self.tokens.read(&listing, token)?),
+            None => None,
+        };
+        let matches = |run: &RunSummary| {
+            viewer.sees(run.about.visibility, &run.about.initiated_by)
+                && selection.takes(run)
+                && filter.matches(&run.fields())
+        };
+        if let Some(run_id) = selection.one_run(&filter) {
+            let found = self.runs.find(tenant, &run_id).await?;
+            let summary = found.map(|record| read(&record.summary)).transpose()?;
+            return Ok(RunPage {
+                runs: summary.into_iter().filter(matches).collect(),
+                next_page_token: None,
+            });
+        }
+        let (indexes, from, until) = selection.plan(&filter);
+        let mut streams: Vec<_> = indexes
+            .into_iter()
+            .map(|index| Stream::new(index, place.clone(), until))
+            .collect();
+        let mut runs = Vec::new();
+        let mut last = None;
+        for _ in 0..MAX_READ {
+            let Some(run) = self.next(tenant, &mut streams, from, page_size).await? else {
+                return Ok(RunPage {
+                    runs,
+                    next_page_token: None,
+                });
+            };
+            if matches(&run) {
+                if runs.len() == page_size {
+                    break;
+                }
+                last = Some((run.started_at, run.run_id.clone()));
+                runs.push(run);
+            } else if runs.len() < page_size {
+                last = Some((run.started_at, run.run_id));
+            }
+        }
+        let next_page_token = match last {
+            Some(place) => Some(self.tokens.issue(&listing, &place)?),
+            None => None,
+        };
+        Ok(RunPage {
+            runs,
+            next_page_token,
+        })
+    }
+
+    /// The newest run that none of the streams has given.
+    async fn next(
+        &self,
+        tenant: &Tenant,
+        streams: &mut [Stream],
+        from: UtcTime,
+        page_size: usize,
+    ) -> Result<Option<RunSummary>> {
+        for stream in streams.iter_mut() {
+            self.fill(tenant, stream, from, page_size).await?;
+        }
+        let newest = streams
+            .iter_mut()
+            .filter(|stream| !stream.read.is_empty())
+            .max_by(|one, another| one.head().cmp(&another.head()));
+        Ok(newest.and_then(|stream| stream.read.pop()))
+    }
+
+    async fn fill(
+        &self,
+        tenant: &Tenant,
+        stream: &mut Stream,
+        from: UtcTime,
+        page_size: usize,
+    ) -> Result<()> {
+        while stream.read.is_empty() && !stream.is_over {
+            // One for the place where it goes on, which is known already, and one to know whether there are more.
+            let most = (page_size + 2).min(READ_AT_ONCE);
+            let (page, more) = self
+                .runs
+                .list(
+                    tenant,
+                    &stream.index,
+                    from,
+                    &stream.position,
+                    i32::try_from(most).unwrap_or(i32::MAX),
+                )
+                .await?;
+            stream.is_over = !more;
+            let mut read = page
+                .iter()
+                .map(|summary| read(summary))
+                .collect::<Result<Vec<RunSummary>>>()?;
+            if let Some(last) = read.last() {
+                let position = RunPosition::At(last.started_at, last.run_id.clone());
+                let before = std::mem::replace(&mut stream.position, position);
+                if let RunPosition::At(_, known) = &before {
+                    read.retain(|run| run.run_id != *known);
+                }
+            }
+            read.reverse();
+            stream.read = read;
+        }
+        Ok(())
+    }
+}
+
+/// One index, read from the newest run on.
+struct Stream {
+    index: RunIndex,
+    position: RunPosition,
+    /// What was read and not given, oldest first.
+    read: Vec<RunSummary>,
+    is_over: bool,
+}
+
+impl Stream {
+    fn new(index: RunIndex, place: Option<(UtcTime, String)>, until: UtcTime) -> Self {
+        let position = match place {
+            Some((time, run)) => RunPosition::At(time, run),
+            None => RunPosition::Until(until),
+        };
+        Self {
+            index,
+            position,
+            read: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    fn head(&self) -> Option<(UtcTime, &str)> {
+        self.read.last().map(|run| (run.started_at, run.run_id.as_str()))
+    }
+}
+
+impl RunSelection {
+    fn takes(&self, run: &RunSummary) -> bool {
+        let about = &run.about;
+        let is = |wanted: &Option<String>, had: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| had == Some(wanted))
+        };
+        let term = self.search_term.as_deref().map(str::to_lowercase);
+        let found = term.is_none_or(|term| {
+            [
+                Some(&run.workflow_type),
+                about.rule_name.as_ref(),
+                Some(&run.run_id),
+            ]
+            .into_iter()
+            .flatten()
+            .any(|text| text.to_lowercase().contains(&term))
+        });
+        found
+            && is(&self.document_id, about.document_id.as_deref())
+            && is(&self.event_name, about.event_name.as_deref())
+            && is(&self.rule_id, about.rule_id.as_deref())
+            && is(&self.initiated_by, Some(&about.initiated_by))
+            && is(&self.workflow_type, Some(&run.workflow_type))
+            && (self.statuses.is_empty() || self.statuses.contains(&run.status))
+            && self.start.is_none_or(|start| run.started_at >= start)
+            && self.end.is_none_or(|end| run.started_at <= end)
+    }
+
+    /// The one run that it can be about, by its id.
+    fn one_run(&self, filter: &Filter) -> Option<String> {
+        let is_id =
+            |term: &&String| term.len() == 36 && term.bytes().filter(|byte| *byte == b'-').count() == 4;
+        let searched = self
+            .search_term
+            .as_ref()
+            .filter(is_id)
+            .map(|term| term.to_lowercase());
+        filter.narrowed().run_id.or(searched)
+    }
+
+    /// The indexes to read, from when and until when.
+    fn plan(&self, filter: &Filter) -> (Vec<RunIndex>, UtcTime, UtcTime) {
+        let narrowed = filter.narrowed();
+        let time = |millis: Option<i64>| millis.and_then(UtcTime::from_millis);
+        let from = self.start.into_iter().chain(time(narrowed.start_from)).max();
+        let until = self.end.into_iter().chain(time(narrowed.start_to)).min();
+        let document = self.document_id.clone().or(narrowed.document_id);
+        let statuses: Option<Vec<String>> = match (self.statuses.as_slice(), narrowed.status) {
+            ([], None) => None,
+            ([], Some(statuses)) => Some(statuses.into_iter().map(str::to_owned).collect()),
+            (statuses, _) => Some(statuses.iter().map(|status| status.as_str().to_owned()).collect()),
+        };
+        let workflow_type = self.workflow_type.clone().or(narrowed.workflow_type);
+        // Most runs complete: whoever asks for completed ones of a type is answered by the type.
+        let many = |statuses: &Vec<String>| statuses.iter().any(|status| status == "COMPLETED");
+        let indexes = match (document, statuses, workflow_type) {
+            (Some(document), ..) => vec![RunIndex::Document(document)],
+            (None, Some(statuses), Some(workflow_type)) if many(&statuses) => {
+                vec![RunIndex::Type(workflow_type)]
+            }
+            (None, Some(statuses), _) => {
+                let mut statuses = statuses;
+                statuses.sort_unstable();
+                statuses.dedup();
+                statuses.into_iter().map(RunIndex::Status).collect()
+            }
+            (None, None, Some(workflow_type)) => vec![RunIndex::Type(workflow_type)],
+            (None, None, None) => vec![RunIndex::All],
+        };
+        (
+            indexes,
+            from.unwrap_or(UtcTime::EPOCH),
+            until.unwrap_or(UtcTime::EPOCH.plus_ms(u64::MAX)),
+        )
+    }
+}
+
+fn read(summary: &str) -> Result<RunSummary> {
+    serde_json::from_str(summary).map_err(Error::internal)
+}

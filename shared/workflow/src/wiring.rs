@@ -1,0 +1,73 @@
+//! An engine from the environment of a Lambda function.
+
+use std::sync::Arc;
+
+use platform::bus::{Bus, EventBridgeBus};
+use platform::config::{ConfigError, Environment};
+use platform::objects::Objects;
+use platform::queue::{Queue, SqsQueue};
+use platform::records::Table;
+use platform::records::events::Events;
+use platform::records::runs::Runs;
+use platform::{Clock, ids};
+
+use crate::engine::{Engine, Ids, Listener, Services, TokioSleep};
+use crate::registry::Registry;
+use crate::table::TableStore;
+use crate::turning::OnThread;
+
+/// What an engine is made of, wherever it runs.
+#[derive(Clone)]
+pub struct Wiring {
+    /// The records of runs.
+    pub runs: Runs,
+    /// Where large payloads are.
+    pub objects: Objects,
+    /// Where hints go.
+    pub queue: Arc<dyn Queue>,
+    /// Where events of the platform go.
+    pub bus: Arc<dyn Bus>,
+    /// The time.
+    pub clock: Clock,
+    /// Who wants to hear of changes, where there is somebody in this process.
+    pub listener: Option<Arc<dyn Listener>>,
+}
+
+impl Wiring {
+    /// From the environment of a Lambda function.
+    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
+        let sdk = platform::aws::sdk_config();
+        let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
+        let runs = Table::connect(&sdk, &environment.required("MILLRACE_RUNS_TABLE")?);
+        Ok(Self {
+            runs: Runs::new(runs, Events::new(records)),
+            objects: Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?),
+            queue: Arc::new(SqsQueue::connect(
+                &sdk,
+                environment.required("MILLRACE_TASK_QUEUE")?,
+            )),
+            bus: Arc::new(EventBridgeBus::connect(
+                &sdk,
+                &environment.required("MILLRACE_EVENT_BUS")?,
+            )),
+            clock: Clock::System,
+            listener: None,
+        })
+    }
+
+    /// An engine for these workflow types and activities.
+    pub fn engine(&self, registry: Registry) -> Engine {
+        Engine::new(Services {
+            store: Arc::new(TableStore::new(self.runs.clone(), self.objects.clone())),
+            registry: Arc::new(registry),
+            queue: Arc::clone(&self.queue),
+            bus: Arc::clone(&self.bus),
+            worker: ids::new_id(self.clock.now()),
+            clock: self.clock.clone(),
+            ids: Ids::Random,
+            sleep: Arc::new(TokioSleep),
+            turning: Arc::new(OnThread),
+            listener: self.listener.clone(),
+        })
+    }
+}
