@@ -1,6 +1,6 @@
 //! Where a run stands: what follows from its history, kept so that nobody has to read the history for it.
 //!
-//! Everything that an event means for the state is in [`RunState::apply`], and nowhere else.
+//! Everything that an event means for the state is in `RunState::apply`, and nowhere else.
 
 use std::collections::BTreeMap;
 

@@ -26,7 +26,6 @@ use crate::turn::{Replay, turn};
 const BEGINNING_MS: u64 = 1_767_225_600_000;
 /// Most turns of a test: runs that go on without end are ended here.
 const MAX_TURNS: u32 = 100_000;
-/// Most attempts of one activity.
 const MAX_ATTEMPTS: u32 = 1_000;
 const WORKER: &str = "test";
 
@@ -56,6 +55,7 @@ struct Live {
 impl World {
     pub(super) fn new(registry: Registry, taking: BTreeMap<String, u64>) -> Result<Self, TaskFailure> {
         let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| TaskFailure::stuck(error.to_string()))?;
         Ok(Self {
             registry,
             taking,
@@ -65,7 +65,7 @@ impl World {
             open: BTreeSet::new(),
             deliveries: Vec::new(),
             answers: Vec::new(),
-            runtime: runtime.map_err(|error| TaskFailure::stuck(error.to_string()))?,
+            runtime,
             turns: 0,
         })
     }
@@ -124,8 +124,7 @@ impl World {
                     next = self.open.range(index + 1..).next().copied();
                 }
             }
-            let next = self.next_time().filter(|at| *at > self.now);
-            match next {
+            match self.next_time().filter(|at| *at > self.now) {
                 Some(at) if end.is_none_or(|end| at <= end) => self.now = at,
                 _ => return Ok(()),
             }

@@ -1,0 +1,213 @@
+//! Stored histories, held against the code of today: a change that would stop runs which are under way fails here.
+//!
+//! A file is never changed: it stands for runs that there may be. `CORPUS_WRITE=1 cargo test -p runs --test corpus` writes the
+//! cases of this file that have none yet.
+
+#![cfg(test)]
+
+mod echo;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use workflow::event::{Event, EventKind};
+use workflow::testing::{TestOutcome, TestRun, check_history};
+use workflow::{Context, Failure, Registry};
+
+const FOLDER: &str = "tests/corpus";
+const SECOND: Duration = Duration::from_secs(1);
+
+fn registry() -> Registry {
+    echo::add(runs::registry())
+}
+
+/// The files: name, text.
+fn stored() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(FOLDER).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        files.push((name, fs::read_to_string(path).unwrap()));
+    }
+    files.sort();
+    files
+}
+
+fn echo_run() -> TestRun {
+    TestRun::new(&registry(), "Echo", "Ada")
+}
+
+fn batch(input: Value) -> TestRun {
+    let child = |context: Context, input: Value| async move {
+        context.timer(SECOND).await?;
+        match input["document_id"].as_str() {
+            Some("bad") => Err(Failure::new("Unreadable", "It cannot be read.")),
+            _ => Ok(()),
+        }
+    };
+    TestRun::new(&registry().workflow("Child", child), "BatchAgentWorkflow", &input)
+}
+
+/// The cases that are stored: each with the history that the code of today makes of it.
+fn cases() -> Vec<(&'static str, Vec<Event>)> {
+    let last = |run: TestRun| run.run().unwrap().history;
+    let few = || json!({"documents": ["a", "bad", "c", "d", "e"], "type": "Child", "input": {"depth": 1}, "concurrency": 2});
+    let many: Vec<_> = (0..201).map(|number| format!("d{number}")).collect();
+    let long: TestOutcome = batch(json!({"documents": many, "type": "Child"})).run().unwrap();
+    let said = json!({"message": "hello", "from": "Grace"});
+    vec![
+        ("BatchAgentWorkflow-completed", last(batch(few()))),
+        (
+            "BatchAgentWorkflow-canceled",
+            last(batch(few()).cancel_at(SECOND + SECOND / 2, "no longer wanted")),
+        ),
+        (
+            "BatchAgentWorkflow-failed",
+            last(batch(json!({"documents": "all"}))),
+        ),
+        (
+            "BatchAgentWorkflow-child-not-started",
+            last(batch(json!({"documents": ["a"], "type": "Gone"}))),
+        ),
+        (
+            "BatchAgentWorkflow-continued-as-new",
+            long.runs[0].history.clone(),
+        ),
+        ("BatchAgentWorkflow-continued", long.history),
+        ("Echo-signal", last(echo_run().signal_at(SECOND, "Say", &said))),
+        ("Echo-timer", last(echo_run())),
+        (
+            "Echo-failed",
+            last(echo_run().mock("send", |_| Err(Failure::new("Busy", "Later.")))),
+        ),
+        ("Echo-timed-out", last(echo_run().taking("send", SECOND * 61))),
+        (
+            "Echo-canceled-while-waiting",
+            last(echo_run().cancel_at(SECOND, "no longer wanted")),
+        ),
+        (
+            "Echo-canceled-while-sending",
+            last(
+                echo_run()
+                    .signal_at(SECOND, "Say", &said)
+                    .taking("send", SECOND * 5)
+                    .cancel_at(SECOND * 2, ""),
+            ),
+        ),
+    ]
+}
+
+#[test]
+fn every_case_is_stored() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "whoever runs the test says so that way, and no service reads it"
+    )]
+    let writes = std::env::var("CORPUS_WRITE").is_ok_and(|value| value == "1");
+    let cases = cases();
+    for (name, history) in &cases {
+        let path = format!("{FOLDER}/{name}.json");
+        if writes && !fs::exists(&path).unwrap() {
+            let text = serde_json::to_string_pretty(history).unwrap() + "\n";
+            let mut file = fs::File::create_new(&path).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+        }
+        assert!(
+            fs::exists(&path).unwrap(),
+            "{path} is missing: CORPUS_WRITE=1 writes it"
+        );
+    }
+    let types: BTreeSet<_> = cases
+        .iter()
+        .filter_map(|(name, _)| name.split('-').next())
+        .collect();
+    for workflow_type in registry().workflow_types() {
+        assert!(
+            types.contains(workflow_type),
+            "{workflow_type} has no stored history"
+        );
+    }
+}
+
+#[test]
+fn every_stored_history_fits_the_code_of_today() {
+    let mut failures = Vec::new();
+    for (name, text) in stored() {
+        let history: Vec<Event> = serde_json::from_str(&text).unwrap();
+        if let Err(failure) = check_history(&registry(), &history) {
+            failures.push(format!("{name}: {failure}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn a_stored_history_is_written_again_as_it_was() {
+    for (name, text) in stored() {
+        let history: Vec<Event> = serde_json::from_str(&text).unwrap();
+        let written = serde_json::to_string_pretty(&history).unwrap() + "\n";
+        assert_eq!(written, text, "{name}");
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_value(&history).unwrap(), value, "{name}");
+    }
+}
+
+#[test]
+fn the_corpus_has_each_thing_that_code_can_wait_for_and_each_end() {
+    let mut names = BTreeSet::new();
+    for (_, text) in stored() {
+        let history: Vec<Event> = serde_json::from_str(&text).unwrap();
+        names.extend(history.iter().map(|event| event.kind.name()));
+    }
+    for name in [
+        "ACTIVITY_TASK_CANCELED",
+        "ACTIVITY_TASK_COMPLETED",
+        "ACTIVITY_TASK_FAILED",
+        "ACTIVITY_TASK_TIMED_OUT",
+        "CHILD_WORKFLOW_EXECUTION_CANCELED",
+        "CHILD_WORKFLOW_EXECUTION_COMPLETED",
+        "CHILD_WORKFLOW_EXECUTION_FAILED",
+        "REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED",
+        "START_CHILD_WORKFLOW_EXECUTION_FAILED",
+        "TIMER_CANCELED",
+        "TIMER_FIRED",
+        "WORKFLOW_EXECUTION_CANCELED",
+        "WORKFLOW_EXECUTION_COMPLETED",
+        "WORKFLOW_EXECUTION_CONTINUED_AS_NEW",
+        "WORKFLOW_EXECUTION_FAILED",
+        "WORKFLOW_EXECUTION_SIGNALED",
+    ] {
+        assert!(names.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn a_history_that_parts_from_the_code_is_named_with_its_event() {
+    let changed = |file: &str, change: fn(&mut EventKind)| {
+        let text = fs::read_to_string(format!("{FOLDER}/{file}.json")).unwrap();
+        let mut history: Vec<Event> = serde_json::from_str(&text).unwrap();
+        history.iter_mut().for_each(|event| change(&mut event.kind));
+        check_history(&registry(), &history).unwrap_err().to_string()
+    };
+    let renamed = changed("Echo-signal", |kind| {
+        if let EventKind::ActivityTaskScheduled { name, .. } = kind {
+            *name = "post".to_owned();
+        }
+    });
+    assert_eq!(
+        renamed,
+        "NonDeterministic: The history has ACTIVITY_TASK_SCHEDULED of 'post' (id 1) at event 5; the code asks for ACTIVITY_TASK_SCHEDULED of 'send' (id 1) there."
+    );
+    let other_type = changed("BatchAgentWorkflow-completed", |kind| {
+        if let EventKind::StartChildWorkflowExecutionInitiated { workflow_type, .. } = kind {
+            *workflow_type = "Other".to_owned();
+        }
+    });
+    assert_eq!(
+        other_type,
+        "NonDeterministic: The history has START_CHILD_WORKFLOW_EXECUTION_INITIATED of 'Other' (workflow id test-0) at event 2; the code asks for START_CHILD_WORKFLOW_EXECUTION_INITIATED of 'Child' (workflow id test-0) there."
+    );
+}
