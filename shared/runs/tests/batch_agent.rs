@@ -116,6 +116,20 @@ fn children_that_fail_are_counted_and_named() {
 }
 
 #[test]
+fn a_child_that_somebody_else_stops_counts_as_failed() {
+    let outcome = batch(json!({"documents": ["a"], "type": "Child"}))
+        .mock_child("Child", |_| Err(Failure::canceled()))
+        .run()
+        .unwrap();
+    assert_eq!(outcome.status, RunStatus::Completed);
+    assert_eq!(progress(&outcome)["failed"], 1);
+    assert_eq!(
+        outcome.result.unwrap()["failures"][0]["message"],
+        "It was cancelled."
+    );
+}
+
+#[test]
 fn no_more_failures_are_listed_than_a_result_should_hold() {
     let bad: Vec<_> = (0..150).map(|number| format!("bad{number}")).collect();
     let outcome = batch(json!({"documents": bad, "type": "Child"})).run().unwrap();
