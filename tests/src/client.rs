@@ -8,6 +8,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::answer::Answer;
+use crate::sse::Listener;
 
 /// A client of one service; clones share their connections.
 #[derive(Clone, Debug)]
@@ -104,6 +105,15 @@ impl Request {
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.builder = self.builder.body(body.into());
         self
+    }
+
+    /// Sends it, and listens to the events that are its answer.
+    pub async fn listen(self) -> Listener {
+        let what = self.what;
+        match self.builder.send().await {
+            Ok(response) => Listener::new(what, response),
+            Err(error) => panic!("{what}: no answer: {error:?}"),
+        }
     }
 
     /// Sends it. An error where no answer came at all, as from a service that was killed.
