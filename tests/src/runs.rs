@@ -287,6 +287,16 @@ pub fn event_types(events: &[Value]) -> Vec<&str> {
         .collect()
 }
 
+/// The event of a history that has a type, without what all begin with.
+#[track_caller]
+pub fn event<'a>(events: &'a [Value], name: &str) -> &'a Value {
+    let name = format!("EVENT_TYPE_{name}");
+    match events.iter().find(|event| event["event_type"] == name) {
+        Some(event) => event,
+        None => panic!("no {name} in {events:?}"),
+    }
+}
+
 /// Whether it is a time as the API writes it: in UTC, with milliseconds.
 pub fn is_time(value: &Value) -> bool {
     let shape = |text: &str| -> String {
