@@ -147,6 +147,11 @@ impl Runs {
         })
     }
 
+    /// What starts runs, for another thread.
+    pub fn starter(&self) -> Starter {
+        self.starter.clone()
+    }
+
     /// `GET` below a run.
     pub fn get(&self, run: &Run, rest: &str) -> Request {
         self.service.get(&self.token, &run.path(rest))

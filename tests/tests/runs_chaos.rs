@@ -1,0 +1,214 @@
+//! Runs while the service is killed and started again: each comes to its end, and nothing that it did is lost.
+#![cfg(test)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tests::runs::Starter;
+use tests::{Runs, unique};
+
+/// How many runs there are where `CHAOS_RUNS` does not say.
+const RUNS: usize = 300;
+/// How many steps each has.
+const STEPS: usize = 5;
+/// How many runs are started at a time.
+const AT_ONCE: usize = 8;
+/// At least so often is the service killed.
+const KILLS: usize = 3;
+/// How often a run is asked for whose start failed.
+const TRIES: usize = 20;
+/// How long all runs together may take after the last one was started.
+const WITHIN: Duration = Duration::from_secs(300);
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how large the test is, is said when it is run"
+)]
+fn run_count() -> usize {
+    let said = std::env::var("CHAOS_RUNS").ok();
+    said.map_or(RUNS, |count| count.parse().expect("CHAOS_RUNS is a number"))
+}
+
+/// Starts a run whatever happens to the service meanwhile; who opens the directory next waits until `turn` is free.
+fn begin(starter: &Starter, turn: &RwLock<()>, id: &str) {
+    let input = json!({ "steps": STEPS, "pause_ms": 10 });
+    for _ in 0..TRIES {
+        let _mine = turn.read().unwrap();
+        if starter.try_begin("Steps", id, &input, &[]).code == Some(0) {
+            return;
+        }
+    }
+    panic!("the run {id} does not start in {TRIES} tries");
+}
+
+/// What the steps have done: how often each attempt of each, by workflow id and activity id, has left its line.
+fn effects(log: &Path) -> BTreeMap<(String, String), usize> {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let mut effects = BTreeMap::new();
+    for line in text.lines() {
+        let words: Vec<_> = line.split(' ').collect();
+        assert_eq!(words.len(), 3, "{line}");
+        let step = (words[0].to_owned(), words[1].to_owned());
+        *effects.entry(step).or_default() += 1;
+    }
+    effects
+}
+
+/// The runs of the project as the listing has them: their statuses by workflow id.
+async fn listed(runs: &Runs) -> BTreeMap<String, Vec<String>> {
+    let mut found = BTreeMap::<String, Vec<String>>::new();
+    let mut body = json!({ "page_size": 500 });
+    loop {
+        let page = runs.list(&body).await.expect_status(200).body;
+        for run in page["runs"].as_array().unwrap() {
+            let text = |field: &str| run[field].as_str().unwrap().to_owned();
+            found.entry(text("workflow_id")).or_default().push(text("status"));
+        }
+        if page["has_more"] == false {
+            return found;
+        }
+        body["next_page_token"] = page["next_page_token"].clone();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_come_to_their_ends_however_often_the_service_is_killed() {
+    let log = tempfile::tempdir().unwrap();
+    let log = log.path().join("steps");
+    let variables = [("MILLRACE_STEP_LOG", log.to_str().unwrap())];
+    let Some(mut runs) = Runs::start_with(&variables).await else {
+        return;
+    };
+    let count = run_count();
+    let begun = Instant::now();
+    let ids: Vec<_> = (0..count).map(|_| unique("chaos")).collect();
+    let left = Arc::new(Mutex::new(ids.clone()));
+    let (turn, started) = (Arc::new(RwLock::new(())), Arc::new(AtomicUsize::new(0)));
+    let starters: Vec<_> = (0..AT_ONCE)
+        .map(|_| {
+            let (starter, left, turn, started) =
+                (runs.starter(), left.clone(), turn.clone(), started.clone());
+            std::thread::spawn(move || {
+                loop {
+                    let next = left.lock().unwrap().pop();
+                    let Some(id) = next else { return };
+                    begin(&starter, &turn, &id);
+                    started.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+
+    let mut kills = 0;
+    let mut next = count / 10;
+    while starters.iter().any(|starter| !starter.is_finished()) || kills < KILLS {
+        let so_many = started.load(Ordering::Relaxed);
+        if so_many >= next.min(count) {
+            runs.service.process().kill();
+            {
+                let _nobody_else = turn.write().unwrap();
+                runs.service.restart();
+            }
+            kills += 1;
+            next = so_many + 1 + rand::random_range(0..count / 3);
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for starter in starters {
+        starter.join().unwrap();
+    }
+    let all_started = begun.elapsed();
+
+    let deadline = Instant::now() + WITHIN;
+    while !runs
+        .found(&json!({ "status": "RUNNING", "page_size": 1 }))
+        .await
+        .is_empty()
+    {
+        if Instant::now() > deadline {
+            let open = runs
+                .found(&json!({ "status": "RUNNING", "page_size": 500 }))
+                .await;
+            panic!(
+                "{} runs are not at their end after {WITHIN:?}: {open:?}",
+                open.len()
+            );
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let found = listed(&runs).await;
+    let expected: BTreeSet<_> = ids.iter().collect();
+    assert_eq!(found.keys().collect::<BTreeSet<_>>(), expected);
+    let (mut starts, mut not_completed) = (0, Vec::new());
+    for (id, statuses) in &found {
+        starts += statuses.len();
+        if statuses.iter().any(|status| status != "COMPLETED") {
+            not_completed.push((id, statuses));
+        }
+    }
+    assert_eq!(not_completed, []);
+
+    let effects = effects(&log);
+    for id in &ids {
+        for step in 1..=STEPS {
+            let step = (id.clone(), step.to_string());
+            assert!(effects.contains_key(&step), "no effect of step {step:?}");
+        }
+    }
+    assert_eq!(effects.len(), count * STEPS);
+    let done: usize = effects.values().sum();
+    let duplicates = done - starts * STEPS;
+    println!(
+        "{count} runs, {starts} starts, {kills} kills, {done} effects of {} steps: {duplicates} duplicates; \
+         all started after {all_started:?}, ended after {:?}",
+        starts * STEPS,
+        begun.elapsed()
+    );
+    // A kill can repeat no more than what was under way, which is a step of each run.
+    assert!(duplicates < count * kills, "{duplicates} duplicates");
+}
+
+#[tokio::test]
+async fn a_start_with_the_id_of_a_run_that_goes_on_is_that_run() {
+    let Some(mut runs) = Runs::start().await else {
+        return;
+    };
+    let id = unique("once");
+    let input = json!({ "title": "Once" });
+    let (run, is_new) = runs.begin_as("Approval", &id, &input);
+    assert!(is_new);
+    assert_eq!(runs.begin_as("Approval", &id, &input), (run.clone(), false));
+    assert_eq!(
+        runs.begin_as("Steps", &id, &json!({ "steps": 1 })),
+        (run.clone(), false)
+    );
+    runs.service.restart();
+    assert_eq!(runs.begin_as("Approval", &id, &input), (run.clone(), false));
+    assert_eq!(runs.found(&json!({})).await, [id.as_str()]);
+
+    // Those that come at once are one too.
+    let id = unique("at-once");
+    let starters: Vec<_> = (0..6)
+        .map(|_| {
+            let (starter, id, input) = (runs.starter(), id.clone(), input.clone());
+            std::thread::spawn(move || starter.begin_as("Approval", &id, &input))
+        })
+        .collect();
+    let began: Vec<_> = starters
+        .into_iter()
+        .map(|starter| starter.join().unwrap())
+        .collect();
+    assert!(began.iter().all(|(run, _)| *run == began[0].0), "{began:?}");
+    assert_eq!(began.iter().filter(|(_, is_new)| *is_new).count(), 1);
+
+    // After its end, the id is free again.
+    runs.act(&run, "terminate").await;
+    let (again, is_new) = runs.begin_as("Approval", &run.workflow_id, &input);
+    assert!(is_new && again.run_id != run.run_id);
+    let first: Value = runs.detail(&run).await;
+    assert_eq!(first["status"], "TERMINATED");
+}
