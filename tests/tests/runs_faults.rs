@@ -73,6 +73,18 @@ async fn a_run_whose_code_never_gives_way_stops_no_other_run() {
 }
 
 #[tokio::test]
+async fn a_service_ends_when_it_is_asked_to_though_code_never_gives_way() {
+    let Some(mut runs) = faulty().await else { return };
+    let stuck = runs.begin("Spinning", &Value::Null);
+    wait_for_failed_turns(&runs, &stuck, 1).await;
+    assert_eq!(runs.service.process().stop(), Some(0));
+    // What is asked for is there after the next start.
+    runs.service.restart();
+    let detail = runs.detail(&stuck).await;
+    assert_eq!(detail["status"], "RUNNING", "{detail}");
+}
+
+#[tokio::test]
 async fn a_run_whose_code_changed_its_mind_waits_and_says_where() {
     let Some(runs) = faulty().await else { return };
     let run = runs.begin("Unsteady", &Value::Null);

@@ -54,7 +54,7 @@ async fn an_update_has_defaults_and_carries_any_json() {
         json!(0),
         json!(false),
         Value::Null,
-        json!("x".repeat(300_000)),
+        json!("x".repeat(200_000)),
     ];
     for details in &details {
         let body = json!({ "message": "m", "details": details, "workstream_id": "w" });
