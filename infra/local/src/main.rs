@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Parser;
 use local::data_dir::DataDir;
@@ -21,6 +22,9 @@ use tokio::net::TcpListener;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
+/// How long work that is under way may go on when the runner ends.
+const LAST_WORK: Duration = Duration::from_secs(2);
+
 /// Runs the whole of Millrace on this machine.
 #[derive(Parser)]
 #[command(name = "millrace", version)]
@@ -35,7 +39,7 @@ struct Arguments {
 
 fn main() -> std::process::ExitCode {
     lake::run_if_child();
-    match run(Arguments::parse()) {
+    match start(Arguments::parse()) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(refusal) => {
             let _ = writeln!(std::io::stderr(), "millrace: {refusal}");
@@ -44,7 +48,15 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-#[tokio::main]
+fn start(arguments: Arguments) -> Result<(), ConfigError> {
+    let runtime = tokio::runtime::Runtime::new()
+        .map_err(|error| ConfigError::new(format!("The runner did not start: {error}.")))?;
+    let ended = runtime.block_on(run(arguments));
+    // Code of a workflow that never gives way is not waited for.
+    runtime.shutdown_timeout(LAST_WORK);
+    ended
+}
+
 async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Text, "info,s3s=warn,dynoxide=error")?;
