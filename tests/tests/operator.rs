@@ -172,7 +172,8 @@ fn it_works_on_a_directory_that_no_runner_ever_opened() {
     {
       "audit_records": 0,
       "findings": [],
-      "records": 0
+      "records": 0,
+      "runs": 0
     }
     "#);
 }

@@ -160,6 +160,7 @@ async fn runs_come_to_their_ends_however_often_the_service_is_killed() {
         }
     }
     assert_eq!(effects.len(), count * STEPS);
+    runs.starter().scope.ops(&["check"]).expect_success();
     let done: usize = effects.values().sum();
     let duplicates = done - starts * STEPS;
     println!(

@@ -9,7 +9,7 @@ use platform::{Result, Tenant};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
-use workflow::updates::updates_after;
+use workflow::updates::{MAX_UPDATES, next_updates};
 use workflow::views::UpdateMessageView;
 
 use crate::{Stream, frame};
@@ -34,9 +34,13 @@ struct Following {
     run_id: String,
     /// The number of the last message that was sent.
     last: u64,
+    /// Its timestamp.
+    last_timestamp: i64,
     /// Only messages after this timestamp.
     since: i64,
     ready: VecDeque<Bytes>,
+    /// Whether there may be more than was read at once.
+    has_more: bool,
     has_ended: bool,
     told: Option<watch::Receiver<()>>,
     ending: Option<watch::Receiver<bool>>,
@@ -55,10 +59,13 @@ pub async fn follow(
     let followers = stream.followers.clone();
     // From here on, nothing is missed: what is written before the first look is seen by it.
     let told = followers.as_ref().map(|followers| followers.follow(&run_id));
+    let head = stream.runs.updates_head(&tenant, &run_id).await?;
+    // Older ones are not kept.
+    let oldest = head.last.saturating_sub(MAX_UPDATES.unsigned_abs().into());
     let (last, since) = match beginning {
-        Beginning::Now => (stream.runs.updates_head(&tenant, &run_id).await?.last, i64::MIN),
-        Beginning::Since(timestamp) => (0, timestamp),
-        Beginning::After(number) => (number, i64::MIN),
+        Beginning::Now => (head.last, i64::MIN),
+        Beginning::Since(timestamp) => (oldest, timestamp),
+        Beginning::After(number) => (number.max(oldest), i64::MIN),
     };
     let now = Instant::now();
     let following = Following {
@@ -68,8 +75,10 @@ pub async fn follow(
         tenant,
         run_id,
         last,
+        last_timestamp: head.last_timestamp,
         since,
         ready: VecDeque::from([frame::opening()]),
+        has_more: false,
         has_ended: false,
         told,
         next_sign: now + KEEP_ALIVE,
@@ -95,7 +104,7 @@ impl Following {
                 warn!(run_id = self.run_id, %cause, "a stream ends early");
                 return None;
             }
-            if self.ready.is_empty() {
+            if self.ready.is_empty() && !self.has_more {
                 self.wait().await;
             }
         }
@@ -111,15 +120,19 @@ impl Following {
         // First the run, then its messages: the last message of a run is written before it ends, or with that.
         let state = self.stream.engine.get(&self.tenant, &self.run_id).await?;
         let (engine, runs) = (&self.stream.engine, &self.stream.runs);
-        for (number, message) in updates_after(engine, runs, &self.tenant, &self.run_id, self.last).await? {
+        let messages = next_updates(engine, runs, &self.tenant, &self.run_id, self.last).await?;
+        let was_last = messages.is_empty();
+        for (number, message) in messages {
             self.last = number;
+            self.last_timestamp = message.timestamp;
             if message.timestamp > self.since {
                 let view = UpdateMessageView::new(&self.run_id, message);
                 self.ready.push_back(frame::update(number, &view)?);
             }
         }
-        if state.is_closed() {
-            self.ready.push_back(frame::end(&state));
+        self.has_more = !was_last;
+        if state.is_closed() && was_last {
+            self.ready.push_back(frame::end(&state, self.last_timestamp));
             self.has_ended = true;
         }
         Ok(())

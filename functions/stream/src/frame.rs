@@ -24,14 +24,14 @@ pub fn update(number: u64, message: &UpdateMessageView) -> Result<Bytes> {
     Ok(format!("id: {number}\ndata: {data}\n\n").into())
 }
 
-/// The last frame: the run has ended.
-pub fn end(state: &RunState) -> Bytes {
+/// The last frame: the run has ended. Its time is not before that of the last message, which may have come later than the end.
+pub fn end(state: &RunState, last_timestamp: i64) -> Bytes {
     let kind = match state.status {
         RunStatus::Terminated => "terminated",
         _ => "complete",
     };
     let data = json!({
-        "timestamp": state.closed_at.map(platform::UtcTime::as_millis),
+        "timestamp": state.closed_at.map(|at| at.as_millis().max(last_timestamp)),
         "workflow_run_id": state.run_id,
         "type": kind,
         "message": format!("The run is {}.", state.status.as_str()),

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use platform::auth::permission::UseRuns;
 use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Query};
+use platform::records::runs::MAX_UPDATE_NUMBER;
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -72,12 +73,14 @@ pub async fn handler(
 }
 
 fn number(id: &[u8]) -> Result<u64> {
-    let number = std::str::from_utf8(id)
+    let number: Option<u64> = std::str::from_utf8(id)
         .ok()
         .and_then(|text| text.trim().parse().ok());
-    number.ok_or_else(|| {
-        Error::invalid(
-            "The header Last-Event-ID is not the id of an event of this stream, which is a number.",
-        )
-    })
+    number
+        .filter(|number| *number < MAX_UPDATE_NUMBER)
+        .ok_or_else(|| {
+            Error::invalid(
+                "The header Last-Event-ID is not the id of an event of this stream, which is a number.",
+            )
+        })
 }

@@ -8,7 +8,7 @@ use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Query, Reply};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use workflow::updates::updates_after;
+use workflow::updates::newest_updates;
 use workflow::views::{UpdateListing, UpdateMessageView};
 
 use crate::App;
@@ -38,11 +38,11 @@ pub async fn handler(
 ) -> Result<Reply<UpdateListing>> {
     let run_id = run(&app, &call, &path.workflow_id, &path.run_id).await?.run_id;
     let engine = &app.workflows.engine;
-    let messages = updates_after(engine, &app.workflows.runs, &call.tenant()?, &run_id, 0).await?;
+    let messages = newest_updates(engine, &app.workflows.runs, &call.tenant()?, &run_id).await?;
     let messages = messages
         .into_iter()
-        .filter(|(_, message)| message.timestamp > query.since)
-        .map(|(_, message)| UpdateMessageView::new(&run_id, message));
+        .filter(|message| message.timestamp > query.since)
+        .map(|message| UpdateMessageView::new(&run_id, message));
     Ok(Reply::ok(UpdateListing {
         messages: messages.collect(),
     }))

@@ -47,7 +47,7 @@ struct Step {
     failures: u32,
 }
 
-/// One activity after another, each told of in an update.
+/// One activity after another.
 async fn steps(context: Context, input: Steps) -> Result<Value, Failure> {
     for step in 1..=input.steps {
         let call = Step {

@@ -82,7 +82,10 @@ impl Draft {
     }
 
     /// Adds an event; its id. Every event of every run comes through here.
-    pub fn append(&mut self, kind: EventKind) -> u64 {
+    pub fn append(&mut self, mut kind: EventKind) -> u64 {
+        if let Some(failure) = kind.failure_mut() {
+            failure.shorten(limits::MAX_FAILURE_CHARACTERS);
+        }
         let event = Event {
             id: self.state.last_event + 1,
             // A clock may go back, a history does not.
@@ -351,6 +354,9 @@ impl Draft {
         let mut new_bytes = 0;
         for event in self.new_events() {
             new_bytes += size(event).map_err(platform::Error::internal)?;
+            let mut kind = event.kind.clone();
+            let stored = kind.payload_mut().and_then(|payload| payload.stored());
+            new_bytes += stored.map_or(0, |stored| usize::try_from(stored.bytes).unwrap_or(usize::MAX));
         }
         self.state.history_bytes += new_bytes as u64;
         self.state.version += 1;

@@ -388,6 +388,20 @@ impl EventKind {
             | Self::MarkerRecorded { .. } => None,
         }
     }
+
+    /// The failure that it tells of, where it tells of one.
+    pub(crate) fn failure_mut(&mut self) -> Option<&mut Failure> {
+        match self {
+            Self::WorkflowExecutionFailed { failure }
+            | Self::ActivityTaskFailed { failure, .. }
+            | Self::StartChildWorkflowExecutionFailed { failure, .. }
+            | Self::ChildWorkflowExecutionClosed {
+                outcome: ChildOutcome::Failed(failure),
+                ..
+            } => Some(failure),
+            _ => None,
+        }
+    }
 }
 
 /// Times as milliseconds since the Unix epoch: short, and quick to read.

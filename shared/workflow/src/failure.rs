@@ -75,6 +75,16 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Cuts the message after so many characters.
+    pub(crate) fn shorten(&mut self, most: usize) {
+        if let Some((end, _)) = self.message.char_indices().nth(most) {
+            self.message.truncate(end);
+            self.message.push('…');
+        }
+    }
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.kind, self.message)

@@ -11,6 +11,9 @@ pub const MAX_SIGNALS: u64 = 10_000;
 /// Most activities, timers or child runs, each, that a run waits for at a time.
 pub const MAX_PENDING: usize = 2_000;
 
+/// Characters of a failure's message that a history keeps.
+pub const MAX_FAILURE_CHARACTERS: usize = 10_000;
+
 /// A state holds its last events up to so many bytes of JSON; then they get a record of their own. Writing them with the state
 /// saves a transaction for each step of a run, and a short run is one record.
 pub const MAX_TAIL_BYTES: usize = 4_096;

@@ -16,6 +16,10 @@ use crate::summary::RunSummary;
 
 /// Most runs that one page is looked for among.
 const MAX_READ: usize = 2_000;
+/// Least runs that are read at a time.
+const LEAST_READ: usize = 52;
+/// Longest type or document id that a run can have, in bytes.
+const MAX_VALUE: usize = 800;
 /// Most runs that are read at a time.
 const READ_AT_ONCE: usize = 500;
 
@@ -112,7 +116,10 @@ impl RunListings {
                 && filter.matches(&run.fields())
         };
         if let Some(run_id) = selection.one_run(&filter) {
-            let found = self.runs.find(tenant, &run_id).await?;
+            let found = match run_id.len() {
+                0..=MAX_VALUE => self.runs.find(tenant, &run_id).await?,
+                _ => None,
+            };
             let summary = found.map(|record| read(&record.summary)).transpose()?;
             return Ok(RunPage {
                 runs: summary.into_iter().filter(matches).collect(),
@@ -120,6 +127,13 @@ impl RunListings {
             });
         }
         let (indexes, from, until) = selection.plan(&filter);
+        if indexes.iter().any(|index| index.value().len() > MAX_VALUE) {
+            // No run has such a value, and no index takes it.
+            return Ok(RunPage {
+                runs: Vec::new(),
+                next_page_token: None,
+            });
+        }
         let mut streams: Vec<_> = indexes
             .into_iter()
             .map(|index| Stream::new(index, place.clone(), until))
@@ -180,7 +194,7 @@ impl RunListings {
     ) -> Result<()> {
         while stream.read.is_empty() && !stream.is_over {
             // One for the place where it goes on, which is known already, and one to know whether there are more.
-            let most = (page_size + 2).min(READ_AT_ONCE);
+            let most = (page_size + 2).clamp(LEAST_READ, READ_AT_ONCE);
             let (page, more) = self
                 .runs
                 .list(

@@ -58,6 +58,15 @@ pub struct About {
     pub memo: Map<String, Value>,
 }
 
+/// Which child run is meant: a workflow id may stand for somebody else's run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildName {
+    /// The event that asked for it.
+    pub initiated: u64,
+    /// Its workflow id.
+    pub workflow_id: String,
+}
+
 /// Something outside of the run that follows from what was written, and that has to be done, once or more often.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -71,10 +80,10 @@ pub enum Effect {
     },
     /// Start a child run: the event that asked for it.
     StartChild(u64),
-    /// Ask a child run to stop: its workflow id.
-    CancelChild(String),
-    /// Terminate a child run: its workflow id.
-    TerminateChild(String),
+    /// Ask a child run to stop.
+    CancelChild(ChildName),
+    /// Terminate a child run.
+    TerminateChild(ChildName),
     /// Tell the run that started this one how it ended.
     TellParent,
 }
@@ -219,6 +228,12 @@ impl RunState {
         Some((*event, activity))
     }
 
+    /// The activity of an id.
+    pub(crate) fn activity_mut(&mut self, activity_id: &str) -> Option<&mut PendingActivity> {
+        let mut activities = self.activities.values_mut();
+        activities.find(|activity| activity.activity_id == activity_id)
+    }
+
     /// What an event means for the state.
     pub(crate) fn apply(&mut self, event: &Event) {
         self.last_event = event.id;
@@ -330,7 +345,11 @@ impl RunState {
             }
             EventKind::RequestCancelExternalWorkflowExecutionInitiated { initiated_event_id } => {
                 if let Some(child) = self.children.get(initiated_event_id) {
-                    self.outbox.push(Effect::CancelChild(child.workflow_id.clone()));
+                    let name = ChildName {
+                        initiated: *initiated_event_id,
+                        workflow_id: child.workflow_id.clone(),
+                    };
+                    self.outbox.push(Effect::CancelChild(name));
                 }
             }
         }
@@ -348,9 +367,13 @@ impl RunState {
                 self.outbox
                     .retain(|effect| *effect != Effect::StartChild(initiated));
             }
+            let name = ChildName {
+                initiated,
+                workflow_id: child.workflow_id,
+            };
             match child.policy {
-                ParentClosePolicy::Terminate => self.outbox.push(Effect::TerminateChild(child.workflow_id)),
-                ParentClosePolicy::RequestCancel => self.outbox.push(Effect::CancelChild(child.workflow_id)),
+                ParentClosePolicy::Terminate => self.outbox.push(Effect::TerminateChild(name)),
+                ParentClosePolicy::RequestCancel => self.outbox.push(Effect::CancelChild(name)),
                 ParentClosePolicy::Abandon => {}
             }
         }
@@ -363,13 +386,10 @@ impl RunState {
 
 /// A failure as it is kept while the activity is still tried.
 pub(crate) fn shortened(failure: &Failure) -> Failure {
-    let mut message: String = failure.message.chars().take(KEPT_FAILURE_CHARACTERS).collect();
-    if message.len() < failure.message.len() {
-        message.push('…');
-    }
-    Failure {
-        message,
+    let mut kept = Failure {
         details: None,
         ..failure.clone()
-    }
+    };
+    kept.shorten(KEPT_FAILURE_CHARACTERS);
+    kept
 }

@@ -87,7 +87,7 @@ impl TableStore {
 }
 
 /// What stands before the place of a state that is kept in the bucket; no JSON begins with it.
-const ELSEWHERE: &str = "@";
+pub const ELSEWHERE: &str = "@";
 
 fn events(chunk: &HistoryChunk) -> Result<Vec<Event>> {
     serde_json::from_str(&chunk.events).map_err(Error::internal)

@@ -58,16 +58,34 @@ pub(crate) fn numbered(
     })
 }
 
-/// The messages of a run after the one of this number, oldest first, each with its number and with its details at hand.
-pub async fn updates_after(
+/// The newest messages of a run, oldest first, with their details at hand.
+pub async fn newest_updates(
+    engine: &Engine,
+    runs: &Runs,
+    tenant: &Tenant,
+    run_id: &str,
+) -> Result<Vec<UpdateMessage>> {
+    let records = runs.updates(tenant, run_id, 0, MAX_UPDATES).await?;
+    let messages = read(engine, records).await?;
+    Ok(messages.into_iter().map(|(_, message)| message).collect())
+}
+
+/// The next messages of a run after the one of this number, oldest first, each with its number and with its details at hand. None
+/// only where there are none: where there are many, they come in parts.
+pub async fn next_updates(
     engine: &Engine,
     runs: &Runs,
     tenant: &Tenant,
     run_id: &str,
     number: u64,
 ) -> Result<Vec<(u64, UpdateMessage)>> {
-    let mut messages = Vec::new();
-    for record in runs.updates(tenant, run_id, number, MAX_UPDATES).await? {
+    let records = runs.next_updates(tenant, run_id, number, MAX_UPDATES).await?;
+    read(engine, records).await
+}
+
+async fn read(engine: &Engine, records: Vec<UpdateRecord>) -> Result<Vec<(u64, UpdateMessage)>> {
+    let mut messages = Vec::with_capacity(records.len());
+    for record in records {
         let mut message: UpdateMessage = serde_json::from_str(&record.message).map_err(Error::internal)?;
         if let Some(details) = &mut message.details {
             engine.fetch(details).await?;

@@ -66,7 +66,7 @@ impl Wiring {
             clock: self.clock.clone(),
             ids: Ids::Random,
             sleep: Arc::new(TokioSleep),
-            turning: Arc::new(OnThread),
+            turning: Arc::new(OnThread::default()),
             listener: self.listener.clone(),
         })
     }

@@ -6,6 +6,7 @@
 mod dashboards;
 mod imports;
 mod prompts;
+mod runs;
 mod stores;
 
 use std::process::ExitCode;
@@ -21,16 +22,19 @@ use crate::target::Target;
 pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     let records = everything(&target.records).await?;
     let audit = everything(&target.audit_table).await?;
+    let of_runs = everything(&target.runs).await?;
     let mut findings = Vec::new();
     keys_begin_with_their_tenant(&records, &mut findings);
     keys_begin_with_their_tenant(&audit, &mut findings);
+    keys_begin_with_their_tenant(&of_runs, &mut findings);
     dashboards::dashboards_are_whole(&records, &mut findings);
     imports::unfinished_ones_have_jobs(&records, &mut findings);
     prompts::versions_are_dense(&records, &mut findings);
     stores::versions_are_whole(&records, &target.objects, &mut findings).await?;
+    let runs = runs::histories_are_whole(&of_runs, &target.objects, &mut findings).await?;
     let lines = if findings.is_empty() {
         format!(
-            "{} records and {} audit records hold every invariant.",
+            "{} records, {} audit records and {runs} workflow runs hold every invariant.",
             records.len(),
             audit.len()
         )
@@ -38,7 +42,7 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
         findings.join("\n")
     };
     output.print(
-        &json!({ "records": records.len(), "audit_records": audit.len(), "findings": findings }),
+        &json!({ "records": records.len(), "audit_records": audit.len(), "runs": runs, "findings": findings }),
         &lines,
     )?;
     Ok(if findings.is_empty() {

@@ -11,6 +11,7 @@ pub mod import_jobs;
 pub mod interactions;
 pub mod keys;
 pub mod prompts;
+mod run_updates;
 pub mod runs;
 pub mod schema;
 mod store_versions;

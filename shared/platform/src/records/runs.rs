@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::clock::UtcTime;
 use crate::error::Result;
 use crate::records::events::{EventRecord, Events};
+use crate::records::run_updates::with_updates;
 use crate::records::schema::RUN_INDEXES;
-use crate::records::{Condition, Key, Order, Query, Table, Transaction, Written, keys};
+use crate::records::{Condition, Key, Order, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
-/// How long update messages are kept, in days: the contract's number.
-pub const UPDATE_RETENTION_DAYS: i64 = 90;
+pub use crate::records::run_updates::{
+    MAX_UPDATE_NUMBER, UPDATE_RETENTION_DAYS, UpdateRecord, UpdatesHead, UpdatesWrite,
+};
 
 /// The status of a run that is under way.
 pub const RUNNING: &str = "RUNNING";
@@ -104,39 +106,6 @@ struct CurrentRecord {
     run_id: String,
 }
 
-/// The numbers of a run's update messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UpdatesHead {
-    /// The number of the last one; 0 before the first.
-    pub last: u64,
-    /// Its timestamp, in milliseconds since the Unix epoch.
-    pub last_timestamp: i64,
-}
-
-/// An update message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct UpdateRecord {
-    /// Its number among those of its run, from 1.
-    pub number: u64,
-    /// The message, as JSON.
-    pub message: String,
-    /// When it goes, in seconds since the Unix epoch.
-    pub expires_at: i64,
-}
-
-/// The update messages that a run gets.
-#[derive(Clone, Debug)]
-pub struct UpdatesWrite {
-    /// The run.
-    pub run_id: String,
-    /// The numbers as they were read.
-    pub expected: UpdatesHead,
-    /// The messages, numbered on.
-    pub messages: Vec<UpdateRecord>,
-    /// The numbers afterwards.
-    pub head: UpdatesHead,
-}
-
 /// Writes that happen together or not at all.
 #[derive(Clone, Debug, Default)]
 pub struct RunsCommit {
@@ -175,6 +144,16 @@ pub enum RunIndex {
     Type(String),
     /// Those about a document.
     Document(String),
+}
+
+impl RunIndex {
+    /// What the runs have in common.
+    pub fn value(&self) -> &str {
+        match self {
+            Self::All => "",
+            Self::Status(value) | Self::Type(value) | Self::Document(value) => value,
+        }
+    }
 }
 
 /// A place in a listing.
@@ -221,7 +200,7 @@ pub struct DueRun {
 /// The runs of every project.
 #[derive(Clone)]
 pub struct Runs {
-    table: Table,
+    pub(super) table: Table,
     events: Events,
 }
 
@@ -379,31 +358,6 @@ impl Runs {
         }
         Ok(found)
     }
-
-    /// The numbers of a run's update messages.
-    pub async fn updates_head(&self, tenant: &Tenant, run: &str) -> Result<UpdatesHead> {
-        let head = self.table.find(&keys::run_updates(tenant, run)).await?;
-        Ok(head.unwrap_or_default())
-    }
-
-    /// The update messages after the one of this number, oldest first; at most `most` of them, the newest.
-    pub async fn updates(
-        &self,
-        tenant: &Tenant,
-        run: &str,
-        after: u64,
-        most: i32,
-    ) -> Result<Vec<UpdateRecord>> {
-        let query = Query::partition(keys::run_parts(tenant, run))
-            .between(
-                keys::run_update(tenant, run, after + 1).sk,
-                keys::run_update(tenant, run, 9_999_999_999).sk,
-            )
-            .order(Order::Descending);
-        let (mut page, _): (Vec<UpdateRecord>, _) = self.table.page(&query, most, None).await?;
-        page.reverse();
-        Ok(page)
-    }
 }
 
 fn condition(run: &RunWrite) -> Condition {
@@ -411,22 +365,4 @@ fn condition(run: &RunWrite) -> Condition {
         Some(version) => Condition::NumberIs("version", version),
         None => Condition::Absent,
     }
-}
-
-fn with_updates<'a>(
-    mut transaction: Transaction<'a>,
-    tenant: &Tenant,
-    updates: &UpdatesWrite,
-) -> Result<Transaction<'a>> {
-    let key = keys::run_updates(tenant, &updates.run_id);
-    let condition = match updates.expected.last {
-        0 => Condition::Absent,
-        last => Condition::NumberIs("last", last),
-    };
-    transaction = transaction.put(&key, &updates.head, condition)?;
-    for message in &updates.messages {
-        let key = keys::run_update(tenant, &updates.run_id, message.number);
-        transaction = transaction.put(&key, message, Condition::Absent)?;
-    }
-    Ok(transaction)
 }

@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use futures::FutureExt as _;
 use futures::future::{Either, select};
@@ -39,10 +39,10 @@ pub(super) struct Attempt {
     pub tenant: Tenant,
     pub workflow_id: String,
     pub run_id: String,
-    /// The event that asked for the activity.
-    pub scheduled: u64,
     pub activity: PendingActivity,
     pub input: Payload,
+    /// Whether it is written that the activity was asked for.
+    pub written: Arc<AtomicBool>,
 }
 
 impl Engine {
@@ -67,9 +67,9 @@ impl Engine {
             tenant,
             workflow_id,
             run_id,
-            scheduled,
             activity,
             mut input,
+            written,
         } = attempt;
         let Some(code) = self.services.registry.find_activity(&activity.name).cloned() else {
             let message = format!("No activity '{}' is registered.", activity.name);
@@ -80,7 +80,7 @@ impl Engine {
         }
         let heard_at = Arc::new(AtomicI64::new(self.services.clock.now().as_millis()));
         let context = ActivityContext {
-            heartbeat: self.heartbeat(&tenant, &run_id, scheduled, &activity, &heard_at),
+            heartbeat: self.heartbeat(&tenant, &run_id, &activity, &heard_at, written),
             tenant,
             workflow_id,
             run_id,
@@ -97,6 +97,10 @@ impl Engine {
             .clock
             .now()
             .plus_ms(activity.options.start_to_close_ms());
+        let (closes_at, closes_by) = match activity.deadline() {
+            Some(deadline) if deadline < closes_at => (deadline, TimeoutKind::ScheduleToClose),
+            _ => (closes_at, TimeoutKind::StartToClose),
+        };
         loop {
             let now = self.services.clock.now();
             let silent_at = activity.options.heartbeat_ms.and_then(|limit| {
@@ -105,7 +109,7 @@ impl Engine {
             });
             let (limit, kind) = match silent_at {
                 Some(silent_at) if silent_at < closes_at => (silent_at, TimeoutKind::Heartbeat),
-                _ => (closes_at, TimeoutKind::StartToClose),
+                _ => (closes_at, closes_by),
             };
             if limit <= now {
                 return AttemptOutcome::TimedOut(kind);
@@ -155,16 +159,18 @@ impl Engine {
         &self,
         tenant: &Tenant,
         run_id: &str,
-        scheduled: u64,
         activity: &PendingActivity,
         heard_at: &Arc<AtomicI64>,
+        written: Arc<AtomicBool>,
     ) -> Heartbeat {
         let (engine, tenant, run_id) = (self.clone(), tenant.clone(), run_id.to_owned());
-        let (attempt, limit) = (activity.attempt, activity.options.heartbeat_ms);
+        let (activity_id, attempt) = (activity.activity_id.clone(), activity.attempt);
+        let limit = activity.options.heartbeat_ms;
         let (heard_at, written_at) = (Arc::clone(heard_at), Arc::new(AtomicI64::new(0)));
         Arc::new(move |details| {
             let (engine, tenant, run_id) = (engine.clone(), tenant.clone(), run_id.clone());
             let (heard_at, written_at) = (Arc::clone(&heard_at), Arc::clone(&written_at));
+            let (activity_id, written) = (activity_id.clone(), Arc::clone(&written));
             Box::pin(async move {
                 let now = engine.services.clock.now();
                 heard_at.store(now.as_millis(), Ordering::Relaxed);
@@ -176,19 +182,19 @@ impl Engine {
                 written_at.store(now.as_millis(), Ordering::Relaxed);
                 engine
                     .change(&tenant, &run_id, |draft| {
-                        // Before an attempt is known to have begun, there is nothing to write it to.
-                        let unwritten = draft.state.last_event < scheduled && !draft.state.is_closed();
-                        match draft.state.activities.get_mut(&scheduled) {
-                            Some(activity) if activity.attempt == attempt => {
-                                if activity.started_at.is_some() {
-                                    activity.heard_at = Some(now);
-                                    activity.heartbeat = Some(details.clone());
-                                    draft.changed = true;
-                                }
+                        let is_closed = draft.state.is_closed();
+                        let waits = draft.state.activity_mut(&activity_id);
+                        match waits.filter(|activity| activity.attempt == attempt) {
+                            Some(activity) if activity.started_at.is_some() => {
+                                activity.heard_at = Some(now);
+                                activity.heartbeat = Some(details.clone());
+                                draft.changed = true;
                                 Ok(())
                             }
-                            None if unwritten => Ok(()),
-                            _ => Err(platform::Error::conflict(
+                            Some(_) => Ok(()),
+                            // What is not written yet cannot be missing.
+                            None if !written.load(Ordering::SeqCst) && !is_closed => Ok(()),
+                            None => Err(platform::Error::conflict(
                                 "Nobody waits for this attempt any longer.",
                             )),
                         }

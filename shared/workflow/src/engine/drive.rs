@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::{Either, join, select};
 use futures::stream::{FuturesUnordered, StreamExt as _};
@@ -33,6 +34,7 @@ impl Engine {
             began_at: self.services.clock.now(),
             running: FuturesUnordered::new(),
             running_ids: BTreeSet::new(),
+            unwritten: Vec::new(),
             finished: Vec::new(),
             done: Vec::new(),
         };
@@ -82,6 +84,8 @@ struct Drive {
     running: FuturesUnordered<BoxFuture<'static, Finished>>,
     /// The attempts that this invocation has begun.
     running_ids: BTreeSet<(String, u32)>,
+    /// For the attempts that have begun before it was written that they were asked for: that it is now.
+    unwritten: Vec<Arc<AtomicBool>>,
     /// Attempts that have ended, and of which nothing is written.
     finished: Vec<Finished>,
     /// Effects that are done, and of which nothing is written.
@@ -120,8 +124,9 @@ impl Drive {
                 .await?;
             let mut begun = self.begin_attempts(&mut draft);
             let mut failed_effects = false;
-            if on_durable_ground && !begun.is_empty() && self.running.is_empty() {
-                self.launch(&draft, std::mem::take(&mut begun)).await?;
+            if on_durable_ground && !begun.is_empty() && self.running.is_empty() && may_repeat(&draft, &begun)
+            {
+                self.launch(&draft, std::mem::take(&mut begun), false).await?;
                 let (done, ended) = join(
                     self.engine.perform(&self.tenant, &known.state, &outstanding),
                     ended_soon(&mut self.running, &self.engine),
@@ -151,6 +156,8 @@ impl Drive {
                     .or(next_run);
                 begun.extend(self.begin_attempts(&mut draft));
             }
+            // What could not be done is tried again after a while, and not before everything else.
+            draft.changed |= failed_effects;
             if draft.changed {
                 let before = draft.clone();
                 match self.engine.write_drafts(&self.tenant, draft, next_run).await? {
@@ -162,7 +169,10 @@ impl Drive {
                 }
                 self.finished.clear();
                 self.done.clear();
-                self.launch(&before, begun).await?;
+                for written in self.unwritten.drain(..) {
+                    written.store(true, Ordering::SeqCst);
+                }
+                self.launch(&before, begun, true).await?;
             }
             if known.state.is_closed() || (!known.state.outbox.is_empty() && !failed_effects) {
                 continue;
@@ -216,6 +226,7 @@ impl Drive {
         for done in &self.done {
             done.note(&mut draft);
         }
+        draft.changed |= !draft.state.outbox.is_empty();
         if draft.changed
             && self
                 .engine
@@ -267,7 +278,11 @@ impl Drive {
         }
     }
 
-    async fn launch(&mut self, draft: &Draft, begun: Vec<Begun>) -> Result<()> {
+    async fn launch(&mut self, draft: &Draft, begun: Vec<Begun>, is_written: bool) -> Result<()> {
+        let written = Arc::new(AtomicBool::new(is_written));
+        if !is_written {
+            self.unwritten.push(Arc::clone(&written));
+        }
         for Begun { scheduled, .. } in begun {
             let Some(activity) = draft.state.activities.get(&scheduled) else {
                 continue;
@@ -280,8 +295,8 @@ impl Drive {
                 tenant: self.tenant.clone(),
                 workflow_id: draft.state.workflow_id.clone(),
                 run_id: draft.state.run_id.clone(),
-                scheduled,
                 activity: activity.clone(),
+                written: Arc::clone(&written),
             };
             self.running.push(self.engine.carry_out(attempt));
         }
@@ -306,4 +321,12 @@ async fn ended_soon(
         }
     }
     ended
+}
+
+/// Whether attempts may begin before it is written that they do: not where one that is lost on the way must not be repeated.
+fn may_repeat(draft: &Draft, begun: &[Begun]) -> bool {
+    begun.iter().all(|begun| {
+        let activity = draft.state.activities.get(&begun.scheduled);
+        activity.is_none_or(|activity| activity.options.retry.maximum_attempts != 1)
+    })
 }

@@ -8,10 +8,13 @@ use crate::draft::Draft;
 use crate::event::{ChildOutcome, EventKind, ParentRef};
 use crate::failure::Failure;
 use crate::options::ParentClosePolicy;
-use crate::state::{About, Effect, RunState};
+use crate::state::{About, ChildName, Effect, RunState};
+use crate::status::RunStatus;
 
 /// Who asks a run to stop when another run does.
 const PARENT: &str = "parent";
+/// How often a child that is to end is looked for again because it went on as another run.
+const MAX_SUCCESSORS: u32 = 8;
 
 /// An effect that was done, and what the run is to know of it.
 #[derive(Clone, Debug)]
@@ -150,26 +153,63 @@ impl Engine {
                 Ok(None)
             }
             Effect::StartChild(initiated) => self.start_child(tenant, state, *initiated).await.map(Some),
-            Effect::CancelChild(workflow_id) => {
-                if let Some(run_id) = self.services.store.find_current(tenant, workflow_id).await? {
-                    let asked = self.cancel(tenant, &run_id, None, PARENT).await;
-                    asked.or_else(unless_over)?;
-                }
-                Ok(None)
-            }
-            Effect::TerminateChild(workflow_id) => {
-                if let Some(run_id) = self.services.store.find_current(tenant, workflow_id).await? {
-                    let reason = "The run that started it has ended.";
-                    let ended = self.terminate(tenant, &run_id, Some(reason), PARENT).await;
-                    ended.or_else(unless_over)?;
-                }
-                Ok(None)
-            }
+            Effect::CancelChild(child) => self.end_child(tenant, state, child, false).await,
+            Effect::TerminateChild(child) => self.end_child(tenant, state, child, true).await,
             Effect::TellParent => {
                 self.tell_parent(tenant, state).await?;
                 Ok(None)
             }
         }
+    }
+
+    /// Asks a child to stop, or terminates it; only the run that this one started, or one that it goes on as.
+    async fn end_child(
+        &self,
+        tenant: &Tenant,
+        state: &RunState,
+        child: &ChildName,
+        terminates: bool,
+    ) -> Result<Option<EventKind>> {
+        for _ in 0..MAX_SUCCESSORS {
+            let current = self
+                .services
+                .store
+                .find_current(tenant, &child.workflow_id)
+                .await?;
+            let found = match &current {
+                Some(run_id) => self.services.store.find(tenant, run_id).await?,
+                None => None,
+            };
+            let is_ours = found
+                .as_ref()
+                .and_then(|run| run.parent.as_ref())
+                .is_some_and(|parent| {
+                    parent.run_id == state.run_id && parent.initiated_event_id == child.initiated
+                });
+            let Some(run) = found.filter(|_| is_ours) else {
+                if state.outbox.contains(&Effect::StartChild(child.initiated)) {
+                    return Err(platform::Error::unavailable("the child run is not started yet"));
+                }
+                return Ok(None);
+            };
+            if run.is_closed() && run.status != RunStatus::ContinuedAsNew {
+                return Ok(None);
+            }
+            let ended = if terminates {
+                let reason = "The run that started it has ended.";
+                self.terminate(tenant, &run.run_id, Some(reason), PARENT).await
+            } else {
+                self.cancel(tenant, &run.run_id, None, PARENT).await
+            };
+            match ended {
+                // It may go on as another run.
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                ended => return ended.map(|()| None),
+            }
+        }
+        Err(platform::Error::unavailable(
+            "a child run goes on as another again and again",
+        ))
     }
 
     async fn start_child(&self, tenant: &Tenant, state: &RunState, initiated: u64) -> Result<EventKind> {
@@ -182,7 +222,12 @@ impl Engine {
                     .await?
             }
         };
-        let Some(start) = event.and_then(|event| start_of(state, initiated, &event.kind)) else {
+        let mut kind = event.map(|event| event.kind);
+        if let Some(input) = kind.as_mut().and_then(EventKind::payload_mut) {
+            // It may name the document that the child is about.
+            self.fetch(input).await?;
+        }
+        let Some(start) = kind.and_then(|kind| start_of(state, initiated, &kind)) else {
             return Err(platform::Error::internal(format!(
                 "event {initiated} asks for no child run"
             )));
@@ -212,14 +257,6 @@ impl Engine {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
-    }
-}
-
-/// What has ended, or never was, need not be ended.
-fn unless_over(error: platform::Error) -> Result<()> {
-    match error.kind() {
-        ErrorKind::Conflict | ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
     }
 }
 

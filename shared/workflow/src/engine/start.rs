@@ -105,6 +105,10 @@ impl Engine {
                 self.hint(tenant, &run_id, 0).await;
                 return Ok(StartedRun { run_id, is_new: true });
             }
+            if start.run_id.is_some() && self.services.store.find(tenant, &run_id).await?.is_some() {
+                // It was begun before; it may have ended since, or go on as another.
+                return Ok(StartedRun { run_id, is_new: true });
+            }
             expected = self
                 .services
                 .store

@@ -311,14 +311,17 @@ impl World {
         match effect {
             Effect::Publish { .. } => {}
             Effect::StartChild(initiated) => self.start_child(index, initiated),
-            Effect::CancelChild(workflow_id) => {
-                if let Some(child) = self.current(&workflow_id) {
-                    request_cancel(child, None, "parent");
+            Effect::CancelChild(child) => {
+                if let Some(run) = self.current(&child.workflow_id) {
+                    request_cancel(run, None, "parent");
                 }
             }
-            Effect::TerminateChild(workflow_id) => {
-                if let Some(child) = self.current(&workflow_id).filter(|run| !run.state.is_closed()) {
-                    child.append(EventKind::WorkflowExecutionTerminated {
+            Effect::TerminateChild(child) => {
+                if let Some(run) = self
+                    .current(&child.workflow_id)
+                    .filter(|run| !run.state.is_closed())
+                {
+                    run.append(EventKind::WorkflowExecutionTerminated {
                         reason: Some("The run that started it has ended.".to_owned()),
                         identity: "parent".to_owned(),
                     });

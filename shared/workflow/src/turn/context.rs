@@ -166,6 +166,9 @@ impl Context {
     /// Publishes an update message, in all its parts.
     pub fn publish_update(&self, update: NewUpdate) {
         let mut core = self.core.borrow_mut();
+        if core.is_over() {
+            return;
+        }
         core.check_abort();
         if !core.is_replaying() {
             core.updates.push(update);

@@ -88,6 +88,8 @@ pub(super) struct Core {
     pub derived: u64,
     waiting: Vec<String>,
     ended: bool,
+    /// Nothing is asked for any more: the code is being dropped.
+    pub sealed: bool,
     abort: Option<Arc<AtomicBool>>,
 }
 
@@ -135,6 +137,7 @@ impl Core {
             derived: 0,
             waiting: Vec::new(),
             ended: false,
+            sealed: false,
             abort: replay.abort.cloned(),
         }
     }
@@ -170,7 +173,15 @@ impl Core {
         Ok(())
     }
 
+    /// Whether the code has returned, or is being dropped: what it does then asks for nothing.
+    pub(super) fn is_over(&self) -> bool {
+        self.ended || self.sealed
+    }
+
     pub(super) fn ask(&mut self, kind: EventKind, operation: Option<usize>) {
+        if self.is_over() {
+            return;
+        }
         self.check_abort();
         if self.commands.len() > MAX_COMMANDS {
             // Told by `check_commands`, unless the code never gives way.

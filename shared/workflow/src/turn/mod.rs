@@ -145,11 +145,13 @@ fn run(code: &Code, replay: Replay<'_>, core: &Rc<RefCell<Core>>) -> Result<(), 
             && let Some(returned) = go_on(alive, &flag, &waker, core)?
         {
             core.borrow_mut().returned(returned);
-            running = None;
+            let over = running.take();
+            guarded(|| drop(over))?;
         }
     }
     core.borrow_mut().note_waiting();
-    // Dropping code may run code.
+    // Dropping code may run code, which is to ask for nothing.
+    core.borrow_mut().sealed = true;
     guarded(|| drop(running))
 }
 

@@ -250,6 +250,46 @@ fn what_begins_in_a_cancelled_scope_ends_before_it_begins() {
 }
 
 #[test]
+fn nothing_is_asked_for_after_the_end() {
+    // The timer is in the scope of the run, and goes on when the code returns.
+    async fn first(context: Context, (): ()) -> Result<String, Failure> {
+        let signals = context.signals("Go");
+        match select(
+            signals.receive::<String>(),
+            context.timer(Duration::from_secs(60)),
+        )
+        .await
+        {
+            Either::Left((signal, _)) => signal,
+            Either::Right((fired, _)) => fired.map(|()| "late".to_owned()),
+        }
+    }
+    let mut run = Run::start(first, "null");
+    run.turn();
+    run.signal("Go", "yes");
+    run.cancel();
+    assert_eq!(run.turn(), ["WORKFLOW_EXECUTION_COMPLETED"]);
+}
+
+#[test]
+fn code_that_is_dropped_asks_for_nothing() {
+    struct Guard(Context);
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            self.0.cancel();
+            self.0.publish("PROGRESS", "dropped", Value::Null);
+        }
+    }
+    async fn guarded(context: Context, (): ()) -> Result<(), Failure> {
+        let _guard = Guard(context.clone());
+        context.activity::<()>("work", &()).await
+    }
+    let mut run = Run::start(guarded, "null");
+    assert_eq!(run.turn(), ["ACTIVITY_TASK_SCHEDULED"]);
+    assert!(run.updates.is_empty());
+}
+
+#[test]
 fn code_that_parts_from_its_history_fails_the_task_and_says_where() {
     let mut run = Run::start(two_steps, "\"x\"");
     run.turn();

@@ -29,6 +29,7 @@ pub struct ActivityView {
 
 /// What an event says of a timer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct TimerView {
     /// Its id in the run.
     pub id: String,
@@ -52,6 +53,7 @@ pub struct SignalView {
 
 /// What an event says of a child run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ChildView {
     /// Its type.
     #[serde(rename = "type")]
@@ -68,6 +70,7 @@ pub struct ChildView {
 
 /// What an event says of the run itself.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct WorkflowView {
     /// Its type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
