@@ -21,7 +21,7 @@ use workflow::event::EventKind;
 use workflow::state::RunState;
 use workflow::status::RunStatus;
 use workflow::wiring::Wiring;
-use workflow::{Context, Payload, Registry, limits};
+use workflow::{ActivityContext, Context, Payload, Registry, limits};
 
 /// What went to the queue and to the bus; nobody reads it but the test.
 #[derive(Default)]
@@ -80,6 +80,15 @@ fn registry() -> Registry {
         })
         .workflow("Listen", |context: Context, (): ()| async move {
             context.signals("Go").receive::<Value>().await
+        })
+        .workflow("HangOnce", |context: Context, (): ()| async move {
+            context.activity::<()>("hang_once", &()).await
+        })
+        .activity("hang_once", |context: ActivityContext, (): ()| async move {
+            if context.attempt == 1 {
+                std::future::pending::<()>().await;
+            }
+            Ok(())
         })
         .activity("same", |_, value: Value| async move { Ok(value) })
         .activity("text", |_, bytes: usize| async move { Ok("x".repeat(bytes)) })
@@ -349,16 +358,36 @@ async fn signals_are_kept_also_those_that_nobody_listens_to() {
 #[tokio::test]
 async fn an_attempt_whose_process_died_is_given_up_and_repeated() {
     let world = World::start().await;
-    let run = world.begin("Count", "w", json!(1)).await;
-    // Somebody begins it, is slower than a moment, and dies.
-    let engine = world.engine.clone();
-    let (tenant, id) = (world.tenant.clone(), run.clone());
-    let slow = tokio::spawn(async move { engine.drive(&tenant, &id).await });
-    slow.abort();
-    let _ = slow.await;
-    world.pass(3_600);
+    let run = world.begin("HangOnce", "w", Value::Null).await;
+    let (engine, tenant, id) = (world.engine.clone(), world.tenant.clone(), run.clone());
+    let dies = tokio::spawn(async move { engine.drive(&tenant, &id).await });
+    // It dies when it is written that the attempt has begun.
+    let has_begun = |state: &RunState| {
+        state
+            .activities
+            .values()
+            .any(|activity| activity.started_at.is_some())
+    };
+    while !has_begun(&world.state(&run).await) {
+        tokio::task::yield_now().await;
+    }
+    dies.abort();
+    let _ = dies.await;
+    // Nobody else carries the attempt out as long as it may go on.
+    world.pass(59);
+    assert!(has_begun(&world.drive(&run).await));
+    world.pass(3);
+    assert_eq!(world.due().await, std::slice::from_ref(&run));
+    world.drive(&run).await;
+    world.pass(1);
     let state = world.drive(&run).await;
     assert_eq!(state.status, RunStatus::Completed);
+    let history = world.engine.history(&world.tenant, &state).await.unwrap();
+    let attempts = history.iter().find_map(|event| match event.kind {
+        EventKind::ActivityTaskStarted { attempt, .. } => Some(attempt),
+        _ => None,
+    });
+    assert_eq!(attempts, Some(2));
 }
 
 #[tokio::test]

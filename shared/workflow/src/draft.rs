@@ -350,15 +350,6 @@ impl Draft {
     /// Makes it ready to be written: counts its bytes, and moves the tail of the history into records of its own where the state
     /// would become large with it.
     pub fn seal(&mut self, commit_id: String) -> platform::Result<()> {
-        let size = |event: &Event| serde_json::to_vec(event).map(|bytes| bytes.len());
-        let mut new_bytes = 0;
-        for event in self.new_events() {
-            new_bytes += size(event).map_err(platform::Error::internal)?;
-            let mut kind = event.kind.clone();
-            let stored = kind.payload_mut().and_then(|payload| payload.stored());
-            new_bytes += stored.map_or(0, |stored| usize::try_from(stored.bytes).unwrap_or(usize::MAX));
-        }
-        self.state.history_bytes += new_bytes as u64;
         self.state.version += 1;
         self.state.commits.push(commit_id);
         if self.state.commits.len() > KEPT_COMMITS {
@@ -366,8 +357,15 @@ impl Draft {
         }
         let (mut total, mut chunk_bytes, mut chunks) = (0, 0, vec![Vec::new()]);
         for event in &self.state.tail {
-            let bytes = size(event).map_err(platform::Error::internal)?;
+            let bytes = serde_json::to_vec(event)
+                .map_err(platform::Error::internal)?
+                .len();
             total += bytes;
+            if event.id >= self.first_new {
+                let mut kind = event.kind.clone();
+                let stored = kind.payload_mut().and_then(|payload| payload.stored());
+                self.state.history_bytes += bytes as u64 + stored.map_or(0, |stored| stored.bytes);
+            }
             if chunk_bytes + bytes > limits::MAX_CHUNK_BYTES {
                 chunks.push(Vec::new());
                 chunk_bytes = 0;

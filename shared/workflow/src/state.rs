@@ -135,7 +135,7 @@ pub struct RunState {
     /// When it ends if it has not by then.
     #[serde(default, with = "optional_millis", skip_serializing_if = "Option::is_none")]
     pub times_out_at: Option<UtcTime>,
-    /// Bytes of its history, as JSON, without payloads that are kept elsewhere.
+    /// Bytes of its history, as JSON, those of payloads that are kept elsewhere included.
     pub history_bytes: u64,
     /// Signals that came.
     pub signals: u64,
