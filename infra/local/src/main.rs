@@ -10,7 +10,7 @@ use local::data_dir::DataDir;
 use local::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use local::queue_server;
 use local::runner::Service;
-use local::services::Services;
+use local::services::{Services, at_once};
 use mimalloc::MiMalloc;
 use platform::Clock;
 use platform::config::{ConfigError, Environment};
@@ -92,7 +92,7 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
 
     let followers = service.runs.followers.clone();
     let server = axum::ServiceExt::<axum::extract::Request>::into_make_service(normalized(router));
-    axum::serve(listener, server)
+    axum::serve(at_once(listener), server)
         .with_graceful_shutdown(async move {
             stopped().await;
             // Streams end by themselves only with their runs.

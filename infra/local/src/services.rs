@@ -12,6 +12,7 @@ use axum::body::Body;
 use axum::error_handling::HandleError;
 use axum::extract::Request;
 use axum::http::StatusCode;
+use axum::serve::{Listener, ListenerExt as _};
 use base64::Engine as _;
 use dynoxide::Database;
 use platform::aws::sdk_config_for;
@@ -24,7 +25,7 @@ use s3s::service::S3ServiceBuilder;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tower::ServiceExt;
-use tracing::error;
+use tracing::{error, warn};
 
 use crate::data_dir::{DataDir, Endpoints, read_or_make};
 use crate::object_files::ObjectFiles;
@@ -141,10 +142,21 @@ fn serve_records(database: Database) -> std::io::Result<SocketAddr> {
     Ok(address)
 }
 
-pub(crate) async fn listen() -> Result<(TcpListener, SocketAddr), ConfigError> {
+/// A free port of this machine to listen on.
+pub(crate) async fn listen() -> Result<(impl Listener<Addr = SocketAddr>, SocketAddr), ConfigError> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
     let address = listener.local_addr().map_err(broken)?;
-    Ok((listener, address))
+    Ok((at_once(listener), address))
+}
+
+/// A listener whose connections send every part of an answer when it is there. As they are by themselves, each part after the first
+/// waits until the client has acknowledged the one before: 40 ms for the news of a stream.
+pub fn at_once(listener: TcpListener) -> impl Listener<Addr = SocketAddr> {
+    listener.tap_io(|connection| {
+        if let Err(error) = connection.set_nodelay(true) {
+            warn!(%error, "a connection sends in packets");
+        }
+    })
 }
 
 async fn sweep(database: Database) {
