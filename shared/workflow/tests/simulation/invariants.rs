@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use workflow::event::{Event, EventKind};
+use workflow::event::{ChildOutcome, Event, EventKind};
 use workflow::state::RunState;
 use workflow::task_failure::TaskFailureKind;
 
@@ -86,6 +86,9 @@ pub fn of_write(run_id: &str, before: Option<&[Event]>, after: &[Event], state: 
     broken
 }
 
+/// Every activity is repeated until it succeeds, so no run fails but the one that is started with an input of another shape.
+const WRONG_INPUT: &str = "InvalidPayload";
+
 /// What does not hold when everything is over.
 pub fn at_the_end(world: &World, acknowledged: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let mut broken = Vec::new();
@@ -122,6 +125,11 @@ pub fn at_the_end(world: &World, acknowledged: &BTreeMap<String, Vec<String>>) -
             }
         }
         check_signals(run_id, &history, &mut broken);
+        if let Some(ChildOutcome::Failed(failure)) = &state.outcome
+            && failure.kind != WRONG_INPUT
+        {
+            broken.push(format!("{run_id} ({}) failed: {failure}", state.workflow_type));
+        }
     }
     check_acknowledged(world, acknowledged, &mut broken);
     for (id, envelope) in &memory.events {

@@ -114,8 +114,46 @@ async fn rounds(context: Context, round: u32) -> Result<u32, Failure> {
     Err(context.continue_as_new(&(round + 1)))
 }
 
+/// Goes on as a new run, twice, by itself.
+async fn relay(context: Context, round: u32) -> Result<u32, Failure> {
+    step_of(&context, round).await?;
+    match round {
+        0 | 1 => Err(context.continue_as_new(&(round + 1))),
+        _ => Ok(round),
+    }
+}
+
+/// Waits for a child that goes on as a new run.
+async fn heirs(context: Context, (): ()) -> Result<(), Failure> {
+    match context.child::<u32>("Relay", &0).await? {
+        2 => Ok(()),
+        other => Err(Failure::new(
+            "Wrong",
+            format!("The child that went on twice returned {other}."),
+        )),
+    }
+}
+
+/// Starts a child under an id that others want as well.
+async fn claim(context: Context, (): ()) -> Result<bool, Failure> {
+    match context.child::<u32>("Steps", &2).workflow_id("taken").await {
+        Ok(_) => Ok(true),
+        Err(failure) if failure.kind == "WorkflowAlreadyStarted" => Ok(false),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Returns while a timer and an activity of its own go on, when it is asked to stop or after a while.
+async fn leave(context: Context, (): ()) -> Result<(), Failure> {
+    let _timer = context.timer(Duration::from_secs(400));
+    let _activity = context.activity::<()>("step", &7).start();
+    let stopped = Box::pin(context.canceled());
+    let _ = select(stopped, context.timer(Duration::from_secs(20))).await;
+    Ok(())
+}
+
 /// The types, and how their runs begin: the name, the input, whether they need signals to end.
-pub const TYPES: [(&str, &str, bool); 7] = [
+pub const TYPES: [(&str, &str, bool); 10] = [
     ("Steps", "4", false),
     ("FanOut", "5", false),
     ("Collect", "null", true),
@@ -123,6 +161,9 @@ pub const TYPES: [(&str, &str, bool); 7] = [
     ("Family", "3", false),
     ("Tidy", "null", false),
     ("Rounds", "0", true),
+    ("Heirs", "null", false),
+    ("Claim", "null", false),
+    ("Leave", "null", false),
 ];
 
 pub fn registry(world: &Shared) -> Registry {
@@ -135,6 +176,10 @@ pub fn registry(world: &Shared) -> Registry {
         .workflow("Family", family)
         .workflow("Tidy", tidy)
         .workflow("Rounds", rounds)
+        .workflow("Relay", relay)
+        .workflow("Heirs", heirs)
+        .workflow("Claim", claim)
+        .workflow("Leave", leave)
         .activity("step", move |context, _: u32| {
             let world = world.clone();
             async move {
