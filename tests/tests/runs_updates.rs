@@ -85,6 +85,8 @@ async fn an_update_that_is_not_one_is_refused() {
         json!({ "type": "" }),
         json!({ "message": {} }),
         json!({ "workstream_id": 1 }),
+        json!({ "message": "x".repeat(10_001) }),
+        json!({ "message": "x".repeat(500_000) }),
         json!([]),
     ] {
         let refused = runs.update(&run, &body).await;

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, Stream as Frames};
+use platform::records::runs::UpdatesHead;
 use platform::{Result, Tenant};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
+use workflow::state::RunState;
 use workflow::updates::{MAX_UPDATES, next_updates};
 use workflow::views::UpdateMessageView;
 
@@ -32,6 +34,8 @@ struct Following {
     stream: Stream,
     tenant: Tenant,
     run_id: String,
+    /// The run and the numbers of its messages, where they were read and nobody has looked at them.
+    seen: Option<(RunState, UpdatesHead)>,
     /// The number of the last message that was sent.
     last: u64,
     /// Its timestamp.
@@ -49,19 +53,18 @@ struct Following {
     next_sign: Instant,
 }
 
-/// The frames of a run's stream.
+/// The frames of a run's stream; of a run as it was read after `told` began to listen.
 pub async fn follow(
     stream: Stream,
     tenant: Tenant,
-    run_id: String,
+    state: RunState,
+    told: Option<watch::Receiver<()>>,
     beginning: Beginning,
 ) -> Result<impl Frames<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static> {
     let followers = stream.followers.clone();
-    // From here on, nothing is missed: what is written before the first look is seen by it.
-    let told = followers.as_ref().map(|followers| followers.follow(&run_id));
-    let head = stream.runs.updates_head(&tenant, &run_id).await?;
+    let head = stream.runs.updates_head(&tenant, &state.run_id).await?;
     // Older ones are not kept.
-    let oldest = head.last.saturating_sub(MAX_UPDATES.unsigned_abs().into());
+    let oldest = head.last.saturating_sub(MAX_UPDATES);
     let (last, since) = match beginning {
         Beginning::Now => (head.last, i64::MIN),
         Beginning::Since(timestamp) => (oldest, timestamp),
@@ -73,7 +76,8 @@ pub async fn follow(
         ends_at: stream.lifetime.map(|lifetime| now + lifetime),
         stream,
         tenant,
-        run_id,
+        run_id: state.run_id.clone(),
+        seen: Some((state, head)),
         last,
         last_timestamp: head.last_timestamp,
         since,
@@ -117,10 +121,20 @@ impl Following {
 
     /// Looks for what is new.
     async fn look(&mut self) -> Result<()> {
-        // First the run, then its messages: the last message of a run is written before it ends, or with that.
-        let state = self.stream.engine.get(&self.tenant, &self.run_id).await?;
         let (engine, runs) = (&self.stream.engine, &self.stream.runs);
-        let messages = next_updates(engine, runs, &self.tenant, &self.run_id, self.last).await?;
+        // First the run, then its messages: the last message of a run is written before it ends, or with that.
+        let (state, head) = match self.seen.take() {
+            Some(seen) => seen,
+            None => (
+                engine.get(&self.tenant, &self.run_id).await?,
+                runs.updates_head(&self.tenant, &self.run_id).await?,
+            ),
+        };
+        let messages = if head.last > self.last {
+            next_updates(engine, runs, &self.tenant, &self.run_id, self.last).await?
+        } else {
+            Vec::new()
+        };
         let was_last = messages.is_empty();
         for (number, message) in messages {
             self.last = number;

@@ -62,9 +62,12 @@ pub async fn handler(
         None => query.since.map_or(Beginning::Now, Beginning::Since),
     };
     let tenant = call.tenant()?;
+    // From here on, nothing is missed: what is written before the first look is seen by it.
+    let followers = app.stream.followers.as_ref();
+    let told = followers.map(|followers| followers.follow(&path.run_id));
     let state = app.stream.engine.get(&tenant, &path.run_id).await?;
     let state = visible(state, Some(&path.workflow_id), &Viewer::of(&call.principal))?;
-    let frames = follow(app.stream, tenant, state.run_id, beginning).await?;
+    let frames = follow(app.stream, tenant, state, told, beginning).await?;
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-cache"),

@@ -5,6 +5,7 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
 use platform::http::openapi::with_errors;
+use platform::http::text::check_name;
 use platform::http::{Call, Json, Path, Reply};
 use platform::{Error, Result};
 use schemars::JsonSchema;
@@ -59,9 +60,7 @@ pub async fn handler(
     Path(path): Path<SignalPath>,
     Json(body): Json<SendSignal>,
 ) -> Result<Reply<SignalSent>> {
-    if path.signal_name.trim().is_empty() {
-        return Err(Error::invalid("The signal_name of the path is empty."));
-    }
+    check_name("signal_name", &path.signal_name)?;
     let state = run(&app, &call, &path.workflow_id, &path.run_id).await?;
     let input = Payload::of(&body).map_err(Error::internal)?;
     let identity = call.principal.reference();

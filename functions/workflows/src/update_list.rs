@@ -38,10 +38,10 @@ pub async fn handler(
 ) -> Result<Reply<UpdateListing>> {
     let run_id = run(&app, &call, &path.workflow_id, &path.run_id).await?.run_id;
     let engine = &app.workflows.engine;
-    let messages = newest_updates(engine, &app.workflows.runs, &call.tenant()?, &run_id).await?;
+    let (tenant, runs) = (call.tenant()?, &app.workflows.runs);
+    let messages = newest_updates(engine, runs, &tenant, &run_id, query.since).await?;
     let messages = messages
         .into_iter()
-        .filter(|message| message.timestamp > query.since)
         .map(|message| UpdateMessageView::new(&run_id, message));
     Ok(Reply::ok(UpdateListing {
         messages: messages.collect(),

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use workflow::engine::{PostedUpdate, visible};
 use workflow::payload::Payload;
+use workflow::updates::MAX_MESSAGE_CHARACTERS;
 
 use crate::App;
 use crate::model::viewer;
@@ -58,6 +59,15 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<UpdatePosted>>()
 }
 
+fn check_message(message: Option<&str>) -> Result<()> {
+    if message.is_some_and(|text| text.chars().count() > MAX_MESSAGE_CHARACTERS) {
+        return Err(Error::invalid(format!(
+            "The field 'message' is longer than {MAX_MESSAGE_CHARACTERS} characters; put more into 'details'."
+        )));
+    }
+    Ok(())
+}
+
 pub async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
@@ -67,6 +77,7 @@ pub async fn handler(
     let tenant = call.tenant()?;
     let kind = body.kind.unwrap_or_else(|| DEFAULT_TYPE.to_owned());
     check_name("type", &kind)?;
+    check_message(body.message.as_deref())?;
     if let Some(workstream_id) = &body.workstream_id {
         check_name("workstream_id", workstream_id)?;
     }

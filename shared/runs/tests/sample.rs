@@ -11,6 +11,7 @@ use serde_json::json;
 use workflow::event::Event;
 use workflow::status::RunStatus;
 use workflow::testing::{TestRun, check_history};
+use workflow::updates::{MAX_MESSAGE_CHARACTERS, MAX_UPDATES};
 use workflow::{Context, Failure, Registry, limits};
 
 use echo::echo;
@@ -79,6 +80,19 @@ fn a_patch_is_for_new_runs_and_leaves_the_old_ones_alone() {
     assert_eq!(new.status, RunStatus::Completed);
     assert_eq!(new.event_names()[1], "MARKER_RECORDED");
     assert!(check_history(&echo::add(Registry::new()), &new.history).is_err());
+    // When no run is left that went the old way.
+    let settled = echo::add(Registry::new()).workflow("Echo", |context: Context, name: String| async {
+        context.deprecate_patch("check-first");
+        context.activity::<()>("check", &name).await?;
+        echo(context, name).await
+    });
+    check_history(&settled, &new.history).unwrap();
+    assert!(check_history(&settled, &old).is_err());
+    let newest = TestRun::new(&settled, "Echo", "Ada")
+        .mock("check", |_| Ok(json!(null)))
+        .run()
+        .unwrap();
+    assert!(!newest.event_names().contains(&"MARKER_RECORDED"));
 }
 
 /// The lines between a mark and the next end, without their common indentation.
@@ -127,11 +141,10 @@ fn the_document_tells_the_limits_as_they_are() {
         ),
         format!("{} seconds", workflow::turning::TURN_LIMIT.as_secs()),
         format!("{} things", thousands(workflow::turn::MAX_COMMANDS as u64)),
+        format!("{} bytes", thousands(limits::MAX_TURN_BYTES as u64)),
+        format!("{} characters", thousands(MAX_MESSAGE_CHARACTERS as u64)),
         format!("{} characters", platform::ids::MAX_ID_LENGTH),
-        format!(
-            "{} messages",
-            thousands(workflow::updates::MAX_UPDATES.cast_unsigned().into())
-        ),
+        format!("{} messages", thousands(MAX_UPDATES)),
     ] {
         assert!(document.contains(&stated), "{stated}");
     }
@@ -140,6 +153,6 @@ fn the_document_tells_the_limits_as_they_are() {
 fn thousands(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
-        _ => format!("{},{:03}", number / 1_000, number % 1_000),
+        _ => format!("{},{:03}", thousands(number / 1_000), number % 1_000),
     }
 }

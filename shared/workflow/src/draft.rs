@@ -12,7 +12,7 @@ use crate::task_failure::TaskFailure;
 use crate::turn::NewUpdate;
 
 /// Ids of writes that a state keeps: so many others may write before somebody who did not hear of his write looks for it.
-const KEPT_COMMITS: usize = 8;
+const KEPT_COMMITS: usize = 32;
 
 /// How an attempt of an activity ended.
 #[derive(Clone, Debug)]

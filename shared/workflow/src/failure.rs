@@ -78,10 +78,15 @@ impl Failure {
 impl Failure {
     /// Cuts the message after so many characters.
     pub(crate) fn shorten(&mut self, most: usize) {
-        if let Some((end, _)) = self.message.char_indices().nth(most) {
-            self.message.truncate(end);
-            self.message.push('…');
-        }
+        shorten(&mut self.message, most);
+    }
+}
+
+/// Cuts a text after so many characters.
+pub(crate) fn shorten(text: &mut String, most: usize) {
+    if let Some((end, _)) = text.char_indices().nth(most) {
+        text.truncate(end);
+        text.push('…');
     }
 }
 

@@ -22,6 +22,12 @@ pub const MAX_CHUNK_BYTES: usize = 250_000;
 /// Most bytes of the events of one commit before their payloads are kept elsewhere, however small these are.
 pub const MAX_COMMIT_BYTES: usize = 1_000_000;
 
+/// Most bytes of what one turn asks for and publishes, without payloads: a transaction of the table takes 4 MB.
+pub const MAX_TURN_BYTES: usize = 1_500_000;
+
+/// Most bytes of what an attempt says of itself that stay in the state.
+pub const MAX_HEARTBEAT_BYTES: usize = 4_096;
+
 /// How long an attempt's end is waited for after its limit, in milliseconds: whoever carries it out notices first.
 pub const ATTEMPT_GRACE_MS: u64 = 2_000;
 /// After how long a message that says 'go on' counts as lost, in milliseconds.

@@ -7,6 +7,7 @@ use platform::records::runs::{
 };
 use platform::{Error, Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
+use tracing::warn;
 
 use crate::draft::Draft;
 use crate::event::Event;
@@ -16,6 +17,8 @@ use crate::summary::RunSummary;
 
 /// A state of more bytes is kept in the bucket, and its record names the place.
 const MAX_STATE_BYTES: usize = 300_000;
+/// Times that a state is read whose place is found empty.
+const MAX_READS: u32 = 8;
 /// Most runs of each part of the index that one look finds.
 const DUE_AT_ONCE: i32 = 500;
 
@@ -32,16 +35,30 @@ impl TableStore {
         Self { runs, objects }
     }
 
-    async fn read_state(&self, record: RunRecord) -> Result<RunState> {
+    /// The state of a record; None where it was kept elsewhere and is there no longer, because a later one has taken its place.
+    async fn read_state(&self, record: RunRecord) -> Result<Option<RunState>> {
         let state = match record.state.strip_prefix(ELSEWHERE) {
             None => record.state,
-            Some(key) => {
-                let bytes = self.objects.find(key).await?;
-                let bytes = bytes.ok_or_else(|| Error::internal(format!("the state {key} is gone")))?;
-                String::from_utf8(bytes).map_err(Error::internal)?
-            }
+            Some(key) => match self.objects.find(key).await? {
+                Some(bytes) => String::from_utf8(bytes).map_err(Error::internal)?,
+                None => return Ok(None),
+            },
         };
-        serde_json::from_str(&state).map_err(Error::internal)
+        serde_json::from_str(&state).map(Some).map_err(Error::internal)
+    }
+
+    /// Removes the state that a written one has taken the place of, if that was kept elsewhere. What is left of one that this does
+    /// not reach is small harm.
+    async fn remove_superseded(&self, tenant: &Tenant, draft: &Draft) {
+        let state = &draft.state;
+        let before = state.commits.iter().rev().nth(1);
+        let (Some(version), Some(commit_id)) = (draft.expected, before) else {
+            return;
+        };
+        let key = state_key(tenant, &state.run_id, version, commit_id);
+        if let Err(cause) = self.objects.remove(&key).await {
+            warn!(run_id = state.run_id, %cause, "an old state was not removed");
+        }
     }
 
     async fn write_of(&self, tenant: &Tenant, draft: &Draft) -> Result<RunWrite> {
@@ -49,13 +66,7 @@ impl TableStore {
         let mut json = serde_json::to_string(state).map_err(Error::internal)?;
         if json.len() > MAX_STATE_BYTES {
             let last_commit = state.commits.last().map_or("", String::as_str);
-            let key = format!(
-                "states/{}/{}/{}/{}-{last_commit}",
-                tenant.account(),
-                tenant.project(),
-                state.run_id,
-                state.version
-            );
+            let key = state_key(tenant, &state.run_id, state.version, last_commit);
             self.objects.put(&key, json.into_bytes()).await?;
             json = format!("{ELSEWHERE}{key}");
         }
@@ -89,6 +100,11 @@ impl TableStore {
 /// What stands before the place of a state that is kept in the bucket; no JSON begins with it.
 pub const ELSEWHERE: &str = "@";
 
+fn state_key(tenant: &Tenant, run_id: &str, version: u64, commit_id: &str) -> String {
+    let (account, project) = (tenant.account(), tenant.project());
+    format!("states/{account}/{project}/{run_id}/{version}-{commit_id}")
+}
+
 fn events(chunk: &HistoryChunk) -> Result<Vec<Event>> {
     serde_json::from_str(&chunk.events).map_err(Error::internal)
 }
@@ -96,10 +112,17 @@ fn events(chunk: &HistoryChunk) -> Result<Vec<Event>> {
 impl Store for TableStore {
     fn find<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Option<RunState>>> {
         Box::pin(async move {
-            match self.runs.find(tenant, run_id).await? {
-                Some(record) => self.read_state(record).await.map(Some),
-                None => Ok(None),
+            for _ in 0..MAX_READS {
+                let Some(record) = self.runs.find(tenant, run_id).await? else {
+                    return Ok(None);
+                };
+                if let Some(state) = self.read_state(record).await? {
+                    return Ok(Some(state));
+                }
             }
+            Err(Error::unavailable(format!(
+                "the state of run {run_id} is not there"
+            )))
         })
     }
 
@@ -141,6 +164,13 @@ impl Store for TableStore {
             for draft in &commit.runs {
                 runs.push(self.write_of(tenant, draft).await?);
             }
+            let large = runs.iter().map(|run| run.record.state.starts_with(ELSEWHERE));
+            let large: Vec<_> = commit
+                .runs
+                .iter()
+                .zip(large)
+                .filter_map(|(draft, is_large)| is_large.then_some(draft))
+                .collect();
             let commit = RunsCommit {
                 runs,
                 current: commit.current.clone(),
@@ -148,7 +178,13 @@ impl Store for TableStore {
                 updates: commit.updates.clone(),
                 parent: commit.parent.clone(),
             };
-            self.runs.commit(tenant, &commit).await
+            let committed = self.runs.commit(tenant, &commit).await?;
+            if committed == Committed::Done {
+                for draft in large {
+                    self.remove_superseded(tenant, draft).await;
+                }
+            }
+            Ok(committed)
         })
     }
 

@@ -1,15 +1,26 @@
 //! Update messages: what a run tells those who follow it.
 
 use platform::UtcTime;
-use platform::records::runs::{Runs, UPDATE_RETENTION_DAYS, UpdateRecord, UpdatesHead, UpdatesWrite};
+use platform::records::runs::{Runs, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite};
 use platform::{Error, Result, Tenant};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
+use crate::failure::shorten;
 use crate::payload::Payload;
 
-/// Most messages of a run that are shown: the newest.
-pub const MAX_UPDATES: i32 = 1_000;
+/// Most messages of a run that are kept and shown: the newest.
+pub const MAX_UPDATES: u64 = 1_000;
+/// Longest text of a message, in characters.
+pub const MAX_MESSAGE_CHARACTERS: usize = 10_000;
+/// Longest type, and longest name of a part of the run, in characters.
+const MAX_NAME_CHARACTERS: usize = 200;
+/// Most bytes of the messages that are shown at once, as JSON: an answer of a Lambda function has at most 6 MB.
+const MAX_SHOWN_BYTES: usize = 5_000_000;
+/// Most bytes of one record of messages: an item of the table has at most 400 KB.
+const MAX_RECORD_BYTES: usize = 250_000;
+/// Records that a follower reads at once: a page of the table ends at 1 MB anyway.
+const RECORDS_AT_ONCE: i32 = 100;
 
 /// An update message, as it is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,8 +40,19 @@ pub struct UpdateMessage {
     pub workstream_id: Option<String>,
 }
 
+impl UpdateMessage {
+    /// Cuts its texts to what a record takes.
+    pub(crate) fn shorten(&mut self) {
+        shorten(&mut self.message, MAX_MESSAGE_CHARACTERS);
+        shorten(&mut self.kind, MAX_NAME_CHARACTERS);
+        if let Some(workstream_id) = &mut self.workstream_id {
+            shorten(workstream_id, MAX_NAME_CHARACTERS);
+        }
+    }
+}
+
 /// The messages as they follow those that there are. Each has a timestamp of its own, so that whoever asks for what came after
-/// the last one that he has misses none and gets none twice.
+/// the last one that he has misses none and gets none twice. Of more than are kept, only the newest are written.
 pub(crate) fn numbered(
     run_id: &str,
     expected: UpdatesHead,
@@ -39,35 +61,66 @@ pub(crate) fn numbered(
 ) -> Result<UpdatesWrite> {
     let mut head = expected;
     let expires_at = now.as_seconds() + UPDATE_RETENTION_DAYS * 24 * 3_600;
-    let mut records = Vec::with_capacity(messages.len());
-    for mut message in messages {
+    let mut records: Vec<UpdatesRecord> = Vec::new();
+    let unkept = messages.len().saturating_sub(MAX_UPDATES as usize);
+    for (place, mut message) in messages.into_iter().enumerate() {
         head.last += 1;
         head.last_timestamp = now.as_millis().max(head.last_timestamp + 1);
         message.timestamp = head.last_timestamp;
-        records.push(UpdateRecord {
-            number: head.last,
-            message: serde_json::to_string(&message).map_err(Error::internal)?,
-            expires_at,
-        });
+        if place < unkept {
+            continue;
+        }
+        let json = serde_json::to_string(&message).map_err(Error::internal)?;
+        match records.last_mut() {
+            Some(record) if record.messages.len() + json.len() < MAX_RECORD_BYTES => {
+                record.last = head.last;
+                record.messages.push(',');
+                record.messages.push_str(&json);
+            }
+            _ => records.push(UpdatesRecord {
+                first: head.last,
+                last: head.last,
+                messages: format!("[{json}"),
+                expires_at,
+            }),
+        }
+    }
+    for record in &mut records {
+        record.messages.push(']');
     }
     Ok(UpdatesWrite {
         run_id: run_id.to_owned(),
         expected,
-        messages: records,
+        records,
         head,
     })
 }
 
-/// The newest messages of a run, oldest first, with their details at hand.
+/// The newest messages of a run after a timestamp, oldest first, with their details at hand; as many as one answer takes.
 pub async fn newest_updates(
     engine: &Engine,
     runs: &Runs,
     tenant: &Tenant,
     run_id: &str,
+    since: i64,
 ) -> Result<Vec<UpdateMessage>> {
-    let records = runs.updates(tenant, run_id, 0, MAX_UPDATES).await?;
-    let messages = read(engine, records).await?;
-    Ok(messages.into_iter().map(|(_, message)| message).collect())
+    let records = runs.newest_updates(tenant, run_id, MAX_UPDATES).await?;
+    let mut bytes = 0;
+    let mut messages = Vec::new();
+    for (_, mut message) in read(records)?.into_iter().rev().take(MAX_UPDATES as usize) {
+        if message.timestamp <= since {
+            break;
+        }
+        engine.fetch_details(&mut message).await?;
+        let details = message.details.as_ref().map_or(0, Payload::bytes);
+        bytes += details + message.message.len() + 500;
+        if bytes > MAX_SHOWN_BYTES {
+            break;
+        }
+        messages.push(message);
+    }
+    messages.reverse();
+    Ok(messages)
 }
 
 /// The next messages of a run after the one of this number, oldest first, each with its number and with its details at hand. None
@@ -79,18 +132,30 @@ pub async fn next_updates(
     run_id: &str,
     number: u64,
 ) -> Result<Vec<(u64, UpdateMessage)>> {
-    let records = runs.next_updates(tenant, run_id, number, MAX_UPDATES).await?;
-    read(engine, records).await
-}
-
-async fn read(engine: &Engine, records: Vec<UpdateRecord>) -> Result<Vec<(u64, UpdateMessage)>> {
-    let mut messages = Vec::with_capacity(records.len());
-    for record in records {
-        let mut message: UpdateMessage = serde_json::from_str(&record.message).map_err(Error::internal)?;
-        if let Some(details) = &mut message.details {
-            engine.fetch(details).await?;
-        }
-        messages.push((record.number, message));
+    let records = runs.next_updates(tenant, run_id, number, RECORDS_AT_ONCE).await?;
+    let mut messages = read(records)?;
+    messages.retain(|(found, _)| *found > number);
+    for (_, message) in &mut messages {
+        engine.fetch_details(message).await?;
     }
     Ok(messages)
+}
+
+fn read(records: Vec<UpdatesRecord>) -> Result<Vec<(u64, UpdateMessage)>> {
+    let mut messages = Vec::new();
+    for record in records {
+        let of_record: Vec<UpdateMessage> =
+            serde_json::from_str(&record.messages).map_err(Error::internal)?;
+        messages.extend((record.first..).zip(of_record));
+    }
+    Ok(messages)
+}
+
+impl Engine {
+    async fn fetch_details(&self, message: &mut UpdateMessage) -> Result<()> {
+        match &mut message.details {
+            Some(details) => self.fetch(details).await,
+            None => Ok(()),
+        }
+    }
 }

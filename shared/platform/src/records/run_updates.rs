@@ -22,14 +22,16 @@ pub struct UpdatesHead {
     pub last_timestamp: i64,
 }
 
-/// An update message.
+/// Update messages that came together, as many as go into one record: their number is no concern of a transaction then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct UpdateRecord {
-    /// Its number among those of its run, from 1.
-    pub number: u64,
-    /// The message, as JSON.
-    pub message: String,
-    /// When it goes, in seconds since the Unix epoch.
+pub struct UpdatesRecord {
+    /// The number of the first among those of its run, from 1.
+    pub first: u64,
+    /// The number of the last, which the record is found by: what comes after a number begins in the first record that ends after it.
+    pub last: u64,
+    /// The messages, as a JSON array.
+    pub messages: String,
+    /// When they go, in seconds since the Unix epoch.
     pub expires_at: i64,
 }
 
@@ -41,7 +43,7 @@ pub struct UpdatesWrite {
     /// The numbers as they were read.
     pub expected: UpdatesHead,
     /// The messages, numbered on.
-    pub messages: Vec<UpdateRecord>,
+    pub records: Vec<UpdatesRecord>,
     /// The numbers afterwards.
     pub head: UpdatesHead,
 }
@@ -53,27 +55,17 @@ impl Runs {
         Ok(head.unwrap_or_default())
     }
 
-    /// The update messages after the one of this number, oldest first; at most `most` of them, the newest.
-    pub async fn updates(
-        &self,
-        tenant: &Tenant,
-        run: &str,
-        after: u64,
-        most: i32,
-    ) -> Result<Vec<UpdateRecord>> {
-        let query = Query::partition(keys::run_parts(tenant, run))
-            .between(
-                keys::run_update(tenant, run, after + 1).sk,
-                keys::run_update(tenant, run, MAX_UPDATE_NUMBER).sk,
-            )
-            .order(Order::Descending);
+    /// The newest update messages, oldest first: at least `most` of them if there are so many.
+    pub async fn newest_updates(&self, tenant: &Tenant, run: &str, most: u64) -> Result<Vec<UpdatesRecord>> {
+        let query = updates_after(tenant, run, 0).order(Order::Descending);
+        let page_size = i32::try_from(most).unwrap_or(i32::MAX);
         // A page of the table ends at 1 MB, however few records it has then.
-        let (mut records, mut start) = (Vec::<UpdateRecord>::new(), None);
+        let (mut records, mut start) = (Vec::<UpdatesRecord>::new(), None);
         loop {
-            let left = most - i32::try_from(records.len()).unwrap_or(most);
-            let (page, next) = self.table.page(&query, left, start).await?;
+            let (page, next) = self.table.page(&query, page_size, start).await?;
             records.extend(page);
-            if next.is_none() || records.len() >= usize::try_from(most).unwrap_or(0) {
+            let found: u64 = records.iter().map(|record| record.last + 1 - record.first).sum();
+            if next.is_none() || found >= most {
                 records.reverse();
                 return Ok(records);
             }
@@ -81,21 +73,27 @@ impl Runs {
         }
     }
 
-    /// The next update messages after the one of this number, oldest first; none only where there are none.
+    /// The next records with update messages after the one of this number, oldest first; none only where there are none.
     pub async fn next_updates(
         &self,
         tenant: &Tenant,
         run: &str,
         after: u64,
         most: i32,
-    ) -> Result<Vec<UpdateRecord>> {
-        let query = Query::partition(keys::run_parts(tenant, run)).between(
-            keys::run_update(tenant, run, after + 1).sk,
-            keys::run_update(tenant, run, MAX_UPDATE_NUMBER).sk,
-        );
-        let (page, _) = self.table.page(&query, most, None).await?;
+    ) -> Result<Vec<UpdatesRecord>> {
+        let (page, _) = self
+            .table
+            .page(&updates_after(tenant, run, after), most, None)
+            .await?;
         Ok(page)
     }
+}
+
+fn updates_after(tenant: &Tenant, run: &str, number: u64) -> Query {
+    Query::partition(keys::run_parts(tenant, run)).between(
+        keys::run_update(tenant, run, number + 1).sk,
+        keys::run_update(tenant, run, MAX_UPDATE_NUMBER).sk,
+    )
 }
 
 /// Adds update messages to a transaction.
@@ -110,9 +108,9 @@ pub(super) fn with_updates<'a>(
         last => Condition::NumberIs("last", last),
     };
     transaction = transaction.put(&key, &updates.head, condition)?;
-    for message in &updates.messages {
-        let key = keys::run_update(tenant, &updates.run_id, message.number);
-        transaction = transaction.put(&key, message, Condition::Absent)?;
+    for record in &updates.records {
+        let key = keys::run_update(tenant, &updates.run_id, record.last);
+        transaction = transaction.put(&key, record, Condition::Absent)?;
     }
     Ok(transaction)
 }

@@ -14,7 +14,7 @@ use crate::records::{Condition, Key, Order, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
 pub use crate::records::run_updates::{
-    MAX_UPDATE_NUMBER, UPDATE_RETENTION_DAYS, UpdateRecord, UpdatesHead, UpdatesWrite,
+    MAX_UPDATE_NUMBER, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite,
 };
 
 /// The status of a run that is under way.

@@ -14,8 +14,9 @@ use crate::event::{Event, EventKind, Started};
 use crate::limits;
 use crate::state::RunState;
 use crate::task_failure::TaskFailure;
-use crate::turn::Turn;
+use crate::turn::{NewUpdate, Turn};
 use crate::turning::Task;
+use crate::updates::{MAX_MESSAGE_CHARACTERS, MAX_UPDATES};
 
 /// A run's state, and as much of its history as was needed.
 pub(super) struct Known {
@@ -98,7 +99,7 @@ impl Engine {
                 return Ok(None);
             }
         };
-        if let Some(failure) = too_many(draft, &turn.events) {
+        if let Some(failure) = too_many(draft, &turn.events).or_else(|| too_large(&turn)) {
             draft.turn_failed(failure);
             return Ok(None);
         }
@@ -256,6 +257,26 @@ pub(crate) fn too_many(draft: &Draft, events: &[EventKind]) -> Option<TaskFailur
         "The code waits for more than {} {what} at a time.",
         limits::MAX_PENDING
     )))
+}
+
+/// A turn that asks for more than one transaction of the table takes comes to nothing. Payloads do not count: they are kept elsewhere.
+pub(crate) fn too_large(turn: &Turn) -> Option<TaskFailure> {
+    let of_event = |kind: &EventKind| {
+        let json = serde_json::to_vec(kind).map_or(0, |json| json.len());
+        let mut kind = kind.clone();
+        let payload = kind.payload_mut().map_or(0, |payload| payload.json().len());
+        json.saturating_sub(payload)
+    };
+    let events: usize = turn.events.iter().map(of_event).sum();
+    let of_update = |update: &NewUpdate| update.message.len().min(4 * MAX_MESSAGE_CHARACTERS);
+    let kept = turn.updates.iter().rev().take(MAX_UPDATES as usize);
+    let updates: usize = kept.map(of_update).sum();
+    (events + updates > limits::MAX_TURN_BYTES).then(|| {
+        TaskFailure::stuck(format!(
+            "The code asks for {events} bytes of events and {updates} bytes of update messages in one turn; {} are the most.",
+            limits::MAX_TURN_BYTES
+        ))
+    })
 }
 
 fn first_event(history: &[Event], state: &RunState) -> Result<Started> {

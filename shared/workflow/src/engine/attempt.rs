@@ -13,6 +13,7 @@ use super::Engine;
 use crate::draft::AttemptOutcome;
 use crate::event::{EventKind, TimeoutKind};
 use crate::failure::Failure;
+use crate::limits;
 use crate::payload::Payload;
 use crate::pending::PendingActivity;
 use crate::registry::{ActivityContext, Heartbeat};
@@ -67,7 +68,7 @@ impl Engine {
             tenant,
             workflow_id,
             run_id,
-            activity,
+            mut activity,
             mut input,
             written,
         } = attempt;
@@ -76,6 +77,11 @@ impl Engine {
             return AttemptOutcome::Failed(Failure::new("UnknownActivity", message));
         };
         if let Err(error) = self.fetch(&mut input).await {
+            return AttemptOutcome::Failed(error.into());
+        }
+        if let Some(heartbeat) = &mut activity.heartbeat
+            && let Err(error) = self.fetch(heartbeat).await
+        {
             return AttemptOutcome::Failed(error.into());
         }
         let heard_at = Arc::new(AtomicI64::new(self.services.clock.now().as_millis()));
@@ -167,7 +173,7 @@ impl Engine {
         let (activity_id, attempt) = (activity.activity_id.clone(), activity.attempt);
         let limit = activity.options.heartbeat_ms;
         let (heard_at, written_at) = (Arc::clone(heard_at), Arc::new(AtomicI64::new(0)));
-        Arc::new(move |details| {
+        Arc::new(move |mut details| {
             let (engine, tenant, run_id) = (engine.clone(), tenant.clone(), run_id.clone());
             let (heard_at, written_at) = (Arc::clone(&heard_at), Arc::clone(&written_at));
             let (activity_id, written) = (activity_id.clone(), Arc::clone(&written));
@@ -180,6 +186,9 @@ impl Engine {
                     return Ok(());
                 }
                 written_at.store(now.as_millis(), Ordering::Relaxed);
+                engine
+                    .keep_if_larger(&tenant, &run_id, &mut details, limits::MAX_HEARTBEAT_BYTES)
+                    .await?;
                 engine
                     .change(&tenant, &run_id, |draft| {
                         let is_closed = draft.state.is_closed();

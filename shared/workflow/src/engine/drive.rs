@@ -5,10 +5,11 @@
 //! longer, what is known is written while it goes on. What follows from its end is begun only when that is written.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::future::{Either, join, select};
+use futures::future::{Either, select};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use platform::queue::BoxFuture;
 use platform::{Result, Tenant, UtcTime};
@@ -20,10 +21,16 @@ use super::attempt::{Attempt, Finished};
 use super::effects::Done;
 use crate::draft::Draft;
 use crate::limits;
+use crate::payload::Payload;
+use crate::pending::PendingActivity;
 use crate::state::{Effect, RunState};
 
 /// Hints that are sent for attempts which this invocation does not take on.
 const MAX_HINTS: usize = 8;
+/// Times in a row that the records may fail an invocation which holds attempts, before these are given up with it.
+const MAX_FAILURES: u32 = 8;
+/// The pause after the first of them, in milliseconds; doubled after each: 25 seconds in all.
+const FAILURE_PAUSE_MS: u64 = 100;
 
 impl Engine {
     /// Looks at a run, and makes it go on as far as it can. Errors are of the kind that passes: the hint is to come again.
@@ -35,16 +42,26 @@ impl Engine {
             running: FuturesUnordered::new(),
             running_ids: BTreeSet::new(),
             unwritten: Vec::new(),
+            begun: Vec::new(),
+            unsure: Vec::new(),
+            ended: Vec::new(),
             finished: Vec::new(),
             done: Vec::new(),
         };
+        let mut failures = 0;
         loop {
-            let Some(state) = self.services.store.find(tenant, run_id).await? else {
-                warn!(run_id, "hint at a run that does not exist");
-                return Ok(());
-            };
-            if drive.go_on(state).await? == Next::Leave {
-                return Ok(());
+            let went = drive.look(run_id).await;
+            drive.forget_begun();
+            match went {
+                Ok(Next::Leave) => return Ok(()),
+                Ok(Next::Reload) => failures = 0,
+                Err(cause) if failures < MAX_FAILURES && cause.is_transient() && drive.holds_attempts() => {
+                    warn!(run_id, %cause, failures, "a run is tried again; its attempts go on");
+                    let pause = self.services.sleep.sleep(FAILURE_PAUSE_MS << failures);
+                    beside(&mut drive.running, &mut drive.ended, pause).await;
+                    failures += 1;
+                }
+                Err(cause) => return Err(cause),
             }
         }
     }
@@ -86,6 +103,12 @@ struct Drive {
     running_ids: BTreeSet<(String, u32)>,
     /// For the attempts that have begun before it was written that they were asked for: that it is now.
     unwritten: Vec<Arc<AtomicBool>>,
+    /// Attempts that begin as soon as it is written that they do.
+    begun: Vec<Begun>,
+    /// Attempts that were to begin with a write of which it is not known whether it happened.
+    unsure: Vec<Begun>,
+    /// Attempts that have ended while something else was done.
+    ended: Vec<Finished>,
     /// Attempts that have ended, and of which nothing is written.
     finished: Vec<Finished>,
     /// Effects that are done, and of which nothing is written.
@@ -93,20 +116,40 @@ struct Drive {
 }
 
 /// An attempt that this invocation begins.
+#[derive(Clone)]
 struct Begun {
-    /// The event that asked for the activity.
-    scheduled: u64,
     /// The activity's id, and which attempt it is.
     id: (String, u32),
+    /// The activity, as it is once the attempt has begun.
+    activity: PendingActivity,
+    /// What the attempt is called with.
+    input: Payload,
 }
 
 impl Drive {
+    /// Reads the run, and makes it go on.
+    async fn look(&mut self, run_id: &str) -> Result<Next> {
+        let engine = self.engine.clone();
+        let found = engine.services.store.find(&self.tenant, run_id);
+        let Some(state) = beside(&mut self.running, &mut self.ended, found).await? else {
+            warn!(run_id, "hint at a run that does not exist");
+            return Ok(Next::Leave);
+        };
+        self.go_on(state).await
+    }
+
+    fn holds_attempts(&self) -> bool {
+        !(self.running.is_empty() && self.ended.is_empty() && self.finished.is_empty())
+    }
+
     async fn go_on(&mut self, state: RunState) -> Result<Next> {
         let mut known = Known {
             state,
             history: Arc::default(),
         };
+        self.launch_unsure(&known.state);
         loop {
+            self.note_ended();
             let mut draft = Draft::of(known.state.clone(), self.engine.services.clock.now());
             let outstanding = self.outstanding_effects(&known.state);
             if known.state.is_closed() {
@@ -122,49 +165,44 @@ impl Drive {
                 .engine
                 .advance(&self.tenant, &mut known, &mut draft, &mut finished)
                 .await?;
-            let mut begun = self.begin_attempts(&mut draft);
+            self.begin_attempts(&mut draft).await?;
             let mut failed_effects = false;
-            if on_durable_ground && !begun.is_empty() && self.running.is_empty() && may_repeat(&draft, &begun)
+            if on_durable_ground
+                && self.running.is_empty()
+                && may_repeat(&self.begun)
+                && !self.begun.is_empty()
             {
-                self.launch(&draft, std::mem::take(&mut begun), false).await?;
-                let (done, ended) = join(
-                    self.engine.perform(&self.tenant, &known.state, &outstanding),
-                    ended_soon(&mut self.running, &self.engine),
-                )
-                .await;
-                failed_effects = done.len() < outstanding.len();
-                self.note_effects(&mut draft, done);
-                self.end(ended);
+                self.launch(&draft.state, false);
+                let soon = self.engine.services.sleep.sleep(limits::EAGER_MS);
+                failed_effects = self.perform(&known.state, &outstanding, &mut draft).await;
+                ended_soon(&mut self.running, &mut self.ended, soon).await;
+                self.note_ended();
                 draft.now = self.engine.services.clock.now();
                 finished = self.finished.clone();
                 next_run = self
                     .engine
                     .advance(&self.tenant, &mut known, &mut draft, &mut finished)
                     .await?;
-                begun = self.begin_attempts(&mut draft);
+                self.begin_attempts(&mut draft).await?;
             } else if !outstanding.is_empty() {
-                let done = self
-                    .engine
-                    .perform(&self.tenant, &known.state, &outstanding)
-                    .await;
-                failed_effects = done.len() < outstanding.len();
-                self.note_effects(&mut draft, done);
+                failed_effects = self.perform(&known.state, &outstanding, &mut draft).await;
                 next_run = self
                     .engine
                     .advance(&self.tenant, &mut known, &mut draft, &mut finished)
                     .await?
                     .or(next_run);
-                begun.extend(self.begin_attempts(&mut draft));
+                self.begin_attempts(&mut draft).await?;
             }
             // What could not be done is tried again after a while, and not before everything else.
             draft.changed |= failed_effects;
             if draft.changed {
-                let before = draft.clone();
-                match self.engine.write_drafts(&self.tenant, draft, next_run).await? {
-                    Some(state) => known.state = state,
-                    None => {
-                        self.forget(&begun);
-                        return Ok(Next::Reload);
+                let write = self.engine.write_drafts(&self.tenant, draft, next_run);
+                match beside(&mut self.running, &mut self.ended, write).await {
+                    Ok(Some(state)) => known.state = state,
+                    Ok(None) => return Ok(Next::Reload),
+                    Err(cause) => {
+                        self.unsure.extend(self.begun.iter().cloned());
+                        return Err(cause);
                     }
                 }
                 self.finished.clear();
@@ -172,17 +210,31 @@ impl Drive {
                 for written in self.unwritten.drain(..) {
                     written.store(true, Ordering::SeqCst);
                 }
-                self.launch(&before, begun, true).await?;
+                self.launch(&known.state, true);
             }
             if known.state.is_closed() || (!known.state.outbox.is_empty() && !failed_effects) {
                 continue;
             }
-            let Some(ended) = self.running.next().await else {
-                self.engine.hand_over(&known.state).await;
-                return Ok(Next::Leave);
-            };
-            self.end(vec![ended]);
+            if self.ended.is_empty() {
+                let Some(ended) = self.running.next().await else {
+                    self.engine.hand_over(&known.state).await;
+                    return Ok(Next::Leave);
+                };
+                self.ended.push(ended);
+            }
         }
+    }
+
+    /// Does what can be done of the effects, and notes it; whether any is left for later.
+    async fn perform(&mut self, state: &RunState, effects: &[Effect], draft: &mut Draft) -> bool {
+        let perform = self.engine.perform(&self.tenant, state, effects);
+        let done = beside(&mut self.running, &mut self.ended, perform).await;
+        let some_failed = done.len() < effects.len();
+        for done in &done {
+            done.note(draft);
+        }
+        self.done.extend(done);
+        some_failed
     }
 
     /// The effects that are written and that nobody here has done.
@@ -196,15 +248,9 @@ impl Drive {
             .collect()
     }
 
-    fn note_effects(&mut self, draft: &mut Draft, done: Vec<Done>) {
-        for done in &done {
-            done.note(draft);
-        }
-        self.done.extend(done);
-    }
-
-    fn end(&mut self, ended: Vec<Finished>) {
-        for finished in ended {
+    /// Takes in the attempts that have ended meanwhile.
+    fn note_ended(&mut self) {
+        for finished in self.ended.drain(..) {
             self.running_ids
                 .remove(&(finished.activity_id.clone(), finished.attempt));
             self.finished.push(finished);
@@ -221,11 +267,10 @@ impl Drive {
         // Attempts that nobody waits for any longer end here.
         self.running = FuturesUnordered::new();
         self.finished.clear();
-        let done = self.engine.perform(&self.tenant, &known.state, outstanding).await;
-        self.note_effects(&mut draft, done);
         for done in &self.done {
             done.note(&mut draft);
         }
+        self.perform(&known.state, outstanding, &mut draft).await;
         draft.changed |= !draft.state.outbox.is_empty();
         if draft.changed
             && self
@@ -240,11 +285,10 @@ impl Drive {
     }
 
     /// Begins the attempts that can begin, as many as one invocation takes on.
-    fn begin_attempts(&mut self, draft: &mut Draft) -> Vec<Begun> {
-        let mut begun = Vec::new();
+    async fn begin_attempts(&mut self, draft: &mut Draft) -> Result<()> {
         let is_late = draft.now.millis_since(self.began_at) > limits::DRIVE_MS;
         if draft.state.is_closed() {
-            return begun;
+            return Ok(());
         }
         let can_begin: Vec<_> = draft
             .state
@@ -258,75 +302,103 @@ impl Drive {
                 continue;
             };
             let id = (activity.activity_id.clone(), activity.attempt);
-            let worker = &self.engine.services.worker;
-            if self.running_ids.contains(&id) {
-                // It goes on here, though the state that was read knows nothing of it.
-                draft.begin_attempt(scheduled, worker);
-            } else if !is_late && self.running_ids.len() < limits::MAX_ATTEMPTS_AT_ONCE {
-                draft.begin_attempt(scheduled, worker);
-                self.running_ids.insert(id.clone());
-                begun.push(Begun { scheduled, id });
+            let goes_on_here = self.running_ids.contains(&id);
+            if !goes_on_here && (is_late || self.running_ids.len() >= limits::MAX_ATTEMPTS_AT_ONCE) {
+                continue;
+            }
+            // One that goes on here may be one that the state which was read knows nothing of.
+            draft.begin_attempt(scheduled, &self.engine.services.worker);
+            if !goes_on_here && let Some(activity) = draft.state.activities.get(&scheduled) {
+                let input = self.engine.input_of(&self.tenant, &draft.state, scheduled);
+                let begun = Begun {
+                    id: id.clone(),
+                    activity: activity.clone(),
+                    input: beside(&mut self.running, &mut self.ended, input).await?,
+                };
+                self.running_ids.insert(id);
+                self.begun.push(begun);
             }
         }
-        begun
+        Ok(())
     }
 
-    /// Forgets attempts that were to begin after a write that did not happen.
-    fn forget(&mut self, begun: &[Begun]) {
-        for begun in begun {
+    /// Forgets the attempts that were to begin with a write which did not happen.
+    fn forget_begun(&mut self) {
+        for begun in self.begun.drain(..) {
             self.running_ids.remove(&begun.id);
         }
     }
 
-    async fn launch(&mut self, draft: &Draft, begun: Vec<Begun>, is_written: bool) -> Result<()> {
+    fn launch(&mut self, state: &RunState, is_written: bool) {
         let written = Arc::new(AtomicBool::new(is_written));
         if !is_written {
             self.unwritten.push(Arc::clone(&written));
         }
-        for Begun { scheduled, .. } in begun {
-            let Some(activity) = draft.state.activities.get(&scheduled) else {
-                continue;
-            };
-            let attempt = Attempt {
-                input: self
-                    .engine
-                    .input_of(&self.tenant, &draft.state, scheduled)
-                    .await?,
+        for Begun { activity, input, .. } in self.begun.drain(..) {
+            self.running.push(self.engine.carry_out(Attempt {
+                input,
                 tenant: self.tenant.clone(),
-                workflow_id: draft.state.workflow_id.clone(),
-                run_id: draft.state.run_id.clone(),
-                activity: activity.clone(),
+                workflow_id: state.workflow_id.clone(),
+                run_id: state.run_id.clone(),
+                activity,
                 written: Arc::clone(&written),
-            };
-            self.running.push(self.engine.carry_out(attempt));
+            }));
         }
-        Ok(())
     }
+
+    /// Launches the attempts that were to begin with a write whose answer did not come, where it has happened after all.
+    fn launch_unsure(&mut self, state: &RunState) {
+        for begun in std::mem::take(&mut self.unsure) {
+            let has_begun = state.activity(&begun.id.0).is_some_and(|(_, activity)| {
+                activity.attempt == begun.id.1
+                    && activity.worker == begun.activity.worker
+                    && activity.started_at == begun.activity.started_at
+            });
+            if has_begun {
+                self.running_ids.insert(begun.id.clone());
+                self.begun.push(begun);
+            }
+        }
+        self.launch(state, true);
+    }
+}
+
+/// Does something while attempts go on: those that end meanwhile are put to `ended`.
+async fn beside<T>(
+    running: &mut FuturesUnordered<BoxFuture<'static, Finished>>,
+    ended: &mut Vec<Finished>,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = pin!(work);
+    while !running.is_empty() {
+        match select(work.as_mut(), running.next()).await {
+            Either::Left((done, _)) => return done,
+            Either::Right((finished, _)) => ended.extend(finished),
+        }
+    }
+    work.await
 }
 
 /// Waits for the attempts that end within a short time.
 async fn ended_soon(
     running: &mut FuturesUnordered<BoxFuture<'static, Finished>>,
-    engine: &Engine,
-) -> Vec<Finished> {
-    let mut ended = Vec::new();
-    let mut soon = engine.services.sleep.sleep(limits::EAGER_MS);
+    ended: &mut Vec<Finished>,
+    mut soon: BoxFuture<'static, ()>,
+) {
     while !running.is_empty() {
         match select(running.next(), soon).await {
-            Either::Left((Some(finished), left)) => {
-                ended.push(finished);
+            Either::Left((finished, left)) => {
+                ended.extend(finished);
                 soon = left;
             }
-            Either::Left((None, _)) | Either::Right(_) => break,
+            Either::Right(_) => return,
         }
     }
-    ended
 }
 
 /// Whether attempts may begin before it is written that they do: not where one that is lost on the way must not be repeated.
-fn may_repeat(draft: &Draft, begun: &[Begun]) -> bool {
-    begun.iter().all(|begun| {
-        let activity = draft.state.activities.get(&begun.scheduled);
-        activity.is_none_or(|activity| activity.options.retry.maximum_attempts != 1)
-    })
+fn may_repeat(begun: &[Begun]) -> bool {
+    begun
+        .iter()
+        .all(|begun| begun.activity.options.retry.maximum_attempts != 1)
 }

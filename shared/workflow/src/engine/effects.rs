@@ -1,5 +1,8 @@
 //! What follows outside of a run from what was written about it. Each may be done more than once.
 
+use futures::future::ready;
+use futures::stream::{self, StreamExt as _};
+use platform::queue::BoxFuture;
 use platform::{ErrorKind, Result, Tenant};
 use tracing::warn;
 
@@ -15,6 +18,8 @@ use crate::status::RunStatus;
 const PARENT: &str = "parent";
 /// How often a child that is to end is looked for again because it went on as another run.
 const MAX_SUCCESSORS: u32 = 8;
+/// Effects of one run that are done at a time.
+const EFFECTS_AT_ONCE: usize = 8;
 
 /// An effect that was done, and what the run is to know of it.
 #[derive(Clone, Debug)]
@@ -125,19 +130,25 @@ pub(crate) fn refused(initiated_event_id: u64, start: &StartRun, kind: &str, mes
 impl Engine {
     /// Does what can be done; what cannot is left for later.
     pub(super) async fn perform(&self, tenant: &Tenant, state: &RunState, effects: &[Effect]) -> Vec<Done> {
-        let mut done = Vec::new();
-        for effect in effects {
-            match self.perform_one(tenant, state, effect).await {
-                Ok(event) => done.push(Done {
-                    effect: effect.clone(),
-                    event,
-                }),
-                Err(cause) => {
-                    warn!(run_id = state.run_id, ?effect, %cause, "what follows from a run is not done yet");
-                }
+        let all: Vec<BoxFuture<'_, _>> = effects
+            .iter()
+            .map(|effect| Box::pin(self.try_to_perform(tenant, state, effect)) as _)
+            .collect();
+        let done = stream::iter(all).buffered(EFFECTS_AT_ONCE);
+        done.filter_map(ready).collect().await
+    }
+
+    async fn try_to_perform(&self, tenant: &Tenant, state: &RunState, effect: &Effect) -> Option<Done> {
+        match self.perform_one(tenant, state, effect).await {
+            Ok(event) => Some(Done {
+                effect: effect.clone(),
+                event,
+            }),
+            Err(cause) => {
+                warn!(run_id = state.run_id, ?effect, %cause, "what follows from a run is not done yet");
+                None
             }
         }
-        done
     }
 
     async fn perform_one(

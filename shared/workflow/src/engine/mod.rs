@@ -43,6 +43,9 @@ pub use platform::records::runs::DueRun;
 pub use start::{IdReuse, StartRun, StartedRun};
 pub use update::PostedUpdate;
 
+/// Characters of a write's id, hexadecimal: of the few dozen that a state remembers, no two are the same.
+const COMMIT_ID_LENGTH: usize = 12;
+
 /// A run, for somebody who asks for it by its workflow id as well. 404 where that is another one, or where he may not see it.
 pub fn visible(state: RunState, workflow_id: Option<&str>, viewer: &Viewer) -> Result<RunState> {
     let named = workflow_id.is_none_or(|id| id == state.workflow_id);
@@ -133,6 +136,13 @@ impl Engine {
                 format!("id-{number:06}")
             }
         }
+    }
+
+    /// An id that no other write of the last of a run has: the end of a new id, which is chance.
+    fn new_commit_id(&self) -> String {
+        let id = self.new_id();
+        let begins = id.len().saturating_sub(COMMIT_ID_LENGTH);
+        id.get(begins..).unwrap_or(&id).to_owned()
     }
 
     /// Where a run stands. 404 where there is no such run.

@@ -10,43 +10,55 @@ use crate::event::Event;
 use crate::limits;
 use crate::payload::{CLAIM_CHECK_BYTES, Payload, StoredPayload};
 
-/// Payloads that are fetched at a time.
-const FETCHED_AT_ONCE: usize = 8;
+/// Payloads that are on their way at a time.
+const AT_ONCE: usize = 8;
+/// Most bytes of a payload that stays in its record where those of one commit are many.
+const MOST_AMONG_MANY: usize = 1_024;
 
 impl Engine {
     /// Keeps the large payloads of a change's new events elsewhere. A payload's place is named by its content, so that one
     /// which is kept twice is kept once.
     pub(super) async fn keep_payloads(&self, tenant: &Tenant, draft: &mut Draft) -> Result<()> {
-        let size = |event: &Event| {
-            let mut event = event.clone();
-            event.kind.payload_mut().map_or(0, |payload| payload.json().len())
-        };
-        let new = draft.new_events();
-        let total: usize = new.iter().map(size).sum();
+        let (run_id, first_new) = (draft.state.run_id.clone(), draft.first_new);
+        let new = draft.state.tail.iter_mut().filter(|event| event.id >= first_new);
+        let mut payloads: Vec<_> = new.filter_map(|event| event.kind.payload_mut()).collect();
+        // What a parent is told is the same payload once more.
+        if let Some(crate::event::ChildOutcome::Completed(result)) = &mut draft.state.outcome {
+            payloads.push(result);
+        }
+        self.keep_large(tenant, &run_id, payloads).await
+    }
+
+    /// Keeps those of the payloads of one commit elsewhere that are large: where there is much of them together, all but the small.
+    pub(super) async fn keep_large(
+        &self,
+        tenant: &Tenant,
+        run_id: &str,
+        mut payloads: Vec<&mut Payload>,
+    ) -> Result<()> {
+        payloads.retain(|payload| payload.stored().is_none());
+        let total: usize = payloads.iter().map(|payload| payload.bytes()).sum();
         let most = if total > limits::MAX_COMMIT_BYTES {
-            1_024
+            MOST_AMONG_MANY
         } else {
             CLAIM_CHECK_BYTES
         };
-        if total <= most {
-            return Ok(());
-        }
-        let first_new = draft.first_new;
-        let run_id = draft.state.run_id.clone();
-        for event in draft.state.tail.iter_mut().filter(|event| event.id >= first_new) {
-            if let Some(payload) = event.kind.payload_mut()
-                && payload.stored().is_none()
-                && payload.json().len() > most
-            {
-                self.keep(tenant, &run_id, payload).await?;
-            }
-        }
-        // What a parent is told is the same payload once more.
-        if let Some(crate::event::ChildOutcome::Completed(result)) = &mut draft.state.outcome
-            && result.stored().is_none()
-            && result.json().len() > most
-        {
-            self.keep(tenant, &run_id, result).await?;
+        payloads.retain(|payload| payload.bytes() > most);
+        stream::iter(payloads.into_iter().map(Ok))
+            .try_for_each_concurrent(AT_ONCE, |payload| self.keep(tenant, run_id, payload))
+            .await
+    }
+
+    /// Keeps a payload elsewhere if it has more bytes than so many.
+    pub(super) async fn keep_if_larger(
+        &self,
+        tenant: &Tenant,
+        run_id: &str,
+        payload: &mut Payload,
+        most: usize,
+    ) -> Result<()> {
+        if payload.stored().is_none() && payload.bytes() > most {
+            self.keep(tenant, run_id, payload).await?;
         }
         Ok(())
     }
@@ -62,19 +74,6 @@ impl Engine {
         self.services.store.put_payload(&key, json).await?;
         let bytes = json.len() as u64;
         payload.set_stored(StoredPayload { key, bytes });
-        Ok(())
-    }
-
-    /// Keeps a payload elsewhere if it is large.
-    pub(super) async fn keep_if_large(
-        &self,
-        tenant: &Tenant,
-        run_id: &str,
-        payload: &mut Payload,
-    ) -> Result<()> {
-        if payload.stored().is_none() && payload.json().len() > CLAIM_CHECK_BYTES {
-            self.keep(tenant, run_id, payload).await?;
-        }
         Ok(())
     }
 
@@ -101,7 +100,7 @@ impl Engine {
             .filter_map(|event| event.kind.payload_mut())
             .filter(|payload| !payload.is_fetched());
         stream::iter(payloads.map(Ok))
-            .try_for_each_concurrent(FETCHED_AT_ONCE, |payload| self.fetch(payload))
+            .try_for_each_concurrent(AT_ONCE, |payload| self.fetch(payload))
             .await
     }
 }

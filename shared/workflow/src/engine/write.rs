@@ -12,7 +12,7 @@ use crate::payload::Payload;
 use crate::state::RunState;
 use crate::store::Commit;
 use crate::turn::NewUpdate;
-use crate::updates::{UpdateMessage, numbered};
+use crate::updates::{MAX_UPDATES, UpdateMessage, numbered};
 
 /// Changes that belong together.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(super) enum Written {
 impl Engine {
     /// Writes changes together or not at all. Where the answer is lost, the state tells.
     pub(super) async fn write(&self, tenant: &Tenant, change: Change) -> Result<Written> {
-        let commit_id = self.new_id();
+        let commit_id = self.new_commit_id();
         let mut commit = Commit {
             current: change.current,
             parent: change.parent,
@@ -124,11 +124,11 @@ impl Engine {
         run_id: &str,
         mut messages: Vec<UpdateMessage>,
     ) -> Result<UpdatesWrite> {
-        for message in &mut messages {
-            if let Some(details) = &mut message.details {
-                self.keep_if_large(tenant, run_id, details).await?;
-            }
-        }
+        let unkept = messages.len().saturating_sub(MAX_UPDATES as usize);
+        let kept = messages.get_mut(unkept..).unwrap_or_default();
+        kept.iter_mut().for_each(UpdateMessage::shorten);
+        let details = kept.iter_mut().filter_map(|message| message.details.as_mut());
+        self.keep_large(tenant, run_id, details.collect()).await?;
         let head = self.services.store.updates_head(tenant, run_id).await?;
         numbered(run_id, head, messages, self.services.clock.now())
     }

@@ -153,6 +153,20 @@ impl Context {
         patched
     }
 
+    /// Takes the place of [`patched`](Self::patched) when no run is left that went the old way: histories with the mark still fit,
+    /// and new ones get none. It may go when no run with the mark is left.
+    pub fn deprecate_patch(&self, name: &str) {
+        let mut core = self.core.borrow_mut();
+        if core.patches.contains(name) && core.decided_patches.insert(name.to_owned(), true).is_none() {
+            core.ask(
+                EventKind::MarkerRecorded {
+                    name: name.to_owned(),
+                },
+                None,
+            );
+        }
+    }
+
     /// Publishes an update message to whoever follows the run.
     pub fn publish(&self, kind: &str, message: &str, details: Value) {
         self.publish_update(NewUpdate {

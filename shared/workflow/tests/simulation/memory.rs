@@ -107,7 +107,7 @@ impl World {
         if let Some(updates) = &commit.updates {
             let (head, messages) = self.memory.updates.entry(updates.run_id.clone()).or_default();
             *head = updates.head;
-            messages.extend(updates.messages.iter().map(|message| message.message.clone()));
+            messages.extend(updates.records.iter().map(|record| record.messages.clone()));
         }
         Committed::Done
     }

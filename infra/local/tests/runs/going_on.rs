@@ -1,0 +1,200 @@
+//! How runs begin, go on and end, also where a process dies or the records are away.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use platform::ErrorKind;
+use serde_json::{Value, json};
+use workflow::Payload;
+use workflow::engine::{IdReuse, StartRun};
+use workflow::event::EventKind;
+use workflow::state::RunState;
+use workflow::status::RunStatus;
+
+use crate::world::World;
+
+#[tokio::test]
+async fn a_run_of_one_quick_activity_is_two_commits_and_one_message() {
+    let world = World::start().await;
+    let run = world.begin("Count", "w", json!(1)).await;
+    let state = world.drive(&run).await;
+    assert_eq!(state.status, RunStatus::Completed);
+    assert_eq!(world.hints().len(), 1);
+    // The start, everything up to the end, and the note that the end was announced.
+    assert_eq!(state.version, 3);
+}
+
+#[tokio::test]
+async fn a_run_is_announced_when_it_begins_and_when_it_ends_each_once() {
+    let world = World::start().await;
+    let run = world.begin("Count", "w", json!(1)).await;
+    world.drive(&run).await;
+    world.drive(&run).await;
+    let events = world.sent.events.lock().unwrap().clone();
+    let actions: Vec<_> = events
+        .iter()
+        .map(|event| event["action"].as_str().unwrap())
+        .collect();
+    assert_eq!(actions, ["workflow_started", "workflow_completed"]);
+    for event in &events {
+        assert_eq!(event["event_category"], "workflow");
+        assert_eq!(event["details"]["workflow_run_id"], run.as_str());
+        assert_eq!(
+            (&event["account_id"], &event["project_id"]),
+            (&json!("acme"), &json!("demo"))
+        );
+    }
+    assert_ne!(events[0]["event_id"], events[1]["event_id"]);
+}
+
+#[tokio::test]
+async fn a_workflow_id_has_one_run_at_a_time() {
+    let world = World::start().await;
+    let run = world.begin("Listen", "w", Value::Null).await;
+    let start = StartRun::new("Listen", "w", Payload::null());
+    let again = world.engine.start(&world.tenant, &start).await.unwrap();
+    assert_eq!((again.run_id.as_str(), again.is_new), (run.as_str(), false));
+    world
+        .engine
+        .terminate(&world.tenant, &run, None, "t")
+        .await
+        .unwrap();
+    let once = StartRun {
+        id_reuse: IdReuse::Never,
+        ..start.clone()
+    };
+    assert!(!world.engine.start(&world.tenant, &once).await.unwrap().is_new);
+    let next = world.engine.start(&world.tenant, &start).await.unwrap();
+    assert!(next.is_new && next.run_id != run);
+
+    // Many at once are one as well.
+    let start = StartRun::new("Listen", "many", Payload::null());
+    let starts = (0..16).map(|_| world.engine.start(&world.tenant, &start));
+    let started = futures::future::join_all(starts).await;
+    let runs: std::collections::BTreeSet<_> = started
+        .iter()
+        .map(|started| started.as_ref().unwrap().run_id.clone())
+        .collect();
+    let new = started
+        .iter()
+        .filter(|started| started.as_ref().unwrap().is_new)
+        .count();
+    assert_eq!((runs.len(), new), (1, 1));
+}
+
+#[tokio::test]
+async fn signals_are_kept_also_those_that_nobody_listens_to() {
+    let world = World::start().await;
+    let run = world.begin("Listen", "w", Value::Null).await;
+    let input = Payload::of("x").unwrap();
+    for _ in 0..20 {
+        world
+            .engine
+            .signal(&world.tenant, &run, "Other", &input, "t")
+            .await
+            .unwrap();
+    }
+    let state = world.state(&run).await;
+    assert_eq!(state.signals, 20);
+    let history = world.engine.history(&world.tenant, &state).await.unwrap();
+    let signals = history
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::WorkflowExecutionSignaled { .. }));
+    assert_eq!(signals.count(), 20);
+    world
+        .engine
+        .terminate(&world.tenant, &run, None, "t")
+        .await
+        .unwrap();
+    let refused = world
+        .engine
+        .signal(&world.tenant, &run, "Go", &input, "t")
+        .await
+        .unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+}
+
+#[tokio::test]
+async fn an_attempt_whose_process_died_is_given_up_and_repeated() {
+    let world = World::start().await;
+    let run = world.begin("HangOnce", "w", Value::Null).await;
+    let (engine, tenant, id) = (world.engine.clone(), world.tenant.clone(), run.clone());
+    let dies = tokio::spawn(async move { engine.drive(&tenant, &id).await });
+    // It dies when it is written that the attempt has begun.
+    let has_begun = |state: &RunState| {
+        state
+            .activities
+            .values()
+            .any(|activity| activity.started_at.is_some())
+    };
+    while !has_begun(&world.state(&run).await) {
+        tokio::task::yield_now().await;
+    }
+    dies.abort();
+    let _ = dies.await;
+    // Nobody else carries the attempt out as long as it may go on.
+    world.pass(59);
+    assert!(has_begun(&world.drive(&run).await));
+    world.pass(3);
+    assert_eq!(world.due().await, std::slice::from_ref(&run));
+    world.drive(&run).await;
+    world.pass(1);
+    let state = world.drive(&run).await;
+    assert_eq!(state.status, RunStatus::Completed);
+    let history = world.engine.history(&world.tenant, &state).await.unwrap();
+    let attempts = history.iter().find_map(|event| match event.kind {
+        EventKind::ActivityTaskStarted { attempt, .. } => Some(attempt),
+        _ => None,
+    });
+    assert_eq!(attempts, Some(2));
+}
+
+#[tokio::test]
+async fn a_run_that_takes_longer_than_it_may_ends() {
+    let world = World::start().await;
+    let start = StartRun {
+        timeout_ms: Some(60_000),
+        ..StartRun::new("Listen", "w", Payload::null())
+    };
+    let run = world.engine.start(&world.tenant, &start).await.unwrap().run_id;
+    world.drive(&run).await;
+    world.pass(60);
+    let state = world.drive(&run).await;
+    assert_eq!(state.status, RunStatus::TimedOut);
+    let detail = world.engine.describe(&world.tenant, &state, None).await.unwrap();
+    assert_eq!(detail.error.unwrap().kind, "Timeout");
+}
+
+#[tokio::test]
+async fn attempts_go_on_while_the_records_are_away() {
+    let world = World::start().await;
+    let run = world.begin("Counted", "w", Value::Null).await;
+    world.failing.store(3, Ordering::SeqCst);
+    let state = world.drive(&run).await;
+    assert_eq!(state.status, RunStatus::Completed);
+    assert_eq!(world.failing.load(Ordering::SeqCst), 0);
+    assert_eq!(
+        world.calls.load(Ordering::SeqCst),
+        1,
+        "what was done is not done again"
+    );
+}
+
+#[tokio::test]
+async fn somebody_who_is_about_to_go_on_with_a_run_gets_no_company() {
+    let world = World::start().await;
+    let run = world.begin("Listen", "w", Value::Null).await;
+    let signal = async || {
+        let input = Payload::of("x").unwrap();
+        let sent = world.engine.signal(&world.tenant, &run, "Other", &input, "t");
+        sent.await.unwrap();
+        let hints = world.hints().into_iter();
+        hints.map(|(_, delay)| delay).collect::<Vec<_>>()
+    };
+    world.hints();
+    assert_eq!(signal().await, [Duration::from_secs(1)]);
+    world.drive(&run).await;
+    world.hints();
+    assert_eq!(signal().await, [Duration::ZERO]);
+    assert_eq!(signal().await, [Duration::from_secs(1)]);
+}

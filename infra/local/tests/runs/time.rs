@@ -1,0 +1,61 @@
+//! What happens by its time.
+
+use std::time::Duration;
+
+use serde_json::json;
+use workflow::limits;
+use workflow::status::RunStatus;
+
+use crate::world::World;
+
+#[tokio::test]
+async fn a_timer_fires_by_a_message_or_where_that_is_lost_by_its_time() {
+    let world = World::start().await;
+    let run = world.begin("Wait", "w", json!(600)).await;
+    world.drive(&run).await;
+    let delayed: Vec<_> = world
+        .hints()
+        .into_iter()
+        .filter(|(_, delay)| !delay.is_zero())
+        .collect();
+    assert_eq!(delayed.len(), 1);
+    assert_eq!(delayed[0].1, Duration::from_secs(600));
+    // A message before its time changes nothing.
+    world.pass(599);
+    assert_eq!(world.drive(&run).await.status, RunStatus::Running);
+    world.pass(1);
+    assert!(world.due().await.is_empty(), "a message is on its way");
+    world.pass(10);
+    assert_eq!(world.due().await, std::slice::from_ref(&run));
+    assert_eq!(world.drive(&run).await.status, RunStatus::Completed);
+    assert!(world.due().await.is_empty());
+
+    // One that is longer than a queue can wait has no message, and is due at its time.
+    let run = world.begin("Wait", "long", json!(30 * 24 * 3_600)).await;
+    world.hints();
+    world.drive(&run).await;
+    assert!(world.hints().iter().all(|(_, delay)| delay.is_zero()));
+    world.pass(30 * 24 * 3_600 - 1);
+    assert!(world.due().await.is_empty());
+    world.pass(1);
+    assert_eq!(world.due().await, std::slice::from_ref(&run));
+    let state = world.drive(&run).await;
+    assert_eq!(state.status, RunStatus::Completed);
+}
+
+#[tokio::test]
+async fn a_start_whose_message_was_lost_is_due_after_a_while() {
+    let world = World::start().await;
+    let run = world.begin("Count", "w", json!(1)).await;
+    assert!(world.due().await.is_empty());
+    world
+        .clock
+        .advance_ms(i64::try_from(limits::HINT_GRACE_MS).unwrap());
+    assert_eq!(world.due().await, std::slice::from_ref(&run));
+    // A clock that goes back does no harm.
+    world.pass(-3_600);
+    let state = world.drive(&run).await;
+    assert_eq!(state.status, RunStatus::Completed);
+    let history = world.engine.history(&world.tenant, &state).await.unwrap();
+    assert!(history.windows(2).all(|pair| pair[0].time <= pair[1].time));
+}

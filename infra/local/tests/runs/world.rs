@@ -1,0 +1,257 @@
+//! An engine over the service's own records, with a clock that the test moves.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::join_all;
+use local::data_dir::DataDir;
+use local::services::{DATA_BUCKET, RECORDS_TABLE, RUNS_TABLE, Services};
+use platform::bus::Bus;
+use platform::objects::Objects;
+use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::records::Table;
+use platform::records::events::Events;
+use platform::records::runs::{Committed, DueRun, Runs, UpdatesHead};
+use platform::{Clock, Error, Result, Tenant, UtcTime};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use workflow::engine::{Engine, Hint, Ids, Services as EngineServices, StartRun, TokioSleep};
+use workflow::event::Event;
+use workflow::state::RunState;
+use workflow::store::{Commit, Store};
+use workflow::table::TableStore;
+use workflow::turning::OnThread;
+use workflow::{ActivityContext, Context, Payload, Registry, limits};
+
+/// What went to the queue and to the bus; nobody reads it but the test.
+#[derive(Default)]
+pub struct Sent {
+    pub hints: Mutex<Vec<(Hint, Duration)>>,
+    pub events: Mutex<Vec<Value>>,
+}
+
+impl Queue for Sent {
+    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let hint = serde_json::from_str(body).unwrap();
+            self.hints.lock().unwrap().push((hint, delivery.delay));
+            Ok(())
+        })
+    }
+}
+
+impl Bus for Sent {
+    fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.events
+                .lock()
+                .unwrap()
+                .push(serde_json::from_str(detail).unwrap());
+            Ok(())
+        })
+    }
+}
+
+pub struct World {
+    pub engine: Engine,
+    /// Commits that fail from now on, without effect.
+    pub failing: Arc<AtomicU32>,
+    /// Calls of the activity `counted`.
+    pub calls: Arc<AtomicU32>,
+    pub sent: Arc<Sent>,
+    pub clock: Clock,
+    pub tenant: Tenant,
+    pub objects: Objects,
+    pub runs: Runs,
+    _data: (DataDir, TempDir),
+}
+
+fn registry(calls: &Arc<AtomicU32>) -> Registry {
+    let calls = calls.clone();
+    Registry::new()
+        .activity("counted", move |_, value: Value| {
+            calls.fetch_add(1, Ordering::SeqCst);
+            async move { Ok(value) }
+        })
+        .workflow("Counted", |context: Context, (): ()| async move {
+            context.activity::<Value>("counted", &1).await
+        })
+        .workflow(
+            "Chatter",
+            |context: Context, (many, length): (usize, usize)| async move {
+                for number in 0..many {
+                    let details = json!({ "number": number, "more": "d".repeat(2_000) });
+                    context.publish("TALK", &"m".repeat(length), details);
+                }
+                Ok(())
+            },
+        )
+        .workflow("Alarms", |context: Context, (): ()| async move {
+            loop {
+                let timers = (0..limits::MAX_PENDING).map(|_| context.timer(Duration::from_secs(1)));
+                join_all(timers.collect::<Vec<_>>()).await;
+            }
+            #[expect(unreachable_code, reason = "it says what the run returns")]
+            Ok(())
+        })
+        .workflow("Count", |context: Context, count: u32| async move {
+            let mut sum = 0;
+            for step in 0..count {
+                sum += context.activity::<u32>("same", &step).await?;
+            }
+            Ok(sum)
+        })
+        .workflow("Large", |context: Context, bytes: usize| async move {
+            let text: String = context.activity("text", &bytes).await?;
+            let again: String = context.activity("same", &text).await?;
+            Ok(again.len())
+        })
+        .workflow("Wait", |context: Context, seconds: u64| async move {
+            context.timer(Duration::from_secs(seconds)).await
+        })
+        .workflow("Listen", |context: Context, (): ()| async move {
+            context.signals("Go").receive::<Value>().await
+        })
+        .workflow("HangOnce", |context: Context, (): ()| async move {
+            context.activity::<()>("hang_once", &()).await
+        })
+        .activity("hang_once", |context: ActivityContext, (): ()| async move {
+            if context.attempt == 1 {
+                std::future::pending::<()>().await;
+            }
+            Ok(())
+        })
+        .activity("same", |_, value: Value| async move { Ok(value) })
+        .activity("text", |_, bytes: usize| async move { Ok("x".repeat(bytes)) })
+}
+
+/// A store whose commits fail as often as they are told to.
+struct Flaky {
+    inner: TableStore,
+    failing: Arc<AtomicU32>,
+}
+
+impl Store for Flaky {
+    fn find<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Option<RunState>>> {
+        self.inner.find(tenant, run_id)
+    }
+
+    fn find_current<'a>(&'a self, tenant: &'a Tenant, id: &'a str) -> BoxFuture<'a, Result<Option<String>>> {
+        self.inner.find_current(tenant, id)
+    }
+
+    fn history<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Vec<Event>>> {
+        self.inner.history(tenant, run_id)
+    }
+
+    fn event<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        run_id: &'a str,
+        event: u64,
+    ) -> BoxFuture<'a, Result<Option<Event>>> {
+        self.inner.event(tenant, run_id, event)
+    }
+
+    fn commit<'a>(&'a self, tenant: &'a Tenant, commit: &'a Commit) -> BoxFuture<'a, Result<Committed>> {
+        let left = self.failing.load(Ordering::SeqCst);
+        if left > 0 {
+            self.failing.store(left - 1, Ordering::SeqCst);
+            return Box::pin(async { Err(Error::unavailable("the records are away")) });
+        }
+        self.inner.commit(tenant, commit)
+    }
+
+    fn due(&self, by: UtcTime, all: bool) -> BoxFuture<'_, Result<Vec<DueRun>>> {
+        self.inner.due(by, all)
+    }
+
+    fn updates_head<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<UpdatesHead>> {
+        self.inner.updates_head(tenant, run_id)
+    }
+
+    fn put_payload<'a>(&'a self, key: &'a str, json: &'a str) -> BoxFuture<'a, Result<()>> {
+        self.inner.put_payload(key, json)
+    }
+
+    fn find_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Box<RawValue>>>> {
+        self.inner.find_payload(key)
+    }
+}
+
+impl World {
+    pub async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(&folder.path().join("data")).unwrap();
+        let services = Services::open(&data).await.unwrap();
+        let (sent, clock) = (
+            Arc::new(Sent::default()),
+            Clock::manual("2026-01-01T00:00:00Z".parse().unwrap()),
+        );
+        let records = Table::connect(&services.records, RECORDS_TABLE);
+        let objects = Objects::connect(&services.objects, DATA_BUCKET);
+        let runs = Runs::new(
+            Table::connect(&services.records, RUNS_TABLE),
+            Events::new(records),
+        );
+        let (failing, calls) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+        let engine = Engine::new(EngineServices {
+            store: Arc::new(Flaky {
+                inner: TableStore::new(runs.clone(), objects.clone()),
+                failing: failing.clone(),
+            }),
+            registry: Arc::new(registry(&calls)),
+            queue: sent.clone(),
+            bus: sent.clone(),
+            clock: clock.clone(),
+            ids: Ids::Random,
+            sleep: Arc::new(TokioSleep),
+            turning: Arc::new(OnThread::default()),
+            listener: None,
+            worker: "this".to_owned(),
+        });
+        Self {
+            engine,
+            failing,
+            calls,
+            sent,
+            clock,
+            tenant: Tenant::new("acme", "demo").unwrap(),
+            objects,
+            runs,
+            _data: (data, folder),
+        }
+    }
+
+    pub async fn begin(&self, workflow_type: &str, id: &str, input: Value) -> String {
+        let start = StartRun::new(workflow_type, id, Payload::of(&input).unwrap());
+        let started = self.engine.start(&self.tenant, &start).await.unwrap();
+        assert!(started.is_new);
+        started.run_id
+    }
+
+    pub async fn state(&self, run_id: &str) -> RunState {
+        self.engine.get(&self.tenant, run_id).await.unwrap()
+    }
+
+    pub async fn drive(&self, run_id: &str) -> RunState {
+        self.engine.drive(&self.tenant, run_id).await.unwrap();
+        self.state(run_id).await
+    }
+
+    /// The hints since the last time.
+    pub fn hints(&self) -> Vec<(Hint, Duration)> {
+        std::mem::take(&mut self.sent.hints.lock().unwrap())
+    }
+
+    pub async fn due(&self) -> Vec<String> {
+        let due = self.engine.due(self.clock.now()).await.unwrap();
+        due.into_iter().map(|run| run.run_id).collect()
+    }
+
+    pub fn pass(&self, seconds: i64) {
+        self.clock.advance_ms(seconds * 1_000);
+    }
+}
