@@ -13,20 +13,20 @@ use tokio::task::JoinSet;
 
 use crate::Result;
 
-const RECORDS: &str = "millrace-records";
+pub(crate) const RECORDS: &str = "millrace-records";
 const AUDIT: &str = "millrace-audit";
 const ACCOUNT: &str = "acme";
 /// What DynamoDB takes in one `BatchWriteItem`.
-const BATCH: usize = 25;
+pub(crate) const BATCH: usize = 25;
 /// Batches on their way at a time.
-const WRITERS: u64 = 4;
+pub(crate) const WRITERS: u64 = 4;
 
-type Item = HashMap<String, AttributeValue>;
+pub(crate) type Item = HashMap<String, AttributeValue>;
 
 /// The emulator of a running runner. Clones share their connections.
 #[derive(Clone)]
 pub struct Emulator {
-    client: Client,
+    pub(crate) client: Client,
     /// Gives the next id.
     count: Arc<AtomicU64>,
 }
@@ -170,7 +170,7 @@ impl Emulator {
     }
 
     /// An id of the form that the service makes: in order, with a random end.
-    fn next_id(&self) -> String {
+    pub(crate) fn next_id(&self) -> String {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         let random: u64 = rand::random();
         format!(
@@ -192,6 +192,6 @@ fn moved(item: &Item, id: &str, pk: String, sk: String) -> Item {
     item
 }
 
-fn text(value: impl Into<String>) -> AttributeValue {
+pub(crate) fn text(value: impl Into<String>) -> AttributeValue {
     AttributeValue::S(value.into())
 }

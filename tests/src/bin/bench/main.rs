@@ -10,7 +10,10 @@
 mod appends;
 mod bootstrap;
 mod emulator;
+mod emulator_runs;
+mod engine;
 mod imports;
+mod listing;
 mod load;
 mod memory;
 mod objects;
@@ -20,8 +23,10 @@ mod prompts;
 mod query;
 mod ready;
 mod report;
+mod restate;
 mod results;
 mod runner;
+mod runs;
 mod scale;
 mod statistics;
 mod stores;
@@ -37,7 +42,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Names of the parts, in their order.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 12] = [
     "bootstrap",
     "ready",
     "prompts",
@@ -47,6 +52,9 @@ const PARTS: [&str; 9] = [
     "imports",
     "appends",
     "scale",
+    "engine",
+    "listing",
+    "runs",
 ];
 
 #[tokio::main]
@@ -83,7 +91,10 @@ async fn run(wanted: &[String]) -> Result<()> {
             "results" => results::measure()?,
             "imports" => imports::measure().await?,
             "appends" => appends::measure().await?,
-            _ => scale::measure().await?,
+            "scale" => scale::measure().await?,
+            "engine" => engine::measure()?,
+            "listing" => listing::measure().await?,
+            _ => runs::measure().await?,
         });
     }
     std::io::stdout().write_all(report::table(&rows).as_bytes())?;

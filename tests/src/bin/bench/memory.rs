@@ -44,7 +44,7 @@ impl Watch {
     }
 }
 
-fn resident_kib(process: u32) -> u64 {
+pub fn resident_kib(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let own = status.lines().find_map(|line| {
         line.strip_prefix("VmRSS:")?

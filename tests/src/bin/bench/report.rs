@@ -15,6 +15,8 @@ pub enum Figure {
     PerSecond(f64),
     /// A size, in millions of bytes.
     Megabytes(f64),
+    /// How many of something.
+    Count(f64),
 }
 
 /// How a number compares with the one beside it.
@@ -26,6 +28,8 @@ pub enum Comparison {
     Times(f64, f64),
     /// How many times the other side's size ours is.
     Sizes(f64),
+    /// How many times the other side's rate ours is.
+    Rates(f64),
 }
 
 /// One line of the table.
@@ -87,12 +91,14 @@ impl Comparison {
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            Self::Milliseconds(value) if value < 0.1 => write!(f, "{value:.4} ms"),
             Self::Milliseconds(value) if value < 10.0 => write!(f, "{value:.2} ms"),
             Self::Milliseconds(value) if value < 100.0 => write!(f, "{value:.1} ms"),
             Self::Milliseconds(value) => write!(f, "{value:.0} ms"),
             Self::PerSecond(value) => write!(f, "{value:.0} /s"),
             Self::Megabytes(value) if value < 1.0 => write!(f, "{:.1} KB", value * 1e3),
             Self::Megabytes(value) => write!(f, "{value:.1} MB"),
+            Self::Count(value) => write!(f, "{value}"),
         }
     }
 }
@@ -103,6 +109,7 @@ impl fmt::Display for Comparison {
             Self::Share(share) => write!(f, "our share {:.0} %", share * 100.0),
             Self::Times(ratio, more) => write!(f, "{ratio:.2} times, {more:+.1} ms"),
             Self::Sizes(ratio) => write!(f, "{ratio:.1} times"),
+            Self::Rates(ratio) => write!(f, "{ratio:.2} times as many"),
         }
     }
 }
@@ -165,7 +172,7 @@ fn row_json(row: &Row) -> Value {
         "comparison": row.comparison.map(|comparison| match comparison {
             Comparison::Share(share) => json!({ "our_share": share }),
             Comparison::Times(ratio, more) => json!({ "ratio": ratio, "more_ms": more }),
-            Comparison::Sizes(ratio) => json!({ "ratio": ratio }),
+            Comparison::Sizes(ratio) | Comparison::Rates(ratio) => json!({ "ratio": ratio }),
         }),
     })
 }
@@ -175,6 +182,7 @@ fn figure_json(figure: Figure) -> Value {
         Figure::Milliseconds(value) => (value, "ms"),
         Figure::PerSecond(value) => (value, "per_second"),
         Figure::Megabytes(value) => (value, "MB"),
+        Figure::Count(value) => (value, "count"),
     };
     json!({ "value": value, "unit": unit })
 }

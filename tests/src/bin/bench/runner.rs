@@ -69,6 +69,16 @@ impl Runner {
         Ok(runner)
     }
 
+    /// The root of its API.
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// A token of the developer of account `acme`, project `demo`.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
     /// Its data directory.
     pub fn data_dir(&self) -> &Path {
         &self.data_dir

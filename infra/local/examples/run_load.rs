@@ -1,0 +1,137 @@
+//! Starts workflow runs on a local runner that is under way, and waits for the end of each, as so many clients do at a time. For the
+//! benchmarks: it prints one JSON object with the runs and with how long each took, from the start to the news of its end.
+//!
+//! A start is a write into the records and a message to the queue, as of everybody who starts runs; the end is heard of through
+//! the stream of the run.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use clap::Parser;
+use local::data_dir::DataDir;
+use local::services::{DATA_BUCKET, RECORDS_TABLE, RUNS_TABLE, Services};
+use platform::bus::Bus;
+use platform::objects::Objects;
+use platform::queue::BoxFuture;
+use platform::records::Table;
+use platform::records::events::Events;
+use platform::records::runs::Runs;
+use platform::{Clock, Tenant};
+use serde_json::json;
+use workflow::engine::{Engine, StartRun};
+use workflow::wiring::Wiring;
+use workflow::{Payload, Registry};
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Starts workflow runs and waits for them.
+#[derive(Parser)]
+struct Arguments {
+    /// Data directory of the runner.
+    #[arg(long)]
+    data_dir: PathBuf,
+    /// Root of the runner's API.
+    #[arg(long)]
+    base_url: String,
+    /// Access token of account `acme`, project `demo`.
+    #[arg(long)]
+    token: String,
+    /// Runs at a time.
+    #[arg(long)]
+    clients: u32,
+    /// Runs in all.
+    #[arg(long)]
+    runs: u64,
+    /// Activities of each run, one after another.
+    #[arg(long)]
+    steps: u32,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let arguments = Arc::new(Arguments::parse());
+    let data = DataDir::open(&arguments.data_dir)?;
+    let services = Services::open(&data).await?;
+    let engine = engine(&services)?;
+    let http = reqwest::Client::builder().no_proxy().build()?;
+    let next = Arc::new(AtomicU64::new(0));
+    let began = Instant::now();
+    let clients: Vec<_> = (0..arguments.clients)
+        .map(|_| {
+            let (arguments, engine, http) = (Arc::clone(&arguments), engine.clone(), http.clone());
+            let next = Arc::clone(&next);
+            tokio::spawn(async move {
+                let mut took = Vec::new();
+                while next.fetch_add(1, Ordering::Relaxed) < arguments.runs {
+                    took.push(one(&arguments, &engine, &http).await?);
+                }
+                Ok::<_, Error>(took)
+            })
+        })
+        .collect();
+    let mut took = Vec::new();
+    for client in clients {
+        took.extend(client.await??);
+    }
+    let report = json!({ "seconds": began.elapsed().as_secs_f64(), "run_ms": took });
+    writeln!(std::io::stdout(), "{report}")?;
+    Ok(())
+}
+
+/// One run from its start to the news of its end, in milliseconds.
+async fn one(arguments: &Arguments, engine: &Engine, http: &reqwest::Client) -> Result<f64, Error> {
+    let began = Instant::now();
+    let tenant = Tenant::new("acme", "demo")?;
+    let id = platform::ids::new_id(Clock::System.now());
+    let input = Payload::of(&json!({ "steps": arguments.steps }))?;
+    let started = engine.start(&tenant, &StartRun::new("Steps", &id, input)).await?;
+    let url = format!(
+        "{}/workflows/runs/{id}/{}/stream",
+        arguments.base_url, started.run_id
+    );
+    let mut answer = http
+        .get(url)
+        .bearer_auth(&arguments.token)
+        .send()
+        .await?
+        .error_for_status()?;
+    let mut heard = Vec::new();
+    while let Some(bytes) = answer.chunk().await? {
+        heard.extend_from_slice(&bytes);
+    }
+    let heard = String::from_utf8(heard)?;
+    if !heard.contains("The run is COMPLETED.") {
+        return Err(format!("the run {} ended otherwise: {heard}", started.run_id).into());
+    }
+    Ok(began.elapsed().as_secs_f64() * 1_000.0)
+}
+
+/// An engine that only starts runs.
+fn engine(services: &Services) -> Result<Engine, Error> {
+    let records = Table::connect(&services.records, RECORDS_TABLE);
+    let queue = services.queue("tasks").ok_or("the runner has no queue")?;
+    let wiring = Wiring {
+        runs: Runs::new(
+            Table::connect(&services.records, RUNS_TABLE),
+            Events::new(records),
+        ),
+        objects: Objects::connect(&services.objects, DATA_BUCKET),
+        queue: Arc::new(queue),
+        bus: Arc::new(Nowhere),
+        clock: Clock::System,
+        listener: None,
+    };
+    let types = Registry::new().workflow("Steps", |_, _: serde_json::Value| async { Ok(()) });
+    Ok(wiring.engine(types))
+}
+
+struct Nowhere;
+
+impl Bus for Nowhere {
+    fn publish<'a>(&'a self, _: &'a str) -> BoxFuture<'a, platform::Result<()>> {
+        Box::pin(async { Err(platform::Error::unavailable("nothing is published here")) })
+    }
+}

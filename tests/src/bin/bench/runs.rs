@@ -1,0 +1,283 @@
+//! Workflow runs on the local runner: three activities one after another, by 1 and by 32 clients, beside the Restate server with
+//! the same steps, and beside the same calls on the emulator of DynamoDB alone; what a run asks of the records; a query on a long
+//! history; a thousand streams.
+//!
+//! Both sides write durably. A client starts a run and waits for the news of its end: here through the run's stream, there as
+//! the answer of the call.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::tempdir;
+
+use crate::emulator::Emulator;
+use crate::memory::resident_kib;
+use crate::report::{Comparison, Figure, Row};
+use crate::restate::Restate;
+use crate::runner::{Runner, answer, json as json_of};
+use crate::statistics::{median, percentile};
+use crate::{Result, programs, say};
+
+const PART: &str = "runs";
+/// Activities of a run.
+const STEPS: u32 = 3;
+/// Clients, and the runs that they start in one turn.
+const LOADS: [(u32, u64); 2] = [(1, 300), (32, 3_000)];
+/// Turns of each side.
+const TURNS: usize = 3;
+/// Activities of the long run: with them its history has 6,002 events.
+const LONG: u32 = 2_000;
+/// Queries of it.
+const QUERIES: usize = 51;
+/// Streams at a time.
+const STREAMS: usize = 1_000;
+/// How long a thing may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Measures it.
+pub async fn measure() -> Result<Vec<Row>> {
+    let folder = tempdir()?;
+    let restate = Arc::new(Restate::start(&folder.path().join("restate")).await?);
+    let runner = Runner::start(&folder.path().join("data"))?;
+    let emulator = Emulator::of(runner.data_dir())?;
+    let path = start(&runner, "Steps", "sample", &json!({ "steps": STEPS }))?;
+    ended(&runner, &path).await?;
+    let sample = emulator
+        .run_sample(path.rsplit('/').next().unwrap_or_default())
+        .await?;
+    let mut rows = Vec::new();
+    for (clients, runs) in LOADS {
+        let (mut ours, mut theirs, mut emulated) = (Side::default(), Side::default(), Side::default());
+        for turn in 0..=TURNS {
+            let of_turn = (
+                load(&runner, clients, runs)?,
+                restate.load(clients, runs, STEPS).await?,
+                emulator.run_load(&sample, STEPS, clients, runs).await?,
+            );
+            // The first turn warms all sides up.
+            if turn > 0 {
+                ours.add(of_turn.0);
+                theirs.add(of_turn.1);
+                emulated.add(of_turn.2);
+            }
+        }
+        let what = format!("run of {STEPS} activities, {clients} clients");
+        rows.extend(ours.rows(&what, "Restate", &theirs));
+        let emulator = Figure::Milliseconds(emulated.p50());
+        rows.push(
+            Row::new(PART, format!("{what}: p50"), Figure::Milliseconds(ours.p50())).beside(
+                "the same calls on the emulator alone",
+                emulator,
+                Comparison::share(ours.p50(), emulated.p50()),
+            ),
+        );
+        rows.push(
+            Row::new(PART, format!("{what}: runs"), Figure::PerSecond(ours.rate())).beside(
+                "the same calls on the emulator alone",
+                Figure::PerSecond(emulated.rate()),
+                Comparison::Rates(ours.rate() / emulated.rate()),
+            ),
+        );
+    }
+    drop(restate);
+    rows.push(queries(&runner).await?);
+    drop(runner);
+    rows.extend(costs()?);
+    let runner = Runner::start(&folder.path().join("streams"))?;
+    rows.extend(streams(&runner).await?);
+    Ok(rows)
+}
+
+/// What one side of a comparison took.
+#[derive(Default)]
+struct Side {
+    took: Vec<f64>,
+    seconds: f64,
+}
+
+impl Side {
+    fn add(&mut self, (took, seconds): (Vec<f64>, f64)) {
+        self.took.extend(took);
+        self.seconds += seconds;
+    }
+
+    fn p50(&self) -> f64 {
+        median(&self.took)
+    }
+
+    fn p99(&self) -> f64 {
+        percentile(&self.took, 0.99)
+    }
+
+    fn rate(&self) -> f64 {
+        self.took.len() as f64 / self.seconds
+    }
+
+    fn rows(&self, what: &str, name: &'static str, other: &Self) -> [Row; 3] {
+        let time = |which: &str, ours: f64, theirs: f64| {
+            Row::new(PART, format!("{what}: {which}"), Figure::Milliseconds(ours)).beside(
+                name,
+                Figure::Milliseconds(theirs),
+                Comparison::times(ours, theirs),
+            )
+        };
+        let rate = Row::new(PART, format!("{what}: runs"), Figure::PerSecond(self.rate()));
+        [
+            time("p50", self.p50(), other.p50()),
+            time("p99", self.p99(), other.p99()),
+            rate.beside(
+                name,
+                Figure::PerSecond(other.rate()),
+                Comparison::Rates(self.rate() / other.rate()),
+            ),
+        ]
+    }
+}
+
+/// What runs ask of the records and of the queue.
+fn costs() -> Result<Vec<Row>> {
+    let output = programs::command(&programs::binary("examples/run_costs")?).output()?;
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|_| format!("no costs: {}", String::from_utf8_lossy(&output.stderr)))?;
+    let mut rows = Vec::new();
+    for of in report.as_array().into_iter().flatten() {
+        let number = |field: &str| of.get(field).and_then(Value::as_f64).unwrap_or(f64::NAN);
+        let calls = of.get("calls").and_then(Value::as_object);
+        let all: f64 = calls
+            .into_iter()
+            .flatten()
+            .filter_map(|(_, count)| count.as_f64())
+            .sum();
+        let what = format!("run of {} activities", number("activities"));
+        for (which, count) in [
+            ("calls of DynamoDB", all),
+            ("write units", number("write_units")),
+            ("read units", number("read_units")),
+            ("messages", number("messages")),
+        ] {
+            rows.push(Row::new(PART, format!("{what}: {which}"), Figure::Count(count)));
+        }
+    }
+    Ok(rows)
+}
+
+/// Runs by so many clients: how long each took, in milliseconds, and all of them, in seconds.
+fn load(runner: &Runner, clients: u32, runs: u64) -> Result<(Vec<f64>, f64)> {
+    let output = programs::command(&programs::binary("examples/run_load")?)
+        .arg("--data-dir")
+        .arg(runner.data_dir())
+        .args(["--base-url", runner.base_url(), "--token", runner.token()])
+        .args(["--clients", &clients.to_string(), "--runs", &runs.to_string()])
+        .args(["--steps", &STEPS.to_string()])
+        .output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("The load failed: {}", said.trim()).into());
+    }
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let took = report.get("run_ms").and_then(Value::as_array);
+    let took = took.into_iter().flatten().filter_map(Value::as_f64).collect();
+    let seconds = report.get("seconds").and_then(Value::as_f64);
+    Ok((took, seconds.ok_or("the load told no time")?))
+}
+
+/// Starts a run by the operator command: its path in the API.
+pub fn start(runner: &Runner, workflow_type: &str, id: &str, input: &Value) -> Result<String> {
+    let output = programs::command(&programs::binary("ops")?)
+        .arg("--data-dir")
+        .arg(runner.data_dir())
+        .args(["--json", "run", "start", workflow_type, "--id", id])
+        .args(["--input", &input.to_string()])
+        .output()?;
+    let started: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|_| format!("no run: {}", String::from_utf8_lossy(&output.stderr)))?;
+    let run = started.get("run_id").and_then(Value::as_str).ok_or("no run id")?;
+    Ok(format!("/workflows/runs/{id}/{run}"))
+}
+
+/// Waits until a run has ended.
+pub async fn ended(runner: &Runner, path: &str) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let run = json_of(runner.get(path)).await?;
+        if run.get("status").and_then(Value::as_str) == Some("COMPLETED") {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(format!("The run {path} does not end.").into());
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// A query on a closed run of 6,002 events.
+async fn queries(runner: &Runner) -> Result<Row> {
+    let path = start(runner, "Steps", "long", &json!({ "steps": LONG }))?;
+    say("a run of 6,002 events");
+    ended(runner, &path).await?;
+    let mut took = Vec::new();
+    for _ in 0..QUERIES {
+        let began = Instant::now();
+        answer(runner.get(&format!("{path}/query/__stack"))).await?;
+        took.push(began.elapsed().as_secs_f64() * 1e3);
+    }
+    let row = Row::new(
+        PART,
+        "query on a closed run of 6,002 events",
+        Figure::Milliseconds(median(&took)),
+    );
+    Ok(row.unlucky("p99", Figure::Milliseconds(percentile(&took, 0.99))))
+}
+
+/// A thousand streams of one run: what each takes of memory, and how long until all of them have an update.
+async fn streams(runner: &Runner) -> Result<Vec<Row>> {
+    let path = start(runner, "Approval", "streams", &json!({ "title": "streams" }))?;
+    let before = resident_kib(runner.process_id());
+    let mut open = Vec::new();
+    for _ in 0..STREAMS {
+        let mut stream = runner
+            .get(&format!("{path}/stream"))
+            .send()
+            .await?
+            .error_for_status()?;
+        // The opening comment.
+        stream.chunk().await?;
+        open.push(stream);
+    }
+    let after = resident_kib(runner.process_id());
+    let began = Instant::now();
+    let heard = open.into_iter().map(|mut stream| {
+        tokio::spawn(async move {
+            let mut heard = String::new();
+            while !heard.contains("to everybody") {
+                match stream.chunk().await? {
+                    Some(bytes) => heard.push_str(&String::from_utf8_lossy(&bytes)),
+                    None => return Err("a stream ended".into()),
+                }
+            }
+            Ok::<_, crate::Error>(())
+        })
+    });
+    let heard: Vec<_> = heard.collect();
+    let run = path.rsplit('/').next().unwrap_or_default();
+    let update = json!({ "message": "to everybody" });
+    answer(runner.post(&format!("/workflows/runs/{run}/updates"), &update)).await?;
+    for stream in heard {
+        stream.await??;
+    }
+    let all_ms = began.elapsed().as_secs_f64() * 1e3;
+    let megabytes = after.saturating_sub(before) as f64 * 1_024.0 / 1e6;
+    Ok(vec![
+        Row::new(
+            PART,
+            format!("memory of each of {STREAMS} idle streams"),
+            Figure::Megabytes(megabytes / STREAMS as f64),
+        ),
+        Row::new(
+            PART,
+            format!("one update to {STREAMS} streams"),
+            Figure::Milliseconds(all_ms),
+        ),
+    ])
+}
