@@ -66,14 +66,14 @@ impl Counter {
         let status = answer.status();
         let bytes = answer.bytes().await?;
         let answer: Value = serde_json::from_slice(&bytes)?;
-        let consumed = match &answer["ConsumedCapacity"] {
-            Value::Array(each) => each.clone(),
-            Value::Null => return Err(format!("{operation} does not say what it takes: {answer}").into()),
-            one => vec![one.clone()],
+        let consumed = match answer.get("ConsumedCapacity") {
+            Some(Value::Array(each)) => each.clone(),
+            Some(one) => vec![one.clone()],
+            None => return Err(format!("{operation} does not say what it takes: {answer}").into()),
         };
         let units = consumed
             .iter()
-            .filter_map(|each| each["CapacityUnits"].as_f64())
+            .filter_map(|each| each.get("CapacityUnits")?.as_f64())
             .sum::<f64>();
         let mut taken = self.taken();
         if ["GetItem", "Query"].contains(&operation.as_str()) {

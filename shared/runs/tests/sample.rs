@@ -88,6 +88,14 @@ fn a_patch_is_for_new_runs_and_leaves_the_old_ones_alone() {
     });
     check_history(&settled, &new.history).unwrap();
     assert!(check_history(&settled, &old).is_err());
+    // A question that was forgotten further down does no harm.
+    let halfway = echo::add(Registry::new()).workflow("Echo", |context: Context, name: String| async {
+        context.deprecate_patch("check-first");
+        echo_with_check(context, name).await
+    });
+    let newer = TestRun::new(&halfway, "Echo", "Ada").mock("check", |_| Ok(json!(null)));
+    assert_eq!(newer.run().unwrap().status, RunStatus::Completed);
+    check_history(&halfway, &new.history).unwrap();
     let newest = TestRun::new(&settled, "Echo", "Ada")
         .mock("check", |_| Ok(json!(null)))
         .run()
@@ -141,7 +149,7 @@ fn the_document_tells_the_limits_as_they_are() {
         ),
         format!("{} seconds", workflow::turning::TURN_LIMIT.as_secs()),
         format!("{} things", thousands(workflow::turn::MAX_COMMANDS as u64)),
-        format!("{} bytes", thousands(limits::MAX_TURN_BYTES as u64)),
+        format!("{} bytes", thousands(limits::MAX_WRITE_BYTES as u64)),
         format!("{} characters", thousands(MAX_MESSAGE_CHARACTERS as u64)),
         format!("{} characters", platform::ids::MAX_ID_LENGTH),
         format!("{} messages", thousands(MAX_UPDATES)),

@@ -181,7 +181,8 @@ impl Draft {
             .activities
             .iter()
             .filter(|(_, activity)| {
-                activity.started_at.is_some() && activity.worker.as_deref() != Some(of_others_than)
+                let is_its = |worker: &String| worker.starts_with(of_others_than);
+                activity.started_at.is_some() && !activity.worker.as_ref().is_some_and(is_its)
             })
             .map(|(scheduled, _)| *scheduled)
             .collect();

@@ -22,11 +22,13 @@ pub const MAX_CHUNK_BYTES: usize = 250_000;
 /// Most bytes of the events of one commit before their payloads are kept elsewhere, however small these are.
 pub const MAX_COMMIT_BYTES: usize = 1_000_000;
 
-/// Most bytes of what one turn asks for and publishes, without payloads: a transaction of the table takes 4 MB.
-pub const MAX_TURN_BYTES: usize = 1_500_000;
+/// Most bytes of the events and update messages that one write takes, without large payloads: a transaction of the table takes 4 MB.
+pub const MAX_WRITE_BYTES: usize = 3_000_000;
+/// Most bytes of a payload that stays in its record where those of one write are many.
+pub const SMALL_PAYLOAD_BYTES: usize = 1_024;
 
 /// Most bytes of what an attempt says of itself that stay in the state.
-pub const MAX_HEARTBEAT_BYTES: usize = 4_096;
+pub const MAX_HEARTBEAT_BYTES: usize = 16_384;
 
 /// How long an attempt's end is waited for after its limit, in milliseconds: whoever carries it out notices first.
 pub const ATTEMPT_GRACE_MS: u64 = 2_000;

@@ -1,13 +1,15 @@
 //! Update messages: what a run tells those who follow it.
 
+use futures::stream::{self, TryStreamExt as _};
 use platform::UtcTime;
 use platform::records::runs::{Runs, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite};
 use platform::{Error, Result, Tenant};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
-use crate::failure::shorten;
+use crate::failure::{Failure, shorten};
 use crate::payload::Payload;
+use crate::turn::NewUpdate;
 
 /// Most messages of a run that are kept and shown: the newest.
 pub const MAX_UPDATES: u64 = 1_000;
@@ -19,6 +21,12 @@ const MAX_NAME_CHARACTERS: usize = 200;
 const MAX_SHOWN_BYTES: usize = 5_000_000;
 /// Most bytes of one record of messages: an item of the table has at most 400 KB.
 const MAX_RECORD_BYTES: usize = 250_000;
+/// Most bytes of the messages that a follower reads at once, as JSON.
+const MAX_NEXT_BYTES: usize = 1_000_000;
+/// Bytes of a message's JSON beside its text and its details, at most.
+const MESSAGE_OVERHEAD_BYTES: usize = 500;
+/// Details that are fetched at a time.
+const FETCHED_AT_ONCE: usize = 32;
 /// Records that a follower reads at once: a page of the table ends at 1 MB anyway.
 const RECORDS_AT_ONCE: i32 = 100;
 
@@ -41,6 +49,17 @@ pub struct UpdateMessage {
 }
 
 impl UpdateMessage {
+    /// What code publishes, without a time. A failure where the details are more than a payload takes.
+    pub(crate) fn of(update: NewUpdate) -> Result<Self, Failure> {
+        Ok(Self {
+            timestamp: 0,
+            kind: update.kind,
+            message: update.message,
+            details: update.details.as_ref().map(Payload::of).transpose()?,
+            workstream_id: update.workstream_id,
+        })
+    }
+
     /// Cuts its texts to what a record takes.
     pub(crate) fn shorten(&mut self) {
         shorten(&mut self.message, MAX_MESSAGE_CHARACTERS);
@@ -105,22 +124,14 @@ pub async fn newest_updates(
     since: i64,
 ) -> Result<Vec<UpdateMessage>> {
     let records = runs.newest_updates(tenant, run_id, MAX_UPDATES).await?;
-    let mut bytes = 0;
-    let mut messages = Vec::new();
-    for (_, mut message) in read(records)?.into_iter().rev().take(MAX_UPDATES as usize) {
-        if message.timestamp <= since {
-            break;
-        }
-        engine.fetch_details(&mut message).await?;
-        let details = message.details.as_ref().map_or(0, Payload::bytes);
-        bytes += details + message.message.len() + 500;
-        if bytes > MAX_SHOWN_BYTES {
-            break;
-        }
-        messages.push(message);
-    }
-    messages.reverse();
-    Ok(messages)
+    let newest = read(records)?.into_iter().rev().take(MAX_UPDATES as usize);
+    let mut newest: Vec<_> = newest
+        .take_while(|(_, message)| message.timestamp > since)
+        .collect();
+    newest.truncate(fitting(&newest, MAX_SHOWN_BYTES));
+    newest.reverse();
+    engine.fetch_details(&mut newest).await?;
+    Ok(newest.into_iter().map(|(_, message)| message).collect())
 }
 
 /// The next messages of a run after the one of this number, oldest first, each with its number and with its details at hand. None
@@ -133,12 +144,23 @@ pub async fn next_updates(
     number: u64,
 ) -> Result<Vec<(u64, UpdateMessage)>> {
     let records = runs.next_updates(tenant, run_id, number, RECORDS_AT_ONCE).await?;
-    let mut messages = read(records)?;
-    messages.retain(|(found, _)| *found > number);
-    for (_, message) in &mut messages {
-        engine.fetch_details(message).await?;
-    }
-    Ok(messages)
+    let mut next = read(records)?;
+    next.retain(|(found, _)| *found > number);
+    next.truncate(fitting(&next, MAX_NEXT_BYTES).max(1));
+    engine.fetch_details(&mut next).await?;
+    Ok(next)
+}
+
+/// How many of the messages, from the first, so many bytes of JSON hold.
+fn fitting(messages: &[(u64, UpdateMessage)], most: usize) -> usize {
+    let mut bytes = 0;
+    let fits = messages.iter().take_while(|(_, message)| {
+        let text = serde_json::to_string(&message.message).map_or(0, |json| json.len());
+        let details = message.details.as_ref().map_or(0, Payload::bytes);
+        bytes += text + details + MESSAGE_OVERHEAD_BYTES;
+        bytes <= most
+    });
+    fits.count()
 }
 
 fn read(records: Vec<UpdatesRecord>) -> Result<Vec<(u64, UpdateMessage)>> {
@@ -152,10 +174,12 @@ fn read(records: Vec<UpdatesRecord>) -> Result<Vec<(u64, UpdateMessage)>> {
 }
 
 impl Engine {
-    async fn fetch_details(&self, message: &mut UpdateMessage) -> Result<()> {
-        match &mut message.details {
-            Some(details) => self.fetch(details).await,
-            None => Ok(()),
-        }
+    async fn fetch_details(&self, messages: &mut [(u64, UpdateMessage)]) -> Result<()> {
+        let details = messages
+            .iter_mut()
+            .filter_map(|(_, message)| message.details.as_mut());
+        stream::iter(details.map(Ok))
+            .try_for_each_concurrent(FETCHED_AT_ONCE, |details| self.fetch(details))
+            .await
     }
 }

@@ -198,3 +198,16 @@ async fn somebody_who_is_about_to_go_on_with_a_run_gets_no_company() {
     assert_eq!(signal().await, [Duration::ZERO]);
     assert_eq!(signal().await, [Duration::from_secs(1)]);
 }
+
+#[tokio::test]
+async fn an_attempt_that_was_written_with_a_lost_answer_begins() {
+    let world = World::start().await;
+    let run = world.begin("Later", "w", Value::Null).await;
+    world.drive(&run).await;
+    world.pass(1);
+    // That the timer fired, and that the attempt begins, is written; nobody hears of it, and nobody can look.
+    world.swallowing.next.store(2, Ordering::SeqCst);
+    let state = world.drive(&run).await;
+    assert_eq!(state.status, RunStatus::Completed);
+    assert_eq!(world.calls.load(Ordering::SeqCst), 1);
+}

@@ -62,17 +62,21 @@ async fn of_the_updates_of_one_turn_the_newest_are_kept_however_many_there_are()
 #[tokio::test]
 async fn a_turn_that_asks_for_more_than_a_transaction_takes_fails_where_people_see_it() {
     let world = World::start().await;
-    let run = world.begin("Chatter", "w", json!([1_000, 9_000])).await;
-    let state = world.drive(&run).await;
-    assert_eq!(state.status, RunStatus::Running);
-    let failed = state.failed_task.expect("the turn came to nothing");
-    assert!(
-        failed
-            .failure
-            .message
-            .contains("9000000 bytes of update messages"),
-        "{failed:?}"
-    );
+    for (workflow_type, input, said) in [
+        (
+            "Chatter",
+            json!([1_000, 9_000]),
+            "bytes of update messages at a time",
+        ),
+        ("Crowd", json!(1_900), "bytes of update messages at a time"),
+        ("Boast", json!(2_200_000), "a payload has at most"),
+    ] {
+        let run = world.begin(workflow_type, workflow_type, input).await;
+        let state = world.drive(&run).await;
+        assert_eq!(state.status, RunStatus::Running);
+        let failed = state.failed_task.expect("the turn came to nothing");
+        assert!(failed.failure.message.contains(said), "{failed:?}");
+    }
 }
 
 #[tokio::test]

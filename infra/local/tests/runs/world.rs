@@ -58,6 +58,7 @@ pub struct World {
     pub engine: Engine,
     /// Commits that fail from now on, without effect.
     pub failing: Arc<AtomicU32>,
+    pub swallowing: Arc<Swallowing>,
     /// Calls of the activity `counted`.
     pub calls: Arc<AtomicU32>,
     pub sent: Arc<Sent>,
@@ -88,6 +89,25 @@ fn registry(calls: &Arc<AtomicU32>) -> Registry {
                 Ok(())
             },
         )
+        .workflow("Crowd", |context: Context, many: usize| async move {
+            let input = "i".repeat(1_000);
+            let activities = (0..many).map(|_| context.activity::<()>("same", &input).start());
+            let activities: Vec<_> = activities.collect();
+            let children = (0..many).map(|_| context.child::<()>("Listen", &input).start());
+            let children: Vec<_> = children.collect();
+            context.publish("TALK", &"m".repeat(9_000), Value::Null);
+            context.canceled().await;
+            drop((activities, children));
+            Ok(())
+        })
+        .workflow("Boast", |context: Context, length: usize| async move {
+            context.publish("TALK", "m", json!("d".repeat(length)));
+            Ok(())
+        })
+        .workflow("Later", |context: Context, (): ()| async move {
+            context.timer(Duration::from_secs(1)).await?;
+            context.activity::<Value>("counted", &1).await
+        })
         .workflow("Alarms", |context: Context, (): ()| async move {
             loop {
                 let timers = (0..limits::MAX_PENDING).map(|_| context.timer(Duration::from_secs(1)));
@@ -131,10 +151,24 @@ fn registry(calls: &Arc<AtomicU32>) -> Registry {
 struct Flaky {
     inner: TableStore,
     failing: Arc<AtomicU32>,
+    swallowing: Arc<Swallowing>,
+}
+
+/// An answer that is lost, though what it is the answer to has happened.
+#[derive(Default)]
+pub struct Swallowing {
+    /// How many reads fail after the next commit, whose answer is lost; none where it is not.
+    pub next: AtomicU32,
+    blind: AtomicU32,
 }
 
 impl Store for Flaky {
     fn find<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Option<RunState>>> {
+        let blind = self.swallowing.blind.load(Ordering::SeqCst);
+        if blind > 0 {
+            self.swallowing.blind.store(blind - 1, Ordering::SeqCst);
+            return Box::pin(async { Err(Error::unavailable("the records are away")) });
+        }
         self.inner.find(tenant, run_id)
     }
 
@@ -161,7 +195,15 @@ impl Store for Flaky {
             self.failing.store(left - 1, Ordering::SeqCst);
             return Box::pin(async { Err(Error::unavailable("the records are away")) });
         }
-        self.inner.commit(tenant, commit)
+        let swallows = self.swallowing.next.swap(0, Ordering::SeqCst);
+        Box::pin(async move {
+            let committed = self.inner.commit(tenant, commit).await?;
+            if swallows > 0 {
+                self.swallowing.blind.store(swallows, Ordering::SeqCst);
+                return Err(Error::unavailable("the answer is lost"));
+            }
+            Ok(committed)
+        })
     }
 
     fn due(&self, by: UtcTime, all: bool) -> BoxFuture<'_, Result<Vec<DueRun>>> {
@@ -196,11 +238,13 @@ impl World {
             Table::connect(&services.records, RUNS_TABLE),
             Events::new(records),
         );
+        let swallowing = Arc::<Swallowing>::default();
         let (failing, calls) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
         let engine = Engine::new(EngineServices {
             store: Arc::new(Flaky {
                 inner: TableStore::new(runs.clone(), objects.clone()),
                 failing: failing.clone(),
+                swallowing: swallowing.clone(),
             }),
             registry: Arc::new(registry(&calls)),
             queue: sent.clone(),
@@ -215,6 +259,7 @@ impl World {
         Self {
             engine,
             failing,
+            swallowing,
             calls,
             sent,
             clock,

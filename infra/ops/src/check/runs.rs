@@ -90,7 +90,11 @@ async fn read_state(record: &Value, objects: &Objects) -> Result<RunState> {
         None => serde_json::from_str(text).map_err(Error::internal),
         Some(key) => {
             let bytes = objects.find(key).await?;
-            let bytes = bytes.ok_or_else(|| Error::internal(format!("the state {key} is gone")))?;
+            let bytes = bytes.ok_or_else(|| {
+                Error::internal(format!(
+                    "the state {key} is gone; where the run is being written, another check tells"
+                ))
+            })?;
             serde_json::from_slice(&bytes).map_err(Error::internal)
         }
     }

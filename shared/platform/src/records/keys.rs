@@ -25,7 +25,7 @@
 //! | where a run stands | runs | `A#P#run#<run id>` | `state` |
 //! | the events of a run that no longer fit into its state | runs | `A#P#run#<run id>` | `history#<first event, 10 digits>` |
 //! | the number of the last update message of a run | runs | `A#P#run#<run id>` | `updates` |
-//! | the update messages of a run | runs | `A#P#run#<run id>` | `update#<number, 10 digits>` |
+//! | update messages of a run | runs | `A#P#run#<run id>` | `update#<number of the last, 10 digits>` |
 //! | the run that a workflow id stands for now | runs | `A#P#workflows` | `<workflow id>` |
 //! | the runs of a project, by time | runs, gsi1 | `A#P#runs` | `<start>#<run id>` |
 //! | the same of one status | runs, gsi2 | `A#P#runs#status#<status>` | `<start>#<run id>` |

@@ -22,7 +22,7 @@ pub struct UpdatesHead {
     pub last_timestamp: i64,
 }
 
-/// Update messages that came together, as many as go into one record: their number is no concern of a transaction then.
+/// Update messages that came together, as many as go into one record: a transaction takes 100 records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UpdatesRecord {
     /// The number of the first among those of its run, from 1.

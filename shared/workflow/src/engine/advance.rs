@@ -12,11 +12,12 @@ use super::write::{Change, Written};
 use crate::draft::Draft;
 use crate::event::{Event, EventKind, Started};
 use crate::limits;
+use crate::payload::Payload;
 use crate::state::RunState;
 use crate::task_failure::TaskFailure;
-use crate::turn::{NewUpdate, Turn};
+use crate::turn::Turn;
 use crate::turning::Task;
-use crate::updates::{MAX_MESSAGE_CHARACTERS, MAX_UPDATES};
+use crate::updates::{MAX_UPDATES, UpdateMessage};
 
 /// A run's state, and as much of its history as was needed.
 pub(super) struct Known {
@@ -99,7 +100,7 @@ impl Engine {
                 return Ok(None);
             }
         };
-        if let Some(failure) = too_many(draft, &turn.events).or_else(|| too_large(&turn)) {
+        if let Some(failure) = too_many(draft, &turn.events).or_else(|| too_large(draft, &turn)) {
             draft.turn_failed(failure);
             return Ok(None);
         }
@@ -259,22 +260,39 @@ pub(crate) fn too_many(draft: &Draft, events: &[EventKind]) -> Option<TaskFailur
     )))
 }
 
-/// A turn that asks for more than one transaction of the table takes comes to nothing. Payloads do not count: they are kept elsewhere.
-pub(crate) fn too_large(turn: &Turn) -> Option<TaskFailure> {
+/// A turn that asks for more than one write takes comes to nothing, and so does one that publishes what no record takes. Of large
+/// payloads only the place is written.
+pub(crate) fn too_large(draft: &Draft, turn: &Turn) -> Option<TaskFailure> {
+    let small = |payload: &Payload| payload.bytes().min(limits::SMALL_PAYLOAD_BYTES);
     let of_event = |kind: &EventKind| {
         let json = serde_json::to_vec(kind).map_or(0, |json| json.len());
         let mut kind = kind.clone();
-        let payload = kind.payload_mut().map_or(0, |payload| payload.json().len());
-        json.saturating_sub(payload)
+        let of_payload = |payload: &mut Payload| payload.json().len().saturating_sub(small(payload));
+        json.saturating_sub(kind.payload_mut().map_or(0, of_payload))
     };
-    let events: usize = turn.events.iter().map(of_event).sum();
-    let of_update = |update: &NewUpdate| update.message.len().min(4 * MAX_MESSAGE_CHARACTERS);
-    let kept = turn.updates.iter().rev().take(MAX_UPDATES as usize);
-    let updates: usize = kept.map(of_update).sum();
-    (events + updates > limits::MAX_TURN_BYTES).then(|| {
+    let before = draft.new_events().iter().map(|event| of_event(&event.kind));
+    let unread = turn.unread_signals.iter();
+    let events = before.sum::<usize>()
+        + turn.events.iter().map(of_event).sum::<usize>()
+        + unread
+            .map(|(name, input)| name.len() + small(input))
+            .sum::<usize>();
+    let mut updates = 0;
+    let published = draft.updates.iter().chain(&turn.updates);
+    for update in published.rev().take(MAX_UPDATES as usize) {
+        let mut message = match UpdateMessage::of(update.clone()) {
+            Ok(message) => message,
+            Err(failure) => return Some(TaskFailure::stuck(failure.to_string())),
+        };
+        message.shorten();
+        let details = message.details.take();
+        updates += serde_json::to_vec(&message).map_or(0, |json| json.len());
+        updates += details.as_ref().map_or(0, small);
+    }
+    (events + updates > limits::MAX_WRITE_BYTES).then(|| {
         TaskFailure::stuck(format!(
-            "The code asks for {events} bytes of events and {updates} bytes of update messages in one turn; {} are the most.",
-            limits::MAX_TURN_BYTES
+            "The code asks for {events} bytes of events and {updates} bytes of update messages at a time; {} are the most.",
+            limits::MAX_WRITE_BYTES
         ))
     })
 }

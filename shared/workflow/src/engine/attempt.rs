@@ -98,11 +98,9 @@ impl Engine {
         // Code that panics before its first wait panics here.
         let running = AssertUnwindSafe(async move { code(context, input).await }).catch_unwind();
         let mut running = Box::pin(running);
-        let closes_at = self
-            .services
-            .clock
-            .now()
-            .plus_ms(activity.options.start_to_close_ms());
+        // As the state has it: after that, somebody else may begin the next attempt.
+        let began_at = activity.started_at.unwrap_or_else(|| self.services.clock.now());
+        let closes_at = began_at.plus_ms(activity.options.start_to_close_ms());
         let (closes_at, closes_by) = match activity.deadline() {
             Some(deadline) if deadline < closes_at => (deadline, TimeoutKind::ScheduleToClose),
             _ => (closes_at, TimeoutKind::StartToClose),

@@ -9,11 +9,11 @@ use crate::state::RunState;
 
 /// Times that a change is tried.
 const MAX_ATTEMPTS: u64 = 32;
-/// After how long a run is hinted at which others were hinted at before, in milliseconds: by then whoever goes on with it has
+/// After how long a run is hinted at which others were hinted at before, in milliseconds: by then whoever goes on with it has mostly
 /// written that he does.
 const SECOND_HINT_MS: u64 = 1_000;
 
-fn is_open(draft: &Draft) -> bool {
+fn has_work(draft: &Draft) -> bool {
     draft.is_open() || !draft.state.outbox.is_empty()
 }
 
@@ -31,12 +31,12 @@ impl Engine {
             }
             let state = self.get(tenant, run_id).await?;
             let mut draft = Draft::of(state, self.services.clock.now());
-            let was_open = is_open(&draft);
+            let had_work = has_work(&draft);
             change(&mut draft)?;
             if !draft.changed {
                 return Ok(draft.state);
             }
-            let is_open = is_open(&draft);
+            let has_work = has_work(&draft);
             let written = Change {
                 runs: vec![draft],
                 ..Change::default()
@@ -44,9 +44,9 @@ impl Engine {
             if let Written::Done(states) = self.write(tenant, written).await?
                 && let Some(state) = states.into_iter().next()
             {
-                if is_open {
+                if has_work {
                     // Where somebody was hinted at it already and is about to write, a second one would do the same work.
-                    let delay_ms = if was_open { SECOND_HINT_MS } else { 0 };
+                    let delay_ms = if had_work { SECOND_HINT_MS } else { 0 };
                     self.hint(tenant, run_id, delay_ms).await;
                 }
                 return Ok(state);

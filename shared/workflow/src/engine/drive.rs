@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::future::{Either, select};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use platform::queue::BoxFuture;
-use platform::{Result, Tenant, UtcTime};
+use platform::{Error, Result, Tenant, UtcTime};
 use tracing::{info, warn};
 
 use super::Engine;
@@ -29,7 +29,7 @@ use crate::state::{Effect, RunState};
 const MAX_HINTS: usize = 8;
 /// Times in a row that the records may fail an invocation which holds attempts, before these are given up with it.
 const MAX_FAILURES: u32 = 8;
-/// The pause after the first of them, in milliseconds; doubled after each: 25 seconds in all.
+/// The pause after the first of them, in milliseconds; doubled after each.
 const FAILURE_PAUSE_MS: u64 = 100;
 
 impl Engine {
@@ -42,24 +42,25 @@ impl Engine {
             running: FuturesUnordered::new(),
             running_ids: BTreeSet::new(),
             unwritten: Vec::new(),
+            worker: format!("{}/{}", self.services.worker, self.new_commit_id()),
+            failures: 0,
             begun: Vec::new(),
             unsure: Vec::new(),
             ended: Vec::new(),
             finished: Vec::new(),
             done: Vec::new(),
         };
-        let mut failures = 0;
         loop {
             let went = drive.look(run_id).await;
             drive.forget_begun();
             match went {
                 Ok(Next::Leave) => return Ok(()),
-                Ok(Next::Reload) => failures = 0,
-                Err(cause) if failures < MAX_FAILURES && cause.is_transient() && drive.holds_attempts() => {
-                    warn!(run_id, %cause, failures, "a run is tried again; its attempts go on");
-                    let pause = self.services.sleep.sleep(FAILURE_PAUSE_MS << failures);
+                Ok(Next::Reload) => {}
+                Err(cause) if drive.may_try_again(&cause) => {
+                    warn!(run_id, %cause, failures = drive.failures, "a run is tried again; its attempts go on");
+                    let pause = self.services.sleep.sleep(FAILURE_PAUSE_MS << drive.failures);
                     beside(&mut drive.running, &mut drive.ended, pause).await;
-                    failures += 1;
+                    drive.failures += 1;
                 }
                 Err(cause) => return Err(cause),
             }
@@ -101,12 +102,17 @@ struct Drive {
     running: FuturesUnordered<BoxFuture<'static, Finished>>,
     /// The attempts that this invocation has begun.
     running_ids: BTreeSet<(String, u32)>,
-    /// For the attempts that have begun before it was written that they were asked for: that it is now.
-    unwritten: Vec<Arc<AtomicBool>>,
+    /// What this invocation is called in the state, among those of its process.
+    worker: String,
+    /// Times in a row that the records have failed.
+    failures: u32,
+    /// For the attempts that have begun before it was written that they were asked for, by activity: that it is now.
+    unwritten: Vec<(String, Arc<AtomicBool>)>,
     /// Attempts that begin as soon as it is written that they do.
     begun: Vec<Begun>,
-    /// Attempts that were to begin with a write of which it is not known whether it happened.
-    unsure: Vec<Begun>,
+    /// Attempts that were to begin with a write of which it is not known whether it happened, each with the version that this was
+    /// to change.
+    unsure: Vec<(u64, Begun)>,
     /// Attempts that have ended while something else was done.
     ended: Vec<Finished>,
     /// Attempts that have ended, and of which nothing is written.
@@ -138,8 +144,13 @@ impl Drive {
         self.go_on(state).await
     }
 
+    fn may_try_again(&self, cause: &Error) -> bool {
+        self.failures < MAX_FAILURES && cause.is_transient() && self.holds_attempts()
+    }
+
     fn holds_attempts(&self) -> bool {
-        !(self.running.is_empty() && self.ended.is_empty() && self.finished.is_empty())
+        let nothing = self.running.is_empty() && self.ended.is_empty() && self.finished.is_empty();
+        !(nothing && self.unsure.is_empty())
     }
 
     async fn go_on(&mut self, state: RunState) -> Result<Next> {
@@ -147,6 +158,7 @@ impl Drive {
             state,
             history: Arc::default(),
         };
+        self.note_written(&known.state);
         self.launch_unsure(&known.state);
         loop {
             self.note_ended();
@@ -201,15 +213,17 @@ impl Drive {
                     Ok(Some(state)) => known.state = state,
                     Ok(None) => return Ok(Next::Reload),
                     Err(cause) => {
-                        self.unsure.extend(self.begun.iter().cloned());
+                        let version = known.state.version;
+                        let begun = self.begun.iter().cloned();
+                        self.unsure.extend(begun.map(|begun| (version, begun)));
                         return Err(cause);
                     }
                 }
+                self.failures = 0;
                 self.finished.clear();
                 self.done.clear();
-                for written in self.unwritten.drain(..) {
-                    written.store(true, Ordering::SeqCst);
-                }
+                self.note_written(&known.state);
+                self.unwritten.clear();
                 self.launch(&known.state, true);
             }
             if known.state.is_closed() || (!known.state.outbox.is_empty() && !failed_effects) {
@@ -307,7 +321,7 @@ impl Drive {
                 continue;
             }
             // One that goes on here may be one that the state which was read knows nothing of.
-            draft.begin_attempt(scheduled, &self.engine.services.worker);
+            draft.begin_attempt(scheduled, &self.worker);
             if !goes_on_here && let Some(activity) = draft.state.activities.get(&scheduled) {
                 let input = self.engine.input_of(&self.tenant, &draft.state, scheduled);
                 let begun = Begun {
@@ -329,37 +343,60 @@ impl Drive {
         }
     }
 
+    /// Launches the attempts that have begun. Of those that a state has, the ones that it still waits for.
     fn launch(&mut self, state: &RunState, is_written: bool) {
-        let written = Arc::new(AtomicBool::new(is_written));
-        if !is_written {
-            self.unwritten.push(Arc::clone(&written));
-        }
-        for Begun { activity, input, .. } in self.begun.drain(..) {
+        for begun in std::mem::take(&mut self.begun) {
+            if is_written && !begun.is_in(state) {
+                self.running_ids.remove(&begun.id);
+                continue;
+            }
+            let written = Arc::new(AtomicBool::new(is_written));
+            if !is_written {
+                self.unwritten.push((begun.id.0, Arc::clone(&written)));
+            }
             self.running.push(self.engine.carry_out(Attempt {
-                input,
+                input: begun.input,
                 tenant: self.tenant.clone(),
                 workflow_id: state.workflow_id.clone(),
                 run_id: state.run_id.clone(),
-                activity,
-                written: Arc::clone(&written),
+                activity: begun.activity,
+                written,
             }));
         }
     }
 
-    /// Launches the attempts that were to begin with a write whose answer did not come, where it has happened after all.
+    /// Tells the attempts that have begun before it was written that they were asked for that it is.
+    fn note_written(&mut self, state: &RunState) {
+        self.unwritten.retain(|(activity_id, written)| {
+            let is_written = state.activity(activity_id).is_some();
+            written.store(is_written, Ordering::SeqCst);
+            !is_written
+        });
+    }
+
+    /// Launches the attempts that were to begin with a write whose answer did not come, where it has happened after all. As long as
+    /// the run has the version that was to be changed, it may still happen.
     fn launch_unsure(&mut self, state: &RunState) {
-        for begun in std::mem::take(&mut self.unsure) {
-            let has_begun = state.activity(&begun.id.0).is_some_and(|(_, activity)| {
-                activity.attempt == begun.id.1
-                    && activity.worker == begun.activity.worker
-                    && activity.started_at == begun.activity.started_at
-            });
-            if has_begun {
+        for (version, begun) in std::mem::take(&mut self.unsure) {
+            if begun.is_in(state) {
                 self.running_ids.insert(begun.id.clone());
                 self.begun.push(begun);
+            } else if state.version == version {
+                self.unsure.push((version, begun));
             }
         }
         self.launch(state, true);
+    }
+}
+
+impl Begun {
+    /// Whether a state says that this attempt has begun, here.
+    fn is_in(&self, state: &RunState) -> bool {
+        state.activity(&self.id.0).is_some_and(|(_, activity)| {
+            activity.attempt == self.id.1
+                && activity.worker == self.activity.worker
+                && activity.started_at == self.activity.started_at
+        })
     }
 }
 

@@ -128,14 +128,27 @@ pub(crate) fn refused(initiated_event_id: u64, start: &StartRun, kind: &str, mes
 }
 
 impl Engine {
-    /// Does what can be done; what cannot is left for later.
+    /// Does what can be done; what cannot is left for later. Child runs are started first and one after another: what else is to be
+    /// done may be about them, and each start checks this run.
     pub(super) async fn perform(&self, tenant: &Tenant, state: &RunState, effects: &[Effect]) -> Vec<Done> {
-        let all: Vec<BoxFuture<'_, _>> = effects
+        let (starts, others): (Vec<_>, Vec<_>) = effects
             .iter()
-            .map(|effect| Box::pin(self.try_to_perform(tenant, state, effect)) as _)
+            .partition(|effect| matches!(effect, Effect::StartChild(_)));
+        let mut done = Vec::new();
+        for effect in starts {
+            done.extend(self.try_to_perform(tenant, state, effect).await);
+        }
+        let started = |effect: &Effect| done.iter().any(|done| done.effect == *effect);
+        let mut state = state.clone();
+        state.outbox.retain(|effect| !started(effect));
+        let others: Vec<BoxFuture<'_, _>> = others
+            .into_iter()
+            .map(|effect| Box::pin(self.try_to_perform(tenant, &state, effect)) as _)
             .collect();
-        let done = stream::iter(all).buffered(EFFECTS_AT_ONCE);
-        done.filter_map(ready).collect().await
+        let others = stream::iter(others).buffered(EFFECTS_AT_ONCE);
+        let others: Vec<_> = others.filter_map(ready).collect().await;
+        done.extend(others);
+        done
     }
 
     async fn try_to_perform(&self, tenant: &Tenant, state: &RunState, effect: &Effect) -> Option<Done> {

@@ -12,8 +12,6 @@ use crate::payload::{CLAIM_CHECK_BYTES, Payload, StoredPayload};
 
 /// Payloads that are on their way at a time.
 const AT_ONCE: usize = 8;
-/// Most bytes of a payload that stays in its record where those of one commit are many.
-const MOST_AMONG_MANY: usize = 1_024;
 
 impl Engine {
     /// Keeps the large payloads of a change's new events elsewhere. A payload's place is named by its content, so that one
@@ -39,7 +37,7 @@ impl Engine {
         payloads.retain(|payload| payload.stored().is_none());
         let total: usize = payloads.iter().map(|payload| payload.bytes()).sum();
         let most = if total > limits::MAX_COMMIT_BYTES {
-            MOST_AMONG_MANY
+            limits::SMALL_PAYLOAD_BYTES
         } else {
             CLAIM_CHECK_BYTES
         };

@@ -8,7 +8,6 @@ use tracing::warn;
 use super::{Engine, lifecycle};
 use crate::draft::Draft;
 use crate::limits;
-use crate::payload::Payload;
 use crate::state::RunState;
 use crate::store::Commit;
 use crate::turn::NewUpdate;
@@ -100,20 +99,8 @@ impl Engine {
     }
 
     async fn number(&self, tenant: &Tenant, draft: &Draft, updates: Vec<NewUpdate>) -> Result<UpdatesWrite> {
-        let mut messages = Vec::with_capacity(updates.len());
-        for update in updates {
-            let details = match &update.details {
-                Some(details) => Some(Payload::of(details).map_err(platform::Error::internal)?),
-                None => None,
-            };
-            messages.push(UpdateMessage {
-                timestamp: 0,
-                kind: update.kind,
-                message: update.message,
-                details,
-                workstream_id: update.workstream_id,
-            });
-        }
+        let messages: Result<_, _> = updates.into_iter().map(UpdateMessage::of).collect();
+        let messages = messages.map_err(platform::Error::internal)?;
         self.numbered_updates(tenant, &draft.state.run_id, messages).await
     }
 

@@ -157,7 +157,8 @@ impl Context {
     /// and new ones get none. It may go when no run with the mark is left.
     pub fn deprecate_patch(&self, name: &str) {
         let mut core = self.core.borrow_mut();
-        if core.patches.contains(name) && core.decided_patches.insert(name.to_owned(), true).is_none() {
+        let is_new = core.decided_patches.insert(name.to_owned(), true).is_none();
+        if is_new && core.patches.contains(name) {
             core.ask(
                 EventKind::MarkerRecorded {
                     name: name.to_owned(),
