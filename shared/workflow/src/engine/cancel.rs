@@ -3,7 +3,6 @@
 use platform::{Result, Tenant};
 
 use super::Engine;
-use super::signal::ended;
 use crate::event::EventKind;
 
 impl Engine {
@@ -15,10 +14,7 @@ impl Engine {
         reason: Option<&str>,
         identity: &str,
     ) -> Result<()> {
-        self.change(tenant, run_id, |draft| {
-            if draft.state.is_closed() {
-                return Err(ended(run_id, draft.state.status.as_str()));
-            }
+        self.change_running(tenant, run_id, |draft| {
             if !draft.state.cancel_requested {
                 draft.append(EventKind::WorkflowExecutionCancelRequested {
                     reason: reason.map(str::to_owned),
@@ -27,7 +23,6 @@ impl Engine {
             }
             Ok(())
         })
-        .await?;
-        Ok(())
+        .await
     }
 }

@@ -18,6 +18,25 @@ fn has_work(draft: &Draft) -> bool {
 }
 
 impl Engine {
+    /// Changes a run that goes on. 409 where it has ended.
+    pub(super) async fn change_running(
+        &self,
+        tenant: &Tenant,
+        run_id: &str,
+        change: impl Fn(&mut Draft) -> Result<()> + Send + Sync,
+    ) -> Result<()> {
+        let changed = self.change(tenant, run_id, |draft| {
+            if draft.state.is_closed() {
+                let status = draft.state.status.as_str();
+                return Err(Error::conflict(format!(
+                    "The run '{run_id}' has ended; it is {status}."
+                )));
+            }
+            change(draft)
+        });
+        changed.await.map(drop)
+    }
+
     /// Changes a run, and hints at it where that gives it something to do. The state afterwards.
     pub(super) async fn change(
         &self,

@@ -8,8 +8,10 @@ use crate::event::{Event, EventKind};
 use crate::state::RunState;
 use crate::views::{HistoryView, RunDetail, event_views, task_views};
 
-/// Most bytes of a history in one answer: a function answers with at most 6 MB.
-const MAX_HISTORY_BYTES: usize = 4_500_000;
+/// Most bytes of a run in one answer: a function answers with at most 6 MB, in which the answer is one JSON text.
+const MAX_ANSWER_BYTES: usize = 4_500_000;
+/// Bytes of a history that an answer has in any case: what a run began with and returned take 2 MB each at most.
+const MIN_HISTORY_BYTES: usize = 250_000;
 
 /// In which form a history is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +44,17 @@ impl Engine {
             }
             Some(form) => {
                 let history = self.history(tenant, state).await?;
+                let (first, last) = (history.first().cloned(), history.last().cloned());
+                let shown = [&first, &last].into_iter().flatten().cloned();
+                let shown =
+                    shown.filter_map(|mut event| event.kind.payload_mut().map(|payload| payload.bytes()));
+                let room = MAX_ANSWER_BYTES.saturating_sub(shown.sum());
+                let room = room.max(MIN_HISTORY_BYTES);
                 let view = match form {
-                    HistoryForm::Events { after } => events(&history, after)?,
-                    HistoryForm::Tasks => tasks(&history, state)?,
+                    HistoryForm::Events { after } => events(&history, after, room)?,
+                    HistoryForm::Tasks => tasks(&history, state, room)?,
                 };
-                (history.first().cloned(), history.last().cloned(), Some(view))
+                (first, last, Some(view))
             }
         };
         for event in [&mut first, &mut last].into_iter().flatten() {
@@ -72,26 +80,26 @@ impl Engine {
     }
 }
 
-fn events(history: &[Event], after: u64) -> Result<HistoryView> {
+fn events(history: &[Event], after: u64, room: usize) -> Result<HistoryView> {
     let views = event_views(history)
         .into_iter()
         .filter(|event| event.event_id > after);
-    let (events, cut) = up_to_limit(views)?;
+    let (events, cut) = up_to(room, views)?;
     let next_after = events.last().filter(|_| cut).map(|event| event.event_id);
     Ok(HistoryView::Events { events, next_after })
 }
 
-fn tasks(history: &[Event], state: &RunState) -> Result<HistoryView> {
-    let (tasks, truncated) = up_to_limit(task_views(history, state).into_iter())?;
+fn tasks(history: &[Event], state: &RunState, room: usize) -> Result<HistoryView> {
+    let (tasks, truncated) = up_to(room, task_views(history, state).into_iter())?;
     Ok(HistoryView::Tasks { tasks, truncated })
 }
 
-/// As many as fit into one answer, and whether there are more.
-fn up_to_limit<T: Serialize>(views: impl Iterator<Item = T>) -> Result<(Vec<T>, bool)> {
+/// As many as so many bytes hold, and whether there are more.
+fn up_to<T: Serialize>(room: usize, views: impl Iterator<Item = T>) -> Result<(Vec<T>, bool)> {
     let (mut kept, mut bytes) = (Vec::new(), 0);
     for view in views {
         bytes += serde_json::to_vec(&view).map_err(Error::internal)?.len();
-        if bytes > MAX_HISTORY_BYTES && !kept.is_empty() {
+        if bytes > room && !kept.is_empty() {
             return Ok((kept, true));
         }
         kept.push(view);

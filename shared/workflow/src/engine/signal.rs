@@ -18,10 +18,7 @@ impl Engine {
         input: &Payload,
         identity: &str,
     ) -> Result<()> {
-        self.change(tenant, run_id, |draft| {
-            if draft.state.is_closed() {
-                return Err(ended(run_id, draft.state.status.as_str()));
-            }
+        self.change_running(tenant, run_id, |draft| {
             if draft.state.signals >= limits::MAX_SIGNALS || draft.state.last_event >= limits::MAX_EVENTS {
                 return Err(Error::conflict(format!(
                     "The run '{run_id}' has had as many signals as a run may have; it takes no more."
@@ -34,12 +31,6 @@ impl Engine {
             });
             Ok(())
         })
-        .await?;
-        Ok(())
+        .await
     }
-}
-
-/// 409: the run has ended.
-pub(super) fn ended(run_id: &str, status: &str) -> Error {
-    Error::conflict(format!("The run '{run_id}' has ended; it is {status}."))
 }

@@ -3,7 +3,6 @@
 use platform::{Result, Tenant};
 
 use super::Engine;
-use super::signal::ended;
 use crate::event::EventKind;
 
 impl Engine {
@@ -15,17 +14,13 @@ impl Engine {
         reason: Option<&str>,
         identity: &str,
     ) -> Result<()> {
-        self.change(tenant, run_id, |draft| {
-            if draft.state.is_closed() {
-                return Err(ended(run_id, draft.state.status.as_str()));
-            }
+        self.change_running(tenant, run_id, |draft| {
             draft.append(EventKind::WorkflowExecutionTerminated {
                 reason: reason.map(str::to_owned),
                 identity: identity.to_owned(),
             });
             Ok(())
         })
-        .await?;
-        Ok(())
+        .await
     }
 }

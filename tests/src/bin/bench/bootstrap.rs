@@ -18,14 +18,24 @@ use crate::statistics::{median, worst};
 use crate::{Result, programs};
 
 const PART: &str = "bootstrap";
-const FUNCTIONS: [&str; 5] = ["prompts", "datastores", "importer", "audit", "audit-writer"];
+const FUNCTIONS: [&str; 9] = [
+    "prompts",
+    "datastores",
+    "importer",
+    "audit",
+    "audit-writer",
+    "workflows",
+    "stream",
+    "worker",
+    "sweeper",
+];
 /// Starts of each function.
 const STARTS: usize = 20;
 /// How long a function may take to ask for work before the benchmark gives up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What Lambda and `template.yaml` tell a function. Nothing is connected to before the first request.
-const VARIABLES: [(&str, &str); 20] = [
+const VARIABLES: [(&str, &str); 23] = [
     ("AWS_LAMBDA_FUNCTION_NAME", "bench"),
     ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1024"),
     ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
@@ -41,6 +51,12 @@ const VARIABLES: [(&str, &str); 20] = [
     ("MILLRACE_DATA_BUCKET", "data"),
     ("MILLRACE_AUDIT_RETRY_QUEUE", "https://sqs.invalid/1/audit-retry"),
     ("MILLRACE_IMPORT_QUEUE", "https://sqs.invalid/1/import"),
+    ("MILLRACE_RUNS_TABLE", "runs"),
+    ("MILLRACE_TASK_QUEUE", "https://sqs.invalid/1/tasks"),
+    (
+        "MILLRACE_PAGE_TOKEN_KEY",
+        "a key of this benchmark, of 32 bytes and more",
+    ),
     ("MILLRACE_EVENT_BUS", "millrace"),
     ("MILLRACE_JWKS", "https://issuer.invalid/.well-known/jwks.json"),
     ("MILLRACE_TOKEN_ISSUER", "https://issuer.invalid"),
