@@ -224,6 +224,8 @@ impl Drive {
                 self.done.clear();
                 self.note_written(&known.state);
                 self.unwritten.clear();
+                // What this write has changed, no earlier one changes any more.
+                self.unsure.clear();
                 self.launch(&known.state, true);
             }
             if known.state.is_closed() || (!known.state.outbox.is_empty() && !failed_effects) {
