@@ -86,7 +86,7 @@ async fn an_update_that_is_not_one_is_refused() {
         json!({ "message": {} }),
         json!({ "workstream_id": 1 }),
         json!({ "message": "x".repeat(10_001) }),
-        json!({ "message": "x".repeat(500_000) }),
+        json!({ "message": "x".repeat(200_000) }),
         json!([]),
     ] {
         let refused = runs.update(&run, &body).await;
