@@ -135,7 +135,7 @@ impl Following {
         } else {
             Vec::new()
         };
-        let was_last = messages.is_empty();
+        let found_none = messages.is_empty();
         for (number, message) in messages {
             self.last = number;
             self.last_timestamp = message.timestamp;
@@ -144,6 +144,7 @@ impl Following {
                 self.ready.push_back(frame::update(number, &view)?);
             }
         }
+        let was_last = found_none || self.last >= head.last;
         self.has_more = !was_last;
         if state.is_closed() && was_last {
             self.ready.push_back(frame::end(&state, self.last_timestamp));
