@@ -133,8 +133,7 @@ impl Drop for Restate {
 /// The server's program, from npm.
 fn install() -> Result<PathBuf> {
     let folder = programs::folder()?.join(format!("../bench-restate-{VERSION}"));
-    let program = folder.join("node_modules/.bin/restate-server");
-    if !program.is_file() {
+    if server(&folder).is_none() {
         std::fs::create_dir_all(&folder)?;
         let npm = Command::new("npm")
             .args(["install", "--no-save", "--prefix"])
@@ -146,7 +145,17 @@ fn install() -> Result<PathBuf> {
             return Err(format!("npm did not install the Restate server: {}", said.trim()).into());
         }
     }
-    Ok(program)
+    server(&folder).ok_or_else(|| "npm has no Restate server for this machine".into())
+}
+
+/// The server itself. What npm puts on the path only starts it, and would be all that is killed at the end.
+fn server(folder: &Path) -> Option<PathBuf> {
+    let packages = std::fs::read_dir(folder.join("node_modules/@restatedev")).ok()?;
+    let programs = packages
+        .flatten()
+        .map(|package| package.path().join("bin/restate-server"));
+    let mut servers = programs.filter(|program| program.to_string_lossy().contains("restate-server-"));
+    servers.find(|program| program.is_file())
 }
 
 /// The program with the steps.
