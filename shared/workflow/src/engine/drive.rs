@@ -222,8 +222,10 @@ impl Drive {
                 self.failures = 0;
                 self.finished.clear();
                 self.done.clear();
-                self.note_written(&known.state);
-                self.unwritten.clear();
+                // All of them, those as well that the same write has cancelled.
+                for (_, written) in self.unwritten.drain(..) {
+                    written.store(true, Ordering::SeqCst);
+                }
                 // What this write has changed, no earlier one changes any more.
                 self.unsure.clear();
                 self.launch(&known.state, true);
