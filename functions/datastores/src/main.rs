@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lake::store::{DataStores, ImportServices, StoreConfig};
 use platform::Platform;
-use platform::config::Environment;
+use platform::config::{AwsEnvironment, Environment};
 use platform::objects::Objects;
 use platform::outbound::Outbound;
 use platform::queue::SqsQueue;
@@ -27,8 +27,9 @@ async fn serve() -> Result<(), lambda_http::Error> {
     let records = Stores::new(platform.records.clone());
     let config = StoreConfig::from_environment(&environment)?;
     let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_IMPORT_QUEUE")?);
+    let outbound = Outbound::from_environment(&environment, &AwsEnvironment::read())?;
     let imports = ImportServices {
-        sources: Some(Sources::from_environment(&environment, &sdk, Outbound::public())?),
+        sources: Some(Sources::from_environment(&environment, &sdk, outbound)?),
         queue: Some(Arc::new(queue)),
     };
     let stores = DataStores::new(platform.clock.clone(), records, objects, imports, &config)?;

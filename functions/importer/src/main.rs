@@ -4,7 +4,7 @@ use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use lake::store::{DataStores, ImportServices, Retention, StoreConfig};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::Clock;
-use platform::config::Environment;
+use platform::config::{AwsEnvironment, Environment};
 use platform::objects::Objects;
 use platform::outbound::Outbound;
 use platform::queue::SqsQueue;
@@ -27,8 +27,9 @@ async fn serve() -> Result<(), Error> {
     let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_IMPORT_QUEUE")?);
     let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
     let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
+    let outbound = Outbound::from_environment(&environment, &AwsEnvironment::read())?;
     let imports = ImportServices {
-        sources: Some(Sources::from_environment(&environment, &sdk, Outbound::public())?),
+        sources: Some(Sources::from_environment(&environment, &sdk, outbound)?),
         queue: None,
     };
     let config = StoreConfig::from_environment(&environment)?.in_background();

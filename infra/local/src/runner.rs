@@ -103,7 +103,7 @@ impl Service {
             max_input_bytes: MAX_INPUT_BYTES,
             crash_at: Step::from_environment(environment)?,
         };
-        let outbound = Outbound::local(&AwsEnvironment::read())?;
+        let outbound = Outbound::from_environment(environment, &AwsEnvironment::read())?;
         let sources = Sources::from_environment(environment, &services.objects, outbound)?;
         let stores = |queue, config: &StoreConfig| {
             let objects = Objects::connect(&services.objects, DATA_BUCKET);

@@ -71,7 +71,7 @@ impl Services {
             for (table, kind) in [
                 (RECORDS_TABLE, TableKind::Records),
                 (AUDIT_TABLE, TableKind::Records),
-                (RUNS_TABLE, TableKind::Runs),
+                (RUNS_TABLE, TableKind::Listed),
             ] {
                 create_table(&services.records, table, kind)
                     .await

@@ -1,12 +1,22 @@
 //! The envelope of an event.
 
-use platform::UtcTime;
+use std::collections::BTreeMap;
+
+use platform::{Error, Result, Tenant, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::document_processed;
+
+/// Longest action, resource type, resource id and source, in bytes: each may be part of a key of a record.
+pub const MAX_NAME_BYTES: usize = 500;
+/// Most meters of an event.
+const MAX_METERS: usize = 1_000;
 
 /// What kind of thing happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
     /// Something became of a content object.
@@ -23,6 +33,30 @@ pub enum Category {
     External,
 }
 
+impl Category {
+    /// Every category.
+    pub const ALL: [Self; 6] = [
+        Self::Content,
+        Self::Workflow,
+        Self::Security,
+        Self::Billing,
+        Self::System,
+        Self::External,
+    ];
+
+    /// Its text.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Content => "content",
+            Self::Workflow => "workflow",
+            Self::Security => "security",
+            Self::Billing => "billing",
+            Self::System => "system",
+            Self::External => "external",
+        }
+    }
+}
+
 /// How much of something an event stands for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Meter {
@@ -35,8 +69,19 @@ pub struct Meter {
     pub quantity: f64,
 }
 
+/// Named JSON values, each as the text that it came in: what somebody else sent is passed on byte for byte.
+pub type RawObject = BTreeMap<String, Box<RawValue>>;
+
+/// A value as the text that it is sent as.
+pub fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
+    serde_json::value::to_raw_value(value).map_err(Error::internal)
+}
+
+/// The name in `details` under which the whole body stands that an outsider sent.
+pub const PAYLOAD: &str = "payload";
+
 /// An event. The order of the fields is the contract's, and the one that they are written in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Envelope {
     /// Its id, the same wherever it turns up.
     pub event_id: String,
@@ -60,12 +105,80 @@ pub struct Envelope {
     /// Who tells of it: `workflow`, or `external:<source>`.
     pub source: String,
     /// What is known of the resource.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub resource_data: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "RawObject::is_empty")]
+    pub resource_data: RawObject,
     /// What is special about this event.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub details: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "RawObject::is_empty")]
+    pub details: RawObject,
     /// How much of what it stands for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub meters: Vec<Meter>,
+}
+
+impl Envelope {
+    /// Reads an envelope that another service wrote. 400 that says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self> {
+        // As free JSON first: it is as deep as it may be, and no key occurs twice.
+        let whole: platform::http::strict::Json = platform::http::parse(text.as_bytes())?;
+        if !matches!(whole.0, Value::Object(_)) {
+            return Err(Error::invalid("The envelope of an event is an object."));
+        }
+        let envelope: Self = platform::http::parse(text.as_bytes())?;
+        envelope.check()?;
+        Ok(envelope)
+    }
+
+    /// 400 for what no event may be.
+    pub fn check(&self) -> Result<()> {
+        for (name, value) in [
+            ("event_id", &self.event_id),
+            ("action", &self.action),
+            ("resource_type", &self.resource_type),
+            ("resource_id", &self.resource_id),
+            ("source", &self.source),
+        ] {
+            check_name(name, value)?;
+        }
+        if self.event_id.chars().count() > platform::ids::MAX_ID_LENGTH || self.event_id.contains('#') {
+            return Err(Error::invalid(format!(
+                "An event's 'event_id' has at most {} characters, and no '#'.",
+                platform::ids::MAX_ID_LENGTH
+            )));
+        }
+        self.tenant()?;
+        if self.meters.len() > MAX_METERS {
+            return Err(Error::invalid(format!(
+                "An event has at most {MAX_METERS} meters."
+            )));
+        }
+        if document_processed::is_one(self) {
+            document_processed::check(self)?;
+        }
+        Ok(())
+    }
+
+    /// Whose event it is.
+    pub fn tenant(&self) -> Result<Tenant> {
+        Tenant::new(&self.account_id, &self.project_id)
+    }
+
+    /// As it goes on the bus and to receivers: without a space between its parts.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(Error::internal)
+    }
+
+    /// The document that it is about.
+    pub fn document_id(&self) -> Option<&str> {
+        (self.resource_type == "content_object").then_some(self.resource_id.as_str())
+    }
+}
+
+/// 400 for a text of an event that is empty, too long, or holds control characters.
+pub(crate) fn check_name(name: &str, value: &str) -> Result<()> {
+    if value.is_empty() || value.len() > MAX_NAME_BYTES || value.chars().any(char::is_control) {
+        return Err(Error::invalid(format!(
+            "An event's '{name}' has 1 to {MAX_NAME_BYTES} bytes, without control characters."
+        )));
+    }
+    Ok(())
 }

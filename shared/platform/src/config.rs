@@ -36,6 +36,26 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ),
     ("MILLRACE_EVENT_BUS", "name of the EventBridge bus"),
     (
+        "MILLRACE_EVENTS_TABLE",
+        "name of the DynamoDB table of events and deliveries",
+    ),
+    (
+        "MILLRACE_EVENT_DEAD_LETTER_QUEUE",
+        "URL of the SQS queue of events that cannot be read",
+    ),
+    (
+        "MILLRACE_SEALING_KEY",
+        "id, ARN or alias of the KMS key that encrypts signing secrets",
+    ),
+    (
+        "MILLRACE_INGEST_MAX_BODY_KB",
+        "optional: largest body that an ingest channel takes, in KiB; default 256",
+    ),
+    (
+        "MILLRACE_LOCAL_TARGETS",
+        "for development: `true` lets webhooks and imports reach this machine, over plain http as well; a Lambda function refuses it",
+    ),
+    (
         "MILLRACE_IMPORT_QUEUE",
         "URL of the SQS queue of imports that run in the background",
     ),

@@ -203,6 +203,10 @@ pub struct WriteStores;
 pub struct DeleteStores;
 /// Everything about workflow runs needs `workflow:run`.
 pub struct UseRuns;
+/// Reading subscriptions, channels and deliveries needs `workflow:read` or `workflow:run`.
+pub struct ReadEvents;
+/// Changing subscriptions and channels needs `workflow:admin`.
+pub struct WriteEvents;
 /// Reading the audit trail needs `project:admin` or `account:admin`.
 pub struct ReadAuditTrail;
 
@@ -226,6 +230,12 @@ impl Required for DeleteStores {
 }
 impl Required for UseRuns {
     const ANY_OF: &'static [Permission] = &[WorkflowRun];
+}
+impl Required for ReadEvents {
+    const ANY_OF: &'static [Permission] = &[WorkflowRead, WorkflowRun];
+}
+impl Required for WriteEvents {
+    const ANY_OF: &'static [Permission] = &[WorkflowAdmin];
 }
 impl Required for ReadAuditTrail {
     const ANY_OF: &'static [Permission] = &[ProjectAdmin, AccountAdmin];

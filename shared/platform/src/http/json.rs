@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::strict::Object;
 use crate::error::{Error, ErrorKind};
@@ -129,6 +130,22 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
         .end()
         .map_err(|error| Error::invalid(format!("The body is not valid JSON: {error}.")))?;
     Ok(value)
+}
+
+/// Reads a part of a body that was kept as it came; a rejection names the JSON path from the body's root.
+pub fn parse_part<T: DeserializeOwned>(path: &str, part: Value) -> Result<T, Error> {
+    serde_path_to_error::deserialize(part).map_err(|error| {
+        let below = error.path().to_string();
+        let below = match below.as_str() {
+            "." => String::new(),
+            below if below.starts_with('[') => below.to_owned(),
+            below => format!(".{below}"),
+        };
+        let cause = error.into_inner();
+        Error::invalid(format!(
+            "The body is not as it must be at $.{path}{below}: {cause}."
+        ))
+    })
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub use audit::audited;
 pub use authenticate::{Credentials, authenticate};
 pub use call::Call;
 pub use edge::edge;
-pub use json::{BodyLimit, Json, OptionalJson};
+pub use json::{BodyLimit, Json, OptionalJson, body, parse, parse_part};
 pub use path::Path;
 pub use precondition::if_match;
 pub use query::{List, Query};

@@ -7,6 +7,7 @@
 //! **Invariant:** no request goes to an address that was not checked at that moment.
 
 mod address;
+mod post;
 mod resolver;
 mod target;
 
@@ -18,9 +19,11 @@ use std::time::Duration;
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::config::{AwsEnvironment, ConfigError};
+use crate::config::{AwsEnvironment, ConfigError, Environment};
 use resolver::{Checked, Lookup, NotPublic, System};
 
+pub use post::Answer;
+pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use target::MAX_URL_BYTES;
 
 /// How long a connection may take, the handshake included.
@@ -91,11 +94,25 @@ impl Outbound {
         Self::over(Arc::new(System), Policy::Public)
     }
 
+    /// Public services alone, or where `MILLRACE_LOCAL_TARGETS` is `true`, this machine as well.
+    pub fn from_environment(
+        environment: &Environment,
+        machine: &AwsEnvironment,
+    ) -> Result<Self, ConfigError> {
+        match environment.optional("MILLRACE_LOCAL_TARGETS") {
+            None | Some("false") => Ok(Self::public()),
+            Some("true") => Self::local(machine),
+            Some(other) => Err(ConfigError::new(format!(
+                "The variable MILLRACE_LOCAL_TARGETS is '{other}'. Set it to true or false."
+            ))),
+        }
+    }
+
     /// For development: this machine as well, and plain http. Refused in a Lambda function, whatever its settings are.
     pub fn local(environment: &AwsEnvironment) -> Result<Self, ConfigError> {
         if environment.function_name.is_some() {
             return Err(ConfigError::new(
-                "Requests to this very machine are for development; a Lambda function makes none.",
+                "Requests to this very machine are for development; a Lambda function makes none: remove MILLRACE_LOCAL_TARGETS.",
             ));
         }
         Ok(Self::over(Arc::new(System), Policy::Local))

@@ -1,10 +1,19 @@
 //! Events of the platform: what happened, in the envelope that subscriptions match and audits count.
+//!
+//! An event is written before anybody is told of it, and is due until it was matched: a message that tells of it may be lost.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-use crate::error::Result;
-use crate::records::{Condition, Table, Transaction, keys};
+use crate::clock::UtcTime;
+use crate::error::{Error, Result};
+use crate::records::{Changes, Condition, Key, Query, Table, Transaction, Written, keys};
 use crate::tenant::Tenant;
+
+/// After how long an event is looked at that nobody has matched, in milliseconds.
+pub const MATCH_GRACE_MS: u64 = 30_000;
+/// How long an idempotency key is remembered, in seconds: 30 days.
+const KEY_LIFE_SECONDS: i64 = 30 * 24 * 3_600;
 
 /// An event as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +22,58 @@ pub struct EventRecord {
     pub id: String,
     /// Its envelope, as the JSON text that goes on the bus.
     pub envelope: String,
+    /// Where the text of `details.payload` is, which the envelope is without then: a large one is kept in the bucket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload_key: Option<String>,
+    /// When it was written.
+    pub received_at: UtcTime,
+    /// How many events, one after another, led to it by way of runs that they started; 0 for what came from elsewhere.
+    #[serde(default)]
+    pub depth: u32,
+    /// When it was matched; None where that is to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched_at: Option<UtcTime>,
+}
+
+/// The idempotency key under which a channel was sent an event.
+#[derive(Clone, Copy, Debug)]
+pub struct IngestKey<'a> {
+    /// The channel.
+    pub channel_id: &'a str,
+    /// What the sender, or the channel's transform, made of it.
+    pub key: &'a str,
+}
+
+/// What became of an event that was sent under an idempotency key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ingested {
+    /// It is written.
+    New,
+    /// The key stands for another event, whose id this is.
+    Before(String),
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeyRecord {
+    event_id: String,
+    expires_at: i64,
+}
+
+/// An event that nobody has matched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueEvent {
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// The event.
+    pub event_id: String,
+    /// Since when.
+    pub due_at: UtcTime,
+}
+
+#[derive(Deserialize)]
+struct DueRecord {
+    pk: String,
+    due_at: UtcTime,
 }
 
 /// The events of the platform.
@@ -22,7 +83,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// In the table of records.
+    /// In the table of events.
     pub fn new(table: Table) -> Self {
         Self { table }
     }
@@ -34,12 +95,91 @@ impl Events {
         tenant: &Tenant,
         event: &EventRecord,
     ) -> Result<Transaction<'a>> {
-        let key = keys::event(tenant, &event.id);
-        transaction.put_into(&self.table, &key, event, Condition::Absent)
+        transaction.put_into(&self.table, &place(tenant, event), event, Condition::Absent)
+    }
+
+    /// Adds an event; one of its id that is there stays as it is.
+    pub async fn insert(&self, tenant: &Tenant, event: &EventRecord) -> Result<()> {
+        let key = place(tenant, event);
+        match self.table.put(&key, event, Condition::Absent).await? {
+            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Contended => Err(Error::unavailable("an event is being written")),
+        }
+    }
+
+    /// Adds an event that was sent under an idempotency key, unless one was sent under it within the last 30 days.
+    pub async fn insert_once(
+        &self,
+        tenant: &Tenant,
+        event: &EventRecord,
+        ingest: IngestKey<'_>,
+    ) -> Result<Ingested> {
+        let key = keys::ingested(
+            tenant,
+            ingest.channel_id,
+            &hex::encode(Sha256::digest(ingest.key.as_bytes())),
+        );
+        let now = event.received_at.as_seconds();
+        let record = KeyRecord {
+            event_id: event.id.clone(),
+            expires_at: now + KEY_LIFE_SECONDS,
+        };
+        let transaction = self.table.transaction();
+        let transaction = transaction.put(&key, &record, Condition::AbsentOrExpired(now))?;
+        let transaction = self.insert_with(transaction, tenant, event)?;
+        match transaction.commit().await? {
+            Written::Done => return Ok(Ingested::New),
+            Written::Refused { .. } => {}
+            Written::Contended => {
+                return Err(Error::unavailable(
+                    "too many events are sent under one idempotency key",
+                ));
+            }
+        }
+        let before: Option<KeyRecord> = self.table.find(&key).await?;
+        let before = before.ok_or_else(|| Error::unavailable("an idempotency key has just expired"))?;
+        Ok(Ingested::Before(before.event_id))
     }
 
     /// An event; None where there is none.
     pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<EventRecord>> {
         self.table.find(&keys::event(tenant, id)).await
     }
+
+    /// Notes that an event was matched: from then on nobody looks for it.
+    pub async fn matched(&self, tenant: &Tenant, id: &str, at: UtcTime) -> Result<()> {
+        let changes = Changes::default().set("matched_at", &at)?.not_due();
+        let key = keys::event(tenant, id);
+        match self.table.update(&key, &changes, Condition::Present).await? {
+            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Contended => Err(Error::unavailable("an event is being written")),
+        }
+    }
+
+    /// The events of every project that nobody has matched by a time, those that wait longest first; at most `most` of each part
+    /// of the index, all where it is None.
+    pub async fn due(&self, by: UtcTime, most: Option<i32>) -> Result<Vec<DueEvent>> {
+        let mut found = Vec::new();
+        for shard in keys::DUE_EVENTS {
+            let query = Query::due(shard, by);
+            let part: Vec<DueRecord> = match most {
+                Some(most) => self.table.page(&query, most, None).await?.0,
+                None => self.table.all(&query).await?,
+            };
+            found.extend(part.into_iter().filter_map(|due| {
+                let (tenant, event) = keys::event_of(&due.pk)?;
+                Some(DueEvent {
+                    tenant,
+                    event_id: event.to_owned(),
+                    due_at: due.due_at,
+                })
+            }));
+        }
+        Ok(found)
+    }
+}
+
+fn place(tenant: &Tenant, event: &EventRecord) -> Key {
+    let due_at = event.received_at.plus_ms(MATCH_GRACE_MS);
+    keys::event(tenant, &event.id).with_due(keys::due_events(&event.id), due_at)
 }

@@ -32,7 +32,18 @@
 //! | the same of one type | runs, gsi3 | `A#P#runs#type#<type>` | `<start>#<run id>` |
 //! | the same of one document | runs, gsi4 | `A#P#runs#document#<document id>` | `<start>#<run id>` |
 //! | the runs that somebody should look at | runs, due | `runs-<shard>` | `<time>` |
-//! | an event of the platform | records | `A#P#event#<id>` | `event` |
+//! | a subscription; the subscriptions of a project | records | `A#P#subscriptions` | `<id>` |
+//! | what the last change of a project's subscriptions is called | records | `A#P#subscriptions-changed` | `last` |
+//! | whether a system subscription is replaced | records | `A#P#subscription-overrides` | `<id of the system subscription>` |
+//! | an ingest channel; the channels of a project | records | `A#P#channels` | `<id>` |
+//! | an event of the platform | events | `A#P#event#<id>` | `event` |
+//! | the events that nobody has matched yet | events, due | `events-<shard>` | `<time>` |
+//! | the event of an idempotency key of a channel | events | `A#P#ingested#<channel id>` | `<SHA-256 of the key>` |
+//! | a delivery | events | `A#P#delivery#<id>` | `delivery` |
+//! | the deliveries of a project, by time | events, gsi1 | `A#P#deliveries` | `<creation>#<id>` |
+//! | the same of one status | events, gsi2 | `A#P#deliveries#status#<status>` | `<creation>#<id>` |
+//! | the same of one subscription | events, gsi3 | `A#P#deliveries#subscription#<id>` | `<creation>#<id>` |
+//! | the same of one event | events, gsi4 | `A#P#deliveries#event#<id>` | `<creation>#<id>` |
 //! | the audit records of a project, by time | audit | `A#P#audit` | `<time>#<id>` |
 //! | the audit records of an account, by time | audit, gsi1 | `A#*#audit` | `<time>#<id>` |
 //!
@@ -176,8 +187,13 @@ pub const DUE_RUNS: [&str; 8] = [
 
 /// The kind of unfinished work that a run is: by the last digit of its id.
 pub(crate) fn due_runs(run: &str) -> &'static str {
-    let last = usize::from(run.bytes().last().unwrap_or_default());
-    DUE_RUNS.get(last % DUE_RUNS.len()).copied().unwrap_or("runs-0")
+    shard_of(run, DUE_RUNS)
+}
+
+fn shard_of(id: &str, shards: [&'static str; 8]) -> &'static str {
+    let last = usize::from(id.bytes().last().unwrap_or_default());
+    let [first, ..] = shards;
+    shards.get(last % shards.len()).copied().unwrap_or(first)
 }
 
 pub(crate) fn run_parts(tenant: &Tenant, run: &str) -> String {
@@ -190,9 +206,13 @@ pub(crate) fn run(tenant: &Tenant, run: &str) -> Key {
 
 /// The account, project and run of a run's partition key.
 pub(crate) fn run_of(pk: &str) -> Option<(Tenant, &str)> {
+    part_of(pk, "run")
+}
+
+fn part_of<'a>(pk: &'a str, wanted: &str) -> Option<(Tenant, &'a str)> {
     let mut parts = pk.splitn(4, '#');
-    let (account, project, kind, run) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    (kind == "run").then_some((Tenant::new(account, project).ok()?, run))
+    let (account, project, kind, id) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    (kind == wanted).then_some((Tenant::new(account, project).ok()?, id))
 }
 
 pub(crate) const RUN_HISTORY: &str = "history#";
@@ -225,6 +245,65 @@ pub(crate) fn runs_by(tenant: &Tenant, what: &str, value: &str) -> String {
 
 pub(crate) fn run_time(started: UtcTime, run: &str) -> String {
     format!("{started}#{run}")
+}
+
+pub(crate) fn subscriptions(tenant: &Tenant) -> String {
+    pk(tenant, "subscriptions")
+}
+
+pub(crate) fn subscription(tenant: &Tenant, id: &str) -> Key {
+    Key::new(subscriptions(tenant), id)
+}
+
+pub(crate) fn subscriptions_changed(tenant: &Tenant) -> Key {
+    Key::new(pk(tenant, "subscriptions-changed"), "last")
+}
+
+pub(crate) fn subscription_override(tenant: &Tenant, system: &str) -> Key {
+    Key::new(pk(tenant, "subscription-overrides"), system)
+}
+
+pub(crate) fn channels(tenant: &Tenant) -> String {
+    pk(tenant, "channels")
+}
+
+pub(crate) fn channel(tenant: &Tenant, id: &str) -> Key {
+    Key::new(channels(tenant), id)
+}
+
+pub(crate) fn ingested(tenant: &Tenant, channel: &str, key_hash: &str) -> Key {
+    Key::new(pk(tenant, &format!("ingested#{channel}")), key_hash)
+}
+
+pub(crate) fn delivery(tenant: &Tenant, id: &str) -> Key {
+    Key::new(pk(tenant, &format!("delivery#{id}")), "delivery")
+}
+
+pub(crate) fn deliveries(tenant: &Tenant) -> String {
+    pk(tenant, "deliveries")
+}
+
+pub(crate) fn deliveries_by(tenant: &Tenant, what: &str, value: &str) -> String {
+    pk(tenant, &format!("deliveries#{what}#{value}"))
+}
+
+pub(crate) fn delivery_time(created: UtcTime, id: &str) -> String {
+    format!("{created}#{id}")
+}
+
+/// The kinds of unfinished work that events are: several, because one partition of an index takes 1,000 writes a second.
+pub const DUE_EVENTS: [&str; 8] = [
+    "events-0", "events-1", "events-2", "events-3", "events-4", "events-5", "events-6", "events-7",
+];
+
+/// The kind of unfinished work that an event is: by the last character of its id.
+pub(crate) fn due_events(event: &str) -> &'static str {
+    shard_of(event, DUE_EVENTS)
+}
+
+/// The account, project and event of an event's partition key.
+pub(crate) fn event_of(pk: &str) -> Option<(Tenant, &str)> {
+    part_of(pk, "event")
 }
 
 pub(crate) fn event(tenant: &Tenant, id: &str) -> Key {
@@ -275,6 +354,14 @@ mod tests {
             workflow(&tenant, "x").pk,
             runs(&tenant),
             runs_by(&tenant, "type", "x"),
+            subscription(&tenant, "x").pk,
+            subscriptions_changed(&tenant).pk,
+            subscription_override(&tenant, "x").pk,
+            channel(&tenant, "x").pk,
+            ingested(&tenant, "x", "y").pk,
+            delivery(&tenant, "x").pk,
+            deliveries(&tenant),
+            deliveries_by(&tenant, "status", "x"),
             event(&tenant, "x").pk,
             audit("acme", Some("demo")),
         ];

@@ -5,7 +5,9 @@
 
 pub mod api_keys;
 pub mod audit;
+pub mod channels;
 pub mod dashboards;
+pub mod deliveries;
 pub mod events;
 pub mod import_jobs;
 pub mod interactions;
@@ -16,9 +18,10 @@ pub mod runs;
 pub mod schema;
 mod store_versions;
 pub mod stores;
+pub mod subscriptions;
 mod table;
 
-pub use table::{Condition, Key, Order, Query, Table, Transaction, Written};
+pub use table::{Changes, Condition, Key, Order, Query, Table, Transaction, Written};
 
 /// JSON of any depth, kept as text: an item's own nesting ends at 32 levels and its numbers at 38 digits.
 pub(crate) mod json_text {

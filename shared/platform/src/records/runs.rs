@@ -9,7 +9,7 @@ use crate::clock::UtcTime;
 use crate::error::Result;
 use crate::records::events::{EventRecord, Events};
 use crate::records::run_updates::with_updates;
-use crate::records::schema::RUN_INDEXES;
+use crate::records::schema::LISTING_INDEXES;
 use crate::records::{Condition, Key, Order, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
@@ -53,7 +53,7 @@ pub struct RunPlace {
 impl RunPlace {
     fn key(&self, tenant: &Tenant) -> Key {
         let time = keys::run_time(self.started_at, &self.run_id);
-        let [by_time, by_status, by_type, by_document] = RUN_INDEXES;
+        let [by_time, by_status, by_type, by_document] = LISTING_INDEXES;
         let mut key = keys::run(tenant, &self.run_id)
             .with_index(by_time, keys::runs(tenant), &time)
             .with_index(by_status, keys::runs_by(tenant, "status", &self.status), &time)
@@ -315,7 +315,7 @@ impl Runs {
         until: &RunPosition,
         most: i32,
     ) -> Result<(Vec<String>, bool)> {
-        let [by_time, by_status, by_type, by_document] = RUN_INDEXES;
+        let [by_time, by_status, by_type, by_document] = LISTING_INDEXES;
         let (name, pk) = match index {
             RunIndex::All => (by_time, keys::runs(tenant)),
             RunIndex::Status(status) => (by_status, keys::runs_by(tenant, "status", status)),

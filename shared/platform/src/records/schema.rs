@@ -20,20 +20,21 @@ pub const GSI1: &str = "gsi1";
 /// Sparse index of unfinished work, by the time at which somebody should look at it.
 pub const DUE: &str = "due";
 
-/// Indexes of runs: by time, by status, by type and by document.
-pub const RUN_INDEXES: [&str; 4] = [GSI1, "gsi2", "gsi3", "gsi4"];
+/// Indexes of what is listed in several ways: by time, by status, and by two things more, which are a run's type and document, and a
+/// delivery's subscription and event.
+pub const LISTING_INDEXES: [&str; 4] = [GSI1, "gsi2", "gsi3", "gsi4"];
 
-/// The attribute of a run that its indexes carry, beside keys: what a listing shows.
-pub const RUN_SUMMARY: &str = "summary";
+/// The attribute that these indexes carry beside keys: what a listing shows, or chooses by.
+pub const SUMMARY: &str = "summary";
 
 /// What a table is for; it decides which indexes there are and what these carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
     /// Records of any kind: `gsi1`, with whole items.
     Records,
-    /// Runs: an index for each question of the listing, with the summary alone. A run is written with each of its steps, and an index
-    /// only where what it carries has changed.
-    Runs,
+    /// Runs, events and deliveries: an index for each question of a listing, with the summary alone. A run is written with each of its
+    /// steps, and an index only where what it carries has changed.
+    Listed,
 }
 
 /// Makes a table with the schema unless it exists.
@@ -84,7 +85,7 @@ fn attributes(kind: TableKind) -> Result<Vec<AttributeDefinition>> {
 fn further_indexes(kind: TableKind) -> &'static [&'static str] {
     match kind {
         TableKind::Records => &[GSI1],
-        TableKind::Runs => &RUN_INDEXES,
+        TableKind::Listed => &LISTING_INDEXES,
     }
 }
 
@@ -94,10 +95,10 @@ fn indexes(kind: TableKind) -> Result<Vec<GlobalSecondaryIndex>> {
             Projection::builder().projection_type(ProjectionType::All),
             Projection::builder().projection_type(ProjectionType::All),
         ),
-        TableKind::Runs => (
+        TableKind::Listed => (
             Projection::builder()
                 .projection_type(ProjectionType::Include)
-                .non_key_attributes(RUN_SUMMARY),
+                .non_key_attributes(SUMMARY),
             Projection::builder().projection_type(ProjectionType::KeysOnly),
         ),
     };

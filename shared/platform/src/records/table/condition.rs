@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Item;
+use crate::records::schema::EXPIRES_AT;
 
 /// What must hold for a write to happen.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub enum Condition {
     NumberIs(&'static str, u64),
     /// The item is there and this attribute has this value.
     TextIs(&'static str, String),
+    /// The item is not there, or its life has ended by this many seconds since the Unix epoch and nobody has removed it yet.
+    AbsentOrExpired(i64),
 }
 
 impl Condition {
@@ -25,6 +28,7 @@ impl Condition {
             Self::Absent => "attribute_not_exists(pk)".to_owned(),
             Self::Present => "attribute_exists(pk)".to_owned(),
             Self::NumberIs(..) | Self::TextIs(..) => "#expected = :expected".to_owned(),
+            Self::AbsentOrExpired(_) => "attribute_not_exists(pk) OR #expected < :expected".to_owned(),
         }
     }
 
@@ -32,6 +36,9 @@ impl Condition {
         match self {
             Self::NumberIs(name, _) | Self::TextIs(name, _) => {
                 Some(HashMap::from([("#expected".to_owned(), (*name).to_owned())]))
+            }
+            Self::AbsentOrExpired(_) => {
+                Some(HashMap::from([("#expected".to_owned(), EXPIRES_AT.to_owned())]))
             }
             Self::Absent | Self::Present => None,
         }
@@ -41,6 +48,7 @@ impl Condition {
         let value = match self {
             Self::NumberIs(_, number) => AttributeValue::N(number.to_string()),
             Self::TextIs(_, text) => AttributeValue::S(text.clone()),
+            Self::AbsentOrExpired(now) => AttributeValue::N(now.to_string()),
             Self::Absent | Self::Present => return None,
         };
         Some(HashMap::from([(":expected".to_owned(), value)]))

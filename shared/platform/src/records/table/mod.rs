@@ -4,6 +4,7 @@
 //! condition refuses is a value, [`Written`], not an error: the caller knows what it means. A transaction carries a
 //! client token, so that a repeat after a lost answer is not done twice.
 
+mod changes;
 mod condition;
 mod key;
 mod query;
@@ -22,6 +23,7 @@ use serde::de::DeserializeOwned;
 use crate::error::{Error, Result};
 use crate::records::schema::DUE;
 
+pub use changes::Changes;
 pub use condition::Condition;
 pub use key::Key;
 use query::Sort;
@@ -86,6 +88,23 @@ impl Table {
             .condition_expression(condition.expression())
             .set_expression_attribute_names(condition.names())
             .set_expression_attribute_values(condition.values())
+            .send()
+            .await;
+        single(written)
+    }
+
+    /// Changes single attributes of a record, under a condition. Changes that are done twice must come to the same, and so none
+    /// of them may append.
+    pub async fn update(&self, key: &Key, changes: &Changes, condition: Condition) -> Result<Written> {
+        let written = self
+            .client
+            .update_item()
+            .table_name(&*self.name)
+            .set_key(Some(key.attributes()))
+            .update_expression(changes.expression())
+            .condition_expression(condition.expression())
+            .set_expression_attribute_names(Some(changes.names(&condition)))
+            .set_expression_attribute_values(changes.values(&condition))
             .send()
             .await;
         single(written)

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem, Update};
 use rand::RngExt as _;
 use serde::Serialize;
 
-use super::{Condition, Key, Table, Written, failed, write};
+use super::{Changes, Condition, Key, Table, Written, failed, write};
 use crate::error::{Error, Result};
 
 /// Attempts of a transaction that meets another one.
@@ -72,6 +72,28 @@ impl Transaction<'_> {
             .map_err(Error::internal)?;
         self.steps
             .push(TransactWriteItem::builder().delete(delete).build());
+        Ok(self)
+    }
+
+    /// Changes single attributes of a record in another table.
+    pub fn update_in(
+        mut self,
+        table: &Table,
+        key: &Key,
+        changes: &Changes,
+        condition: Condition,
+    ) -> Result<Self> {
+        let update = Update::builder()
+            .table_name(&*table.name)
+            .set_key(Some(key.attributes()))
+            .update_expression(changes.expression())
+            .condition_expression(condition.expression())
+            .set_expression_attribute_names(Some(changes.names(&condition)))
+            .set_expression_attribute_values(changes.values(&condition))
+            .build()
+            .map_err(Error::internal)?;
+        self.steps
+            .push(TransactWriteItem::builder().update(update).build());
         Ok(self)
     }
 

@@ -1,0 +1,81 @@
+//! What a delivery is called, and what is sent for it.
+
+use platform::records::deliveries::{DeliveryRecord, DeliveryStatus, SemanticEvaluation};
+use platform::records::events::EventRecord;
+use platform::{Error, Result, UtcTime, ids};
+use serde::{Deserialize, Serialize};
+
+use crate::envelope::Envelope;
+use crate::subscription::Subscription;
+
+/// The part `delivery` of what is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveryRef {
+    /// The delivery's id, the same in every attempt.
+    pub id: String,
+    /// The subscription.
+    pub subscription_id: String,
+    /// Which attempt it is, from 1.
+    pub attempt: u32,
+}
+
+/// What is sent: the keys in this order, and no space between its parts.
+#[derive(Serialize)]
+struct Body<'a> {
+    event: &'a Envelope,
+    delivery: &'a DeliveryRef,
+}
+
+/// The body of a webhook's request.
+pub fn body(event: &Envelope, delivery: &DeliveryRef) -> Result<Vec<u8>> {
+    serde_json::to_vec(&Body { event, delivery }).map_err(Error::internal)
+}
+
+/// The id of the delivery of an event to a subscription, the same however often the event is matched.
+pub fn delivery_id(event: &EventRecord, subscription_id: &str) -> String {
+    ids::derived_id(event.received_at, &format!("{}#{subscription_id}", event.id))
+}
+
+/// The workflow id of the run that carries it out: with it, one run is started for an event and a subscription. An event of another
+/// service may have an id that is too long for that, or holds what no workflow id does.
+pub fn workflow_id(event: &EventRecord, subscription_id: &str) -> String {
+    let id = format!("delivery-{}-{subscription_id}", event.id);
+    let fits = |character: char| !character.is_control() && !matches!(character, '#' | '/');
+    if id.chars().count() <= ids::MAX_ID_LENGTH && id.chars().all(fits) {
+        return id;
+    }
+    format!("delivery-{}", delivery_id(event, subscription_id))
+}
+
+/// A delivery of an event that was matched.
+pub fn record(
+    event: &EventRecord,
+    envelope: &Envelope,
+    subscription: &Subscription,
+    status: DeliveryStatus,
+    semantic_evaluation: Option<SemanticEvaluation>,
+    now: UtcTime,
+) -> DeliveryRecord {
+    DeliveryRecord {
+        id: delivery_id(event, &subscription.id),
+        event_id: event.id.clone(),
+        event_category: envelope.event_category.as_str().to_owned(),
+        action: envelope.action.clone(),
+        resource_type: envelope.resource_type.clone(),
+        resource_id: envelope.resource_id.clone(),
+        source: envelope.source.clone(),
+        subscription_id: subscription.id.clone(),
+        subscription_name: subscription.name.clone(),
+        target_type: subscription.target.kind().to_owned(),
+        status,
+        attempt_count: 0,
+        attempts: Vec::new(),
+        next_attempt_at: None,
+        last_error: None,
+        workflow_id: None,
+        workflow_run_id: None,
+        semantic_evaluation,
+        created_at: now,
+        updated_at: now,
+    }
+}

@@ -1,0 +1,214 @@
+//! Which events a subscription is about.
+
+use platform::http::parse_part;
+use platform::{Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::condition::Condition;
+use crate::envelope::{Category, Envelope, MAX_NAME_BYTES};
+
+/// Most entries of one list.
+const MAX_ENTRIES: usize = 100;
+/// Longest instruction of a semantic condition, in characters.
+const MAX_INSTRUCTION: usize = 10_000;
+/// Stands for all categories.
+const ALL: &str = "*";
+
+/// Which events a subscription is about. A list that is left out takes all.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Filter {
+    /// Categories, or `["*"]` for all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub event_category: Vec<String>,
+    /// Categories that are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exclude_event_category: Vec<String>,
+    /// Actions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub action: Vec<String>,
+    /// Resource types.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resource_type: Vec<String>,
+    /// JSONLogic over the envelope.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Map<String, Value>>,
+    /// A condition in words, which a model decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub semantic_condition: Option<SemanticCondition>,
+}
+
+/// A condition in words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SemanticCondition {
+    /// What has to be true of an event.
+    pub instruction: String,
+    /// Whether a negative verdict stops a delivery.
+    #[serde(default, deserialize_with = "platform::http::strict::name")]
+    pub mode: SemanticMode,
+    /// What happens where there is no verdict.
+    #[serde(default, deserialize_with = "platform::http::strict::name")]
+    pub on_error: OnError,
+    /// Who decides.
+    #[serde(default, deserialize_with = "platform::http::strict::object")]
+    pub evaluator: Evaluator,
+}
+
+/// Whether a verdict counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SemanticMode {
+    /// A negative verdict stops the delivery.
+    #[default]
+    Enforce,
+    /// A verdict is recorded and stops nothing.
+    Shadow,
+}
+
+/// What happens where there is no verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnError {
+    /// Nothing is delivered.
+    #[default]
+    FailClosed,
+    /// The event is delivered.
+    FailOpen,
+}
+
+/// Who decides on a semantic condition.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Evaluator {
+    /// A single question to a model, or an agent.
+    #[serde(rename = "type", deserialize_with = "platform::http::strict::name")]
+    pub kind: EvaluatorKind,
+    /// Whether the question holds an excerpt of the content object's text.
+    pub enrich_with_content: bool,
+    /// The stored interaction that asks it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interaction_ref: Option<String>,
+}
+
+/// What kind of evaluator it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EvaluatorKind {
+    /// A single question to a model.
+    #[default]
+    Interaction,
+    /// An agent.
+    Agent,
+}
+
+impl Filter {
+    /// Reads the field `filter` of a body. 400 that says what is wrong with it.
+    pub fn parse(value: Value) -> Result<Self> {
+        if !value.is_object() {
+            return Err(Error::invalid("The field 'filter' must be an object."));
+        }
+        let filter: Self = parse_part("filter", value)?;
+        filter.check()?;
+        Ok(filter)
+    }
+
+    fn check(&self) -> Result<()> {
+        for (name, list) in [
+            ("event_category", &self.event_category),
+            ("exclude_event_category", &self.exclude_event_category),
+            ("action", &self.action),
+            ("resource_type", &self.resource_type),
+        ] {
+            let fits = |entry: &String| (1..=MAX_NAME_BYTES).contains(&entry.len());
+            if list.len() > MAX_ENTRIES || !list.iter().all(fits) {
+                return Err(Error::invalid(format!(
+                    "The field 'filter.{name}' has at most {MAX_ENTRIES} entries, each of 1 to {MAX_NAME_BYTES} bytes."
+                )));
+            }
+        }
+        if self.event_category.as_slice() != [ALL] {
+            check_categories("event_category", &self.event_category)?;
+        }
+        check_categories("exclude_event_category", &self.exclude_event_category)?;
+        if let Some(condition) = &self.condition {
+            Condition::compile(condition)?;
+        }
+        if let Some(semantic) = &self.semantic_condition {
+            let length = semantic.instruction.chars().count();
+            if !(1..=MAX_INSTRUCTION).contains(&length) {
+                return Err(Error::invalid(format!(
+                    "The field 'filter.semantic_condition.instruction' has 1 to {MAX_INSTRUCTION} characters."
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The categories that it takes.
+    pub fn categories(&self) -> Vec<Category> {
+        let wanted = |category: &Category| {
+            let name = category.as_str();
+            let all = self.event_category.is_empty() || self.event_category.iter().any(|entry| entry == ALL);
+            (all || self.event_category.iter().any(|entry| entry == name))
+                && !self.exclude_event_category.iter().any(|entry| entry == name)
+        };
+        Category::ALL.into_iter().filter(wanted).collect()
+    }
+
+    /// The first of its lists that does not take an event; None where all of them do.
+    pub fn refuses(&self, event: &Envelope) -> Option<Refusal> {
+        let category = event.event_category.as_str();
+        let lacks = |list: &[String], value: &str| !list.is_empty() && !list.iter().any(|entry| entry == value);
+        if self.event_category.as_slice() != [ALL] && lacks(&self.event_category, category) {
+            return Some(Refusal::Category);
+        }
+        if self.exclude_event_category.iter().any(|entry| entry == category) {
+            return Some(Refusal::ExcludedCategory);
+        }
+        if lacks(&self.action, &event.action) {
+            return Some(Refusal::Action);
+        }
+        lacks(&self.resource_type, &event.resource_type).then_some(Refusal::ResourceType)
+    }
+}
+
+/// Which list of a filter does not take an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// `event_category`.
+    Category,
+    /// `exclude_event_category`.
+    ExcludedCategory,
+    /// `action`.
+    Action,
+    /// `resource_type`.
+    ResourceType,
+}
+
+impl Refusal {
+    /// One sentence for a person.
+    pub fn sentence(self, event: &Envelope) -> String {
+        let category = event.event_category.as_str();
+        match self {
+            Self::Category => format!("event_category does not have '{category}'"),
+            Self::ExcludedCategory => format!("exclude_event_category has '{category}'"),
+            Self::Action => format!("action does not have '{}'", event.action),
+            Self::ResourceType => format!("resource_type does not have '{}'", event.resource_type),
+        }
+    }
+}
+
+fn check_categories(name: &str, list: &[String]) -> Result<()> {
+    let known = |entry: &&String| Category::ALL.iter().any(|category| category.as_str() == *entry);
+    match list.iter().find(|entry| !known(entry)) {
+        None => Ok(()),
+        Some(unknown) => Err(Error::invalid(format!(
+            "The field 'filter.{name}' names '{unknown}'; there are {}{}.",
+            Category::ALL.map(Category::as_str).join(", "),
+            if name == "event_category" { ", or '*' alone" } else { "" },
+        ))),
+    }
+}

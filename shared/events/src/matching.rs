@@ -1,0 +1,300 @@
+//! Which subscriptions match an event.
+//!
+//! The subscriptions of a project are compiled once and kept until one of them changes. An index by category, action and resource type
+//! leaves few to look at, so that what a match costs follows from these and not from how many subscriptions there are.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
+use platform::{Error, Result, Tenant};
+use tracing::error;
+
+use crate::condition::{Condition, Subject};
+use crate::envelope::{Category, Envelope};
+use crate::filter::Filter;
+use crate::subscription::Subscription;
+
+/// Events after one another that may lead to one: beyond, subscriptions start each other in a circle.
+pub const MAX_DEPTH: u32 = 16;
+/// Most places of one subscription in the index; one that has more is looked at for more events than it is about.
+const MAX_PLACES: usize = 512;
+/// Projects whose subscriptions are kept.
+const MAX_PROJECTS: usize = 1_000;
+/// Times that subscriptions are read which are changed meanwhile.
+const MAX_READS: u32 = 16;
+
+/// A subscription that can match, compiled.
+struct Entry {
+    subscription: Arc<Subscription>,
+    condition: Option<Condition>,
+}
+
+/// The subscriptions of a project, compiled.
+pub struct SubscriptionSet {
+    change_id: Option<String>,
+    entries: Vec<Entry>,
+    /// Places in `entries`, by category, action and resource type; an empty text stands for all.
+    index: HashMap<String, Vec<usize>>,
+    /// Those that can match nothing, and why.
+    idle: Vec<(Arc<Subscription>, &'static str)>,
+}
+
+/// Why a subscription does not match an event, or that it does.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The subscription.
+    pub subscription: Arc<Subscription>,
+    /// What is in the way; None where it matches.
+    pub why_not: Option<String>,
+}
+
+impl SubscriptionSet {
+    /// Compiles the subscriptions of a project. One that cannot be read matches nothing, and the log says so.
+    pub fn compile(records: &[SubscriptionRecord], change_id: Option<String>) -> Self {
+        let read = |record: &SubscriptionRecord| {
+            let read = Subscription::of(record);
+            read.inspect_err(|cause| error!(subscription_id = record.id, %cause, "a subscription cannot be read"))
+                .ok()
+        };
+        let subscriptions: Vec<_> = records.iter().filter_map(read).map(Arc::new).collect();
+        let replaced: Vec<_> = subscriptions
+            .iter()
+            .filter_map(|subscription| subscription.overrides_system_subscription_id.clone())
+            .collect();
+        let mut set = Self {
+            change_id,
+            entries: Vec::new(),
+            index: HashMap::new(),
+            idle: Vec::new(),
+        };
+        for subscription in subscriptions {
+            if !subscription.enabled {
+                set.idle.push((subscription, "it is disabled"));
+            } else if subscription.is_system && replaced.contains(&subscription.id) {
+                set.idle.push((subscription, "another subscription takes its place"));
+            } else {
+                set.add(subscription);
+            }
+        }
+        set
+    }
+
+    fn add(&mut self, subscription: Arc<Subscription>) {
+        let compiled = subscription.filter.condition.as_ref().map(Condition::compile);
+        let condition = match compiled.transpose() {
+            Ok(condition) => condition,
+            Err(cause) => {
+                error!(subscription_id = subscription.id, %cause, "a condition cannot be compiled");
+                self.idle.push((subscription, "its condition cannot be read"));
+                return;
+            }
+        };
+        let place = self.entries.len();
+        for key in places(&subscription.filter) {
+            self.index.entry(key).or_default().push(place);
+        }
+        self.entries.push(Entry {
+            subscription,
+            condition,
+        });
+    }
+
+    /// The subscriptions that match an event, whose envelope as JSON is `text`. Those whose condition has no answer do not.
+    pub fn matches(&self, event: &Envelope, text: &str) -> Result<Vec<Arc<Subscription>>> {
+        let mut subject = None;
+        let mut matched = Vec::new();
+        for entry in self.candidates(event) {
+            if why_not(entry, event, text, &mut subject)?.is_none() {
+                matched.push(Arc::clone(&entry.subscription));
+            }
+        }
+        Ok(matched)
+    }
+
+    /// What every subscription says of an event.
+    pub fn explain(&self, event: &Envelope, text: &str) -> Result<Vec<Verdict>> {
+        let mut subject = None;
+        let mut verdicts = Vec::new();
+        for entry in &self.entries {
+            verdicts.push(Verdict {
+                subscription: Arc::clone(&entry.subscription),
+                why_not: why_not(entry, event, text, &mut subject)?,
+            });
+        }
+        verdicts.extend(self.idle.iter().map(|(subscription, why)| Verdict {
+            subscription: Arc::clone(subscription),
+            why_not: Some((*why).to_owned()),
+        }));
+        verdicts.sort_by(|one, other| one.subscription.id.cmp(&other.subscription.id));
+        Ok(verdicts)
+    }
+
+    /// How many subscriptions are looked at for an event.
+    pub fn candidate_count(&self, event: &Envelope) -> usize {
+        self.candidates(event).len()
+    }
+
+    fn candidates(&self, event: &Envelope) -> Vec<&Entry> {
+        let category = event.event_category.as_str();
+        let mut places = Vec::new();
+        let mut key = String::with_capacity(128);
+        for category in [category, ""] {
+            for action in [event.action.as_str(), ""] {
+                for resource_type in [event.resource_type.as_str(), ""] {
+                    write_key(&mut key, category, action, resource_type);
+                    places.extend(self.index.get(&key).into_iter().flatten().copied());
+                }
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        places.into_iter().filter_map(|place| self.entries.get(place)).collect()
+    }
+}
+
+fn why_not(
+    entry: &Entry,
+    event: &Envelope,
+    text: &str,
+    subject: &mut Option<Subject>,
+) -> Result<Option<String>> {
+    let subscription = &entry.subscription;
+    if let Some(refusal) = subscription.filter.refuses(event) {
+        return Ok(Some(refusal.sentence(event)));
+    }
+    // What it started must not start it again.
+    if event.event_category == Category::Workflow && started_by(event, &subscription.id) {
+        return Ok(Some("the run that the event is about was started by it".to_owned()));
+    }
+    let Some(condition) = &entry.condition else {
+        return Ok(None);
+    };
+    let subject = match subject {
+        Some(subject) => subject,
+        None => subject.insert(Subject::new(text)?),
+    };
+    Ok(match condition.holds(subject) {
+        Ok(true) => None,
+        Ok(false) => Some("condition is not true".to_owned()),
+        Err(cause) => Some(cause.to_string()),
+    })
+}
+
+fn started_by(event: &Envelope, subscription_id: &str) -> bool {
+    let rule = event.details.get("rule_id");
+    rule.and_then(|rule| serde_json::from_str::<&str>(rule.get()).ok()) == Some(subscription_id)
+}
+
+fn write_key(key: &mut String, category: &str, action: &str, resource_type: &str) {
+    key.clear();
+    for part in [category, action, resource_type] {
+        key.push_str(part);
+        key.push('\u{1f}');
+    }
+}
+
+/// The places of a filter in the index.
+fn places(filter: &Filter) -> Vec<String> {
+    let categories = filter.categories();
+    let all = categories.len() == Category::ALL.len();
+    let categories: Vec<&str> = match all {
+        true => vec![""],
+        false => categories.into_iter().map(Category::as_str).collect(),
+    };
+    let or_all = |list: &'_ [String]| -> Vec<String> {
+        match list {
+            [] => vec![String::new()],
+            list => list.to_vec(),
+        }
+    };
+    let (mut actions, mut resource_types) = (or_all(&filter.action), or_all(&filter.resource_type));
+    if categories.len() * actions.len() * resource_types.len() > MAX_PLACES {
+        // The longer list narrows less.
+        let longer = if actions.len() > resource_types.len() {
+            &mut actions
+        } else {
+            &mut resource_types
+        };
+        *longer = vec![String::new()];
+    }
+    let mut keys = Vec::new();
+    for category in &categories {
+        for action in &actions {
+            for resource_type in &resource_types {
+                let mut key = String::new();
+                write_key(&mut key, category, action, resource_type);
+                keys.push(key);
+            }
+        }
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// The compiled subscriptions of the projects that had events lately.
+pub struct SubscriptionSets {
+    subscriptions: Subscriptions,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// With when each was used last.
+    sets: HashMap<Tenant, (Arc<SubscriptionSet>, u64)>,
+    used: u64,
+}
+
+impl SubscriptionSets {
+    /// Over the table.
+    pub fn new(subscriptions: Subscriptions) -> Self {
+        Self {
+            subscriptions,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// The subscriptions of a project as they are now.
+    pub async fn of(&self, tenant: &Tenant) -> Result<Arc<SubscriptionSet>> {
+        let mut change_id = self.subscriptions.last_change(tenant).await?;
+        if let Some(set) = self.kept(tenant).filter(|set| set.change_id == change_id) {
+            return Ok(set);
+        }
+        for _ in 0..MAX_READS {
+            let records = self.subscriptions.list(tenant).await?;
+            let after = self.subscriptions.last_change(tenant).await?;
+            if after == change_id {
+                let set = Arc::new(SubscriptionSet::compile(&records, change_id));
+                self.keep(tenant, &set);
+                return Ok(set);
+            }
+            change_id = after;
+        }
+        Err(Error::unavailable(
+            "the subscriptions of a project change all the time",
+        ))
+    }
+
+    fn kept(&self, tenant: &Tenant) -> Option<Arc<SubscriptionSet>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.used += 1;
+        let now = kept.used;
+        let (set, used) = kept.sets.get_mut(tenant)?;
+        *used = now;
+        Some(Arc::clone(set))
+    }
+
+    fn keep(&self, tenant: &Tenant, set: &Arc<SubscriptionSet>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.used += 1;
+        let now = kept.used;
+        kept.sets.insert(tenant.clone(), (Arc::clone(set), now));
+        if kept.sets.len() > MAX_PROJECTS {
+            let oldest = kept.sets.iter().min_by_key(|(_, (_, used))| *used);
+            if let Some(oldest) = oldest.map(|(tenant, _)| tenant.clone()) {
+                kept.sets.remove(&oldest);
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Dot-paths into JSON: names of fields and places in arrays, as in `commits.0.id`.
+
+use platform::{Error, Result};
+use serde_json::Value;
+
+/// Longest path, in characters.
+const MAX_CHARACTERS: usize = 500;
+/// Most steps of a path: as deep as JSON is read.
+const MAX_STEPS: usize = 128;
+
+/// 400 for a text that is no path; `field` is how the caller knows it.
+pub fn check(field: &str, path: &str) -> Result<()> {
+    let steps = path.split('.');
+    if path.chars().count() > MAX_CHARACTERS
+        || path.split('.').count() > MAX_STEPS
+        || steps.into_iter().any(str::is_empty)
+    {
+        return Err(Error::invalid(format!(
+            "The field '{field}' is not a path; write the names of fields and places in arrays with dots between them, as in \
+             commits.0.id."
+        )));
+    }
+    Ok(())
+}
+
+/// What a path leads to; None where it leads to nothing. In an array a step is a place counted from 0, anywhere else a name.
+pub fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(value, |value, step| match value {
+        Value::Object(fields) => fields.get(step),
+        Value::Array(items) => items.get(place(step)?),
+        _ => None,
+    })
+}
+
+/// A place in an array, as it is counted: without a sign, and without zeros in front.
+fn place(step: &str) -> Option<usize> {
+    let plain = step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
+    plain.then(|| step.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn paths_lead_through_fields_and_arrays() {
+        let body = json!({"commits": [{"id": "a"}, {"id": "b"}], "0": {"x": null}, "": 1});
+        for (path, found) in [
+            ("commits.0.id", Some(json!("a"))),
+            ("commits.1.id", Some(json!("b"))),
+            ("0.x", Some(json!(null))),
+            ("commits", Some(body["commits"].clone())),
+            ("commits.2.id", None),
+            ("commits.00.id", None),
+            ("commits.+1.id", None),
+            ("commits.-1.id", None),
+            ("commits.id", None),
+            ("commits.0.id.x", None),
+            ("commits.99999999999999999999", None),
+            ("nothing", None),
+        ] {
+            assert_eq!(find(&body, path), found.as_ref(), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for path in ["", ".", "a..b", ".a", "a.", &"a.".repeat(200), &"a".repeat(501)] {
+            let refusal = check("transform.action_path", path).unwrap_err();
+            assert!(refusal.message().contains("'transform.action_path'"), "{path}");
+        }
+        check("x", "a.0.b c.ä").unwrap();
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[a-c]{0,3}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-c0-2]{1,2}", inner, 0..4)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// Every value within another one, with the path to it.
+    fn places(value: &Value, path: &str, found: &mut Vec<(String, Value)>) {
+        let children: Vec<(String, &Value)> = match value {
+            Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                items.map(|(place, value)| (place.to_string(), value)).collect()
+            }
+            _ => return,
+        };
+        for (step, child) in children {
+            let path = if path.is_empty() { step } else { format!("{path}.{step}") };
+            found.push((path.clone(), child.clone()));
+            places(child, &path, found);
+        }
+    }
+
+    proptest! {
+        /// Every value is found by the path to it.
+        #[test]
+        fn every_place_has_a_path(body in any_json()) {
+            let mut all = Vec::new();
+            places(&body, "", &mut all);
+            for (path, value) in all {
+                check("x", &path).unwrap();
+                prop_assert_eq!(find(&body, &path), Some(&value), "{}", path);
+            }
+        }
+
+        /// Whatever the path is: found or not, never a panic, and only what is there.
+        #[test]
+        fn any_path_is_followed(body in any_json(), path in "[a-c0-2.\\-+]{0,8}") {
+            let mut all = Vec::new();
+            places(&body, "", &mut all);
+            let expected = all.iter().find(|(known, _)| *known == path).map(|(_, value)| value);
+            prop_assert_eq!(find(&body, &path), expected);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Telling of an event: it is written first, and put on the bus then. Whoever hears of it reads it; one that nobody hears of is due.
+
+use std::sync::Arc;
+
+use platform::bus::Bus;
+use platform::objects::Objects;
+use platform::records::events::{EventRecord, Events, IngestKey, Ingested};
+use platform::{Result, Tenant, UtcTime};
+use tracing::warn;
+
+use crate::envelope::Envelope;
+use crate::payload;
+
+/// Writes events and puts them on the bus.
+#[derive(Clone)]
+pub struct Publisher {
+    events: Events,
+    objects: Objects,
+    bus: Arc<dyn Bus>,
+}
+
+impl Publisher {
+    /// Over the table, the bucket of large payloads, and the bus.
+    pub fn new(events: Events, objects: Objects, bus: Arc<dyn Bus>) -> Self {
+        Self { events, objects, bus }
+    }
+
+    /// Publishes an event, once for an idempotency key. The id of the event that the key stands for.
+    pub async fn publish(
+        &self,
+        tenant: &Tenant,
+        mut envelope: Envelope,
+        key: Option<IngestKey<'_>>,
+        now: UtcTime,
+    ) -> Result<String> {
+        envelope.check()?;
+        let payload_key = payload::keep(&self.objects, tenant, &mut envelope).await?;
+        let record = EventRecord {
+            id: envelope.event_id.clone(),
+            envelope: envelope.to_json()?,
+            payload_key,
+            received_at: now,
+            depth: 0,
+            matched_at: None,
+        };
+        match key {
+            None => self.events.insert(tenant, &record).await?,
+            Some(key) => {
+                if let Ingested::Before(event_id) = self.events.insert_once(tenant, &record, key).await? {
+                    return Ok(event_id);
+                }
+            }
+        }
+        tell(self.bus.as_ref(), &record).await;
+        Ok(record.id)
+    }
+}
+
+/// Puts an event that is written on the bus. Where the bus does not take it, it is found by its time.
+pub async fn tell(bus: &dyn Bus, record: &EventRecord) {
+    if let Err(cause) = bus.publish(&record.envelope).await {
+        warn!(event_id = record.id, %cause, "an event is written and not on the bus; it is found by its time");
+    }
+}

@@ -1,0 +1,187 @@
+//! Searching deliveries: which index answers, and what is left to look at one by one.
+
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use platform::page_token::PageTokens;
+use platform::records::deliveries::{
+    Deliveries, DeliveryIndex, DeliveryRecord, DeliveryStatus, DeliverySummary,
+};
+use platform::{Result, Tenant, UtcTime};
+use serde::Serialize;
+
+/// Most deliveries that one page is looked for among.
+const MAX_READ: usize = 2_000;
+/// Deliveries that are read of an index at a time.
+const READ_AT_ONCE: i32 = 200;
+/// Records that are read at a time.
+const RECORDS_AT_ONCE: usize = 16;
+
+/// Which deliveries; what is empty or missing takes all.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct DeliverySelection {
+    /// Of this event.
+    pub event_id: Option<String>,
+    /// Of an event about this.
+    pub resource_id: Option<String>,
+    /// To this subscription.
+    pub subscription_id: Option<String>,
+    /// Of one of these statuses.
+    pub status: Vec<DeliveryStatus>,
+    /// To a target of one of these types.
+    pub target_type: Vec<String>,
+    /// Of an event of one of these categories.
+    pub event_category: Vec<String>,
+    /// Of an event of one of these actions.
+    pub action: Vec<String>,
+    /// Of an event about one of these.
+    pub resource_type: Vec<String>,
+    /// Made at this time or later.
+    pub from: Option<UtcTime>,
+    /// Made at this time or earlier.
+    pub to: Option<UtcTime>,
+}
+
+/// A page of deliveries.
+#[derive(Debug)]
+pub struct DeliveryPage {
+    /// The deliveries, newest first.
+    pub deliveries: Vec<DeliveryRecord>,
+    /// What the next page is asked for with; None after the last.
+    pub next_cursor: Option<String>,
+}
+
+/// Searches deliveries.
+#[derive(Clone)]
+pub struct DeliverySearch {
+    deliveries: Deliveries,
+    tokens: PageTokens,
+}
+
+/// A place among deliveries, newest first.
+type Place = (UtcTime, String);
+
+impl DeliverySearch {
+    /// Over the table.
+    pub fn new(deliveries: Deliveries, tokens: PageTokens) -> Self {
+        Self { deliveries, tokens }
+    }
+
+    /// A page of at most `limit` deliveries. Where few match, a page may be short and yet not the last. 400 for a cursor of another
+    /// search.
+    pub async fn page(
+        &self,
+        tenant: &Tenant,
+        selection: &DeliverySelection,
+        limit: usize,
+        cursor: Option<&str>,
+    ) -> Result<DeliveryPage> {
+        let search = (tenant.account(), tenant.project(), selection);
+        let mut place: Option<Place> = match cursor {
+            Some(cursor) => Some(self.tokens.read(&search, cursor)?),
+            None => None,
+        };
+        let indexes = selection.indexes();
+        let (mut found, mut read) = (Vec::new(), 0);
+        loop {
+            let (batch, more) = self.read(tenant, &indexes, selection, place.as_ref()).await?;
+            read += batch.len();
+            let wanted: Vec<_> = batch.iter().filter(|summary| selection.takes(summary)).collect();
+            let records = stream::iter(wanted.into_iter().map(|summary| self.deliveries.find(tenant, &summary.id)));
+            let records: Vec<_> = records.buffered(RECORDS_AT_ONCE).try_collect().await?;
+            for record in records.into_iter().flatten() {
+                if selection.status.is_empty() || selection.status.contains(&record.status) {
+                    found.push(record);
+                }
+            }
+            place = batch.last().map(|last| (last.created_at, last.id.clone())).or(place);
+            if found.len() > limit || !more || read >= MAX_READ {
+                let is_over = !more && found.len() <= limit;
+                if found.len() > limit {
+                    found.truncate(limit);
+                    place = found.last().map(|last| (last.created_at, last.id.clone()));
+                }
+                let next_cursor = match place {
+                    Some(place) if !is_over => Some(self.tokens.issue(&search, &place)?),
+                    _ => None,
+                };
+                return Ok(DeliveryPage {
+                    deliveries: found,
+                    next_cursor,
+                });
+            }
+        }
+    }
+
+    /// The deliveries of all indexes that follow on a place, as far as each of them was read; and whether there are more.
+    async fn read(
+        &self,
+        tenant: &Tenant,
+        indexes: &[DeliveryIndex],
+        selection: &DeliverySelection,
+        place: Option<&Place>,
+    ) -> Result<(Vec<DeliverySummary>, bool)> {
+        let from = selection.from.unwrap_or(UtcTime::EPOCH);
+        let latest = selection.to.unwrap_or(UtcTime::EPOCH.plus_ms(u64::MAX));
+        let until = match place {
+            Some((time, id)) => (*time, Some(id.as_str())),
+            None => (latest, None),
+        };
+        let (mut all, mut known_from, mut more) = (Vec::new(), None, false);
+        for index in indexes {
+            let (page, goes_on) = self
+                .deliveries
+                .list(tenant, index, from, until, READ_AT_ONCE)
+                .await?;
+            if goes_on {
+                // Of what is older than this, the index may have some that were not read.
+                let oldest = page.last().map(|last| (last.created_at, last.id.clone()));
+                known_from = known_from.max(oldest);
+                more = true;
+            }
+            all.extend(page);
+        }
+        all.retain(|summary| {
+            let place_of = (summary.created_at, summary.id.clone());
+            known_from.as_ref().is_none_or(|oldest| place_of >= *oldest) && place != Some(&place_of)
+        });
+        all.sort_by(|one, other| (other.created_at, &other.id).cmp(&(one.created_at, &one.id)));
+        all.dedup_by(|one, other| one.id == other.id);
+        Ok((all, more))
+    }
+}
+
+impl DeliverySelection {
+    /// The indexes that have all of what is wanted, and least beside it.
+    fn indexes(&self) -> Vec<DeliveryIndex> {
+        if let Some(event_id) = &self.event_id {
+            return vec![DeliveryIndex::Event(event_id.clone())];
+        }
+        // Most deliveries succeed: whoever asks for those of a subscription is answered by the subscription.
+        let many = self.status.contains(&DeliveryStatus::Succeeded);
+        match &self.subscription_id {
+            Some(subscription_id) if self.status.is_empty() || many => {
+                vec![DeliveryIndex::Subscription(subscription_id.clone())]
+            }
+            _ if self.status.is_empty() => vec![DeliveryIndex::All],
+            _ => {
+                let mut statuses = self.status.clone();
+                statuses.sort_unstable();
+                statuses.dedup();
+                statuses.into_iter().map(DeliveryIndex::Status).collect()
+            }
+        }
+    }
+
+    fn takes(&self, summary: &DeliverySummary) -> bool {
+        let is = |wanted: &Option<String>, had: &str| wanted.as_deref().is_none_or(|wanted| wanted == had);
+        let any = |wanted: &[String], had: &str| wanted.is_empty() || wanted.iter().any(|one| one == had);
+        is(&self.event_id, &summary.event_id)
+            && is(&self.resource_id, &summary.resource_id)
+            && is(&self.subscription_id, &summary.subscription_id)
+            && any(&self.target_type, &summary.target_type)
+            && any(&self.event_category, &summary.event_category)
+            && any(&self.action, &summary.action)
+            && any(&self.resource_type, &summary.resource_type)
+            && self.from.is_none_or(|from| summary.created_at >= from)
+            && self.to.is_none_or(|to| summary.created_at <= to)
+    }
+}

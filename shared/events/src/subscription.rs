@@ -1,0 +1,356 @@
+//! Event subscriptions: which events are delivered, and where.
+
+use std::collections::BTreeMap;
+
+use platform::config::Secret;
+use platform::http::parse_part;
+use platform::outbound::Outbound;
+use platform::records::subscriptions::SubscriptionRecord;
+use platform::{Error, Result, UtcTime};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::filter::Filter;
+use crate::signature::hint;
+
+/// The headers that a subscription may set; whatever carries credentials is none of them.
+pub const ALLOWED_HEADERS: [&str; 6] = [
+    "accept",
+    "content-type",
+    "user-agent",
+    "x-request-id",
+    "x-correlation-id",
+    "x-service-correlation-id",
+];
+/// Longest value of such a header, in bytes.
+const MAX_HEADER_BYTES: usize = 500;
+/// How long a receiver may take where the subscription does not say, in milliseconds.
+pub const DEFAULT_TIMEOUT_MS: u64 = 10_000;
+/// The least and the most that it may say.
+const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=50_000;
+/// Longest name of a workflow type, in characters.
+const MAX_ENDPOINT: usize = 200;
+/// Largest `vars`, in bytes of JSON.
+const MAX_VARS_BYTES: usize = 65_536;
+/// How long a secret that was replaced goes on signing beside the new one, in milliseconds: a day.
+pub const SECRET_OVERLAP_MS: u64 = 24 * 3_600 * 1_000;
+
+/// Whose events: those of one project.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Of the subscription's project.
+    #[default]
+    Project,
+}
+
+/// How soon it matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    /// Before others.
+    High,
+    /// As others.
+    #[default]
+    Normal,
+    /// After others.
+    Low,
+}
+
+/// As whom a delivery runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RunAsRole {
+    /// May also write stores and prompts.
+    Automation,
+    /// May also start and signal runs.
+    Executor,
+    /// May read prompts, stores and runs.
+    Reader,
+}
+
+/// Whether deliveries are signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SigningMode {
+    /// With a secret of the subscription's own.
+    Signed,
+    /// They are not.
+    LegacyUnsigned,
+}
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PayloadMode {
+    /// `{ event, delivery }`.
+    #[default]
+    EventEnvelope,
+}
+
+/// A webhook, as a caller describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookTarget {
+    /// Where deliveries are posted to: https, a public host, a port of web servers.
+    pub url: String,
+    /// Whether they are signed; they are not where it is left out.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "platform::http::strict::optional_name"
+    )]
+    pub signing_mode: Option<SigningMode>,
+    /// What is sent.
+    #[serde(default, deserialize_with = "platform::http::strict::name")]
+    pub payload_mode: PayloadMode,
+    /// How long the receiver may take: 1,000 to 50,000 milliseconds, 10,000 where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Further headers, of the allowed names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+}
+
+/// A workflow run to start, as a caller describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkflowTarget {
+    /// The workflow type.
+    pub endpoint: String,
+    /// A label of the caller's; it goes into the run's memo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_class: Option<String>,
+    /// What the run's input has under `vars`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub vars: Map<String, Value>,
+}
+
+/// Where events are delivered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Target {
+    /// Posted to a URL.
+    Webhook(WebhookTarget),
+    /// Handed to a run that is started for them.
+    Workflow(WorkflowTarget),
+}
+
+impl Target {
+    /// Reads the field `target` of a body. 400 that says what is wrong with it.
+    pub fn parse(mut fields: Map<String, Value>) -> Result<Self> {
+        let Some(Value::String(kind)) = fields.remove("type") else {
+            return Err(Error::invalid(
+                "The field 'target.type' must say what kind of target it is: webhook or workflow.",
+            ));
+        };
+        let fields = Value::Object(fields);
+        match kind.as_str() {
+            "webhook" => parse_part("target", fields).map(Self::Webhook),
+            "workflow" => parse_part("target", fields).map(Self::Workflow),
+            "agent" | "process" => Err(Error::invalid(format!(
+                "This installation delivers to targets of the types webhook and workflow, and not to '{kind}'."
+            ))),
+            other => Err(Error::invalid(format!(
+                "The field 'target.type' names '{other}'; there are webhook and workflow."
+            ))),
+        }
+    }
+
+    /// Its type, as in `target.type`.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Webhook(_) => "webhook",
+            Self::Workflow(_) => "workflow",
+        }
+    }
+
+    /// 400 for a target that breaks a rule of its type.
+    pub fn check(&self, outbound: &Outbound) -> Result<()> {
+        match self {
+            Self::Webhook(webhook) => webhook.check(outbound),
+            Self::Workflow(workflow) => workflow.check(),
+        }
+    }
+}
+
+impl WebhookTarget {
+    fn check(&self, outbound: &Outbound) -> Result<()> {
+        outbound
+            .check(&self.url)
+            .map_err(|why| Error::invalid(format!("The field 'target.url' cannot be delivered to: {why}.")))?;
+        if self.timeout_ms.is_some_and(|timeout| !TIMEOUT_MS.contains(&timeout)) {
+            return Err(Error::invalid(format!(
+                "The field 'target.timeout_ms' must be from {} to {}.",
+                TIMEOUT_MS.start(),
+                TIMEOUT_MS.end()
+            )));
+        }
+        let mut names = Vec::new();
+        for (name, value) in &self.headers {
+            let folded = name.to_ascii_lowercase();
+            if !ALLOWED_HEADERS.contains(&folded.as_str()) {
+                return Err(Error::invalid(format!(
+                    "The header '{name}' cannot be set on a webhook; allowed are {}. Receivers know who calls by the signature.",
+                    ALLOWED_HEADERS.join(", ")
+                )));
+            }
+            let plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+            if value.len() > MAX_HEADER_BYTES || !value.bytes().all(plain) {
+                return Err(Error::invalid(format!(
+                    "The header '{name}' has at most {MAX_HEADER_BYTES} printable ASCII characters."
+                )));
+            }
+            if names.contains(&folded) {
+                return Err(Error::invalid(format!("The header '{name}' is given twice.")));
+            }
+            names.push(folded);
+        }
+        Ok(())
+    }
+
+    /// Whether deliveries are signed.
+    pub fn is_signed(&self) -> bool {
+        self.signing_mode == Some(SigningMode::Signed)
+    }
+
+    /// How long the receiver may take.
+    pub fn timeout(&self) -> std::time::Duration {
+        std::time::Duration::from_millis(self.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS))
+    }
+}
+
+impl WorkflowTarget {
+    fn check(&self) -> Result<()> {
+        if !(1..=MAX_ENDPOINT).contains(&self.endpoint.chars().count()) {
+            return Err(Error::invalid(format!(
+                "The field 'target.endpoint' names a workflow type in 1 to {MAX_ENDPOINT} characters."
+            )));
+        }
+        let bytes = serde_json::to_vec(&self.vars).map_err(Error::internal)?.len();
+        if bytes > MAX_VARS_BYTES {
+            return Err(Error::invalid(format!(
+                "The field 'target.vars' has at most {MAX_VARS_BYTES} bytes."
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The secrets that deliveries are signed with, each sealed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SigningSecrets {
+    /// The present one.
+    pub current: String,
+    /// Its end.
+    pub hint: String,
+    /// The one before it, and until when it goes on signing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<(String, UtcTime)>,
+}
+
+impl SigningSecrets {
+    /// A first one.
+    pub fn new(sealed: String, secret: &Secret) -> Self {
+        Self {
+            current: sealed,
+            hint: hint(secret),
+            previous: None,
+        }
+    }
+
+    /// Another one in the place of this one, which goes on signing until `until` where that is given.
+    #[must_use]
+    pub fn replaced(self, sealed: String, secret: &Secret, until: Option<UtcTime>) -> Self {
+        Self {
+            previous: until.map(|until| (self.current, until)),
+            ..Self::new(sealed, secret)
+        }
+    }
+
+    /// The sealed secrets that sign at a time, the present one first.
+    pub fn at(&self, now: UtcTime) -> Vec<&str> {
+        let previous = self.previous.iter().filter(|(_, until)| now < *until);
+        std::iter::once(self.current.as_str())
+            .chain(previous.map(|(sealed, _)| sealed.as_str()))
+            .collect()
+    }
+}
+
+/// A subscription, as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Subscription {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whose events.
+    pub scope: Scope,
+    /// Whether anything is delivered.
+    pub enabled: bool,
+    /// How soon it matters.
+    pub priority: Priority,
+    /// As whom a delivery runs.
+    pub run_as_role: RunAsRole,
+    /// Which events.
+    pub filter: Filter,
+    /// Where to.
+    pub target: Target,
+    /// What signs its deliveries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signing: Option<SigningSecrets>,
+    /// Whether it came with the platform.
+    #[serde(default)]
+    pub is_system: bool,
+    /// Whether nobody in the project may change it.
+    #[serde(default)]
+    pub protected: bool,
+    /// The system subscription that it takes the place of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overrides_system_subscription_id: Option<String>,
+    /// When it was made.
+    pub created_at: UtcTime,
+    /// When it was changed last.
+    pub updated_at: UtcTime,
+    /// Who made it.
+    pub created_by: String,
+    /// Who changed it last.
+    pub updated_by: String,
+}
+
+impl Subscription {
+    /// From its record.
+    pub fn of(record: &SubscriptionRecord) -> Result<Self> {
+        serde_json::from_str(&record.document).map_err(Error::internal)
+    }
+
+    /// Its record, of this revision.
+    pub fn record(&self, revision: u64) -> Result<SubscriptionRecord> {
+        Ok(SubscriptionRecord {
+            id: self.id.clone(),
+            revision,
+            document: serde_json::to_string(self).map_err(Error::internal)?,
+        })
+    }
+
+    /// The name under which its signing secrets are sealed.
+    pub fn secret_place(id: &str) -> String {
+        format!("subscription/{id}/signing_secret")
+    }
+
+    /// 403 for one that nobody in the project may change.
+    pub fn check_unprotected(&self) -> Result<()> {
+        if self.protected {
+            return Err(Error::forbidden(format!(
+                "The subscription '{}' is protected and can be neither changed nor deleted; a subscription with \
+                 'overrides_system_subscription_id' takes the place of a system subscription.",
+                self.id
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,219 @@
+//! What an event is made of from the body that an outsider sent.
+//!
+//! The body's own fields come first, then what the channel's transform finds in it, then the channel's defaults.
+
+use platform::{Error, Result, UtcTime};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::envelope::{MAX_NAME_BYTES, PAYLOAD, RawObject, check_name, raw};
+use crate::path;
+
+/// What happened where neither the body nor the channel says.
+pub const DEFAULT_ACTION: &str = "received";
+/// What it happened to where neither the body nor the channel says.
+pub const DEFAULT_RESOURCE_TYPE: &str = "external_event";
+/// Longest idempotency key, in bytes.
+const MAX_KEY_BYTES: usize = 1_000;
+/// Numbers from here on are milliseconds since the Unix epoch, and no seconds: seconds reach it in the year 5138.
+const FIRST_MILLIS: f64 = 1e11;
+
+/// Where the parts of an event are in what an outsider sends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Transform {
+    /// Path to the action.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_path: Option<String>,
+    /// Path to the resource type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_type_path: Option<String>,
+    /// Path to the resource's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource_id_path: Option<String>,
+    /// Path to the idempotency key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_key_path: Option<String>,
+    /// Path to the time: ISO 8601, or a number of seconds or milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp_path: Option<String>,
+    /// Details of every event of the channel.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub static_details: Map<String, Value>,
+}
+
+impl Transform {
+    /// 400 for a path that is none.
+    pub fn check(&self) -> Result<()> {
+        for (name, path) in [
+            ("action_path", &self.action_path),
+            ("resource_type_path", &self.resource_type_path),
+            ("resource_id_path", &self.resource_id_path),
+            ("idempotency_key_path", &self.idempotency_key_path),
+            ("timestamp_path", &self.timestamp_path),
+        ] {
+            if let Some(path) = path {
+                path::check(&format!("transform.{name}"), path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a channel says of the events that come through it.
+#[derive(Clone, Copy, Debug)]
+pub struct Defaults<'a> {
+    /// The action.
+    pub action: Option<&'a str>,
+    /// What it happened to.
+    pub resource_type: Option<&'a str>,
+    /// Where the parts are; None for a channel whose senders write the fields of the contract.
+    pub transform: Option<&'a Transform>,
+}
+
+/// The parts of an event that an outsider decides on.
+#[derive(Debug)]
+pub struct Incoming {
+    /// What happened.
+    pub action: String,
+    /// What it happened to.
+    pub resource_type: String,
+    /// Which one, where somebody says.
+    pub resource_id: Option<String>,
+    /// Under which an event is taken once.
+    pub idempotency_key: Option<String>,
+    /// When, where somebody says.
+    pub timestamp: Option<UtcTime>,
+    /// The details, the whole body among them.
+    pub details: RawObject,
+}
+
+/// Makes the parts of an event from a body. `text` is the body as it was sent and `body` the same as values. 400 for a field of the
+/// contract with a value of another type; where the channel has a transform, such a field is somebody else's and means nothing here.
+pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Result<Incoming> {
+    let is_foreign = defaults.transform.is_some();
+    let field = |name: &str| string_field(body, name, is_foreign);
+    let whole = Value::Object(body.clone());
+    let extracted = |path: fn(&Transform) -> &Option<String>| {
+        let path = path(defaults.transform?).as_deref()?;
+        as_text(path::find(&whole, path)?)
+    };
+    let named = |own: Option<String>, found: Option<String>, default: Option<&str>, last: &str| {
+        own.or(found)
+            .or_else(|| default.map(str::to_owned))
+            .unwrap_or_else(|| last.to_owned())
+    };
+    let incoming = Incoming {
+        action: named(
+            field("action")?,
+            extracted(|transform| &transform.action_path),
+            defaults.action,
+            DEFAULT_ACTION,
+        ),
+        resource_type: named(
+            field("resource_type")?,
+            extracted(|transform| &transform.resource_type_path),
+            defaults.resource_type,
+            DEFAULT_RESOURCE_TYPE,
+        ),
+        resource_id: field("resource_id")?.or_else(|| extracted(|transform| &transform.resource_id_path)),
+        idempotency_key: field("idempotency_key")?
+            .or_else(|| extracted(|transform| &transform.idempotency_key_path)),
+        timestamp: match time_field(body, is_foreign)? {
+            Some(time) => Some(time),
+            None => defaults
+                .transform
+                .and_then(|transform| transform.timestamp_path.as_deref())
+                .and_then(|path| path::find(&whole, path))
+                .and_then(as_time),
+        },
+        details: details(text, body, defaults.transform)?,
+    };
+    check_name("action", &incoming.action)?;
+    check_name("resource_type", &incoming.resource_type)?;
+    if let Some(id) = &incoming.resource_id {
+        check_name("resource_id", id)?;
+    }
+    if incoming
+        .idempotency_key
+        .as_ref()
+        .is_some_and(|key| key.len() > MAX_KEY_BYTES)
+    {
+        return Err(Error::invalid(format!(
+            "The field 'idempotency_key' has at most {MAX_KEY_BYTES} bytes."
+        )));
+    }
+    Ok(incoming)
+}
+
+/// The details of the body over those of the channel, and the whole body over both.
+fn details(text: &str, body: &Map<String, Value>, transform: Option<&Transform>) -> Result<RawObject> {
+    let mut details = RawObject::new();
+    for (name, value) in transform.into_iter().flat_map(|transform| &transform.static_details) {
+        details.insert(name.clone(), raw(value)?);
+    }
+    match body.get("details") {
+        Some(Value::Object(_)) => {
+            // From the text, so that a number stays as it was written.
+            let parts: RawObject = serde_json::from_str(text).map_err(Error::internal)?;
+            let given = parts.get("details").map_or("{}", |given| given.get());
+            details.extend(serde_json::from_str::<RawObject>(given).map_err(Error::internal)?);
+        }
+        None | Some(Value::Null) => {}
+        Some(_) if transform.is_some() => {}
+        Some(_) => return Err(Error::invalid("The field 'details' must be an object.")),
+    }
+    let whole = serde_json::from_str(text).map_err(Error::internal)?;
+    details.insert(PAYLOAD.to_owned(), whole);
+    Ok(details)
+}
+
+fn string_field(body: &Map<String, Value>, name: &str, is_foreign: bool) -> Result<Option<String>> {
+    match body.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        // An empty one says nothing.
+        Some(Value::String(text)) if is_foreign && (text.is_empty() || text.len() > MAX_NAME_BYTES) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) if is_foreign => Ok(None),
+        Some(_) => Err(Error::invalid(format!("The field '{name}' must be a string."))),
+    }
+}
+
+fn time_field(body: &Map<String, Value>, is_foreign: bool) -> Result<Option<UtcTime>> {
+    let parsed = match body.get("timestamp") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) => text.parse().map_err(|why| format!(" {why}.")),
+        Some(_) => Err(" It is not a string.".to_owned()),
+    };
+    match parsed {
+        Ok(time) => Ok(Some(time)),
+        Err(_) if is_foreign => Ok(None),
+        Err(why) => Err(Error::invalid(format!(
+            "The field 'timestamp' must be an ISO 8601 time.{why}"
+        ))),
+    }
+}
+
+/// A value that can be part of a name: a text, a number or a truth value.
+fn as_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if text.is_empty() => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn as_time(value: &Value) -> Option<UtcTime> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        Value::Number(number) => {
+            let number = number.as_f64()?;
+            let millis = if number.abs() < FIRST_MILLIS { number * 1_000.0 } else { number };
+            (millis.abs() < 1e15).then(|| UtcTime::from_millis(millis as i64))?
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,84 @@
+//! Ingest channels. What one says is `shared/events`' affair; here it is a JSON text.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::records::{Condition, Query, Table, Written, keys};
+use crate::tenant::Tenant;
+
+/// A channel as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelRecord {
+    /// Its id.
+    pub id: String,
+    /// Rises by one with every write: the condition of the next one.
+    pub revision: u64,
+    /// What it says, as JSON.
+    pub document: String,
+}
+
+/// The ingest channels.
+#[derive(Clone)]
+pub struct Channels {
+    table: Table,
+}
+
+impl Channels {
+    /// In the table of records.
+    pub fn new(table: Table) -> Self {
+        Self { table }
+    }
+
+    /// A channel; None where there is none.
+    pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<ChannelRecord>> {
+        self.table.find(&keys::channel(tenant, id)).await
+    }
+
+    /// A channel; a missing one is a 404.
+    pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<ChannelRecord> {
+        let found = self.find(tenant, id).await?;
+        found.ok_or_else(|| missing(id))
+    }
+
+    /// The channels of a project, oldest first.
+    pub async fn list(&self, tenant: &Tenant) -> Result<Vec<ChannelRecord>> {
+        self.table.all(&Query::partition(keys::channels(tenant))).await
+    }
+
+    /// Adds a channel.
+    pub async fn insert(&self, tenant: &Tenant, record: &ChannelRecord) -> Result<()> {
+        let key = keys::channel(tenant, &record.id);
+        let transaction = self.table.transaction().put(&key, record, Condition::Absent)?;
+        match transaction.commit().await? {
+            Written::Done => Ok(()),
+            _ => Err(Error::conflict(format!(
+                "The channel '{}' exists already.",
+                record.id
+            ))),
+        }
+    }
+
+    /// Writes a channel whose revision is one more than that which was read.
+    pub async fn save(&self, tenant: &Tenant, record: &ChannelRecord) -> Result<Written> {
+        let key = keys::channel(tenant, &record.id);
+        let expected = Condition::NumberIs("revision", record.revision.saturating_sub(1));
+        let transaction = self.table.transaction().put(&key, record, expected)?;
+        transaction.commit().await
+    }
+
+    /// Removes a channel: from then on nothing sent to it is taken. A missing one is a 404.
+    pub async fn remove(&self, tenant: &Tenant, id: &str) -> Result<()> {
+        match self
+            .table
+            .delete(&keys::channel(tenant, id), Condition::Present)
+            .await?
+        {
+            Written::Done => Ok(()),
+            _ => Err(missing(id)),
+        }
+    }
+}
+
+fn missing(id: &str) -> Error {
+    Error::not_found("channel", id)
+}

@@ -1,0 +1,389 @@
+//! Deliveries: that an event matched a subscription, and what came of it.
+//!
+//! A delivery is written with the start of the run that carries it out, and changed with that run's own writes, so that the two never
+//! tell different stories. Whoever changes one has not read it: changes are of single attributes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::UtcTime;
+use crate::error::{Error, Result};
+use crate::records::schema::LISTING_INDEXES;
+use crate::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, json_text, keys};
+use crate::tenant::Tenant;
+
+/// Where a delivery stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DeliveryStatus {
+    /// Its semantic condition is being evaluated.
+    Evaluating,
+    /// Nothing was tried yet.
+    Pending,
+    /// Something is being tried.
+    Running,
+    /// The last attempt failed, and another one follows.
+    Retrying,
+    /// The receiver took it, or the run that it started completed.
+    Succeeded,
+    /// Nothing more is tried.
+    Failed,
+    /// It is not wanted any longer.
+    Cancelled,
+}
+
+impl DeliveryStatus {
+    /// Every status.
+    pub const ALL: [Self; 7] = [
+        Self::Evaluating,
+        Self::Pending,
+        Self::Running,
+        Self::Retrying,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// Its text.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Evaluating => "evaluating",
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Retrying => "retrying",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing more comes of it by itself.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// One attempt of a delivery.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveryAttempt {
+    /// Which one it is, from 1.
+    pub attempt: u32,
+    /// When it began.
+    pub started_at: UtcTime,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// The HTTP status of the answer, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_status: Option<u16>,
+    /// The first 4 KiB of the answer's body, where there was one; bytes that are no UTF-8 are replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_body: Option<String>,
+    /// Why it failed, where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What a semantic condition said of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SemanticEvaluation {
+    /// `matched`, `not_matched` or `error`.
+    pub status: String,
+    /// `enforce` or `shadow`.
+    pub mode: String,
+    /// `interaction` or `agent`.
+    pub evaluator_type: String,
+    /// The verdict, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matched: Option<bool>,
+    /// What the evaluator said of its verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rationale: Option<String>,
+    /// Why there is no verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A delivery.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveryRecord {
+    /// Its id, the same in every attempt.
+    pub id: String,
+    /// The event.
+    pub event_id: String,
+    /// The event's category.
+    pub event_category: String,
+    /// The event's action.
+    pub action: String,
+    /// What the event happened to.
+    pub resource_type: String,
+    /// Which one.
+    pub resource_id: String,
+    /// Who told of the event.
+    pub source: String,
+    /// The subscription.
+    pub subscription_id: String,
+    /// Its name when it matched.
+    pub subscription_name: String,
+    /// What kind of target it has: `webhook`, `workflow`.
+    pub target_type: String,
+    /// Where it stands.
+    pub status: DeliveryStatus,
+    /// Attempts that have ended.
+    pub attempt_count: u32,
+    /// The attempts that have ended, oldest first.
+    pub attempts: Vec<DeliveryAttempt>,
+    /// When the next attempt is made, where one waits for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_attempt_at: Option<UtcTime>,
+    /// Why the last attempt failed, or nothing more is tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+    /// The workflow id of the run that carries it out, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// That run's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow_run_id: Option<String>,
+    /// What the semantic condition said, where the subscription has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub semantic_evaluation: Option<SemanticEvaluation>,
+    /// When the event was matched.
+    pub created_at: UtcTime,
+    /// When it was changed last.
+    pub updated_at: UtcTime,
+}
+
+/// What never changes of a delivery and a search chooses by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliverySummary {
+    /// Its id.
+    pub id: String,
+    /// When the event was matched.
+    pub created_at: UtcTime,
+    /// The event.
+    pub event_id: String,
+    /// The event's category.
+    pub event_category: String,
+    /// The event's action.
+    pub action: String,
+    /// What the event happened to.
+    pub resource_type: String,
+    /// Which one.
+    pub resource_id: String,
+    /// The subscription.
+    pub subscription_id: String,
+    /// What kind of target it has.
+    pub target_type: String,
+}
+
+impl DeliverySummary {
+    fn of(record: &DeliveryRecord) -> Self {
+        Self {
+            id: record.id.clone(),
+            created_at: record.created_at,
+            event_id: record.event_id.clone(),
+            event_category: record.event_category.clone(),
+            action: record.action.clone(),
+            resource_type: record.resource_type.clone(),
+            resource_id: record.resource_id.clone(),
+            subscription_id: record.subscription_id.clone(),
+            target_type: record.target_type.clone(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct StoredDelivery<'a> {
+    #[serde(flatten)]
+    record: &'a DeliveryRecord,
+    #[serde(with = "json_text")]
+    summary: DeliverySummary,
+}
+
+#[derive(Deserialize)]
+struct StoredSummary {
+    #[serde(with = "json_text")]
+    summary: DeliverySummary,
+}
+
+/// A change of a delivery that is written with a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeliveryChange {
+    /// The delivery.
+    pub id: String,
+    /// When it was made: its place in the listings.
+    pub created_at: UtcTime,
+    /// Where it stands now.
+    pub status: DeliveryStatus,
+    /// When this is.
+    pub at: UtcTime,
+    /// Attempts that have ended since the last change.
+    pub attempts: Vec<DeliveryAttempt>,
+    /// When the next attempt is made.
+    pub next_attempt_at: Option<UtcTime>,
+    /// Why the last attempt failed, or nothing more is tried; None leaves what is there, for as long as it has not succeeded.
+    pub last_error: Option<String>,
+    /// The run that carries it out now.
+    pub workflow_run_id: String,
+}
+
+impl DeliveryChange {
+    fn changes(&self, tenant: &Tenant) -> Result<Changes> {
+        let [_, by_status, ..] = LISTING_INDEXES;
+        let mut changes = Changes::default()
+            .set("status", &self.status)?
+            .set("updated_at", &self.at)?
+            .set("workflow_run_id", &self.workflow_run_id)?
+            .set_or_remove("next_attempt_at", self.next_attempt_at.as_ref())?
+            .append("attempts", &self.attempts)?
+            .place(
+                by_status,
+                keys::deliveries_by(tenant, "status", self.status.as_str()),
+                keys::delivery_time(self.created_at, &self.id),
+            );
+        if let Some(last) = self.attempts.last() {
+            changes = changes.set("attempt_count", &last.attempt)?;
+        }
+        match &self.last_error {
+            Some(error) => changes.set("last_error", error),
+            None if self.status == DeliveryStatus::Succeeded => Ok(changes.remove("last_error")),
+            None => Ok(changes),
+        }
+    }
+}
+
+/// What a commit of a run means for a delivery.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DeliveryWrite {
+    /// It begins.
+    Insert(Box<DeliveryRecord>),
+    /// It changes.
+    Change(DeliveryChange),
+}
+
+/// Which deliveries to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeliveryIndex {
+    /// All of the project.
+    All,
+    /// Those of a status.
+    Status(DeliveryStatus),
+    /// Those of a subscription.
+    Subscription(String),
+    /// Those of an event.
+    Event(String),
+}
+
+/// The deliveries.
+#[derive(Clone)]
+pub struct Deliveries {
+    table: Table,
+}
+
+impl Deliveries {
+    /// In the table of events.
+    pub fn new(table: Table) -> Self {
+        Self { table }
+    }
+
+    /// A delivery; None where there is none.
+    pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<DeliveryRecord>> {
+        self.table.find(&keys::delivery(tenant, id)).await
+    }
+
+    /// A delivery; a missing one is a 404.
+    pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<DeliveryRecord> {
+        let found = self.find(tenant, id).await?;
+        found.ok_or_else(|| Error::not_found("delivery", id))
+    }
+
+    /// Adds a delivery that no run carries out; one of its id that is there stays as it is.
+    pub async fn insert(&self, tenant: &Tenant, record: &DeliveryRecord) -> Result<()> {
+        let written = self
+            .table
+            .put(&place(tenant, record), &stored(record), Condition::Absent)
+            .await?;
+        match written {
+            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Contended => Err(Error::unavailable("a delivery is being written")),
+        }
+    }
+
+    /// Adds what becomes of a delivery to the other writes of a transaction. A new one is refused where there is one of its id.
+    pub fn write_with<'a>(
+        &self,
+        transaction: Transaction<'a>,
+        tenant: &Tenant,
+        write: &DeliveryWrite,
+    ) -> Result<Transaction<'a>> {
+        match write {
+            DeliveryWrite::Insert(record) => transaction.put_into(
+                &self.table,
+                &place(tenant, record),
+                &stored(record),
+                Condition::Absent,
+            ),
+            DeliveryWrite::Change(change) => transaction.update_in(
+                &self.table,
+                &keys::delivery(tenant, &change.id),
+                &change.changes(tenant)?,
+                Condition::Present,
+            ),
+        }
+    }
+
+    /// The deliveries made from `from` on and at `until`, which is a time and perhaps the delivery of that time, or before; newest first,
+    /// at most `most`, and whether there are more.
+    pub async fn list(
+        &self,
+        tenant: &Tenant,
+        index: &DeliveryIndex,
+        from: UtcTime,
+        until: (UtcTime, Option<&str>),
+        most: i32,
+    ) -> Result<(Vec<DeliverySummary>, bool)> {
+        let [by_time, by_status, by_subscription, by_event] = LISTING_INDEXES;
+        let (name, pk) = match index {
+            DeliveryIndex::All => (by_time, keys::deliveries(tenant)),
+            DeliveryIndex::Status(status) => {
+                let pk = keys::deliveries_by(tenant, "status", status.as_str());
+                (by_status, pk)
+            }
+            DeliveryIndex::Subscription(id) => {
+                (by_subscription, keys::deliveries_by(tenant, "subscription", id))
+            }
+            DeliveryIndex::Event(id) => (by_event, keys::deliveries_by(tenant, "event", id)),
+        };
+        // `~` sorts after whatever an id begins with.
+        let high = keys::delivery_time(until.0, until.1.unwrap_or("~"));
+        let low = from.to_string();
+        if low > high {
+            return Ok((Vec::new(), false));
+        }
+        let query = Query::partition(pk)
+            .index(name)
+            .between(low, high)
+            .order(Order::Descending);
+        let (page, next): (Vec<StoredSummary>, _) = self.table.page(&query, most, None).await?;
+        let found = page.into_iter().map(|stored| stored.summary).collect();
+        Ok((found, next.is_some()))
+    }
+}
+
+fn stored(record: &DeliveryRecord) -> StoredDelivery<'_> {
+    StoredDelivery {
+        summary: DeliverySummary::of(record),
+        record,
+    }
+}
+
+fn place(tenant: &Tenant, record: &DeliveryRecord) -> Key {
+    let [by_time, by_status, by_subscription, by_event] = LISTING_INDEXES;
+    let time = keys::delivery_time(record.created_at, &record.id);
+    let by = |what, value: &str| keys::deliveries_by(tenant, what, value);
+    keys::delivery(tenant, &record.id)
+        .with_index(by_time, keys::deliveries(tenant), &time)
+        .with_index(by_status, by("status", record.status.as_str()), &time)
+        .with_index(by_subscription, by("subscription", &record.subscription_id), &time)
+        .with_index(by_event, by("event", &record.event_id), time)
+}

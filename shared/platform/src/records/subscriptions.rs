@@ -1,0 +1,134 @@
+//! Event subscriptions. What one says is `shared/events`' affair; here it is a JSON text.
+//!
+//! Each change of any subscription of a project gives the project's set of them a new name in the same transaction. Whoever keeps the
+//! set in memory asks for the name, and so never goes on with a set that is not the present one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::records::{Condition, Query, Table, Written, keys};
+use crate::tenant::Tenant;
+
+/// A subscription as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubscriptionRecord {
+    /// Its id.
+    pub id: String,
+    /// Rises by one with every write: the condition of the next one.
+    pub revision: u64,
+    /// What it says, as JSON.
+    pub document: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ChangedRecord {
+    change_id: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct OverrideRecord {
+    subscription_id: String,
+}
+
+/// The event subscriptions.
+#[derive(Clone)]
+pub struct Subscriptions {
+    table: Table,
+}
+
+impl Subscriptions {
+    /// In the table of records.
+    pub fn new(table: Table) -> Self {
+        Self { table }
+    }
+
+    /// A subscription; None where there is none.
+    pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<SubscriptionRecord>> {
+        self.table.find(&keys::subscription(tenant, id)).await
+    }
+
+    /// A subscription; a missing one is a 404.
+    pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<SubscriptionRecord> {
+        let found = self.find(tenant, id).await?;
+        found.ok_or_else(|| missing(id))
+    }
+
+    /// The subscriptions of a project, oldest first.
+    pub async fn list(&self, tenant: &Tenant) -> Result<Vec<SubscriptionRecord>> {
+        self.table.all(&Query::partition(keys::subscriptions(tenant))).await
+    }
+
+    /// What the last change of the project's subscriptions is called; None where there never was one.
+    pub async fn last_change(&self, tenant: &Tenant) -> Result<Option<String>> {
+        let last: Option<ChangedRecord> = self.table.find(&keys::subscriptions_changed(tenant)).await?;
+        Ok(last.map(|last| last.change_id))
+    }
+
+    /// Adds a subscription. `replaces` is the system subscription that it takes the place of: 409 where another one does already.
+    pub async fn insert(
+        &self,
+        tenant: &Tenant,
+        record: &SubscriptionRecord,
+        replaces: Option<&str>,
+    ) -> Result<()> {
+        let key = keys::subscription(tenant, &record.id);
+        let mut transaction = self.changed(tenant)?.put(&key, record, Condition::Absent)?;
+        if let Some(system) = replaces {
+            let place = OverrideRecord {
+                subscription_id: record.id.clone(),
+            };
+            let key = keys::subscription_override(tenant, system);
+            transaction = transaction.put(&key, &place, Condition::Absent)?;
+        }
+        match transaction.commit().await? {
+            Written::Done => Ok(()),
+            Written::Refused { step: 2 } => Err(Error::conflict(
+                "The system subscription is replaced already; change or delete the subscription that replaces it.",
+            )),
+            Written::Refused { .. } => Err(Error::conflict(format!(
+                "The subscription '{}' exists already.",
+                record.id
+            ))),
+            Written::Contended => Err(busy()),
+        }
+    }
+
+    /// Writes a subscription whose revision is one more than that which was read.
+    pub async fn save(&self, tenant: &Tenant, record: &SubscriptionRecord) -> Result<Written> {
+        let key = keys::subscription(tenant, &record.id);
+        let expected = Condition::NumberIs("revision", record.revision.saturating_sub(1));
+        self.changed(tenant)?.put(&key, record, expected)?.commit().await
+    }
+
+    /// Removes a subscription, and with it that it took the place of a system subscription. A missing one is a 404.
+    pub async fn remove(&self, tenant: &Tenant, id: &str, replaces: Option<&str>) -> Result<()> {
+        let key = keys::subscription(tenant, id);
+        let mut transaction = self.changed(tenant)?.delete(&key, Condition::Present)?;
+        if let Some(system) = replaces {
+            let key = keys::subscription_override(tenant, system);
+            transaction = transaction.delete(&key, Condition::TextIs("subscription_id", id.to_owned()))?;
+        }
+        match transaction.commit().await? {
+            Written::Done => Ok(()),
+            Written::Refused { .. } => Err(missing(id)),
+            Written::Contended => Err(busy()),
+        }
+    }
+
+    fn changed(&self, tenant: &Tenant) -> Result<crate::records::Transaction<'_>> {
+        let change = ChangedRecord {
+            change_id: format!("{:032x}", rand::random::<u128>()),
+        };
+        self.table
+            .transaction()
+            .replace(&keys::subscriptions_changed(tenant), &change)
+    }
+}
+
+fn missing(id: &str) -> Error {
+    Error::not_found("subscription", id)
+}
+
+fn busy() -> Error {
+    Error::unavailable("the subscriptions of the project are changed by too many at once")
+}
