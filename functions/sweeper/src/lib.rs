@@ -1,60 +1,106 @@
-//! Finds the workflow runs that nobody looks after, because a message was lost or a process died, and those whose time has come
-//! after longer than a queue can hold a message back; and sends a hint at each.
+//! Finds the workflow runs and the events that nobody looks after, because a message was lost or a process died, and the runs whose
+//! time has come after longer than a queue can hold a message back; and sends a hint at each.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use events::publish::tell;
+use futures::stream::{self, StreamExt as _};
+use platform::bus::Bus;
+use platform::records::events::{DueEvent, Events};
 use platform::{Clock, Result, UtcTime};
-use tracing::info;
-use workflow::engine::{DueRun, Engine};
+use tracing::{info, warn};
+use workflow::engine::Engine;
 
 /// How long a hint that was sent is left to have its effect before another is, in milliseconds.
 const PATIENCE_MS: u64 = 30_000;
+/// Most events of each part of the index that one look finds.
+const EVENTS_AT_ONCE: i32 = 500;
+/// Events that are put on the bus at a time.
+const TOLD_AT_ONCE: usize = 16;
 
-/// Looks for runs, again and again.
+/// Looks for what is due, again and again.
 pub struct Sweeper {
     engine: Engine,
+    events: Events,
+    bus: Arc<dyn Bus>,
     clock: Clock,
-    /// The hints that were sent lately: for which run, for which time, and when.
+    /// The hints that were sent lately: at what, for which time, and when.
     sent: Mutex<HashMap<String, (UtcTime, UtcTime)>>,
 }
 
 impl Sweeper {
-    /// Over an engine.
-    pub fn new(engine: Engine, clock: Clock) -> Self {
+    /// Over an engine, the events and their bus.
+    pub fn new(engine: Engine, events: Events, bus: Arc<dyn Bus>, clock: Clock) -> Self {
         Self {
             engine,
+            events,
+            bus,
             clock,
             sent: Mutex::default(),
         }
     }
 
-    /// Sends a hint at every run that somebody should look at within `ahead_ms` milliseconds, each for its time; not at those for
-    /// which one was sent a moment ago.
+    /// Sends a hint at every run that somebody should look at within `ahead_ms` milliseconds, each for its time, and puts every
+    /// event on the bus that nobody has matched; but nothing for which that was done a moment ago.
     pub async fn sweep(&self, ahead_ms: u64) -> Result<()> {
         let now = self.clock.now();
-        let due = self.engine.due(now.plus_ms(ahead_ms)).await?;
-        let found = due.len();
-        let due = self.without_sent(due, now);
-        self.engine.hint_all(&due).await;
-        if !due.is_empty() {
-            info!(found, hints = due.len(), "workflow runs are due");
+        let mut runs = self.engine.due(now.plus_ms(ahead_ms)).await?;
+        let found = runs.len();
+        runs.retain(|run| self.is_new(&run.run_id, run.due_at, now));
+        self.engine.hint_all(&runs).await;
+        if !runs.is_empty() {
+            info!(found, hints = runs.len(), "workflow runs are due");
         }
+        let mut events = self.events.due(now, Some(EVENTS_AT_ONCE)).await?;
+        let found = events.len();
+        events.retain(|event| self.is_new(&event.event_id, event.due_at, now));
+        if !events.is_empty() {
+            info!(found, told = events.len(), "events are not matched");
+        }
+        self.tell_again(events).await;
+        self.forget(now);
         Ok(())
     }
 
-    fn without_sent(&self, due: Vec<DueRun>, now: UtcTime) -> Vec<DueRun> {
-        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        sent.retain(|_, (due_at, sent_at)| now < (*sent_at).max(*due_at).plus_ms(PATIENCE_MS));
-        let mut is_new = |run: &DueRun| {
-            let known = sent
-                .get(&run.run_id)
-                .is_some_and(|(due_at, _)| *due_at == run.due_at);
-            if !known {
-                sent.insert(run.run_id.clone(), (run.due_at, now));
-            }
-            !known
-        };
-        due.into_iter().filter(|run| is_new(run)).collect()
+    /// Puts every event on the bus that nobody has matched, however young: for whoever knows that the messages are gone.
+    pub async fn tell_all(&self) -> Result<()> {
+        let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
+        let events = self.events.due(latest, None).await?;
+        self.tell_again(events).await;
+        Ok(())
     }
+
+    async fn tell_again(&self, events: Vec<DueEvent>) {
+        stream::iter(events)
+            .for_each_concurrent(TOLD_AT_ONCE, |event| async move {
+                match self.events.find(&event.tenant, &event.event_id).await {
+                    Ok(Some(record)) => tell(self.bus.as_ref(), &record).await,
+                    Ok(None) => {}
+                    Err(cause) => warn!(event_id = event.event_id, %cause, "an event is not told of again"),
+                }
+            })
+            .await;
+    }
+
+    fn is_new(&self, id: &str, due_at: UtcTime, now: UtcTime) -> bool {
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        match sent.get(id) {
+            Some((known, sent_at)) if *known == due_at && !is_over(due_at, *sent_at, now) => false,
+            _ => {
+                sent.insert(id.to_owned(), (due_at, now));
+                true
+            }
+        }
+    }
+
+    fn forget(&self, now: UtcTime) {
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.retain(|_, (due_at, sent_at)| !is_over(*due_at, *sent_at, now));
+    }
+}
+
+/// Whether a hint that was sent for a time has had the time to have its effect.
+fn is_over(due_at: UtcTime, sent_at: UtcTime, now: UtcTime) -> bool {
+    now >= sent_at.max(due_at).plus_ms(PATIENCE_MS)
 }

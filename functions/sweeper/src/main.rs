@@ -1,7 +1,11 @@
 //! The Lambda that a schedule calls each minute.
 
+use std::sync::Arc;
+
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::config::Environment;
+use platform::records::Table;
+use platform::records::events::Events;
 use platform::telemetry::{self, Format};
 use serde_json::Value;
 use sweeper_function::Sweeper;
@@ -16,7 +20,14 @@ async fn main() -> Result<(), Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
     let wiring = Wiring::from_environment(&environment)?;
-    let sweeper = Sweeper::new(wiring.engine(Registry::new()), wiring.clock.clone());
+    let sdk = platform::aws::sdk_config();
+    let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
+    let sweeper = Sweeper::new(
+        wiring.engine(Registry::new()),
+        Events::new(events),
+        Arc::clone(&wiring.bus),
+        wiring.clock.clone(),
+    );
     let handler = async |_: LambdaEvent<Value>| Ok::<_, Error>(sweeper.sweep(AHEAD_MS).await?);
     lambda_runtime::run(service_fn(handler)).await
 }

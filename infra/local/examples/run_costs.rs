@@ -14,12 +14,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use local::data_dir::DataDir;
-use local::services::{DATA_BUCKET, RECORDS_TABLE, RUNS_TABLE, Services};
+use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
 use platform::bus::Bus;
 use platform::objects::Objects;
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::records::Table;
-use platform::records::events::Events;
 use platform::records::runs::Runs;
 use platform::{Clock, Tenant, aws};
 use serde_json::{Value, json};
@@ -124,9 +123,9 @@ async fn main() -> Result<(), Error> {
     };
     let router = Router::new().fallback(answer).with_state(counter.clone());
     tokio::spawn(async move { axum::serve(listener, router).await });
-    let records = Table::connect(&counted, RECORDS_TABLE);
+    let events = Table::connect(&counted, EVENTS_TABLE);
     let wiring = Wiring {
-        runs: Runs::new(Table::connect(&counted, RUNS_TABLE), Events::new(records)),
+        runs: Runs::new(Table::connect(&counted, RUNS_TABLE), events),
         objects: Objects::connect(&services.objects, DATA_BUCKET),
         queue: Arc::new(counter.clone()),
         bus: Arc::new(counter.clone()),

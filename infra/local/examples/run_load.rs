@@ -12,12 +12,11 @@ use std::time::Instant;
 
 use clap::Parser;
 use local::data_dir::DataDir;
-use local::services::{DATA_BUCKET, RECORDS_TABLE, RUNS_TABLE, Services};
+use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
 use platform::bus::Bus;
 use platform::objects::Objects;
 use platform::queue::BoxFuture;
 use platform::records::Table;
-use platform::records::events::Events;
 use platform::records::runs::Runs;
 use platform::{Clock, Tenant};
 use serde_json::json;
@@ -111,12 +110,12 @@ async fn one(arguments: &Arguments, engine: &Engine, http: &reqwest::Client) -> 
 
 /// An engine that only starts runs.
 fn engine(services: &Services) -> Result<Engine, Error> {
-    let records = Table::connect(&services.records, RECORDS_TABLE);
+    let events = Table::connect(&services.records, EVENTS_TABLE);
     let queue = services.queue("tasks").ok_or("the runner has no queue")?;
     let wiring = Wiring {
         runs: Runs::new(
             Table::connect(&services.records, RUNS_TABLE),
-            Events::new(records),
+            events,
         ),
         objects: Objects::connect(&services.objects, DATA_BUCKET),
         queue: Arc::new(queue),

@@ -5,6 +5,7 @@
 
 pub mod bus;
 pub mod data_dir;
+pub mod events;
 mod gateway;
 pub mod issuer;
 mod object_files;

@@ -74,7 +74,11 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     let issuer = Issuer::open(&data)?;
     let services = Services::open(&data).await?;
     let service = Service::new(&data, &services, &environment)?;
-    let queues = queue_server::serve([("tasks", service.runs.tasks.clone())].into()).await?;
+    let queues = [
+        ("events", service.events.queue.clone()),
+        ("tasks", service.runs.tasks.clone()),
+    ];
+    let queues = queue_server::serve(queues.into()).await?;
     services.publish(&data, queues)?;
     let router = service.router()?;
     service

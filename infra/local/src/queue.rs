@@ -1,10 +1,11 @@
 //! The twin of an SQS queue with a Lambda behind it, in this process.
 //!
 //! It hands real SQS events to the function's own handler, in batches; delivers again, after the visibility timeout, what
-//! the handler reports as failed; and sets aside what was received too often. What it holds is lost with the process: a
-//! queue carries hints, never truth.
+//! the handler reports as failed; and sets aside what was received too often. Messages of one group do not hold up those of
+//! others: no group has more than its share with the handler. What it holds is lost with the process: a queue carries hints, never
+//! truth.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -32,20 +33,32 @@ pub struct Settings {
     pub max_receives: u32,
     /// Most batches that are with the handler at a time.
     pub concurrency: u32,
+    /// Most messages of one group that are with the handler at a time.
+    pub group_share: usize,
 }
 
 struct Message {
     id: String,
+    group: Arc<str>,
     body: String,
     receives: u32,
 }
 
+/// By the time from which on a message is delivered, then by age.
+type Place = (Instant, u64);
+
+#[derive(Default)]
+struct Group {
+    waiting: BTreeMap<Place, Message>,
+    in_flight: usize,
+}
+
 #[derive(Default)]
 struct State {
-    /// By the time from which on they are delivered, then by age.
-    waiting: BTreeMap<(Instant, u64), Message>,
+    groups: HashMap<Arc<str>, Group>,
+    /// The first message of each group that has not its whole share with the handler.
+    heads: BTreeMap<Place, Arc<str>>,
     next: u64,
-    in_flight: usize,
     dead: Vec<String>,
 }
 
@@ -77,8 +90,7 @@ impl LocalQueue {
         loop {
             let changed = self.changed.notified();
             let idle = {
-                let state = self.state();
-                state.waiting.is_empty() && state.in_flight == 0
+                self.state().groups.is_empty()
             };
             if idle {
                 return;
@@ -144,26 +156,35 @@ impl LocalQueue {
         let mut state = self.state();
         let mut batch = Vec::new();
         while batch.len() < self.settings.batch_size
-            && let Some(first) = state.waiting.first_entry()
+            && let Some(first) = state.heads.first_entry()
             && first.key().0 <= now
         {
-            let mut message = first.remove();
-            message.receives += 1;
-            batch.push(message);
+            let (place, group) = first.remove_entry();
+            let Some(of_group) = state.groups.get_mut(&group) else {
+                continue;
+            };
+            if let Some(mut message) = of_group.waiting.remove(&place) {
+                of_group.in_flight += 1;
+                message.receives += 1;
+                batch.push(message);
+            }
+            state.show_head(&group, self.settings.group_share);
         }
-        state.in_flight += batch.len();
-        let next = state.waiting.first_key_value().map(|((at, _), _)| *at);
+        let next = state.heads.first_key_value().map(|((at, _), _)| *at);
         (batch, next)
     }
 
     fn settle(&self, batch: Vec<Message>, failed: impl Fn(&str) -> bool) {
         let mut state = self.state();
-        state.in_flight -= batch.len();
+        let share = self.settings.group_share;
         for message in batch {
-            if !failed(&message.id) {
-                continue;
+            let group = Arc::clone(&message.group);
+            if let Some(of_group) = state.groups.get_mut(&group) {
+                of_group.in_flight -= 1;
             }
-            if message.receives >= self.settings.max_receives {
+            if !failed(&message.id) {
+                state.show_head(&group, share);
+            } else if message.receives >= self.settings.max_receives {
                 error!(
                     queue = self.name,
                     message_id = message.id,
@@ -171,8 +192,9 @@ impl LocalQueue {
                     "message set aside as dead letter"
                 );
                 state.dead.push(message.body);
+                state.show_head(&group, share);
             } else {
-                state.wait(message, self.settings.visibility);
+                state.wait(message, self.settings.visibility, share);
             }
         }
         drop(state);
@@ -181,9 +203,32 @@ impl LocalQueue {
 }
 
 impl State {
-    fn wait(&mut self, message: Message, delay: Duration) {
+    fn wait(&mut self, message: Message, delay: Duration, share: usize) {
         self.next += 1;
-        self.waiting.insert((Instant::now() + delay, self.next), message);
+        let place = (Instant::now() + delay, self.next);
+        let group = Arc::clone(&message.group);
+        let of_group = self.groups.entry(Arc::clone(&group)).or_default();
+        if let Some((head, _)) = of_group.waiting.first_key_value() {
+            self.heads.remove(head);
+        }
+        of_group.waiting.insert(place, message);
+        self.show_head(&group, share);
+    }
+
+    /// Puts the first message of a group where it is seen, if the group has room; forgets a group without messages.
+    fn show_head(&mut self, group: &Arc<str>, share: usize) {
+        let Some(of_group) = self.groups.get(group) else {
+            return;
+        };
+        match of_group.waiting.first_key_value() {
+            Some((head, _)) if of_group.in_flight < share => {
+                self.heads.insert(*head, Arc::clone(group));
+            }
+            None if of_group.in_flight == 0 => {
+                self.groups.remove(group);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -193,10 +238,12 @@ impl Queue for LocalQueue {
             let id = ids::new_id(self.clock.now());
             let message = Message {
                 id,
+                group: delivery.group.unwrap_or_default().into(),
                 body: body.to_owned(),
                 receives: 0,
             };
-            self.state().wait(message, delivery.delay);
+            let share = self.settings.group_share;
+            self.state().wait(message, delivery.delay, share);
             self.changed.notify_waiters();
             Ok(())
         })
@@ -257,6 +304,7 @@ mod tests {
         visibility: Duration::from_secs(60),
         max_receives: 5,
         concurrency: 1,
+        group_share: usize::MAX,
     };
 
     #[tokio::test(start_paused = true)]
@@ -317,6 +365,46 @@ mod tests {
         }
         queue.drain().await;
         assert_eq!(*most.lock().unwrap(), (0, 3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_group_does_not_hold_up_another() {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&order);
+        let handler: Handler = Arc::new(move |event| {
+            let log = Arc::clone(&log);
+            Box::pin(async move {
+                let body = event.records[0].body.clone().unwrap();
+                if body.starts_with("slow") {
+                    tokio::time::sleep(Duration::from_secs(10)).await;
+                }
+                log.lock().unwrap().push(body);
+                SqsBatchResponse::default()
+            })
+        });
+        let settings = Settings {
+            batch_size: 1,
+            concurrency: 4,
+            group_share: 2,
+            ..SETTINGS
+        };
+        let queue = LocalQueue::start("test", settings, Clock::System, handler);
+        let of = |group| Delivery {
+            delay: Duration::ZERO,
+            group: Some(group),
+        };
+        for number in 0..6 {
+            queue.send_as(&format!("slow {number}"), of("a")).await.unwrap();
+        }
+        for number in 0..3 {
+            queue.send_as(&format!("quick {number}"), of("b")).await.unwrap();
+        }
+        let began = Instant::now();
+        queue.drain().await;
+        assert_eq!(began.elapsed().as_secs(), 30, "two of the slow group at a time");
+        let order = order.lock().unwrap();
+        assert_eq!(order[..3], ["quick 0", "quick 1", "quick 2"]);
+        assert_eq!(order.len(), 9);
     }
 
     #[tokio::test(start_paused = true)]

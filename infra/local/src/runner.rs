@@ -29,6 +29,7 @@ use platform::{Clock, Platform, Result};
 use tracing::warn;
 
 use crate::data_dir::DataDir;
+use crate::events::LocalEvents;
 use crate::gateway::whole_body;
 use crate::issuer::Issuer;
 use crate::queue::{LocalQueue, Settings};
@@ -42,6 +43,7 @@ const AUDIT_RETRY: Settings = Settings {
     visibility: Duration::from_secs(180),
     max_receives: 5,
     concurrency: 1,
+    group_share: usize::MAX,
 };
 
 /// As the import queue of `template.yaml`.
@@ -50,6 +52,7 @@ const IMPORTS: Settings = Settings {
     visibility: Duration::from_secs(960),
     max_receives: 6,
     concurrency: 1,
+    group_share: usize::MAX,
 };
 /// How often overdue imports are looked for.
 const IMPORT_SWEEP: Duration = Duration::from_secs(60);
@@ -69,6 +72,9 @@ const COLLECTION: Duration = Duration::from_secs(3_600);
 /// Queries at a time.
 const MAX_QUERIES: usize = 4;
 
+/// What the ingest base URL ends in: in the cloud a URL of its own.
+const INGEST_ROOT: &str = "/ingest";
+
 /// The service over a data directory.
 #[derive(Clone)]
 pub struct Service {
@@ -81,6 +87,8 @@ pub struct Service {
     imports: Arc<LocalQueue>,
     /// Workflow runs.
     pub runs: LocalRuns,
+    /// Events, subscriptions and ingest channels.
+    pub events: LocalEvents,
     retention: Retention,
 }
 
@@ -104,6 +112,10 @@ impl Service {
             crash_at: Step::from_environment(environment)?,
         };
         let outbound = Outbound::from_environment(environment, &AwsEnvironment::read())?;
+        let events = LocalEvents::new(data, services, &platform, environment, &outbound)?;
+        let registry = runs::with_activities(samples::registry(environment)?, events.webhooks.clone());
+        let runs = LocalRuns::new(data, services, &platform.clock, events.bus.clone(), registry)?;
+        events.deliver_with(&runs.workflows.engine);
         let sources = Sources::from_environment(environment, &services.objects, outbound)?;
         let stores = |queue, config: &StoreConfig| {
             let objects = Objects::connect(&services.objects, DATA_BUCKET);
@@ -135,7 +147,8 @@ impl Service {
         );
         Ok(Self {
             stores: stores(Some(imports.clone()), &config)?,
-            runs: LocalRuns::new(data, services, &platform.clock, samples::registry(environment)?)?,
+            runs,
+            events,
             platform,
             importer,
             imports,
@@ -212,6 +225,10 @@ impl Service {
                 self.platform.clone(),
                 self.runs.stream.clone(),
             ))
+            .merge(subscriptions_function::routes(
+                self.platform.clone(),
+                self.events.subscriptions.clone(),
+            ))
             .merge(workflows_function::routes(
                 self.platform.clone(),
                 self.runs.workflows.clone(),
@@ -226,7 +243,11 @@ impl Service {
             "/openapi.json",
             get(|| async { ([(CONTENT_TYPE, "application/json")], document) }),
         );
-        let api: Router = ApiRouter::new().nest(API_ROOT, self.routes()).merge(pages).into();
+        let api: Router = ApiRouter::new()
+            .nest(API_ROOT, self.routes())
+            .nest(INGEST_ROOT, ingest_function::routes(self.events.ingest.clone()))
+            .merge(pages)
+            .into();
         let edge = platform::http::edge(api, self.platform.clock.clone(), self.platform.edge.clone());
         Ok(edge.layer(from_fn(whole_body)))
     }

@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use platform::Clock;
-use platform::config::ConfigError;
+use platform::bus::Bus;
+use platform::config::{ConfigError, Secret};
 use platform::objects::Objects;
 use platform::page_token::PageTokens;
 use platform::records::Table;
@@ -18,17 +19,17 @@ use workflow::live::Followers;
 use workflow::wiring::Wiring;
 use workflows_function::Workflows;
 
-use crate::bus::LocalBus;
 use crate::data_dir::DataDir;
 use crate::queue::{LocalQueue, Settings};
-use crate::services::{DATA_BUCKET, RECORDS_TABLE, RUNS_TABLE, Services, secret};
+use crate::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services, secret};
 
 /// As the task queue of `template.yaml`, whose function takes several messages at once in as many instances as it needs.
 const TASKS: Settings = Settings {
     batch_size: 1,
     visibility: Duration::from_secs(960),
     max_receives: 10,
-    concurrency: 64,
+    concurrency: 512,
+    group_share: 64,
 };
 /// How often runs are looked for that somebody should look at.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -53,6 +54,7 @@ impl LocalRuns {
         data: &DataDir,
         services: &Services,
         clock: &Clock,
+        bus: Arc<dyn Bus>,
         registry: Registry,
     ) -> Result<Self, ConfigError> {
         let engine = Arc::new(OnceLock::<Engine>::new());
@@ -72,26 +74,23 @@ impl LocalRuns {
             }),
         );
         let followers = Arc::new(Followers::default());
-        let records = Table::connect(&services.records, RECORDS_TABLE);
-        let runs = Runs::new(
-            Table::connect(&services.records, RUNS_TABLE),
-            Events::new(records),
-        );
+        let events = Table::connect(&services.records, EVENTS_TABLE);
+        let runs = Runs::new(Table::connect(&services.records, RUNS_TABLE), events.clone());
         let wiring = Wiring {
             runs: runs.clone(),
             objects: Objects::connect(&services.objects, DATA_BUCKET),
             queue: tasks.clone(),
-            bus: Arc::new(LocalBus::new(clock.clone(), Vec::new())),
+            bus: Arc::clone(&bus),
             clock: clock.clone(),
             listener: Some(followers.clone()),
         };
         let wired = wiring.engine(registry);
         let wired = engine.get_or_init(|| wired).clone();
-        let tokens = PageTokens::new(platform::config::Secret::new(secret(data, "page-tokens")?));
+        let tokens = page_tokens(data)?;
         Ok(Self {
             workflows: Workflows::new(wired.clone(), runs.clone(), tokens),
             stream: stream_function::Stream::told(wired.clone(), runs, followers.clone()),
-            sweeper: Arc::new(Sweeper::new(wired, clock.clone())),
+            sweeper: Arc::new(Sweeper::new(wired, Events::new(events), bus, clock.clone())),
             followers,
             tasks,
         })
@@ -104,12 +103,20 @@ impl LocalRuns {
             if let Err(cause) = engine.take_over().await {
                 warn!(%cause, "the workflow runs of the last process were not taken over");
             }
+            if let Err(cause) = sweeper.tell_all().await {
+                warn!(%cause, "the events of the last process were not told of again");
+            }
             loop {
                 tokio::time::sleep(SWEEP).await;
                 if let Err(cause) = sweeper.sweep(0).await {
-                    warn!(%cause, "due workflow runs were not looked for");
+                    warn!(%cause, "due workflow runs and events were not looked for");
                 }
             }
         });
     }
+}
+
+/// What signs the page tokens of a directory's listings.
+pub(crate) fn page_tokens(data: &DataDir) -> Result<PageTokens, ConfigError> {
+    Ok(PageTokens::new(Secret::new(secret(data, "page-tokens")?)))
 }

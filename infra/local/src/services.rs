@@ -36,6 +36,8 @@ pub const RECORDS_TABLE: &str = "millrace-records";
 pub const AUDIT_TABLE: &str = "millrace-audit";
 /// Name of the table of workflow runs.
 pub const RUNS_TABLE: &str = "millrace-runs";
+/// Name of the table of events and deliveries.
+pub const EVENTS_TABLE: &str = "millrace-events";
 /// Name of the bucket of store data and artifacts.
 pub const DATA_BUCKET: &str = "millrace-data";
 
@@ -72,6 +74,7 @@ impl Services {
                 (RECORDS_TABLE, TableKind::Records),
                 (AUDIT_TABLE, TableKind::Records),
                 (RUNS_TABLE, TableKind::Listed),
+                (EVENTS_TABLE, TableKind::Listed),
             ] {
                 create_table(&services.records, table, kind)
                     .await

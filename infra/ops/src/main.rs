@@ -48,7 +48,8 @@ const EXAMPLES: &str = r#"Examples:
   ops check                                     hold the stored data against the invariants
 
 A deployed stage is named by its environment: set MILLRACE_RECORDS_TABLE, MILLRACE_AUDIT_TABLE,
-MILLRACE_RUNS_TABLE, MILLRACE_TASK_QUEUE and MILLRACE_DATA_BUCKET (the stack's outputs) and add --deployed; credentials and region are the AWS SDK's."#;
+MILLRACE_RUNS_TABLE, MILLRACE_EVENTS_TABLE, MILLRACE_TASK_QUEUE, MILLRACE_EVENT_BUS and MILLRACE_DATA_BUCKET (the
+stack's outputs) and add --deployed; credentials and region are the AWS SDK's."#;
 
 #[derive(Subcommand)]
 enum Command {

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use clap::Subcommand;
-use platform::bus::Bus;
 use platform::config::{ConfigError, Environment, Secret};
 use platform::page_token::PageTokens;
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::records::audit::AuditAction;
-use platform::records::events::Events;
 use platform::records::runs::Runs;
 use platform::{Error, Result};
 use serde_json::{Value, json};
@@ -60,7 +58,7 @@ pub enum RunCommand {
 
 /// Does it.
 pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result<()> {
-    let runs = Runs::new(target.runs.clone(), Events::new(target.records.clone()));
+    let runs = Runs::new(target.runs.clone(), target.events.clone());
     let engine = engine(target, &runs)?;
     match command {
         RunCommand::Start {
@@ -204,7 +202,7 @@ fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
             Some(tasks) => Arc::clone(tasks),
             None => Arc::new(Nowhere),
         },
-        bus: Arc::new(Nowhere),
+        bus: target.bus.clone(),
         clock: target.clock.clone(),
         listener: None,
     };
@@ -215,17 +213,11 @@ fn refused(error: ConfigError) -> Error {
     Error::invalid(error.to_string())
 }
 
-/// Where there is no queue: the local runner finds the run when it is started. Events are published by whoever makes runs go on.
+/// Where there is no queue: the local runner finds the run when it is started.
 struct Nowhere;
 
 impl Queue for Nowhere {
     fn send_as<'a>(&'a self, _: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })
-    }
-}
-
-impl Bus for Nowhere {
-    fn publish<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async { Err(Error::unavailable("the operator command has no bus")) })
     }
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use local::bus::LocalBus;
 use local::data_dir::DataDir;
-use local::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, RUNS_TABLE, Services};
+use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, RUNS_TABLE, Services};
 use platform::auth::{Principal, PrincipalKind};
+use platform::bus::{Bus, EventBridgeBus};
 use platform::config::{ConfigError, Environment};
 use platform::http::audit;
 use platform::objects::Objects;
@@ -50,6 +52,10 @@ pub struct Target {
     pub audit_table: Table,
     /// The table of workflow runs.
     pub runs: Table,
+    /// The table of events and deliveries.
+    pub events: Table,
+    /// The bus; what is put on it while nobody reads it is found later.
+    pub bus: Arc<dyn Bus>,
     /// The queue of hints at workflow runs; None where nobody reads one.
     pub tasks: Option<Arc<dyn Queue>>,
     /// The bucket of store data and artifacts.
@@ -97,6 +103,8 @@ impl TargetArguments {
                 records: Table::connect(&sdk, &name("MILLRACE_RECORDS_TABLE")?),
                 audit_table: Table::connect(&sdk, &name("MILLRACE_AUDIT_TABLE")?),
                 runs: Table::connect(&sdk, &name("MILLRACE_RUNS_TABLE")?),
+                events: Table::connect(&sdk, &name("MILLRACE_EVENTS_TABLE")?),
+                bus: Arc::new(EventBridgeBus::connect(&sdk, &name("MILLRACE_EVENT_BUS")?)),
                 tasks: Some(Arc::new(SqsQueue::connect(&sdk, name("MILLRACE_TASK_QUEUE")?))),
                 objects: Objects::connect(&sdk, &name("MILLRACE_DATA_BUCKET")?),
                 _data: None,
@@ -109,10 +117,12 @@ impl TargetArguments {
             records: Table::connect(&services.records, RECORDS_TABLE),
             audit_table: Table::connect(&services.records, AUDIT_TABLE),
             runs: Table::connect(&services.records, RUNS_TABLE),
-            tasks: match services.queue("tasks") {
-                Some(queue) => Some(Arc::new(queue)),
-                None => None,
-            },
+            events: Table::connect(&services.records, EVENTS_TABLE),
+            bus: Arc::new(LocalBus::new(
+                Clock::System,
+                services.queue("events").map(shared).into_iter().collect(),
+            )),
+            tasks: services.queue("tasks").map(shared),
             objects: Objects::connect(&services.objects, DATA_BUCKET),
             _data: Some(data),
         })
@@ -155,6 +165,10 @@ impl Target {
         event.request_id = platform::ids::new_id(now);
         AuditTrail::new(self.audit_table.clone()).insert(&event).await
     }
+}
+
+fn shared(queue: SqsQueue) -> Arc<dyn Queue> {
+    Arc::new(queue)
 }
 
 fn refused(error: ConfigError) -> Error {

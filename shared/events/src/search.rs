@@ -84,9 +84,13 @@ impl DeliverySearch {
         loop {
             let (batch, more) = self.read(tenant, &indexes, selection, place.as_ref()).await?;
             read += batch.len();
-            let wanted: Vec<_> = batch.iter().filter(|summary| selection.takes(summary)).collect();
-            let records = stream::iter(wanted.into_iter().map(|summary| self.deliveries.find(tenant, &summary.id)));
-            let records: Vec<_> = records.buffered(RECORDS_AT_ONCE).try_collect().await?;
+            let wanted = batch.iter().filter(|summary| selection.takes(summary));
+            let mut reads = Vec::new();
+            for summary in wanted {
+                reads.push(self.deliveries.find(tenant, &summary.id));
+            }
+            let records = stream::iter(reads).buffered(RECORDS_AT_ONCE);
+            let records: Vec<_> = records.try_collect().await?;
             for record in records.into_iter().flatten() {
                 if selection.status.is_empty() || selection.status.contains(&record.status) {
                     found.push(record);

@@ -40,6 +40,12 @@ impl UtcTime {
         u64::try_from(self.as_millis().saturating_sub(earlier.as_millis())).unwrap_or(0)
     }
 
+    /// A time as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`; None for any other text.
+    pub fn from_http_date(text: &str) -> Option<Self> {
+        let zoned = jiff::fmt::rfc2822::parse(text).ok()?;
+        Self::from_millis(zoned.timestamp().as_millisecond())
+    }
+
     /// Milliseconds since the Unix epoch.
     pub fn as_millis(self) -> i64 {
         self.0.as_millisecond()

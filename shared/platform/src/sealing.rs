@@ -3,6 +3,9 @@
 //! A secret that is only compared (an API key, a token) is not sealed but hashed. What is sealed opens only at the
 //! [`Place`] that it was sealed for: copied into a record of another tenant, or into another record, it stays shut.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use aws_config::SdkConfig;
 use aws_sdk_kms::Client;
 use aws_sdk_kms::error::{DisplayErrorContext, SdkError};
@@ -111,6 +114,52 @@ impl Sealer for KmsSealer {
             let text = String::from_utf8(opened.into_inner())
                 .map_err(|_| Error::internal("what was sealed is not a text"))?;
             Ok(Secret::new(text))
+        })
+    }
+}
+
+/// Opened secrets that are kept in memory.
+const MAX_OPENED: usize = 1_000;
+
+/// A sealer that opens a text once: for those who need a secret with each request.
+pub struct OpenedOnce {
+    inner: Arc<dyn Sealer>,
+    opened: Mutex<HashMap<String, Secret>>,
+}
+
+impl OpenedOnce {
+    /// Over a sealer.
+    pub fn new(inner: Arc<dyn Sealer>) -> Self {
+        Self {
+            inner,
+            opened: Mutex::default(),
+        }
+    }
+
+    fn opened(&self) -> MutexGuard<'_, HashMap<String, Secret>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sealer for OpenedOnce {
+    fn seal<'a>(&'a self, place: Place<'a>, secret: &'a Secret) -> BoxFuture<'a, Result<String>> {
+        self.inner.seal(place, secret)
+    }
+
+    fn open<'a>(&'a self, place: Place<'a>, sealed: &'a str) -> BoxFuture<'a, Result<Secret>> {
+        Box::pin(async move {
+            // It opens at its place alone, so that the place is part of the question.
+            let key = format!("{}/{}/{sealed}", place.tenant, place.name);
+            if let Some(secret) = self.opened().get(&key) {
+                return Ok(secret.clone());
+            }
+            let secret = self.inner.open(place, sealed).await?;
+            let mut opened = self.opened();
+            if opened.len() >= MAX_OPENED {
+                opened.clear();
+            }
+            opened.insert(key, secret.clone());
+            Ok(secret)
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::payload::Payload;
 use crate::state::{Effect, FailedTask, RunState, shortened};
 use crate::store::NewEvent;
 use crate::task_failure::TaskFailure;
-use crate::turn::NewUpdate;
+use crate::turn::{DeliveryReport, NewUpdate};
 
 /// Ids of writes that a state keeps: so many others may write before somebody who did not hear of his write looks for it.
 const KEPT_COMMITS: usize = 32;
@@ -38,6 +38,8 @@ pub struct Draft {
     pub first_new: u64,
     /// Update messages that come with it.
     pub updates: Vec<NewUpdate>,
+    /// What the code told of the delivery that the run carries out.
+    pub reports: Vec<DeliveryReport>,
     /// Events of the platform that come with it.
     pub events: Vec<NewEvent>,
     /// Events that leave the state for records of their own.
@@ -55,6 +57,7 @@ impl Draft {
             state,
             now,
             updates: Vec::new(),
+            reports: Vec::new(),
             events: Vec::new(),
             chunks: Vec::new(),
             changed: false,
@@ -105,6 +108,9 @@ impl Draft {
 
     /// Adds an event of the platform about this run.
     pub fn announce(&mut self, action: &str) {
+        if self.state.is_unannounced {
+            return;
+        }
         let event = NewEvent {
             // A run begins once and ends once, so this is the same however often the change is tried.
             id: platform::ids::derived_id(
@@ -113,10 +119,6 @@ impl Draft {
             ),
             action: action.to_owned(),
         };
-        self.state.outbox.push(Effect::Publish {
-            event_id: event.id.clone(),
-            action: event.action.clone(),
-        });
         self.events.push(event);
     }
 

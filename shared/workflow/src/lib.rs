@@ -38,4 +38,4 @@ pub use failure::Failure;
 pub use options::{ActivityOptions, ParentClosePolicy, RetryPolicy};
 pub use payload::Payload;
 pub use registry::{ActivityContext, Registry};
-pub use turn::Context;
+pub use turn::{Context, DeliveryReport};

@@ -1,6 +1,6 @@
 //! The workflow types and activities that there are, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -56,6 +56,7 @@ impl ActivityContext {
 pub struct Registry {
     workflows: BTreeMap<String, Code>,
     activities: BTreeMap<String, ActivityCode>,
+    unannounced: BTreeSet<String>,
 }
 
 impl Registry {
@@ -106,6 +107,18 @@ impl Registry {
         });
         self.activities.insert(name.to_owned(), code);
         self
+    }
+
+    /// Lets the runs of a type begin and end without an event: what carries out deliveries must not bring more of them.
+    #[must_use]
+    pub fn unannounced(mut self, name: &str) -> Self {
+        self.unannounced.insert(name.to_owned());
+        self
+    }
+
+    /// Whether the runs of a type begin and end without an event.
+    pub fn is_unannounced(&self, name: &str) -> bool {
+        self.unannounced.contains(name)
     }
 
     /// The code of a workflow type.

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use platform::records::deliveries::DeliveryStatus;
 use platform::{Tenant, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,13 +72,6 @@ pub struct ChildName {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Put an event of the platform on the bus: its id and its action.
-    Publish {
-        /// The event's id.
-        event_id: String,
-        /// What happened, such as `workflow_completed`.
-        action: String,
-    },
     /// Start a child run: the event that asked for it.
     StartChild(u64),
     /// Ask a child run to stop.
@@ -86,6 +80,23 @@ pub enum Effect {
     TerminateChild(ChildName),
     /// Tell the run that started this one how it ended.
     TellParent,
+}
+
+/// The delivery that a run carries out, and what was written of it last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveryLink {
+    /// The delivery's id.
+    pub id: String,
+    /// When it was made.
+    #[serde(with = "millis")]
+    pub created_at: UtcTime,
+    /// Where it stands.
+    pub status: DeliveryStatus,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A run's turn that came to nothing.
@@ -145,6 +156,15 @@ pub struct RunState {
     /// The run that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentRef>,
+    /// How many events, one after another, led to it; 0 for one that no event started.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub depth: u32,
+    /// The delivery that it carries out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<DeliveryLink>,
+    /// Whether it begins and ends without an event.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unannounced: bool,
     /// What it is about.
     pub about: About,
     /// Its activities, by the events that asked for them.
@@ -194,6 +214,9 @@ impl RunState {
             signals: 0,
             cancel_requested: false,
             parent: None,
+            depth: 0,
+            delivery: None,
+            is_unannounced: false,
             about,
             activities: BTreeMap::new(),
             timers: BTreeMap::new(),

@@ -1,6 +1,7 @@
 //! What the engine needs of the records. Two stores hold them: the table, and for tests a memory that loses answers.
 
 use platform::queue::BoxFuture;
+use platform::records::deliveries::DeliveryWrite;
 use platform::records::events::EventRecord;
 use platform::records::runs::{Committed, CurrentWrite, DueRun, UpdatesHead, UpdatesWrite};
 use platform::{Result, Tenant, UtcTime};
@@ -32,6 +33,8 @@ pub struct Commit {
     pub events: Vec<EventRecord>,
     /// Update messages.
     pub updates: Option<UpdatesWrite>,
+    /// What becomes of the delivery that the run carries out.
+    pub delivery: Option<DeliveryWrite>,
 }
 
 /// The records of runs.

@@ -177,6 +177,7 @@ impl Store for TableStore {
                 events: commit.events.clone(),
                 updates: commit.updates.clone(),
                 parent: commit.parent.clone(),
+                delivery: commit.delivery.clone(),
             };
             let committed = self.runs.commit(tenant, &commit).await?;
             if committed == Committed::Done {

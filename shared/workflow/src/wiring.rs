@@ -7,7 +7,6 @@ use platform::config::{ConfigError, Environment};
 use platform::objects::Objects;
 use platform::queue::{Queue, SqsQueue};
 use platform::records::Table;
-use platform::records::events::Events;
 use platform::records::runs::Runs;
 use platform::{Clock, ids};
 
@@ -37,10 +36,10 @@ impl Wiring {
     /// From the environment of a Lambda function.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         let sdk = platform::aws::sdk_config();
-        let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
+        let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
         let runs = Table::connect(&sdk, &environment.required("MILLRACE_RUNS_TABLE")?);
         Ok(Self {
-            runs: Runs::new(runs, Events::new(records)),
+            runs: Runs::new(runs, events),
             objects: Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?),
             queue: Arc::new(SqsQueue::connect(
                 &sdk,

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use local::data_dir::DataDir;
-use local::services::{DATA_BUCKET, RECORDS_TABLE, RUNS_TABLE, Services};
+use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
 use platform::bus::Bus;
 use platform::objects::Objects;
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::records::Table;
-use platform::records::events::Events;
 use platform::records::runs::{Committed, DueRun, Runs, UpdatesHead};
 use platform::{Clock, Error, Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
@@ -232,11 +231,11 @@ impl World {
             Arc::new(Sent::default()),
             Clock::manual("2026-01-01T00:00:00Z".parse().unwrap()),
         );
-        let records = Table::connect(&services.records, RECORDS_TABLE);
+        let events = Table::connect(&services.records, EVENTS_TABLE);
         let objects = Objects::connect(&services.objects, DATA_BUCKET);
         let runs = Runs::new(
             Table::connect(&services.records, RUNS_TABLE),
-            Events::new(records),
+            events,
         );
         let swallowing = Arc::<Swallowing>::default();
         let (failing, calls) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));

@@ -32,6 +32,15 @@ pub async fn serve_streaming(
     lambda_http::run_with_streaming_response(service(routes, clock, config)).await
 }
 
+/// The same for routes that are not below the API root: a Function URL.
+pub async fn serve_at_root(
+    routes: ApiRouter,
+    clock: Clock,
+    config: EdgeConfig,
+) -> Result<(), lambda_http::Error> {
+    lambda_http::run(normalized(edge(routes.into(), clock, config))).await
+}
+
 /// Serves a function's routes to Lambda, until the runtime ends it.
 pub async fn serve(routes: ApiRouter, clock: Clock, config: EdgeConfig) -> Result<(), lambda_http::Error> {
     lambda_http::run(service(routes, clock, config)).await

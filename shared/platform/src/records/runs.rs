@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::UtcTime;
 use crate::error::Result;
+use crate::records::deliveries::{Deliveries, DeliveryWrite};
 use crate::records::events::{EventRecord, Events};
 use crate::records::run_updates::with_updates;
 use crate::records::schema::LISTING_INDEXES;
@@ -119,6 +120,8 @@ pub struct RunsCommit {
     pub updates: Option<UpdatesWrite>,
     /// A run that must be under way.
     pub parent: Option<String>,
+    /// What becomes of the delivery that the run carries out.
+    pub delivery: Option<DeliveryWrite>,
 }
 
 /// What a commit came to.
@@ -202,12 +205,17 @@ pub struct DueRun {
 pub struct Runs {
     pub(super) table: Table,
     events: Events,
+    deliveries: Deliveries,
 }
 
 impl Runs {
-    /// Over the table of runs, and the one of events.
-    pub fn new(table: Table, events: Events) -> Self {
-        Self { table, events }
+    /// Over the table of runs, and the one of events and deliveries.
+    pub fn new(table: Table, events: Table) -> Self {
+        Self {
+            table,
+            events: Events::new(events.clone()),
+            deliveries: Deliveries::new(events),
+        }
     }
 
     /// Where a run stands; None where there is no such run.
@@ -242,12 +250,13 @@ impl Runs {
     /// Writes everything of a commit, or nothing.
     pub async fn commit(&self, tenant: &Tenant, commit: &RunsCommit) -> Result<Committed> {
         // Most commits move one run on: a single conditional write, which costs half of a transaction.
-        if let ([run], None, [], None, None) = (
+        if let ([run], None, [], None, None, None) = (
             commit.runs.as_slice(),
             &commit.current,
             commit.events.as_slice(),
             &commit.updates,
             &commit.parent,
+            &commit.delivery,
         ) && run.chunks.is_empty()
         {
             let written = self
@@ -295,6 +304,9 @@ impl Runs {
         }
         for event in &commit.events {
             transaction = self.events.insert_with(transaction, tenant, event)?;
+        }
+        if let Some(delivery) = &commit.delivery {
+            transaction = self.deliveries.write_with(transaction, tenant, delivery)?;
         }
         Ok(match transaction.commit().await? {
             Written::Done => Committed::Done,

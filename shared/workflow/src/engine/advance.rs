@@ -131,7 +131,7 @@ impl Engine {
             runs: vec![draft],
             ..Change::default()
         };
-        let next_run_id = next_run.as_ref().map(|next| next.state.run_id.clone());
+        let goes_on = next_run.is_some();
         if let (Some(next), Some(ending)) = (next_run, change.runs.first()) {
             change.current = Some(CurrentWrite {
                 workflow_id: next.state.workflow_id.clone(),
@@ -142,8 +142,8 @@ impl Engine {
         }
         match self.write(tenant, change).await? {
             Written::Done(states) => {
-                if let Some(run_id) = next_run_id {
-                    self.hint(tenant, &run_id, 0).await;
+                if let Some(next) = states.get(1).filter(|_| goes_on) {
+                    self.hint_at(next, 0).await;
                 }
                 Ok(states.into_iter().next())
             }
@@ -156,12 +156,16 @@ impl Engine {
 /// read and a request to stop go with it.
 pub(crate) fn take_turn(draft: &mut Draft, history: &[Event], turn: Turn) -> Result<Option<Draft>> {
     draft.updates.extend(turn.updates);
+    draft.reports.extend(turn.reports);
     let mut next_run = None;
     for kind in turn.events {
         if let EventKind::WorkflowExecutionContinuedAsNew { new_run_id, input } = &kind {
             let started = first_event(history, &draft.state)?;
             let about = draft.state.about.clone();
             let mut next = Draft::new(RunState::new(&draft.tenant()?, new_run_id, about), draft.now);
+            next.state.depth = draft.state.depth;
+            next.state.delivery.clone_from(&draft.state.delivery);
+            next.state.is_unannounced = draft.state.is_unannounced;
             next.append(EventKind::WorkflowExecutionStarted(Box::new(Started {
                 run_id: new_run_id.clone(),
                 input: input.clone(),

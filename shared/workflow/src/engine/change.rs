@@ -66,7 +66,7 @@ impl Engine {
                 if has_work {
                     // Where somebody was hinted at it already and is about to write, a second one would do the same work.
                     let delay_ms = if had_work { SECOND_HINT_MS } else { 0 };
-                    self.hint(tenant, run_id, delay_ms).await;
+                    self.hint_at(&state, delay_ms).await;
                 }
                 return Ok(state);
             }

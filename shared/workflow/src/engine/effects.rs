@@ -6,7 +6,7 @@ use platform::queue::BoxFuture;
 use platform::{ErrorKind, Result, Tenant};
 use tracing::warn;
 
-use super::{Engine, IdReuse, StartRun, lifecycle};
+use super::{Engine, IdReuse, StartRun};
 use crate::draft::Draft;
 use crate::event::{ChildOutcome, EventKind, ParentRef};
 use crate::failure::Failure;
@@ -108,6 +108,7 @@ pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> O
         }),
         outlives_parent: *parent_close_policy == ParentClosePolicy::Abandon,
         id_reuse: IdReuse::AfterEnd,
+        depth: state.depth,
         ..StartRun::new(workflow_type, workflow_id, input.clone())
     })
 }
@@ -171,11 +172,6 @@ impl Engine {
         effect: &Effect,
     ) -> Result<Option<EventKind>> {
         match effect {
-            Effect::Publish { event_id, action } => {
-                let envelope = lifecycle::envelope(state, event_id, action)?;
-                self.services.bus.publish(&envelope).await?;
-                Ok(None)
-            }
             Effect::StartChild(initiated) => self.start_child(tenant, state, *initiated).await.map(Some),
             Effect::CancelChild(child) => self.end_child(tenant, state, child, false).await,
             Effect::TerminateChild(child) => self.end_child(tenant, state, child, true).await,

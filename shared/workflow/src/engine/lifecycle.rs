@@ -1,38 +1,30 @@
 //! Events of the platform about runs: that one began, that it ended.
 
-use events::{Category, Envelope};
+use events::envelope::{Category, Envelope, RawObject, raw};
+use platform::Result;
 use platform::records::events::EventRecord;
-use platform::{Error, Result};
-use serde_json::{Map, Value, json};
 
 use crate::draft::Draft;
 use crate::state::RunState;
 
-/// The envelope of an event about a run, as JSON. The same state gives the same text, so that it need not be kept to be sent.
-pub(super) fn envelope(state: &RunState, event_id: &str, action: &str) -> Result<String> {
-    let mut details = Map::from_iter([
-        (
-            "workflow_type".to_owned(),
-            Value::from(state.workflow_type.as_str()),
-        ),
-        ("workflow_id".to_owned(), Value::from(state.workflow_id.as_str())),
-        ("workflow_run_id".to_owned(), Value::from(state.run_id.as_str())),
-    ]);
+/// The envelope of an event about a run, as JSON.
+fn envelope(state: &RunState, event_id: &str, action: &str) -> Result<String> {
+    let mut details = RawObject::new();
+    let mut detail = |name: &str, value: Result<_>| -> Result<()> {
+        details.insert(name.to_owned(), value?);
+        Ok(())
+    };
+    detail("workflow_type", raw(&state.workflow_type))?;
+    detail("workflow_id", raw(&state.workflow_id))?;
+    detail("workflow_run_id", raw(&state.run_id))?;
+    detail("initiated_by", raw(&state.about.initiated_by))?;
+    if let Some(rule_id) = &state.about.rule_id {
+        detail("rule_id", raw(rule_id))?;
+    }
     let ended = state.closed_at.filter(|_| action != STARTED);
     if let Some(closed_at) = ended {
-        details.insert("status".to_owned(), state.status.as_str().into());
-        details.insert(
-            "duration_ms".to_owned(),
-            closed_at.millis_since(state.started_at).into(),
-        );
-    }
-    for (name, value) in [
-        ("rule_id", &state.about.rule_id),
-        ("initiated_by", &Some(state.about.initiated_by.clone())),
-    ] {
-        if let Some(value) = value {
-            details.insert(name.to_owned(), json!(value));
-        }
+        detail("status", raw(&state.status.as_str()))?;
+        detail("duration_ms", raw(&closed_at.millis_since(state.started_at)))?;
     }
     // The events of a run about a document are about the document.
     let (resource_type, resource_id) = match &state.about.document_id {
@@ -50,11 +42,11 @@ pub(super) fn envelope(state: &RunState, event_id: &str, action: &str) -> Result
         tenant_id: None,
         timestamp: ended.unwrap_or(state.started_at),
         source: "workflow".to_owned(),
-        resource_data: Map::new(),
+        resource_data: RawObject::new(),
         details,
         meters: Vec::new(),
     };
-    serde_json::to_string(&envelope).map_err(Error::internal)
+    envelope.to_json()
 }
 
 /// The action of the event that a run began.
@@ -66,6 +58,10 @@ pub(super) fn written(draft: &Draft) -> Result<Vec<EventRecord>> {
         Ok(EventRecord {
             id: event.id.clone(),
             envelope: envelope(&draft.state, &event.id, &event.action)?,
+            payload_key: None,
+            received_at: draft.now,
+            depth: draft.state.depth,
+            matched_at: None,
         })
     });
     written.collect()

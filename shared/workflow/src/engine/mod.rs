@@ -9,6 +9,7 @@ pub(crate) mod advance;
 pub(crate) mod attempt;
 mod cancel;
 mod change;
+mod delivery;
 mod describe;
 mod drive;
 pub(crate) mod effects;

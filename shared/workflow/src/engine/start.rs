@@ -1,9 +1,11 @@
 //! The beginning of a run.
 
+use platform::records::deliveries::DeliveryWrite;
 use platform::records::runs::CurrentWrite;
 use platform::{Error, Result, Tenant, UtcTime};
 
 use super::Engine;
+use super::delivery::link_of;
 use super::lifecycle::STARTED;
 use super::write::{Change, Written};
 use crate::draft::Draft;
@@ -48,6 +50,10 @@ pub struct StartRun {
     pub timeout_ms: Option<u64>,
     /// What happens where a run of the workflow id has ended.
     pub id_reuse: IdReuse,
+    /// How many events, one after another, led to it.
+    pub depth: u32,
+    /// The delivery that it carries out, which is written with its beginning.
+    pub delivery: Option<DeliveryWrite>,
 }
 
 impl StartRun {
@@ -63,6 +69,8 @@ impl StartRun {
             outlives_parent: false,
             timeout_ms: None,
             id_reuse: IdReuse::default(),
+            depth: 0,
+            delivery: None,
         }
     }
 }
@@ -87,6 +95,7 @@ impl Engine {
         for _ in 0..MAX_ATTEMPTS {
             let now = self.services.clock.now();
             let mut draft = first_draft(tenant, &run_id, start, now);
+            draft.state.is_unannounced = self.services.registry.is_unannounced(&start.workflow_type);
             draft.announce(STARTED);
             let change = Change {
                 runs: vec![draft],
@@ -100,9 +109,12 @@ impl Engine {
                     .as_ref()
                     .filter(|_| !start.outlives_parent)
                     .map(|parent| parent.run_id.clone()),
+                delivery: start.delivery.clone(),
             };
-            if let Written::Done(_) = self.write(tenant, change).await? {
-                self.hint(tenant, &run_id, 0).await;
+            if let Written::Done(states) = self.write(tenant, change).await? {
+                for state in &states {
+                    self.hint_at(state, 0).await;
+                }
                 return Ok(StartedRun { run_id, is_new: true });
             }
             if start.run_id.is_some() && self.services.store.find(tenant, &run_id).await?.is_some() {
@@ -147,6 +159,8 @@ impl Engine {
 /// A run with its first event.
 pub(crate) fn first_draft(tenant: &Tenant, run_id: &str, start: &StartRun, now: UtcTime) -> Draft {
     let mut draft = Draft::new(RunState::new(tenant, run_id, start.about.clone()), now);
+    draft.state.depth = start.depth;
+    draft.state.delivery = start.delivery.as_ref().map(link_of);
     draft.append(EventKind::WorkflowExecutionStarted(Box::new(Started {
         workflow_type: start.workflow_type.clone(),
         workflow_id: start.workflow_id.clone(),

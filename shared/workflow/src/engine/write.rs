@@ -1,10 +1,13 @@
 //! The one function that writes runs.
 
+use events::publish;
 use platform::queue::MAX_DELAY;
+use platform::records::deliveries::DeliveryWrite;
 use platform::records::runs::{Committed, CurrentWrite, UpdatesWrite};
 use platform::{Result, Tenant};
 use tracing::warn;
 
+use super::delivery::delivery_of;
 use super::{Engine, lifecycle};
 use crate::draft::Draft;
 use crate::limits;
@@ -22,6 +25,8 @@ pub(super) struct Change {
     pub current: Option<CurrentWrite>,
     /// A run that must not have ended.
     pub parent: Option<String>,
+    /// What becomes of a delivery with it; None where the run itself tells.
+    pub delivery: Option<DeliveryWrite>,
 }
 
 /// What a write came to.
@@ -37,11 +42,13 @@ pub(super) enum Written {
 
 impl Engine {
     /// Writes changes together or not at all. Where the answer is lost, the state tells.
-    pub(super) async fn write(&self, tenant: &Tenant, change: Change) -> Result<Written> {
+    pub(super) async fn write(&self, tenant: &Tenant, mut change: Change) -> Result<Written> {
         let commit_id = self.new_commit_id();
+        let told = delivery_of(&mut change.runs, change.delivery);
         let mut commit = Commit {
             current: change.current,
             parent: change.parent,
+            delivery: told,
             ..Commit::default()
         };
         let mut waking = Vec::new();
@@ -74,10 +81,13 @@ impl Engine {
             Committed::Taken => return Ok(Written::Taken),
             Committed::Done => {}
         }
+        for event in &commit.events {
+            publish::tell(self.services.bus.as_ref(), event).await;
+        }
         let mut states = Vec::new();
         for (draft, wake) in commit.runs.into_iter().zip(waking) {
             if let Some(delay_ms) = wake {
-                self.hint(tenant, &draft.state.run_id, delay_ms).await;
+                self.hint_at(&draft.state, delay_ms).await;
             }
             if let Some(listener) = &self.services.listener
                 && (commit.updates.is_some() || draft.state.is_closed())

@@ -309,7 +309,6 @@ impl World {
 
     fn perform(&mut self, index: usize, effect: Effect) {
         match effect {
-            Effect::Publish { .. } => {}
             Effect::StartChild(initiated) => self.start_child(index, initiated),
             Effect::CancelChild(child) => {
                 if let Some(run) = self.current(&child.workflow_id) {

@@ -8,7 +8,7 @@ use platform::UtcTime;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::NewUpdate;
+use super::{DeliveryReport, NewUpdate};
 use super::calls::{ActivityCall, ChildCall, Pending};
 use super::core::{Core, Ending, ROOT, Scope};
 use super::signals::{Canceled, Signals};
@@ -188,6 +188,23 @@ impl Context {
         if !core.is_replaying() {
             core.updates.push(update);
         }
+    }
+
+    /// Tells of the delivery that the run carries out: it shows there from the next write on.
+    pub fn report_delivery(&self, report: DeliveryReport) {
+        let mut core = self.core.borrow_mut();
+        if core.is_over() {
+            return;
+        }
+        core.check_abort();
+        if !core.is_replaying() {
+            core.reports.push(report);
+        }
+    }
+
+    /// When the run began.
+    pub fn started_at(&self) -> UtcTime {
+        self.core.borrow().started_at
     }
 
     /// Answers the queries of a name from now on. What it shares with the code it holds in an `Rc`.

@@ -9,7 +9,7 @@ use std::task::Waker;
 
 use platform::UtcTime;
 
-use super::{MAX_COMMANDS, NewUpdate, Replay, Returned, Turn};
+use super::{DeliveryReport, MAX_COMMANDS, NewUpdate, Replay, Returned, Turn};
 use crate::event::{Event, EventKind, Started};
 use crate::failure::Failure;
 use crate::payload::Payload;
@@ -67,6 +67,8 @@ pub(super) struct Channel {
 
 pub(super) struct Core {
     pub now: UtcTime,
+    /// The time of the first event.
+    pub started_at: UtcTime,
     /// The event that the code has seen last.
     pub current: u64,
     pub processed: u64,
@@ -83,6 +85,7 @@ pub(super) struct Core {
     pub decided_patches: BTreeMap<String, bool>,
     pub queries: BTreeMap<String, QueryHandler>,
     pub updates: Vec<NewUpdate>,
+    pub reports: Vec<DeliveryReport>,
     pub activities: u64,
     pub timers: u64,
     pub derived: u64,
@@ -118,6 +121,7 @@ impl Core {
             _ => None,
         });
         Self {
+            started_at: replay.history.first().map_or(UtcTime::EPOCH, |event| event.time),
             now: replay.history.first().map_or(UtcTime::EPOCH, |event| event.time),
             current: 0,
             processed: replay.processed,
@@ -132,6 +136,7 @@ impl Core {
             decided_patches: BTreeMap::new(),
             queries: BTreeMap::new(),
             updates: Vec::new(),
+            reports: Vec::new(),
             activities: 0,
             timers: 0,
             derived: 0,
@@ -383,6 +388,7 @@ impl Core {
         Ok(Turn {
             events,
             updates: std::mem::take(&mut self.updates),
+            reports: std::mem::take(&mut self.reports),
             answer: None,
             waiting: std::mem::take(&mut self.waiting),
             unread_signals: unread.into_iter().map(|(_, name, input)| (name, input)).collect(),

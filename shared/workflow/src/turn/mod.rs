@@ -28,6 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
+use platform::UtcTime;
+use platform::records::deliveries::DeliveryAttempt;
 use serde_json::Value;
 
 use crate::event::{Event, EventKind};
@@ -66,6 +68,17 @@ pub struct NewUpdate {
     pub workstream_id: Option<String>,
 }
 
+/// What the code of a delivery tells of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeliveryReport {
+    /// An attempt that has ended.
+    pub attempt: Option<DeliveryAttempt>,
+    /// When the next one is made; None where none is, or at once.
+    pub next_attempt_at: Option<UtcTime>,
+    /// Why the attempt failed, or why nothing more is tried.
+    pub last_error: Option<String>,
+}
+
 /// What to replay.
 #[derive(Clone, Copy)]
 pub struct Replay<'a> {
@@ -86,6 +99,8 @@ pub struct Turn {
     pub events: Vec<EventKind>,
     /// What the code published beyond the history.
     pub updates: Vec<NewUpdate>,
+    /// What the code told of the delivery beyond the history.
+    pub reports: Vec<DeliveryReport>,
     /// The answer to the query; None where the code answers no such query.
     pub answer: Option<Result<Payload, Failure>>,
     /// What the code is waiting for, for people.

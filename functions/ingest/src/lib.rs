@@ -1,0 +1,90 @@
+//! The public ingest endpoint, `POST /webhooks/events/{account_id}/{project_id}/{channel_id}` below the ingest base URL: outsiders push
+//! events in through a channel. It is no part of the authenticated API; a channel has credentials of its own.
+
+mod credentials;
+mod post;
+
+use std::sync::Arc;
+
+use aide::axum::ApiRouter;
+use axum::Extension;
+use axum::routing::post;
+use events::publish::Publisher;
+use platform::bus::EventBridgeBus;
+use platform::config::{ConfigError, Environment};
+use platform::http::BodyLimit;
+use platform::objects::Objects;
+use platform::records::Table;
+use platform::records::channels::Channels;
+use platform::records::events::Events;
+use platform::sealing::{KmsSealer, OpenedOnce, Sealer};
+use platform::{Clock, Error};
+
+/// Largest body where nothing else is configured, in KiB.
+const DEFAULT_MAX_BODY_KB: u64 = 256;
+/// The largest that can be configured: a Lambda takes 6 MB.
+const MOST_BODY_KB: u64 = 5_000;
+
+/// What the endpoint works with.
+#[derive(Clone)]
+pub struct Ingest {
+    /// The channels.
+    pub channels: Channels,
+    /// Opens their signing secrets.
+    pub sealer: Arc<dyn Sealer>,
+    /// Writes events and tells of them.
+    pub publisher: Publisher,
+    /// The time.
+    pub clock: Clock,
+    /// Largest body, in bytes.
+    pub max_body_bytes: usize,
+}
+
+impl Ingest {
+    /// From the environment of a Lambda function.
+    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
+        let sdk = platform::aws::sdk_config();
+        let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
+        let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
+        let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
+        let bus = EventBridgeBus::connect(&sdk, &environment.required("MILLRACE_EVENT_BUS")?);
+        let sealer = KmsSealer::connect(&sdk, environment.required("MILLRACE_SEALING_KEY")?);
+        Ok(Self {
+            channels: Channels::new(records),
+            sealer: Arc::new(OpenedOnce::new(Arc::new(sealer))),
+            publisher: Publisher::new(Events::new(events), objects, Arc::new(bus)),
+            clock: Clock::System,
+            max_body_bytes: max_body_bytes(environment)?,
+        })
+    }
+}
+
+/// The largest body, from `MILLRACE_INGEST_MAX_BODY_KB`.
+pub fn max_body_bytes(environment: &Environment) -> Result<usize, ConfigError> {
+    let asked = environment.number("MILLRACE_INGEST_MAX_BODY_KB", DEFAULT_MAX_BODY_KB)?;
+    match usize::try_from(asked) {
+        Ok(kb) if (1..=MOST_BODY_KB).contains(&asked) => Ok(kb * 1_024),
+        _ => Err(ConfigError::new(format!(
+            "The variable MILLRACE_INGEST_MAX_BODY_KB is '{asked}'. Set it to a number from 1 to {MOST_BODY_KB}."
+        ))),
+    }
+}
+
+/// The route, below the ingest base URL.
+pub fn routes(ingest: Ingest) -> ApiRouter {
+    let limit = BodyLimit(ingest.max_body_bytes);
+    ApiRouter::new()
+        .route(
+            "/webhooks/events/{account_id}/{project_id}/{channel_id}",
+            post(post::handler),
+        )
+        .layer(Extension(limit))
+        .with_state(ingest)
+}
+
+/// The refusal of credentials, whatever is wrong with them.
+fn refused() -> Error {
+    Error::unauthenticated(
+        "The channel does not exist, or the token or signature is missing or wrong.",
+    )
+}

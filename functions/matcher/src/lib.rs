@@ -1,0 +1,71 @@
+//! Finds the subscriptions that an event matches, and starts a delivery for each.
+//!
+//! A message tells of an event; what the event is, its record says. An event of another service has none yet and is written first. One
+//! that cannot be read goes to the dead-letter queue with the reason, whole. Matching an event twice starts nothing twice: a delivery and
+//! the run that carries it out are written together, under ids that follow from the event and the subscription.
+
+mod matching;
+mod message;
+
+use std::sync::Arc;
+
+use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
+use events::matching::SubscriptionSets;
+use futures::future::join_all;
+use platform::objects::Objects;
+use platform::queue::Queue;
+use platform::records::deliveries::Deliveries;
+use platform::records::events::Events;
+use platform::{Clock, Result};
+use serde_json::json;
+use tracing::{error, warn};
+use workflow::engine::Engine;
+
+use message::Read;
+
+/// What the matcher works with.
+pub struct Matcher {
+    /// Starts runs.
+    pub engine: Engine,
+    /// The events.
+    pub events: Events,
+    /// The deliveries.
+    pub deliveries: Deliveries,
+    /// Where large bodies are.
+    pub objects: Objects,
+    /// The compiled subscriptions.
+    pub sets: SubscriptionSets,
+    /// Where what cannot be read goes.
+    pub dead_letters: Arc<dyn Queue>,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// Matches the events of a batch, all at once; the answer names the messages to deliver again.
+pub async fn handle(matcher: &Matcher, event: SqsEvent) -> SqsBatchResponse {
+    let matched = event.records.into_iter().map(|message| async move {
+        let body = message.body.unwrap_or_default();
+        (one(matcher, &body).await, message.message_id.unwrap_or_default())
+    });
+    let mut response = SqsBatchResponse::default();
+    for (matched, message_id) in join_all(matched).await {
+        if let Err(cause) = matched {
+            warn!(message_id, %cause, "an event is not matched yet");
+            let mut failure = BatchItemFailure::default();
+            failure.item_identifier = message_id;
+            response.batch_item_failures.push(failure);
+        }
+    }
+    response
+}
+
+async fn one(matcher: &Matcher, body: &str) -> Result<()> {
+    match message::read(body) {
+        Read::Event(envelope) => matching::match_event(matcher, *envelope).await,
+        Read::Invalid(reason) => {
+            error!(reason, "an event cannot be read; it goes to the dead-letter queue");
+            let letter = json!({ "reason": reason, "message": body }).to_string();
+            matcher.dead_letters.send(&letter).await
+        }
+    }
+}

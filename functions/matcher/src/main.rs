@@ -1,0 +1,40 @@
+//! The Lambda that reads the queue of events.
+
+use std::sync::Arc;
+
+use aws_lambda_events::event::sqs::SqsEvent;
+use events::matching::SubscriptionSets;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use matcher_function::Matcher;
+use platform::config::Environment;
+use platform::queue::SqsQueue;
+use platform::records::Table;
+use platform::records::deliveries::Deliveries;
+use platform::records::events::Events;
+use platform::records::subscriptions::Subscriptions;
+use platform::telemetry::{self, Format};
+use workflow::wiring::Wiring;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let environment = Environment::read()?;
+    telemetry::init(&environment, Format::Json, "info")?;
+    let sdk = platform::aws::sdk_config();
+    let wiring = Wiring::from_environment(&environment)?;
+    let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
+    let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
+    let dead_letters = environment.required("MILLRACE_EVENT_DEAD_LETTER_QUEUE")?;
+    let matcher = Matcher {
+        engine: wiring.engine(runs::registry()),
+        events: Events::new(events.clone()),
+        deliveries: Deliveries::new(events),
+        objects: wiring.objects.clone(),
+        sets: SubscriptionSets::new(Subscriptions::new(records)),
+        dead_letters: Arc::new(SqsQueue::connect(&sdk, dead_letters)),
+        clock: wiring.clock.clone(),
+    };
+    let handler = async |event: LambdaEvent<SqsEvent>| {
+        Ok::<_, Error>(matcher_function::handle(&matcher, event.payload).await)
+    };
+    lambda_runtime::run(service_fn(handler)).await
+}

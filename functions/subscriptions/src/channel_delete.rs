@@ -1,0 +1,29 @@
+//! `DELETE /events/channels/{channel_id}`: from then on nothing that is sent to the channel is taken. Its events stay.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use platform::Result;
+use platform::auth::permission::WriteEvents;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Path, Reply};
+
+use crate::App;
+use crate::channel_model::ChannelPath;
+use crate::subscription_model::Deleted;
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("channel_delete")
+        .tag("events")
+        .summary("Delete an ingest channel")
+        .response::<200, axum::Json<Deleted>>()
+}
+
+pub async fn handler(
+    call: Call<WriteEvents>,
+    State(app): State<App>,
+    Path(path): Path<ChannelPath>,
+) -> Result<Reply<Deleted>> {
+    app.channels.remove(&call.tenant()?, &path.channel_id).await?;
+    Ok(Reply::ok(Deleted::one(path.channel_id)))
+}

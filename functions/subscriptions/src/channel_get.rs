@@ -1,0 +1,31 @@
+//! `GET /events/channels/{channel_id}`: one channel.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use events::channel::Channel as StoredChannel;
+use platform::Result;
+use platform::auth::permission::ReadEvents;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Path, Reply};
+
+use crate::App;
+use crate::channel_model::{Channel, ChannelPath};
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("channel_get")
+        .tag("events")
+        .summary("Get an ingest channel")
+        .response::<200, axum::Json<Channel>>()
+}
+
+pub async fn handler(
+    call: Call<ReadEvents>,
+    State(app): State<App>,
+    Path(path): Path<ChannelPath>,
+) -> Result<Reply<Channel>> {
+    let tenant = call.tenant()?;
+    let record = app.channels.get(&tenant, &path.channel_id).await?;
+    let channel = Channel::new(&tenant, StoredChannel::of(&record)?);
+    Ok(Reply::ok(channel).etag(&record.revision.to_string()))
+}

@@ -1,0 +1,230 @@
+//! What the channel endpoints have in common: a channel as it is shown, its rules, and its secrets.
+
+use events::channel::Channel as StoredChannel;
+use events::signature::{Algorithm, Encoding, SignatureRule, hint, new_signing_secret};
+use events::transform::Transform;
+use platform::config::Secret;
+use platform::http::parse_part;
+use platform::http::text::check_name;
+use platform::sealing::Place;
+use platform::{Error, Result, Tenant, UtcTime};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::App;
+
+/// Shortest signing secret that somebody else may have made, in bytes.
+const LEAST_SECRET_BYTES: usize = 8;
+/// Largest transform, in bytes of JSON.
+const MAX_TRANSFORM_BYTES: usize = 65_536;
+
+/// The channel in the path.
+#[derive(Deserialize, JsonSchema)]
+pub struct ChannelPath {
+    /// The channel's id.
+    pub channel_id: String,
+}
+
+/// How what is sent to a channel is signed, as it is shown.
+#[derive(Serialize, JsonSchema)]
+pub struct SignatureView {
+    /// The header that the signature is in.
+    pub header: String,
+    /// The function.
+    pub algorithm: Algorithm,
+    /// How it is written.
+    pub encoding: Encoding,
+    /// What stands before it in the header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// Whether there is a secret to check it with.
+    pub has_secret: bool,
+}
+
+/// An ingest channel.
+#[derive(Serialize, JsonSchema)]
+pub struct Channel {
+    /// Its id.
+    pub id: String,
+    /// Its account.
+    pub account_id: String,
+    /// Its project.
+    pub project_id: String,
+    /// Its name.
+    pub name: String,
+    /// The label that stands behind `external:` in its events.
+    pub source: String,
+    /// What happened, where nothing else says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_action: Option<String>,
+    /// What it happened to, where nothing else says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_resource_type: Option<String>,
+    /// Where the parts of an event are in what is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transform: Option<Transform>,
+    /// How what is sent is signed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<SignatureView>,
+    /// Whether it takes anything.
+    pub enabled: bool,
+    /// Always true: every channel has a token.
+    pub has_token: bool,
+    /// The end of the token.
+    pub token_hint: String,
+    /// When it was made.
+    pub created_at: UtcTime,
+    /// When it was changed last.
+    pub updated_at: UtcTime,
+    /// Who made it.
+    pub created_by: String,
+    /// Who changed it last.
+    pub updated_by: String,
+}
+
+impl Channel {
+    /// Of a project.
+    pub fn new(tenant: &Tenant, stored: StoredChannel) -> Self {
+        let has_secret = stored.signing_secret.is_some();
+        Self {
+            id: stored.id,
+            account_id: tenant.account().to_owned(),
+            project_id: tenant.project().to_owned(),
+            name: stored.name,
+            source: stored.source,
+            default_action: stored.default_action,
+            default_resource_type: stored.default_resource_type,
+            transform: stored.transform,
+            signature: stored.signature.map(|rule| SignatureView {
+                header: rule.header,
+                algorithm: rule.algorithm,
+                encoding: rule.encoding,
+                prefix: rule.prefix,
+                has_secret,
+            }),
+            enabled: stored.enabled,
+            has_token: true,
+            token_hint: stored.token_hint,
+            created_at: stored.created_at,
+            updated_at: stored.updated_at,
+            created_by: stored.created_by,
+            updated_by: stored.updated_by,
+        }
+    }
+}
+
+/// A channel, and beside it what is shown this once.
+#[derive(Serialize, JsonSchema)]
+pub struct ChannelWithSecrets {
+    /// The channel.
+    #[serde(flatten)]
+    pub channel: Channel,
+    /// Its new token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ingest_token: Option<String>,
+    /// Its new signing secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signing_secret: Option<String>,
+}
+
+/// Reads the field `transform` of a body.
+pub fn transform(value: Value) -> Result<Transform> {
+    if !value.is_object() {
+        return Err(Error::invalid("The field 'transform' must be an object."));
+    }
+    let bytes = serde_json::to_vec(&value).map_err(Error::internal)?.len();
+    if bytes > MAX_TRANSFORM_BYTES {
+        return Err(Error::invalid(format!(
+            "The field 'transform' has at most {MAX_TRANSFORM_BYTES} bytes."
+        )));
+    }
+    let transform: Transform = parse_part("transform", value)?;
+    transform.check()?;
+    Ok(transform)
+}
+
+/// Reads the field `signature` of a body. What only answers have is passed over, so that an answer can be sent back.
+pub fn signature(value: Value) -> Result<SignatureRule> {
+    let Value::Object(mut fields) = value else {
+        return Err(Error::invalid("The field 'signature' must be an object."));
+    };
+    fields.remove("has_secret");
+    let rule: SignatureRule = parse_part("signature", Value::Object(fields))?;
+    rule.check()?;
+    Ok(rule)
+}
+
+/// 400 for texts that no channel has.
+pub fn check(channel: &StoredChannel) -> Result<()> {
+    check_name("name", &channel.name)?;
+    check_name("source", &channel.source)?;
+    for (field, text) in [
+        ("default_action", &channel.default_action),
+        ("default_resource_type", &channel.default_resource_type),
+    ] {
+        if let Some(text) = text {
+            check_name(field, text)?;
+        }
+    }
+    Ok(())
+}
+
+/// Which signing secret a channel is to have from now on.
+pub enum SecretChoice {
+    /// The one that it has, or a new one where it has none.
+    Keep,
+    /// A new one.
+    New,
+    /// This one, which the sender has made.
+    Given(String),
+}
+
+/// Gives a channel whose senders sign the secret that it is to have; the secret, where it is new. A channel whose senders do not sign
+/// loses it.
+pub async fn settle_secret(
+    app: &App,
+    tenant: &Tenant,
+    channel: &mut StoredChannel,
+    choice: SecretChoice,
+) -> Result<Option<Secret>> {
+    if channel.signature.is_none() {
+        if matches!(choice, SecretChoice::Given(_)) {
+            return Err(Error::invalid(
+                "The field 'signing_secret' is for a channel with a 'signature'; say how what is sent is signed.",
+            ));
+        }
+        channel.signing_secret = None;
+        return Ok(None);
+    }
+    let secret = match choice {
+        SecretChoice::Keep if channel.signing_secret.is_some() => return Ok(None),
+        SecretChoice::Keep | SecretChoice::New => new_signing_secret(),
+        SecretChoice::Given(text) if text.len() < LEAST_SECRET_BYTES => {
+            return Err(Error::invalid(format!(
+                "The field 'signing_secret' must have at least {LEAST_SECRET_BYTES} bytes."
+            )));
+        }
+        SecretChoice::Given(text) => Secret::new(text),
+    };
+    let name = StoredChannel::secret_place(&channel.id);
+    let place = Place {
+        tenant,
+        name: &name,
+    };
+    channel.signing_secret = Some(app.sealer.seal(place, &secret).await?);
+    Ok(Some(secret))
+}
+
+/// Gives a channel a token, which is shown this once.
+pub fn new_token(channel: &mut StoredChannel) -> Secret {
+    let token = events::signature::new_ingest_token();
+    channel.token_hash = events::signature::token_hash(token.expose());
+    channel.token_hint = hint(&token);
+    token
+}
+
+/// The channels' answers show an object where one was sent; null takes one away.
+pub fn object_or_null(value: Option<Value>) -> Option<Value> {
+    value.filter(|value| !value.is_null() && *value != Value::Object(Map::new()))
+}

@@ -1,0 +1,129 @@
+//! `PUT /events/channels/{channel_id}`: changes some fields of a channel. A new token or signing secret is in this answer alone; what it
+//! takes the place of opens nothing from then on.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use events::channel::Channel as StoredChannel;
+use platform::auth::permission::WriteEvents;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
+use platform::records::Written;
+use platform::{Result, UtcTime};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use crate::App;
+use crate::channel_model::{
+    Channel, ChannelPath, ChannelWithSecrets, SecretChoice, check, new_token, object_or_null, settle_secret,
+    signature, transform,
+};
+use crate::retry::Races;
+
+/// The fields to change. What is left out stays; null takes away what may be missing.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct UpdateChannel {
+    /// Its name.
+    pub name: Option<String>,
+    /// The label that stands behind `external:` in its events.
+    pub source: Option<String>,
+    /// What happened, where nothing else says.
+    #[serde(deserialize_with = "strict::given")]
+    #[schemars(with = "Option<String>")]
+    pub default_action: Option<Option<String>>,
+    /// What it happened to, where nothing else says.
+    #[serde(deserialize_with = "strict::given")]
+    #[schemars(with = "Option<String>")]
+    pub default_resource_type: Option<Option<String>>,
+    /// Where the parts of an event are in what is sent.
+    #[serde(deserialize_with = "given_json")]
+    #[schemars(with = "Option<events::transform::Transform>")]
+    pub transform: Option<Option<Value>>,
+    /// How what is sent is signed.
+    #[serde(deserialize_with = "given_json")]
+    #[schemars(with = "Option<events::signature::SignatureRule>")]
+    pub signature: Option<Option<Value>>,
+    /// The secret that the sender signs with, where the sender has made it.
+    pub signing_secret: Option<String>,
+    /// Whether it takes anything.
+    pub enabled: Option<bool>,
+    /// True makes a new signing secret.
+    pub rotate_signing_secret: bool,
+    /// True makes a new token.
+    pub rotate_token: bool,
+}
+
+fn given_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Value>>, D::Error> {
+    strict::optional_json(deserializer).map(Some)
+}
+
+impl UpdateChannel {
+    fn apply(&self, channel: &mut StoredChannel, now: UtcTime, author: &str) -> Result<()> {
+        fn set<T: Clone>(field: &mut T, value: &Option<T>) {
+            if let Some(value) = value {
+                field.clone_from(value);
+            }
+        }
+        set(&mut channel.name, &self.name);
+        set(&mut channel.source, &self.source);
+        set(&mut channel.default_action, &self.default_action);
+        set(&mut channel.default_resource_type, &self.default_resource_type);
+        set(&mut channel.enabled, &self.enabled);
+        if let Some(value) = self.transform.clone() {
+            channel.transform = object_or_null(value).map(transform).transpose()?;
+        }
+        if let Some(value) = self.signature.clone() {
+            channel.signature = object_or_null(value).map(signature).transpose()?;
+        }
+        channel.updated_at = now.max(channel.updated_at);
+        author.clone_into(&mut channel.updated_by);
+        check(channel)
+    }
+
+    fn choice(&self) -> SecretChoice {
+        match (&self.signing_secret, self.rotate_signing_secret) {
+            (Some(given), _) => SecretChoice::Given(given.clone()),
+            (None, true) => SecretChoice::New,
+            (None, false) => SecretChoice::Keep,
+        }
+    }
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("channel_update")
+        .tag("events")
+        .summary("Update an ingest channel")
+        .response::<200, axum::Json<ChannelWithSecrets>>()
+}
+
+pub async fn handler(
+    call: Call<WriteEvents>,
+    State(app): State<App>,
+    Path(path): Path<ChannelPath>,
+    headers: HeaderMap,
+    OptionalJson(body): OptionalJson<UpdateChannel>,
+) -> Result<Reply<ChannelWithSecrets>> {
+    let tenant = call.tenant()?;
+    let mut races = Races::default();
+    loop {
+        let record = app.channels.get(&tenant, &path.channel_id).await?;
+        if_match(&headers, &record.revision.to_string())?;
+        let mut channel = StoredChannel::of(&record)?;
+        body.apply(&mut channel, call.now, &call.principal.reference())?;
+        let token = body.rotate_token.then(|| new_token(&mut channel));
+        let secret = settle_secret(&app, &tenant, &mut channel, body.choice()).await?;
+        let next = channel.record(record.revision + 1)?;
+        if app.channels.save(&tenant, &next).await? == Written::Done {
+            let answer = ChannelWithSecrets {
+                channel: Channel::new(&tenant, channel),
+                ingest_token: token.map(|token| token.expose().to_owned()),
+                signing_secret: secret.map(|secret| secret.expose().to_owned()),
+            };
+            return Ok(Reply::ok(answer).etag(&next.revision.to_string()));
+        }
+        races.lost().await?;
+    }
+}

@@ -1,0 +1,151 @@
+//! The event endpoints: which events are delivered where, through which channels outsiders push events in, and what became of deliveries.
+
+mod channel_create;
+mod channel_delete;
+mod channel_get;
+mod channel_list;
+mod channel_model;
+mod channel_update;
+mod delivery_search;
+mod retry;
+mod subscription_create;
+mod subscription_delete;
+mod subscription_get;
+mod subscription_list;
+mod subscription_model;
+mod subscription_update;
+
+use std::sync::Arc;
+
+use aide::axum::ApiRouter;
+use aide::axum::routing::{delete_with, get_with, post_with, put_with};
+use axum::extract::FromRef;
+use axum::middleware::from_fn_with_state;
+use events::search::DeliverySearch;
+use platform::Platform;
+use platform::config::{AwsEnvironment, ConfigError, Environment};
+use platform::http::audit::record;
+use platform::http::{Credentials, audited, authenticate};
+use platform::outbound::Outbound;
+use platform::page_token::PageTokens;
+use platform::records::Table;
+use platform::records::audit::AuditAction;
+use platform::records::channels::Channels;
+use platform::records::deliveries::Deliveries;
+use platform::records::subscriptions::Subscriptions as SubscriptionRecords;
+use platform::sealing::{KmsSealer, Sealer};
+
+/// What the endpoints need beside the platform.
+#[derive(Clone)]
+pub struct Subscriptions {
+    /// The table of events and deliveries.
+    pub events: Table,
+    /// Signs the cursors of searches.
+    pub tokens: PageTokens,
+    /// Seals signing secrets.
+    pub sealer: Arc<dyn Sealer>,
+    /// Knows which URLs may be delivered to.
+    pub outbound: Outbound,
+}
+
+impl Subscriptions {
+    /// From the environment of a Lambda function.
+    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
+        let sdk = platform::aws::sdk_config();
+        Ok(Self {
+            events: Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?),
+            tokens: PageTokens::from_environment(environment)?,
+            sealer: Arc::new(KmsSealer::connect(
+                &sdk,
+                environment.required("MILLRACE_SEALING_KEY")?,
+            )),
+            outbound: Outbound::from_environment(environment, &AwsEnvironment::read())?,
+        })
+    }
+}
+
+/// What the handlers work with.
+#[derive(Clone)]
+pub struct App {
+    platform: Platform,
+    subscriptions: SubscriptionRecords,
+    channels: Channels,
+    search: DeliverySearch,
+    sealer: Arc<dyn Sealer>,
+    outbound: Outbound,
+}
+
+impl FromRef<App> for Platform {
+    fn from_ref(app: &App) -> Self {
+        app.platform.clone()
+    }
+}
+
+/// The routes, below the API root.
+pub fn routes(platform: Platform, parts: Subscriptions) -> ApiRouter {
+    let app = App {
+        subscriptions: SubscriptionRecords::new(platform.records.clone()),
+        channels: Channels::new(platform.records.clone()),
+        search: DeliverySearch::new(Deliveries::new(parts.events), parts.tokens),
+        sealer: parts.sealer,
+        outbound: parts.outbound,
+        platform: platform.clone(),
+    };
+    let of_channel = |action| from_fn_with_state(audited(&platform, action, "event_channel"), record);
+    let creates_channel = of_channel(AuditAction::Create);
+    let updates_channel = of_channel(AuditAction::Update);
+    let deletes_channel = of_channel(AuditAction::Delete);
+    let of_subscription =
+        |action| from_fn_with_state(audited(&platform, action, "event_subscription"), record);
+    let creates = of_subscription(AuditAction::Create);
+    let updates = of_subscription(AuditAction::Update);
+    let deletes = of_subscription(AuditAction::Delete);
+
+    ApiRouter::new()
+        .api_route(
+            "/events/channels",
+            get_with(channel_list::handler, channel_list::doc),
+        )
+        .api_route(
+            "/events/channels",
+            post_with(channel_create::handler, channel_create::doc).route_layer(creates_channel),
+        )
+        .api_route(
+            "/events/channels/{channel_id}",
+            get_with(channel_get::handler, channel_get::doc),
+        )
+        .api_route(
+            "/events/channels/{channel_id}",
+            put_with(channel_update::handler, channel_update::doc).route_layer(updates_channel),
+        )
+        .api_route(
+            "/events/channels/{channel_id}",
+            delete_with(channel_delete::handler, channel_delete::doc).route_layer(deletes_channel),
+        )
+        .api_route(
+            "/events/deliveries/search",
+            post_with(delivery_search::handler, delivery_search::doc),
+        )
+        .api_route(
+            "/events/subscriptions",
+            get_with(subscription_list::handler, subscription_list::doc),
+        )
+        .api_route(
+            "/events/subscriptions",
+            post_with(subscription_create::handler, subscription_create::doc).route_layer(creates),
+        )
+        .api_route(
+            "/events/subscriptions/{subscription_id}",
+            get_with(subscription_get::handler, subscription_get::doc),
+        )
+        .api_route(
+            "/events/subscriptions/{subscription_id}",
+            put_with(subscription_update::handler, subscription_update::doc).route_layer(updates),
+        )
+        .api_route(
+            "/events/subscriptions/{subscription_id}",
+            delete_with(subscription_delete::handler, subscription_delete::doc).route_layer(deletes),
+        )
+        .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
+        .with_state(app)
+}

@@ -1,0 +1,28 @@
+//! Writing again what somebody else has written meanwhile.
+
+use std::time::Duration;
+
+use platform::{Error, Result};
+use rand::RngExt as _;
+
+/// Lost races before the caller is asked to repeat.
+const MAX_LOSSES: u64 = 50;
+
+/// Counts lost races, and waits a little after each.
+#[derive(Default)]
+pub struct Races {
+    lost: u64,
+}
+
+impl Races {
+    /// One was lost. 503 where it was one too many.
+    pub async fn lost(&mut self) -> Result<()> {
+        self.lost += 1;
+        if self.lost > MAX_LOSSES {
+            return Err(Error::unavailable("a record lost too many races"));
+        }
+        let pause_ms = rand::rng().random_range(0..5 * self.lost.min(20));
+        tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+        Ok(())
+    }
+}

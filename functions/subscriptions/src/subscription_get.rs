@@ -1,0 +1,31 @@
+//! `GET /events/subscriptions/{subscription_id}`: one subscription.
+
+use aide::transform::TransformOperation;
+use axum::extract::State;
+use events::subscription::Subscription as StoredSubscription;
+use platform::Result;
+use platform::auth::permission::ReadEvents;
+use platform::http::openapi::with_errors;
+use platform::http::{Call, Path, Reply};
+
+use crate::App;
+use crate::subscription_model::{Subscription, SubscriptionPath};
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    with_errors(operation)
+        .id("subscription_get")
+        .tag("events")
+        .summary("Get an event subscription")
+        .response::<200, axum::Json<Subscription>>()
+}
+
+pub async fn handler(
+    call: Call<ReadEvents>,
+    State(app): State<App>,
+    Path(path): Path<SubscriptionPath>,
+) -> Result<Reply<Subscription>> {
+    let tenant = call.tenant()?;
+    let record = app.subscriptions.get(&tenant, &path.subscription_id).await?;
+    let subscription = Subscription::new(&tenant, StoredSubscription::of(&record)?);
+    Ok(Reply::ok(subscription).etag(&record.revision.to_string()))
+}

@@ -1,0 +1,144 @@
+//! Events on the local runner: the bus, the matcher behind its queue, and the parts of what delivers.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use events::matching::SubscriptionSets;
+use events::publish::Publisher;
+use ingest_function::Ingest;
+use matcher_function::Matcher;
+use platform::Platform;
+use platform::bus::Bus;
+use platform::config::{ConfigError, Environment};
+use platform::objects::Objects;
+use platform::outbound::Outbound;
+use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::records::Table;
+use platform::records::channels::Channels;
+use platform::records::deliveries::Deliveries;
+use platform::records::events::Events;
+use platform::records::subscriptions::Subscriptions as SubscriptionRecords;
+use platform::sealing::{OpenedOnce, Sealer};
+use runs::webhook_delivery::Webhooks;
+use subscriptions_function::Subscriptions;
+use tracing::error;
+use workflow::engine::Engine;
+
+use crate::bus::LocalBus;
+use crate::data_dir::DataDir;
+use crate::queue::{LocalQueue, Settings};
+use crate::runs::page_tokens;
+use crate::sealer::LocalSealer;
+use crate::services::{DATA_BUCKET, EVENTS_TABLE, Services};
+
+/// As the event queue of `template.yaml`.
+const EVENTS: Settings = Settings {
+    batch_size: 10,
+    visibility: Duration::from_secs(180),
+    max_receives: 10,
+    concurrency: 16,
+    group_share: usize::MAX,
+};
+
+/// Events on the local runner.
+#[derive(Clone)]
+pub struct LocalEvents {
+    /// Where events are put.
+    pub bus: Arc<dyn Bus>,
+    /// The queue of the matcher.
+    pub queue: Arc<LocalQueue>,
+    /// What the endpoints need.
+    pub subscriptions: Subscriptions,
+    /// What the public door needs.
+    pub ingest: Ingest,
+    /// What attempts of webhooks need.
+    pub webhooks: Webhooks,
+    matcher: Arc<OnceLock<Matcher>>,
+}
+
+impl LocalEvents {
+    /// Over an open directory and its services. Nothing is matched before there is an [engine](Self::deliver_with).
+    pub fn new(
+        data: &DataDir,
+        services: &Services,
+        platform: &Platform,
+        environment: &Environment,
+        outbound: &Outbound,
+    ) -> Result<Self, ConfigError> {
+        let clock = platform.clock.clone();
+        let matcher = Arc::new(OnceLock::<Matcher>::new());
+        let behind = Arc::clone(&matcher);
+        let queue = LocalQueue::start(
+            "events",
+            EVENTS,
+            clock.clone(),
+            Arc::new(move |event| {
+                let matcher = Arc::clone(&behind);
+                Box::pin(async move {
+                    match matcher.get() {
+                        Some(matcher) => matcher_function::handle(matcher, event).await,
+                        None => Default::default(),
+                    }
+                })
+            }),
+        );
+        let bus: Arc<dyn Bus> = Arc::new(LocalBus::new(clock.clone(), vec![queue.clone()]));
+        let table = Table::connect(&services.records, EVENTS_TABLE);
+        let objects = Objects::connect(&services.objects, DATA_BUCKET);
+        let sealer: Arc<dyn Sealer> = Arc::new(OpenedOnce::new(Arc::new(LocalSealer::open(data)?)));
+        let events = Events::new(table.clone());
+        Ok(Self {
+            subscriptions: Subscriptions {
+                events: table,
+                tokens: page_tokens(data)?,
+                sealer: Arc::clone(&sealer),
+                outbound: outbound.clone(),
+            },
+            ingest: Ingest {
+                channels: Channels::new(platform.records.clone()),
+                sealer: Arc::clone(&sealer),
+                publisher: Publisher::new(events.clone(), objects.clone(), Arc::clone(&bus)),
+                clock: clock.clone(),
+                max_body_bytes: ingest_function::max_body_bytes(environment)?,
+            },
+            webhooks: Webhooks {
+                subscriptions: SubscriptionRecords::new(platform.records.clone()),
+                events,
+                objects,
+                sealer,
+                outbound: outbound.clone(),
+                audit: platform.audit.clone(),
+                clock,
+            },
+            bus,
+            queue,
+            matcher,
+        })
+    }
+
+    /// Matches events from now on, and starts their deliveries with this engine.
+    pub fn deliver_with(&self, engine: &Engine) {
+        let webhooks = &self.webhooks;
+        self.matcher.get_or_init(|| Matcher {
+            engine: engine.clone(),
+            events: webhooks.events.clone(),
+            deliveries: Deliveries::new(self.subscriptions.events.clone()),
+            objects: webhooks.objects.clone(),
+            sets: SubscriptionSets::new(webhooks.subscriptions.clone()),
+            dead_letters: Arc::new(SetAside),
+            clock: webhooks.clock.clone(),
+        });
+    }
+}
+
+/// The dead-letter queue of events that cannot be read: on a laptop somebody looks at the log.
+struct SetAside;
+
+impl Queue for SetAside {
+    fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, platform::Result<()>> {
+        Box::pin(async move {
+            error!(letter = body, "event set aside as dead letter");
+            Ok(())
+        })
+    }
+}

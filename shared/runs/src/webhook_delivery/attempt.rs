@@ -1,0 +1,201 @@
+//! One attempt of a delivery.
+//!
+//! The subscription is read for each attempt: one that was disabled, removed or changed meanwhile is obeyed at once. What a receiver
+//! answers is the outcome of the attempt and never a failure of the activity; that fails only where something of ours is away.
+
+use std::sync::Arc;
+
+use events::payload;
+use events::subscription::{Subscription, Target, WebhookTarget};
+use platform::http::audit::{AuditLog, event as audit_event};
+use platform::auth::{Principal, PrincipalKind};
+use platform::objects::Objects;
+use platform::outbound::{Answer, Outbound, OutboundError};
+use platform::records::Written;
+use platform::records::audit::AuditAction;
+use platform::records::deliveries::DeliveryAttempt;
+use platform::records::events::Events;
+use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
+use platform::sealing::Sealer;
+use platform::{Clock, Result, Tenant, ids};
+use tracing::{info, warn};
+use workflow::{ActivityContext, Failure};
+
+use super::request::{Request, Times, request};
+use super::verdict::{Verdict, verdict};
+use super::{AttemptInput, Next, Outcome};
+
+/// How much of an answer is kept, in bytes.
+const MAX_ANSWER_BYTES: usize = 4_096;
+/// Attempts of which more than the status is kept: a record must not grow without end.
+const MAX_DETAILED_ATTEMPTS: u32 = 40;
+/// Times that a subscription is written which others write as well.
+const MAX_WRITES: u32 = 8;
+
+/// What attempts work with.
+#[derive(Clone)]
+pub struct Webhooks {
+    /// The subscriptions.
+    pub subscriptions: Subscriptions,
+    /// The events.
+    pub events: Events,
+    /// Where large bodies are.
+    pub objects: Objects,
+    /// Opens signing secrets.
+    pub sealer: Arc<dyn Sealer>,
+    /// Sends.
+    pub outbound: Outbound,
+    /// The audit trail, for what the service does by itself.
+    pub audit: AuditLog,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// The activity.
+pub async fn attempt(
+    webhooks: Webhooks,
+    context: ActivityContext,
+    input: AttemptInput,
+) -> Result<Outcome, Failure> {
+    let tenant = &context.tenant;
+    let (event, subscription) = futures::future::join(
+        webhooks.events.find(tenant, &input.event_id),
+        webhooks.subscriptions.find(tenant, &input.delivery.subscription_id),
+    )
+    .await;
+    let Some(record) = subscription? else {
+        return Ok(unwanted("The subscription was deleted."));
+    };
+    let subscription = Subscription::of(&record)?;
+    if !subscription.enabled {
+        return Ok(unwanted("The subscription is disabled."));
+    }
+    let Target::Webhook(webhook) = &subscription.target else {
+        return Ok(unwanted("The subscription no longer delivers to a webhook."));
+    };
+    let Some(event) = event? else {
+        return Ok(Outcome {
+            attempt: None,
+            next: Next::GiveUp("The event is no longer kept.".to_owned()),
+        });
+    };
+    let event = payload::whole(&webhooks.objects, &event).await?;
+    let started_at = webhooks.clock.now();
+    let times = Times {
+        started_at: input.started_at,
+        now: started_at,
+    };
+    let request = request(
+        &webhooks.sealer,
+        tenant,
+        &subscription,
+        webhook,
+        (&event, &input.delivery),
+        times,
+    )
+    .await?;
+    let answer = send(&webhooks.outbound, webhook, request).await;
+    let ended_at = webhooks.clock.now();
+    let verdict = verdict(&answer, input.tried, ended_at, rand::random());
+    let attempt = DeliveryAttempt {
+        attempt: input.delivery.attempt,
+        started_at,
+        duration_ms: ended_at.millis_since(started_at),
+        response_status: answer.as_ref().ok().map(|answer| answer.status),
+        response_body: answer.as_ref().ok().and_then(|answer| kept(answer, &input)),
+        error: verdict.error.clone(),
+    };
+    info!(
+        delivery_id = input.delivery.id,
+        event_id = input.event_id,
+        subscription_id = subscription.id,
+        attempt = attempt.attempt,
+        status = attempt.response_status,
+        duration_ms = attempt.duration_ms,
+        error = attempt.error,
+        "webhook attempt"
+    );
+    let Verdict { next, is_gone, .. } = verdict;
+    if is_gone {
+        disable(&webhooks, tenant, record, &webhook.url).await?;
+    }
+    Ok(Outcome {
+        attempt: Some(attempt),
+        next,
+    })
+}
+
+async fn send(
+    outbound: &Outbound,
+    webhook: &WebhookTarget,
+    request: Request,
+) -> std::result::Result<Answer, OutboundError> {
+    outbound
+        .post(
+            &webhook.url,
+            request.headers,
+            request.body,
+            MAX_ANSWER_BYTES,
+            webhook.timeout(),
+        )
+        .await
+}
+
+/// The beginning of an answer's body as text; None where it has none, and after so many attempts that the record would grow too large.
+fn kept(answer: &Answer, input: &AttemptInput) -> Option<String> {
+    let has_room = input.delivery.attempt <= MAX_DETAILED_ATTEMPTS;
+    (has_room && !answer.body.is_empty()).then(|| String::from_utf8_lossy(&answer.body).into_owned())
+}
+
+fn unwanted(why: &str) -> Outcome {
+    Outcome {
+        attempt: None,
+        next: Next::Unwanted(why.to_owned()),
+    }
+}
+
+/// Disables a subscription whose receiver is gone for good, unless it names another by now.
+async fn disable(
+    webhooks: &Webhooks,
+    tenant: &Tenant,
+    mut record: SubscriptionRecord,
+    url: &str,
+) -> Result<()> {
+    for _ in 0..MAX_WRITES {
+        let mut subscription = Subscription::of(&record)?;
+        let is_same = matches!(&subscription.target, Target::Webhook(webhook) if webhook.url == url);
+        if !is_same || !subscription.enabled {
+            return Ok(());
+        }
+        let system = Principal {
+            kind: PrincipalKind::System,
+            account_id: tenant.account().to_owned(),
+            project_id: Some(tenant.project().to_owned()),
+            tenant_id: None,
+            account_name: None,
+            project_name: None,
+            roles: Vec::new(),
+            permissions: Default::default(),
+        };
+        let now = webhooks.clock.now();
+        subscription.enabled = false;
+        subscription.updated_at = now;
+        subscription.updated_by = system.reference();
+        let next = subscription.record(record.revision + 1)?;
+        if webhooks.subscriptions.save(tenant, &next).await? == Written::Done {
+            warn!(subscription_id = subscription.id, "a subscription is disabled: its receiver is gone");
+            let mut audited = audit_event(AuditAction::Update, "event_subscription", &system, now);
+            audited.resource_id = subscription.id;
+            audited.request_id = ids::new_id(now);
+            webhooks.audit.write(&audited).await;
+            return Ok(());
+        }
+        match webhooks.subscriptions.find(tenant, &record.id).await? {
+            Some(changed) => record = changed,
+            None => return Ok(()),
+        }
+    }
+    Err(platform::Error::unavailable(
+        "a subscription is written by too many at once",
+    ))
+}

@@ -1,0 +1,77 @@
+//! The request of a delivery: its body and its headers, signed where the subscription says so.
+
+use std::sync::Arc;
+
+use events::delivery::{DeliveryRef, body};
+use events::envelope::Envelope;
+use events::signature::{delivery_signature, standard_signature};
+use events::subscription::{Subscription, WebhookTarget};
+use platform::outbound::{HeaderMap, HeaderName, HeaderValue};
+use platform::sealing::{Place, Sealer};
+use platform::{Error, Result, Tenant, UtcTime};
+
+/// What is to be sent.
+pub(super) struct Request {
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+/// When what is signed began and is sent.
+#[derive(Clone, Copy)]
+pub(super) struct Times {
+    pub started_at: UtcTime,
+    pub now: UtcTime,
+}
+
+/// Makes the request of an attempt.
+pub(super) async fn request(
+    sealer: &Arc<dyn Sealer>,
+    tenant: &Tenant,
+    subscription: &Subscription,
+    webhook: &WebhookTarget,
+    (event, delivery): (&Envelope, &DeliveryRef),
+    times: Times,
+) -> Result<Request> {
+    let body = body(event, delivery)?;
+    let mut headers = HeaderMap::new();
+    set(&mut headers, "content-type", "application/json")?;
+    for (name, value) in &webhook.headers {
+        set(&mut headers, name, value)?;
+    }
+    set(&mut headers, "x-service-event-id", &event.event_id)?;
+    set(&mut headers, "x-service-delivery-id", &delivery.id)?;
+    set(&mut headers, "x-service-event-category", event.event_category.as_str())?;
+    set(&mut headers, "x-service-event-action", &event.action)?;
+    if !webhook.is_signed() {
+        return Ok(Request { headers, body });
+    }
+    let timestamp = times.started_at.as_seconds();
+    let sent_at = times.now.as_seconds();
+    let (mut ours, mut standard) = (Vec::new(), Vec::new());
+    let place = Subscription::secret_place(&subscription.id);
+    let place = Place {
+        tenant,
+        name: &place,
+    };
+    for sealed in subscription.signing.iter().flat_map(|signing| signing.at(times.now)) {
+        let secret = sealer.open(place, sealed).await?;
+        ours.push(delivery_signature(&secret, timestamp, &delivery.id, &body)?);
+        standard.push(standard_signature(&secret, &delivery.id, sent_at, &body)?);
+    }
+    if ours.is_empty() {
+        return Err(Error::internal("a subscription that signs has no secret"));
+    }
+    set(&mut headers, "x-service-timestamp", &timestamp.to_string())?;
+    set(&mut headers, "x-service-signature", &ours.join(","))?;
+    set(&mut headers, "webhook-id", &delivery.id)?;
+    set(&mut headers, "webhook-timestamp", &sent_at.to_string())?;
+    set(&mut headers, "webhook-signature", &standard.join(" "))?;
+    Ok(Request { headers, body })
+}
+
+fn set(headers: &mut HeaderMap, name: &str, value: &str) -> Result<()> {
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(Error::internal)?;
+    let value = HeaderValue::from_bytes(value.as_bytes()).map_err(Error::internal)?;
+    headers.insert(name, value);
+    Ok(())
+}

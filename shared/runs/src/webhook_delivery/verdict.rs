@@ -1,0 +1,167 @@
+//! What an answer means: taken, refused, or to be tried again, and when.
+
+use std::time::Duration;
+
+use platform::UtcTime;
+use platform::outbound::{Answer, OutboundError};
+
+use super::Next;
+
+/// The pauses after the first attempt, the second, and so on, in milliseconds. After the last comes one attempt more.
+pub const RETRY_SCHEDULE_MS: [u64; 9] = [
+    5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000,
+];
+/// A pause is longer or shorter by up to this part of it, so that those who failed together do not come again together.
+const JITTER: f64 = 0.2;
+
+/// What an attempt means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub next: Next,
+    /// Why it failed, where it did.
+    pub error: Option<String>,
+    /// Whether the receiver says that there will never be anything here again.
+    pub is_gone: bool,
+}
+
+/// Judges an attempt after which `tried` were made before it. `chance` is from 0 to 1.
+pub(super) fn verdict(
+    answer: &Result<Answer, OutboundError>,
+    tried: usize,
+    now: UtcTime,
+    chance: f64,
+) -> Verdict {
+    let (error, may_pass) = match answer {
+        Ok(answer) if (200..300).contains(&answer.status) => {
+            return Verdict {
+                next: Next::Done,
+                error: None,
+                is_gone: false,
+            };
+        }
+        Ok(answer) => {
+            let status = answer.status;
+            let may_pass = matches!(status, 408 | 425 | 429) || status >= 500;
+            let hint = match status {
+                300..400 => ", a redirect, which is not followed",
+                410 => ", so the subscription is disabled",
+                _ => "",
+            };
+            (format!("The receiver answered with the status {status}{hint}."), may_pass)
+        }
+        Err(error) => {
+            let may_pass = !matches!(error, OutboundError::Refused(_));
+            (format!("Nothing was delivered to the URL: {error}."), may_pass)
+        }
+    };
+    let next = match pause(answer, tried, now, chance) {
+        Some(pause) if may_pass => Next::After(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)),
+        None if may_pass => Next::GiveUp(format!("{error} It was the last attempt.")),
+        _ => Next::GiveUp(error.clone()),
+    };
+    Verdict {
+        next,
+        error: Some(error),
+        is_gone: answer.as_ref().is_ok_and(|answer| answer.status == 410),
+    }
+}
+
+/// The pause after an attempt; None after the last. A receiver who names a time has it, up to the double of the pause that would be.
+fn pause(
+    answer: &Result<Answer, OutboundError>,
+    tried: usize,
+    now: UtcTime,
+    chance: f64,
+) -> Option<Duration> {
+    let step = Duration::from_millis(*RETRY_SCHEDULE_MS.get(tried)?);
+    let scattered = step.mul_f64(1.0 + JITTER * (2.0 * chance.clamp(0.0, 1.0) - 1.0));
+    let asked = answer.as_ref().ok().and_then(|answer| asked_for(answer, now));
+    Some(asked.map_or(scattered, |asked| asked.min(step * 2).max(scattered)))
+}
+
+/// The pause that a receiver asks for: seconds, or a date.
+fn asked_for(answer: &Answer, now: UtcTime) -> Option<Duration> {
+    let text = answer.retry_after.as_deref()?.trim();
+    match text.parse() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => UtcTime::from_http_date(text).map(|at| Duration::from_millis(at.millis_since(now))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(status: u16, retry_after: Option<&str>) -> Result<Answer, OutboundError> {
+        Ok(Answer {
+            status,
+            body: Vec::new(),
+            retry_after: retry_after.map(str::to_owned),
+        })
+    }
+
+    fn now() -> UtcTime {
+        "1994-11-06T08:49:37Z".parse().unwrap()
+    }
+
+    #[test]
+    fn statuses_mean_what_the_contract_says() {
+        for status in [200, 201, 202, 204, 299] {
+            assert_eq!(verdict(&answered(status, None), 0, now(), 0.5).next, Next::Done);
+        }
+        for status in [408, 425, 429, 500, 502, 503, 504, 599] {
+            let verdict = verdict(&answered(status, None), 0, now(), 0.5);
+            assert_eq!(verdict.next, Next::After(5_000), "{status}");
+            assert!(!verdict.is_gone);
+        }
+        for status in [301, 302, 307, 308, 400, 401, 403, 404, 405, 409, 410, 413, 422] {
+            let verdict = verdict(&answered(status, None), 0, now(), 0.5);
+            assert!(matches!(verdict.next, Next::GiveUp(_)), "{status}");
+            assert_eq!(verdict.is_gone, status == 410);
+        }
+        for error in [
+            OutboundError::TooSlow(Duration::from_secs(10)),
+            OutboundError::Unreachable("x".into()),
+        ] {
+            assert_eq!(verdict(&Err(error), 0, now(), 0.5).next, Next::After(5_000));
+        }
+        let refused = Err(OutboundError::Refused("the address is not public".to_owned()));
+        assert!(matches!(verdict(&refused, 0, now(), 0.5).next, Next::GiveUp(_)));
+    }
+
+    #[test]
+    fn pauses_grow_and_are_scattered() {
+        for (tried, step) in RETRY_SCHEDULE_MS.into_iter().enumerate() {
+            for (chance, part) in [(0.0, 0.8), (0.5, 1.0), (1.0, 1.2)] {
+                let verdict = verdict(&answered(500, None), tried, now(), chance);
+                let expected = Duration::from_millis(step).mul_f64(part).as_millis();
+                assert_eq!(verdict.next, Next::After(expected.try_into().unwrap()));
+            }
+        }
+        let last = verdict(&answered(500, None), RETRY_SCHEDULE_MS.len(), now(), 0.5);
+        assert_eq!(
+            last.next,
+            Next::GiveUp("The receiver answered with the status 500. It was the last attempt.".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_receiver_has_the_time_that_he_asks_for_up_to_the_double() {
+        for (retry_after, pause) in [
+            ("8", 8_000),
+            ("10", 10_000),
+            ("3600", 10_000),
+            ("1", 5_000),
+            ("0", 5_000),
+            ("Sun, 06 Nov 1994 08:49:45 GMT", 8_000),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", 5_000),
+            ("99999999999999999999", 5_000),
+            ("-1", 5_000),
+            ("soon", 5_000),
+            ("", 5_000),
+        ] {
+            let verdict = verdict(&answered(503, Some(retry_after)), 0, now(), 0.5);
+            assert_eq!(verdict.next, Next::After(pause), "{retry_after}");
+        }
+    }
+}

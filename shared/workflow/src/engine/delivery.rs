@@ -1,0 +1,98 @@
+//! What a write of a run means for the delivery that the run carries out: both are written together, so that they never tell different
+//! stories.
+
+use platform::records::deliveries::{DeliveryChange, DeliveryStatus, DeliveryWrite};
+
+use crate::draft::Draft;
+use crate::event::ChildOutcome;
+use crate::state::{DeliveryLink, RunState};
+use crate::status::RunStatus;
+
+/// The delivery of a run that begins.
+pub(super) fn link_of(write: &DeliveryWrite) -> DeliveryLink {
+    let (id, created_at, status) = match write {
+        DeliveryWrite::Insert(record) => (&record.id, record.created_at, record.status),
+        DeliveryWrite::Change(change) => (&change.id, change.created_at, change.status),
+    };
+    DeliveryLink {
+        id: id.clone(),
+        created_at,
+        status,
+    }
+}
+
+/// What becomes of the delivery with a write of these runs: of one, or of one and the run that it goes on as. `told` is what whoever
+/// starts a run says.
+pub(super) fn delivery_of(
+    runs: &mut [Draft],
+    told: Option<DeliveryWrite>,
+) -> Option<DeliveryWrite> {
+    let (draft, successors) = runs.split_first_mut()?;
+    let next = successors.first_mut().map(|next| &mut next.state);
+    if let Some(mut told) = told {
+        match &mut told {
+            DeliveryWrite::Insert(record) => record.workflow_run_id = Some(draft.state.run_id.clone()),
+            DeliveryWrite::Change(change) => change.workflow_run_id.clone_from(&draft.state.run_id),
+        }
+        return Some(told);
+    }
+    let link = draft.state.delivery.as_ref()?;
+    let reports = std::mem::take(&mut draft.reports);
+    let next_attempt_at = reports.last().and_then(|report| report.next_attempt_at);
+    let status = status(draft, next_attempt_at.is_some());
+    if status == link.status && reports.is_empty() && next.is_none() {
+        return None;
+    }
+    let last_error = reports.last().and_then(|report| report.last_error.clone());
+    let change = DeliveryChange {
+        id: link.id.clone(),
+        created_at: link.created_at,
+        status,
+        at: draft.now,
+        attempts: reports.into_iter().filter_map(|report| report.attempt).collect(),
+        next_attempt_at,
+        last_error: last_error.or_else(|| why_ended(&draft.state)),
+        workflow_run_id: next
+            .as_ref()
+            .map_or(&draft.state.run_id, |next| &next.run_id)
+            .clone(),
+    };
+    for state in [Some(&mut draft.state), next].into_iter().flatten() {
+        if let Some(link) = &mut state.delivery {
+            link.status = status;
+        }
+    }
+    Some(DeliveryWrite::Change(change))
+}
+
+fn status(draft: &Draft, waits: bool) -> DeliveryStatus {
+    let before = draft.state.delivery.as_ref().map(|link| link.status);
+    let is_under_way = draft
+        .state
+        .activities
+        .values()
+        .any(|activity| activity.started_at.is_some());
+    match draft.state.status {
+        RunStatus::Completed => DeliveryStatus::Succeeded,
+        RunStatus::Failed | RunStatus::TimedOut => DeliveryStatus::Failed,
+        RunStatus::Canceled | RunStatus::Terminated => DeliveryStatus::Cancelled,
+        RunStatus::ContinuedAsNew => DeliveryStatus::Running,
+        RunStatus::Running if waits => DeliveryStatus::Retrying,
+        RunStatus::Running if is_under_way => DeliveryStatus::Running,
+        RunStatus::Running => match before {
+            Some(before @ DeliveryStatus::Retrying) => before,
+            _ => DeliveryStatus::Running,
+        },
+    }
+}
+
+/// Why a run ended that did not complete.
+fn why_ended(state: &RunState) -> Option<String> {
+    match state.outcome.as_ref()? {
+        ChildOutcome::Completed(_) => None,
+        ChildOutcome::Failed(failure) => Some(failure.message.clone()),
+        ChildOutcome::Canceled => Some("It was cancelled.".to_owned()),
+        ChildOutcome::Terminated => Some("Its run was terminated.".to_owned()),
+        ChildOutcome::TimedOut => Some("Its run took longer than it may.".to_owned()),
+    }
+}
