@@ -34,6 +34,8 @@ impl Process {
             .current_dir(place.expect("the data directory is in a folder"))
             .args(["--port", "0", "--data-dir"])
             .arg(name.expect("the data directory has a name"))
+            // As `make run` has it.
+            .env("MILLRACE_LOCAL_TARGETS", "true")
             .envs(variables.iter().cloned())
             .stdout(Stdio::piped())
             .stderr(log_file)

@@ -13,7 +13,7 @@ use crate::unique;
 /// How long something may take that must come.
 pub const WITHIN: Duration = Duration::from_secs(60);
 /// Between two looks at something that must come.
-const PAUSE: Duration = Duration::from_millis(20);
+pub const PAUSE: Duration = Duration::from_millis(20);
 /// How many runs are started at a time.
 const AT_ONCE: usize = 8;
 

@@ -2,12 +2,15 @@
 
 mod artifact;
 mod check;
+mod delivery;
+mod event;
 mod interaction;
 mod key;
 mod output;
 mod prompt;
 mod run;
 mod store;
+mod subscription;
 mod target;
 mod token;
 
@@ -45,6 +48,9 @@ const EXAMPLES: &str = r#"Examples:
   ops store collect --keep-versions-days 90     remove what nothing needs any longer
   ops run start Steps --input '{"steps":3}'     start a workflow run of the local runner's sample type
   ops run list --query "WorkflowType = 'Steps'" list workflow runs
+  ops event match --file event.json             say which subscriptions match an event, and why the others do not
+  ops delivery list --status failed             what was not delivered
+  ops delivery redrive --subscription <id>      try that again
   ops check                                     hold the stored data against the invariants
 
 A deployed stage is named by its environment: set MILLRACE_RECORDS_TABLE, MILLRACE_AUDIT_TABLE,
@@ -70,6 +76,15 @@ enum Command {
     /// Workflow runs.
     #[command(subcommand)]
     Run(run::RunCommand),
+    /// Events.
+    #[command(subcommand)]
+    Event(event::EventCommand),
+    /// What became of events that subscriptions matched.
+    #[command(subcommand)]
+    Delivery(delivery::DeliveryCommand),
+    /// Event subscriptions of the platform.
+    #[command(subcommand)]
+    Subscription(subscription::SubscriptionCommand),
     /// Files that imports read.
     #[command(subcommand)]
     Artifact(artifact::ArtifactCommand),
@@ -104,6 +119,9 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
         Command::Interaction(command) => interaction::run(command, &target.open().await?, output).await?,
         Command::Store(command) => store::run(command, &target.open().await?, output).await?,
         Command::Run(command) => run::run(command, &target.open().await?, output).await?,
+        Command::Event(command) => event::run(command, &target.open().await?, output).await?,
+        Command::Delivery(command) => delivery::run(command, &target.open().await?, output).await?,
+        Command::Subscription(command) => subscription::run(command, &target.open().await?, output).await?,
         Command::Artifact(command) => artifact::run(command, &target.open().await?, output).await?,
         Command::Check => return check::run(&target.open().await?, output).await,
     }

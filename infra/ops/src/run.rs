@@ -190,7 +190,7 @@ fn shown(detail: &RunDetail) -> String {
 }
 
 /// Starts runs and reads them; what makes them go on is elsewhere.
-fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
+pub fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
     let registry = match target.is_local() {
         true => local::samples::registry(&Environment::read().map_err(refused)?).map_err(refused)?,
         false => runs::registry(),

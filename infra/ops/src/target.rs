@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use local::bus::LocalBus;
 use local::data_dir::DataDir;
+use local::sealer::LocalSealer;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, RUNS_TABLE, Services};
 use platform::auth::{Principal, PrincipalKind};
 use platform::bus::{Bus, EventBridgeBus};
@@ -16,6 +17,7 @@ use platform::objects::Objects;
 use platform::queue::{Queue, SqsQueue};
 use platform::records::Table;
 use platform::records::audit::{AuditAction, AuditTrail};
+use platform::sealing::{KmsSealer, Sealer};
 use platform::{Clock, Error, Result, Tenant};
 
 /// Attempts to open a directory that another process has open and whose services do not answer yet.
@@ -61,7 +63,7 @@ pub struct Target {
     /// The bucket of store data and artifacts.
     pub objects: Objects,
     /// Keeps a data directory open.
-    _data: Option<DataDir>,
+    data_dir: Option<DataDir>,
 }
 
 impl TargetArguments {
@@ -107,7 +109,7 @@ impl TargetArguments {
                 bus: Arc::new(EventBridgeBus::connect(&sdk, &name("MILLRACE_EVENT_BUS")?)),
                 tasks: Some(Arc::new(SqsQueue::connect(&sdk, name("MILLRACE_TASK_QUEUE")?))),
                 objects: Objects::connect(&sdk, &name("MILLRACE_DATA_BUCKET")?),
-                _data: None,
+                data_dir: None,
             });
         }
         let (data, services) = self.data().await?;
@@ -124,15 +126,26 @@ impl TargetArguments {
             )),
             tasks: services.queue("tasks").map(shared),
             objects: Objects::connect(&services.objects, DATA_BUCKET),
-            _data: Some(data),
+            data_dir: Some(data),
         })
     }
 }
 
 impl Target {
+    /// What seals signing secrets.
+    pub async fn sealer(&self) -> Result<Arc<dyn Sealer>> {
+        if let Some(data) = &self.data_dir {
+            return Ok(Arc::new(LocalSealer::open(data).map_err(refused)?));
+        }
+        let environment = Environment::read().map_err(refused)?;
+        let key = environment.required("MILLRACE_SEALING_KEY").map_err(refused)?;
+        let sdk = platform::aws::sdk_config_of_operator().await;
+        Ok(Arc::new(KmsSealer::connect(&sdk, key)))
+    }
+
     /// Whether it is a data directory of the local runner.
     pub fn is_local(&self) -> bool {
-        self._data.is_some()
+        self.data_dir.is_some()
     }
 
     /// Records in the audit trail what the operator did in the named project.

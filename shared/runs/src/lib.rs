@@ -5,6 +5,7 @@
 
 pub mod batch_agent;
 pub mod delivery;
+pub mod redelivery;
 pub mod webhook_delivery;
 
 use webhook_delivery::Webhooks;

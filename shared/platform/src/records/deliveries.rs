@@ -223,6 +223,8 @@ pub struct DeliveryChange {
     pub next_attempt_at: Option<UtcTime>,
     /// Why the last attempt failed, or nothing more is tried; None leaves what is there, for as long as it has not succeeded.
     pub last_error: Option<String>,
+    /// The workflow id of the run that carries it out, where that is new.
+    pub workflow_id: Option<String>,
     /// The run that carries it out now.
     pub workflow_run_id: String,
 }
@@ -241,6 +243,9 @@ impl DeliveryChange {
                 keys::deliveries_by(tenant, "status", self.status.as_str()),
                 keys::delivery_time(self.created_at, &self.id),
             );
+        if let Some(workflow_id) = &self.workflow_id {
+            changes = changes.set("workflow_id", workflow_id)?;
+        }
         if let Some(last) = self.attempts.last() {
             changes = changes.set("attempt_count", &last.attempt)?;
         }

@@ -4,8 +4,8 @@
 use platform::records::deliveries::{DeliveryChange, DeliveryStatus, DeliveryWrite};
 
 use crate::draft::Draft;
-use crate::event::ChildOutcome;
-use crate::state::{DeliveryLink, RunState};
+use crate::event::EventKind;
+use crate::state::DeliveryLink;
 use crate::status::RunStatus;
 
 /// The delivery of a run that begins.
@@ -32,7 +32,10 @@ pub(super) fn delivery_of(
     if let Some(mut told) = told {
         match &mut told {
             DeliveryWrite::Insert(record) => record.workflow_run_id = Some(draft.state.run_id.clone()),
-            DeliveryWrite::Change(change) => change.workflow_run_id.clone_from(&draft.state.run_id),
+            DeliveryWrite::Change(change) => {
+                change.workflow_id = Some(draft.state.workflow_id.clone());
+                change.workflow_run_id.clone_from(&draft.state.run_id);
+            }
         }
         return Some(told);
     }
@@ -51,7 +54,8 @@ pub(super) fn delivery_of(
         at: draft.now,
         attempts: reports.into_iter().filter_map(|report| report.attempt).collect(),
         next_attempt_at,
-        last_error: last_error.or_else(|| why_ended(&draft.state)),
+        last_error: last_error.or_else(|| why_ended(draft)),
+        workflow_id: None,
         workflow_run_id: next
             .as_ref()
             .map_or(&draft.state.run_id, |next| &next.run_id)
@@ -87,12 +91,12 @@ fn status(draft: &Draft, waits: bool) -> DeliveryStatus {
 }
 
 /// Why a run ended that did not complete.
-fn why_ended(state: &RunState) -> Option<String> {
-    match state.outcome.as_ref()? {
-        ChildOutcome::Completed(_) => None,
-        ChildOutcome::Failed(failure) => Some(failure.message.clone()),
-        ChildOutcome::Canceled => Some("It was cancelled.".to_owned()),
-        ChildOutcome::Terminated => Some("Its run was terminated.".to_owned()),
-        ChildOutcome::TimedOut => Some("Its run took longer than it may.".to_owned()),
+fn why_ended(draft: &Draft) -> Option<String> {
+    match &draft.new_events().last()?.kind {
+        EventKind::WorkflowExecutionFailed { failure } => Some(failure.message.clone()),
+        EventKind::WorkflowExecutionCanceled { .. } => Some("It was cancelled.".to_owned()),
+        EventKind::WorkflowExecutionTerminated { .. } => Some("Its run was terminated.".to_owned()),
+        EventKind::WorkflowExecutionTimedOut {} => Some("Its run took longer than it may.".to_owned()),
+        _ => None,
     }
 }

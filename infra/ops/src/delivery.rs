@@ -1,0 +1,235 @@
+//! `ops delivery`: what became of deliveries, and trying them again.
+
+use std::sync::Arc;
+
+use clap::Subcommand;
+use events::search::{DeliverySearch, DeliverySelection};
+use platform::config::Secret;
+use platform::page_token::PageTokens;
+use platform::records::audit::AuditAction;
+use platform::records::deliveries::{Deliveries, DeliveryRecord, DeliveryStatus};
+use platform::records::events::Events;
+use platform::records::runs::Runs;
+use platform::records::subscriptions::Subscriptions;
+use platform::{Result, UtcTime};
+use runs::redelivery::Redelivery;
+use serde_json::json;
+
+use crate::output::Output;
+use crate::target::Target;
+
+/// Deliveries that are read at a time.
+const PAGE: usize = 200;
+
+/// What to do with deliveries.
+#[derive(Subcommand)]
+pub enum DeliveryCommand {
+    /// Lists deliveries, newest first.
+    List {
+        #[command(flatten)]
+        which: Which,
+        /// Of one of these statuses, comma-joined, such as failed,retrying.
+        #[arg(long, value_delimiter = ',', value_parser = status)]
+        status: Vec<DeliveryStatus>,
+        /// Most deliveries to list.
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=200))]
+        limit: u16,
+    },
+    /// Shows a delivery with its attempts.
+    Show {
+        /// The delivery's id.
+        delivery: String,
+    },
+    /// Makes another attempt at once: in the place of the one that waits, or after the last one.
+    Retry {
+        /// The delivery's id.
+        delivery: String,
+    },
+    /// Ends a delivery that is not over.
+    Cancel {
+        /// The delivery's id.
+        delivery: String,
+    },
+    /// Makes another attempt of each delivery that failed.
+    Redrive {
+        #[command(flatten)]
+        which: Which,
+        /// Most deliveries to try again, newest first.
+        #[arg(long, default_value_t = 1_000)]
+        limit: usize,
+    },
+}
+
+/// Which deliveries.
+#[derive(clap::Args)]
+pub struct Which {
+    /// To this subscription.
+    #[arg(long, value_name = "ID")]
+    subscription: Option<String>,
+    /// Of this event.
+    #[arg(long, value_name = "ID")]
+    event: Option<String>,
+    /// Made at this time or later, such as 2026-01-02T03:04:05Z.
+    #[arg(long, value_name = "TIME")]
+    since: Option<UtcTime>,
+}
+
+impl Which {
+    fn selection(self, status: Vec<DeliveryStatus>) -> DeliverySelection {
+        DeliverySelection {
+            subscription_id: self.subscription,
+            event_id: self.event,
+            from: self.since,
+            status,
+            ..DeliverySelection::default()
+        }
+    }
+}
+
+/// Does it.
+pub async fn run(command: DeliveryCommand, target: &Target, output: Output) -> Result<()> {
+    let deliveries = Deliveries::new(target.events.clone());
+    match command {
+        DeliveryCommand::List { which, status, limit } => {
+            let found = find(target, deliveries, &which.selection(status), limit.into()).await?;
+            let mut lines: Vec<_> = found.iter().map(line).collect();
+            if lines.is_empty() {
+                lines.push("There are no such deliveries.".to_owned());
+            }
+            output.print(&found, &lines.join("\n"))
+        }
+        DeliveryCommand::Show { delivery } => {
+            let record = deliveries.get(&target.tenant, &delivery).await?;
+            output.print(&record, &shown(&record))
+        }
+        DeliveryCommand::Retry { delivery } => {
+            redelivery(target)?.retry(&target.tenant, &delivery).await?;
+            changed(target, &delivery).await?;
+            let lines = format!("Another attempt of {delivery} is made now.");
+            output.print(&json!({ "delivery_id": delivery }), &lines)
+        }
+        DeliveryCommand::Cancel { delivery } => {
+            redelivery(target)?.cancel(&target.tenant, &delivery).await?;
+            changed(target, &delivery).await?;
+            let lines = format!("The delivery {delivery} is asked to end.");
+            output.print(&json!({ "delivery_id": delivery }), &lines)
+        }
+        DeliveryCommand::Redrive { which, limit } => {
+            let selection = which.selection(vec![DeliveryStatus::Failed]);
+            let failed = find(target, deliveries, &selection, limit).await?;
+            redrive(target, failed, output).await
+        }
+    }
+}
+
+async fn redrive(target: &Target, failed: Vec<DeliveryRecord>, output: Output) -> Result<()> {
+    let redelivery = redelivery(target)?;
+    let (mut redriven, mut refused) = (Vec::new(), Vec::new());
+    for delivery in failed {
+        match redelivery.retry(&target.tenant, &delivery.id).await {
+            Ok(()) => {
+                changed(target, &delivery.id).await?;
+                redriven.push(delivery.id);
+            }
+            Err(refusal) if !refusal.is_transient() => {
+                refused.push(json!({ "delivery_id": delivery.id, "why": refusal.message() }));
+            }
+            Err(cause) => return Err(cause),
+        }
+    }
+    let mut lines = vec![format!("{} deliveries are tried again.", redriven.len())];
+    for refusal in &refused {
+        let text = |name| refusal.get(name).and_then(|text| text.as_str()).unwrap_or_default();
+        lines.push(format!("{}  not: {}", text("delivery_id"), text("why")));
+    }
+    let value = json!({ "redriven": redriven, "refused": refused });
+    output.print(&value, &lines.join("\n"))
+}
+
+fn redelivery(target: &Target) -> Result<Redelivery> {
+    let runs = Runs::new(target.runs.clone(), target.events.clone());
+    Ok(Redelivery {
+        engine: crate::run::engine(target, &runs)?,
+        deliveries: Deliveries::new(target.events.clone()),
+        events: Events::new(target.events.clone()),
+        subscriptions: Subscriptions::new(target.records.clone()),
+        objects: Arc::new(target.objects.clone()),
+        clock: target.clock.clone(),
+    })
+}
+
+async fn find(
+    target: &Target,
+    deliveries: Deliveries,
+    selection: &DeliverySelection,
+    limit: usize,
+) -> Result<Vec<DeliveryRecord>> {
+    // The pages are read here and now; nobody else needs to know the key.
+    let search = DeliverySearch::new(deliveries, PageTokens::new(Secret::new("operator")));
+    let (mut found, mut cursor) = (Vec::new(), None);
+    while found.len() < limit {
+        let wanted = (limit - found.len()).min(PAGE);
+        let page = search
+            .page(&target.tenant, selection, wanted, cursor.as_deref())
+            .await?;
+        found.extend(page.deliveries);
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+async fn changed(target: &Target, delivery: &str) -> Result<()> {
+    target
+        .audit(AuditAction::Update, "event_delivery", delivery)
+        .await
+}
+
+fn line(delivery: &DeliveryRecord) -> String {
+    format!(
+        "{}  {:<10} {}  {} of {} to {}, attempts: {}",
+        delivery.created_at,
+        delivery.status.as_str(),
+        delivery.id,
+        delivery.action,
+        delivery.event_id,
+        delivery.subscription_name,
+        delivery.attempt_count,
+    )
+}
+
+fn shown(delivery: &DeliveryRecord) -> String {
+    let mut lines = vec![line(delivery)];
+    if let Some(at) = delivery.next_attempt_at {
+        lines.push(format!("The next attempt is made at {at}."));
+    }
+    if let Some(error) = &delivery.last_error {
+        lines.push(format!("Last error: {error}"));
+    }
+    for attempt in &delivery.attempts {
+        let status = attempt
+            .response_status
+            .map_or("none".to_owned(), |status| status.to_string());
+        lines.push(format!(
+            "{:>4}  {}  {:>6} ms  status {status}  {}",
+            attempt.attempt,
+            attempt.started_at,
+            attempt.duration_ms,
+            attempt.error.as_deref().unwrap_or_default(),
+        ));
+    }
+    lines
+        .iter()
+        .map(|line| line.trim_end())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn status(text: &str) -> std::result::Result<DeliveryStatus, String> {
+    let found = DeliveryStatus::ALL
+        .into_iter()
+        .find(|status| status.as_str() == text);
+    found.ok_or_else(|| format!("there are {}", DeliveryStatus::ALL.map(DeliveryStatus::as_str).join(", ")))
+}

@@ -1,0 +1,168 @@
+//! `ops subscription`: the subscriptions that a project has from the platform, which nobody in it makes.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use events::filter::Filter;
+use events::signature::new_signing_secret;
+use events::subscription::{
+    Priority, RunAsRole, Scope, SigningSecrets, Subscription, Target as SubscriptionTarget,
+};
+use platform::config::{AwsEnvironment, Environment};
+use platform::http::text::check_name;
+use platform::http::{json, strict};
+use platform::outbound::Outbound;
+use platform::records::audit::AuditAction;
+use platform::records::subscriptions::Subscriptions;
+use platform::sealing::Place;
+use platform::{Error, Result, ids};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::output::Output;
+use crate::target::Target;
+
+/// Who made a subscription that no user did.
+const SYSTEM: &str = "system";
+
+/// What to do with subscriptions.
+#[derive(Subcommand)]
+pub enum SubscriptionCommand {
+    /// Gives the project a system subscription, from a file with the body of POST /events/subscriptions.
+    Create {
+        /// The file.
+        #[arg(long)]
+        file: PathBuf,
+        /// Nobody in the project may change or delete it.
+        #[arg(long)]
+        protected: bool,
+        /// It is no system subscription itself, but takes the place of this one.
+        #[arg(long, value_name = "ID")]
+        overrides: Option<String>,
+    },
+    /// Removes a subscription, a protected one as well.
+    Delete {
+        /// The subscription's id.
+        subscription: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct NewSubscription {
+    name: String,
+    description: Option<String>,
+    #[serde(default, deserialize_with = "strict::name")]
+    priority: Priority,
+    #[serde(deserialize_with = "strict::name")]
+    run_as_role: RunAsRole,
+    filter: strict::Json,
+    #[serde(deserialize_with = "strict::json_object")]
+    target: Map<String, Value>,
+}
+
+/// Does it.
+pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) -> Result<()> {
+    let subscriptions = Subscriptions::new(target.records.clone());
+    match command {
+        SubscriptionCommand::Create {
+            file,
+            protected,
+            overrides,
+        } => {
+            let bytes = std::fs::read(&file)
+                .map_err(|error| Error::invalid(format!("{} cannot be read: {error}.", file.display())))?;
+            let given: NewSubscription = json::parse(&bytes)?;
+            let now = target.clock.now();
+            let mut subscription = Subscription {
+                id: ids::new_id(now),
+                name: given.name,
+                description: given.description,
+                scope: Scope::Project,
+                enabled: true,
+                priority: given.priority,
+                run_as_role: given.run_as_role,
+                filter: Filter::parse(given.filter.0)?,
+                target: SubscriptionTarget::parse(given.target)?,
+                signing: None,
+                is_system: overrides.is_none(),
+                protected,
+                overrides_system_subscription_id: overrides.clone(),
+                created_at: now,
+                updated_at: now,
+                created_by: SYSTEM.to_owned(),
+                updated_by: SYSTEM.to_owned(),
+            };
+            check_name("name", &subscription.name)?;
+            subscription.target.check(&outbound(target)?)?;
+            if let Some(system) = &overrides {
+                check_system(target, &subscriptions, system).await?;
+            }
+            let secret = sign(target, &mut subscription).await?;
+            let record = subscription.record(1)?;
+            subscriptions
+                .insert(&target.tenant, &record, overrides.as_deref())
+                .await?;
+            target
+                .audit(AuditAction::Create, "event_subscription", &record.id)
+                .await?;
+            let mut lines = format!("The subscription {} is made.", record.id);
+            if let Some(secret) = &secret {
+                lines = format!("{lines}\nIt signs with this secret, which is not shown again:\n{secret}");
+            }
+            output.print(
+                &json!({ "subscription_id": record.id, "signing_secret": secret }),
+                &lines,
+            )
+        }
+        SubscriptionCommand::Delete { subscription } => {
+            let record = subscriptions.get(&target.tenant, &subscription).await?;
+            let replaces = Subscription::of(&record)?.overrides_system_subscription_id;
+            subscriptions
+                .remove(&target.tenant, &subscription, replaces.as_deref())
+                .await?;
+            target
+                .audit(AuditAction::Delete, "event_subscription", &subscription)
+                .await?;
+            let lines = format!("The subscription {subscription} is deleted.");
+            output.print(&json!({ "subscription_id": subscription }), &lines)
+        }
+    }
+}
+
+async fn check_system(target: &Target, subscriptions: &Subscriptions, id: &str) -> Result<()> {
+    let record = subscriptions.get(&target.tenant, id).await?;
+    if Subscription::of(&record)?.is_system {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "The subscription '{id}' is no system subscription."
+    )))
+}
+
+/// Gives a subscription that signs its secret.
+async fn sign(target: &Target, subscription: &mut Subscription) -> Result<Option<String>> {
+    let is_signed =
+        matches!(&subscription.target, SubscriptionTarget::Webhook(webhook) if webhook.is_signed());
+    if !is_signed {
+        return Ok(None);
+    }
+    let secret = new_signing_secret();
+    let name = Subscription::secret_place(&subscription.id);
+    let place = Place {
+        tenant: &target.tenant,
+        name: &name,
+    };
+    let sealed = target.sealer().await?.seal(place, &secret).await?;
+    subscription.signing = Some(SigningSecrets::new(sealed, &secret));
+    Ok(Some(secret.expose().to_owned()))
+}
+
+/// Which URLs may be delivered to: on a laptop, this machine's as well.
+fn outbound(target: &Target) -> Result<Outbound> {
+    let refused = |error: platform::config::ConfigError| Error::invalid(error.to_string());
+    if target.is_local() {
+        return Outbound::local(&AwsEnvironment::read()).map_err(refused);
+    }
+    let environment = Environment::read().map_err(refused)?;
+    Outbound::from_environment(&environment, &AwsEnvironment::read()).map_err(refused)
+}

@@ -1,0 +1,127 @@
+//! What an operator does with a delivery: asks for another attempt at once, or for none any more.
+
+use std::sync::Arc;
+
+use events::delivery::DeliveryRef;
+use events::payload;
+use events::subscription::Subscription;
+use platform::objects::Objects;
+use platform::records::deliveries::{
+    Deliveries, DeliveryChange, DeliveryRecord, DeliveryStatus, DeliveryWrite,
+};
+use platform::records::events::Events;
+use platform::records::subscriptions::Subscriptions;
+use platform::{Clock, Error, Result, Tenant};
+use workflow::Payload;
+use workflow::engine::Engine;
+
+use crate::delivery::start;
+use crate::webhook_delivery::RETRY;
+
+/// Most attempts of a delivery: its record must not grow without end.
+const MAX_ATTEMPTS: u32 = 400;
+/// As whom runs are told what an operator wants.
+const OPERATOR: &str = "operator";
+
+/// What deliveries are asked for with.
+#[derive(Clone)]
+pub struct Redelivery {
+    /// Starts runs and tells them things.
+    pub engine: Engine,
+    /// The deliveries.
+    pub deliveries: Deliveries,
+    /// The events.
+    pub events: Events,
+    /// The subscriptions.
+    pub subscriptions: Subscriptions,
+    /// Where large bodies are.
+    pub objects: Arc<Objects>,
+    /// The time.
+    pub clock: Clock,
+}
+
+impl Redelivery {
+    /// Asks for another attempt at once: in the place of the one that a delivery waits for, or by another run where it has ended. 409
+    /// where nothing can be delivered any longer.
+    pub async fn retry(&self, tenant: &Tenant, id: &str) -> Result<()> {
+        let record = self.deliveries.get(tenant, id).await?;
+        match &record.workflow_run_id {
+            Some(run) if !record.status.is_final() => self.hurry(tenant, &record, run).await,
+            _ => self.begin_again(tenant, record).await,
+        }
+    }
+
+    /// Ends a delivery. 409 where it has ended.
+    pub async fn cancel(&self, tenant: &Tenant, id: &str) -> Result<()> {
+        let record = self.deliveries.get(tenant, id).await?;
+        match &record.workflow_run_id {
+            Some(run) if !record.status.is_final() => self.engine.cancel(tenant, run, None, OPERATOR).await,
+            _ => Err(Error::conflict(format!(
+                "The delivery '{id}' has ended; it is {}.",
+                record.status.as_str()
+            ))),
+        }
+    }
+
+    async fn hurry(&self, tenant: &Tenant, record: &DeliveryRecord, run: &str) -> Result<()> {
+        if record.target_type != "webhook" {
+            return Err(Error::conflict(format!(
+                "The delivery '{}' is under way: the run '{run}' has not ended.",
+                record.id
+            )));
+        }
+        self.engine
+            .signal(tenant, run, RETRY, &Payload::null(), OPERATOR)
+            .await
+    }
+
+    async fn begin_again(&self, tenant: &Tenant, record: DeliveryRecord) -> Result<()> {
+        if record.attempt_count >= MAX_ATTEMPTS {
+            return Err(Error::conflict(format!(
+                "The delivery '{}' was tried {MAX_ATTEMPTS} times; it is not tried again.",
+                record.id
+            )));
+        }
+        let subscription = self.subscriptions.find(tenant, &record.subscription_id).await?;
+        let subscription = subscription.map(|found| Subscription::of(&found)).transpose()?;
+        let Some(subscription) = subscription.filter(|subscription| subscription.enabled) else {
+            return Err(Error::conflict(format!(
+                "The subscription '{}' is deleted or disabled, so nothing is delivered to it.",
+                record.subscription_id
+            )));
+        };
+        let event = self.events.find(tenant, &record.event_id).await?;
+        let Some(event) = event else {
+            return Err(Error::conflict(format!(
+                "The event '{}' is no longer kept.",
+                record.event_id
+            )));
+        };
+        let envelope = payload::whole(&self.objects, &event).await?;
+        let next = DeliveryRef {
+            id: record.id.clone(),
+            subscription_id: record.subscription_id.clone(),
+            attempt: record.attempt_count + 1,
+        };
+        let change = DeliveryChange {
+            id: record.id.clone(),
+            created_at: record.created_at,
+            status: DeliveryStatus::Pending,
+            at: self.clock.now(),
+            attempts: Vec::new(),
+            next_attempt_at: None,
+            last_error: None,
+            workflow_id: None,
+            // The run that it starts has an id then.
+            workflow_run_id: String::new(),
+        };
+        let start = start(&event, &envelope, &subscription, &next, DeliveryWrite::Change(change))?;
+        if self.engine.start(tenant, &start).await?.is_new {
+            return Ok(());
+        }
+        Err(Error::conflict(format!(
+            "The delivery '{}' is under way.",
+            record.id
+        )))
+    }
+}

@@ -1,0 +1,170 @@
+//! Channels, subscriptions and deliveries of a project that nobody else works in.
+
+use std::ops::Deref;
+use std::time::Instant;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::client::Request;
+use crate::receiver::{Received, Receiver};
+use crate::runs::{PAUSE, WITHIN};
+use crate::scope::{Persona, Scope};
+use crate::service::Service;
+
+/// A local service, a scope of its own, and a receiver.
+pub struct Events {
+    /// The service.
+    pub service: Service,
+    /// The account and project.
+    pub scope: Scope,
+    /// The token of the [`Persona::Developer`].
+    pub token: String,
+    /// Where webhooks go.
+    pub receiver: Receiver,
+}
+
+/// An ingest channel.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    /// The answer to its creation.
+    pub created: Value,
+    /// Where events are posted to.
+    pub url: String,
+}
+
+impl Channel {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        self.created["id"].as_str().unwrap_or_default()
+    }
+
+    /// Its token.
+    pub fn token(&self) -> &str {
+        self.created["ingest_token"].as_str().unwrap_or_default()
+    }
+
+    /// Its signing secret.
+    pub fn secret(&self) -> &str {
+        self.created["signing_secret"].as_str().unwrap_or_default()
+    }
+}
+
+impl Deref for Events {
+    type Target = Service;
+
+    fn deref(&self) -> &Service {
+        &self.service
+    }
+}
+
+impl Events {
+    /// A new local service. None where [`Service::start_local`] skips.
+    pub async fn start() -> Option<Self> {
+        Self::start_with(&[]).await
+    }
+
+    /// The same with variables in the environment of the service.
+    pub async fn start_with(variables: &[(&str, &str)]) -> Option<Self> {
+        let service = Service::start_local_with(variables).await?;
+        let scope = service.scope();
+        Some(Self {
+            token: scope.token(Persona::Developer),
+            service,
+            scope,
+            receiver: Receiver::start().await,
+        })
+    }
+
+    /// Where a channel of the project takes events.
+    pub fn ingest_url(&self, channel: &str) -> String {
+        let Scope { account, project, .. } = &self.scope;
+        format!(
+            "{}/ingest/webhooks/events/{account}/{project}/{channel}",
+            self.service.origin()
+        )
+    }
+
+    /// A new channel.
+    pub async fn channel(&self, body: &Value) -> Channel {
+        let created = self.post(&self.token, "/events/channels", body).await;
+        let created = created.expect_status(201).body;
+        let url = self.ingest_url(created["id"].as_str().expect("a channel has an id"));
+        Channel { created, url }
+    }
+
+    /// A new channel with a token alone.
+    pub async fn plain_channel(&self) -> Channel {
+        self.channel(&json!({ "name": "Plain", "source": "tests" })).await
+    }
+
+    /// An event posted to a channel with its token.
+    pub fn ingest(&self, channel: &Channel, body: &Value) -> Request {
+        self.request(Method::POST, &channel.url)
+            .token(channel.token())
+            .json(body)
+    }
+
+    /// The id of an event that is taken.
+    pub async fn event(&self, channel: &Channel, body: &Value) -> String {
+        let taken = self.ingest(channel, body).await.expect_status(202).body;
+        taken["event_id"].as_str().expect("an event has an id").to_owned()
+    }
+
+    /// A new subscription.
+    pub async fn subscribe(&self, body: &Value) -> Value {
+        let created = self.post(&self.token, "/events/subscriptions", body).await;
+        created.expect_status(201).body
+    }
+
+    /// A new subscription of all external events to a path of the receiver.
+    pub async fn webhook(&self, path: &str) -> Value {
+        self.subscribe(&self.webhook_body(path)).await
+    }
+
+    /// The body of such a subscription.
+    pub fn webhook_body(&self, path: &str) -> Value {
+        json!({
+            "name": format!("To {path}"),
+            "run_as_role": "executor",
+            "filter": { "event_category": ["external"] },
+            "target": { "type": "webhook", "url": format!("{}{path}", self.receiver.origin) },
+        })
+    }
+
+    /// The deliveries that a search finds, of its first page.
+    pub async fn deliveries(&self, search: &Value) -> Vec<Value> {
+        let found = self.post(&self.token, "/events/deliveries/search", search).await;
+        let found = found.expect_status(200).body;
+        found["deliveries"].as_array().expect("a list").clone()
+    }
+
+    /// The one delivery of an event, once it has one of these statuses.
+    pub async fn delivery_of(&self, event_id: &str, statuses: &[&str]) -> Value {
+        let search = json!({ "event_id": event_id });
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            let found = self.deliveries(&search).await;
+            if let [delivery] = found.as_slice()
+                && statuses.iter().any(|status| delivery["status"] == *status)
+            {
+                return delivery.clone();
+            }
+            assert!(Instant::now() < deadline, "{event_id} has {found:?}");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// What came to a path of the receiver, once there are so many.
+    pub async fn received(&self, path: &str, count: usize) -> Vec<Received> {
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            let received = self.receiver.received_at(path);
+            if received.len() >= count {
+                return received;
+            }
+            assert!(Instant::now() < deadline, "{path} has {} of {count}", received.len());
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
