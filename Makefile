@@ -53,7 +53,7 @@ help: ## List the targets
 
 .PHONY: run
 run: duckdb ## Build and start the whole service on this machine (ARGS="…")
-	@$(LOADER) exec cargo run $(LOCKED) -p local --bin millrace -- $(ARGS)
+	@$(LOADER) MILLRACE_LOCAL_TARGETS=true exec cargo run $(LOCKED) -p local --bin millrace -- $(ARGS)
 
 .PHONY: token
 token: ## Print an access token for the local service (ACCOUNT= PROJECT= USER_ID= ROLES= PERMISSIONS=)

@@ -66,11 +66,11 @@ async fn known(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> Result
     if let Some(record) = matcher.events.find(tenant, &id).await? {
         return Ok(record);
     }
-    let payload_key = payload::keep(&matcher.objects, tenant, &mut told).await?;
+    let details_key = payload::keep(&matcher.objects, tenant, &mut told).await?;
     let record = EventRecord {
         id,
         envelope: told.to_json()?,
-        payload_key,
+        details_key,
         received_at: matcher.clock.now(),
         depth: 0,
         matched_at: None,

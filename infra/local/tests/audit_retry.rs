@@ -19,6 +19,7 @@ const SETTINGS: Settings = Settings {
     batch_size: 10,
     visibility: Duration::from_millis(1),
     max_receives: 3,
+    group_share: usize::MAX,
 };
 
 fn a_record() -> AuditEvent {

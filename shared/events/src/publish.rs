@@ -34,11 +34,11 @@ impl Publisher {
         now: UtcTime,
     ) -> Result<String> {
         envelope.check()?;
-        let payload_key = payload::keep(&self.objects, tenant, &mut envelope).await?;
+        let details_key = payload::keep(&self.objects, tenant, &mut envelope).await?;
         let record = EventRecord {
             id: envelope.event_id.clone(),
             envelope: envelope.to_json()?,
-            payload_key,
+            details_key,
             received_at: now,
             depth: 0,
             matched_at: None,

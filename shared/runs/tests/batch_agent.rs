@@ -111,7 +111,7 @@ fn children_that_fail_are_counted_and_named() {
     let message = unknown.result.unwrap()["failures"][0]["message"].clone();
     assert_eq!(
         message,
-        "There is no workflow type 'Nothing'; there are BatchAgentWorkflow, Child."
+        "There is no workflow type 'Nothing'; there are BatchAgentWorkflow, Child, WebhookDelivery."
     );
 }
 

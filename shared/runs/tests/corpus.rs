@@ -18,6 +18,7 @@ use workflow::testing::{TestOutcome, TestRun, check_history};
 use workflow::{Context, Failure, Registry};
 
 const FOLDER: &str = "tests/corpus";
+const DONE: &str = r#""done""#;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn registry() -> Registry {
@@ -51,12 +52,25 @@ fn batch(input: Value) -> TestRun {
     TestRun::new(&registry().workflow("Child", child), "BatchAgentWorkflow", &input)
 }
 
+/// A delivery whose attempts come to these, one after another; the last of them again and again.
+fn delivery(outcomes: &'static [&'static str]) -> TestRun {
+    let input = json!({"event_id": "e", "id": "d", "subscription_id": "s", "attempt": 1});
+    TestRun::new(&registry(), "WebhookDelivery", &input).mock("webhook_attempt", |input| {
+        let attempt = input["attempt"].as_u64().unwrap();
+        let made = json!({"attempt": attempt, "started_at": input["started_at"], "duration_ms": 7, "response_status": 500});
+        let place = usize::try_from(attempt - 1).unwrap().min(outcomes.len() - 1);
+        let next: Value = serde_json::from_str(outcomes[place]).unwrap();
+        Ok(json!({"attempt": made, "next": next}))
+    })
+}
+
 /// The cases that are stored: each with the history that the code of today makes of it.
 fn cases() -> Vec<(&'static str, Vec<Event>)> {
     let last = |run: TestRun| run.run().unwrap().history;
     let few = || json!({"documents": ["a", "bad", "c", "d", "e"], "type": "Child", "input": {"depth": 1}, "concurrency": 2});
     let many: Vec<_> = (0..201).map(|number| format!("d{number}")).collect();
     let long: TestOutcome = batch(json!({"documents": many, "type": "Child"})).run().unwrap();
+    let late: TestOutcome = delivery(&[r#"{"after": 600000}"#, DONE]).run().unwrap();
     let said = json!({"message": "hello", "from": "Grace"});
     vec![
         ("BatchAgentWorkflow-completed", last(batch(few()))),
@@ -77,6 +91,32 @@ fn cases() -> Vec<(&'static str, Vec<Event>)> {
             long.runs[0].history.clone(),
         ),
         ("BatchAgentWorkflow-continued", long.history),
+        ("WebhookDelivery-completed", last(delivery(&[DONE]))),
+        (
+            "WebhookDelivery-retried",
+            last(delivery(&[r#"{"after": 5000}"#, r#"{"after": 30000}"#, DONE])),
+        ),
+        (
+            "WebhookDelivery-retried-early",
+            last(
+                delivery(&[r#"{"after": 60000}"#, DONE])
+                    .signal_at(SECOND, "Retry", &Value::Null),
+            ),
+        ),
+        (
+            "WebhookDelivery-failed",
+            last(delivery(&[r#"{"give_up": "The receiver answered with the status 404."}"#])),
+        ),
+        (
+            "WebhookDelivery-unwanted",
+            last(delivery(&[r#"{"unwanted": "The subscription is disabled."}"#])),
+        ),
+        (
+            "WebhookDelivery-canceled",
+            last(delivery(&[r#"{"after": 5000}"#]).cancel_at(SECOND, "no longer wanted")),
+        ),
+        ("WebhookDelivery-continued-as-new", late.runs[0].history.clone()),
+        ("WebhookDelivery-continued", late.history),
         ("Echo-signal", last(echo_run().signal_at(SECOND, "Say", &said))),
         ("Echo-timer", last(echo_run())),
         (

@@ -20,8 +20,8 @@ async fn a_run_of_one_quick_activity_is_two_commits_and_one_message() {
     let state = world.drive(&run).await;
     assert_eq!(state.status, RunStatus::Completed);
     assert_eq!(world.hints().len(), 1);
-    // The start, everything up to the end, and the note that the end was announced.
-    assert_eq!(state.version, 3);
+    // The start, and everything up to the end.
+    assert_eq!(state.version, 2);
 }
 
 #[tokio::test]

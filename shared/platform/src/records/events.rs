@@ -22,9 +22,9 @@ pub struct EventRecord {
     pub id: String,
     /// Its envelope, as the JSON text that goes on the bus.
     pub envelope: String,
-    /// Where the text of `details.payload` is, which the envelope is without then: a large one is kept in the bucket.
+    /// Where the details are, which the envelope is without then: large ones are kept in the bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub payload_key: Option<String>,
+    pub details_key: Option<String>,
     /// When it was written.
     pub received_at: UtcTime,
     /// How many events, one after another, led to it by way of runs that they started; 0 for what came from elsewhere.

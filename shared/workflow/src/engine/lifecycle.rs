@@ -58,7 +58,7 @@ pub(super) fn written(draft: &Draft) -> Result<Vec<EventRecord>> {
         Ok(EventRecord {
             id: event.id.clone(),
             envelope: envelope(&draft.state, &event.id, &event.action)?,
-            payload_key: None,
+            details_key: None,
             received_at: draft.now,
             depth: draft.state.depth,
             matched_at: None,
