@@ -17,6 +17,9 @@ use tracing::Span;
 use crate::Ingest;
 use crate::credentials::{Shown, admitted};
 
+/// Deepest nesting of a body: in an event it stands two levels deeper, and readers of JSON often end at 128.
+const MAX_DEPTH: usize = 100;
+
 /// The channel in the path.
 #[derive(Deserialize)]
 pub struct ChannelPath {
@@ -72,6 +75,7 @@ async fn find(ingest: &Ingest, tenant: Option<&Tenant>, id: &str) -> Result<Opti
 
 /// Makes an event of a body, and publishes it; its id, or that of the one which was sent under the same key before.
 async fn take(ingest: &Ingest, tenant: &Tenant, channel: &Channel, bytes: &[u8]) -> Result<String> {
+    check_depth(bytes)?;
     let strict::Json(value) = parse(bytes)?;
     let Value::Object(fields) = value else {
         return Err(Error::invalid("The body must be a JSON object."));
@@ -100,4 +104,26 @@ async fn take(ingest: &Ingest, tenant: &Tenant, channel: &Channel, bytes: &[u8])
         key,
     });
     ingest.publisher.publish(tenant, envelope, key, now).await
+}
+
+/// 400 for JSON that nests deeper than those who read the event can follow. In a text that is no JSON it may be wrong.
+fn check_depth(bytes: &[u8]) -> Result<()> {
+    let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
+    for byte in bytes {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_text => is_escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Err(Error::invalid(format!(
+                "The body nests deeper than {MAX_DEPTH} levels."
+            )));
+        }
+    }
+    Ok(())
 }

@@ -16,12 +16,11 @@ use platform::objects::Objects;
 use platform::queue::Queue;
 use platform::records::deliveries::Deliveries;
 use platform::records::events::Events;
+use platform::records::subscriptions::Subscriptions;
 use platform::{Clock, Result};
 use serde_json::json;
 use tracing::{error, warn};
 use workflow::engine::Engine;
-
-use message::Read;
 
 /// What the matcher works with.
 pub struct Matcher {
@@ -33,7 +32,9 @@ pub struct Matcher {
     pub deliveries: Deliveries,
     /// Where large bodies are.
     pub objects: Objects,
-    /// The compiled subscriptions.
+    /// The subscriptions.
+    pub subscriptions: Subscriptions,
+    /// The same, compiled.
     pub sets: SubscriptionSets,
     /// Where what cannot be read goes.
     pub dead_letters: Arc<dyn Queue>,
@@ -60,12 +61,14 @@ pub async fn handle(matcher: &Matcher, event: SqsEvent) -> SqsBatchResponse {
 }
 
 async fn one(matcher: &Matcher, body: &str) -> Result<()> {
-    match message::read(body) {
-        Read::Event(envelope) => matching::match_event(matcher, *envelope).await,
-        Read::Invalid(reason) => {
-            error!(reason, "an event cannot be read; it goes to the dead-letter queue");
-            let letter = json!({ "reason": reason, "message": body }).to_string();
-            matcher.dead_letters.send(&letter).await
-        }
-    }
+    let read = match message::read(body) {
+        Ok(told) => matching::match_event(matcher, told).await?,
+        Err(reason) => Err(reason),
+    };
+    let Err(reason) = read else {
+        return Ok(());
+    };
+    error!(reason, "an event cannot be read; it goes to the dead-letter queue");
+    let letter = json!({ "reason": reason, "message": body }).to_string();
+    matcher.dead_letters.send(&letter).await
 }

@@ -24,12 +24,14 @@ async fn main() -> Result<(), Error> {
     let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
     let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
     let dead_letters = environment.required("MILLRACE_EVENT_DEAD_LETTER_QUEUE")?;
+    let subscriptions = Subscriptions::new(records);
     let matcher = Matcher {
         engine: wiring.engine(runs::registry()),
         events: Events::new(events.clone()),
         deliveries: Deliveries::new(events),
         objects: wiring.objects.clone(),
-        sets: SubscriptionSets::new(Subscriptions::new(records)),
+        sets: SubscriptionSets::new(subscriptions.clone()),
+        subscriptions,
         dead_letters: Arc::new(SqsQueue::connect(&sdk, dead_letters)),
         clock: wiring.clock.clone(),
     };

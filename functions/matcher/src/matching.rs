@@ -1,19 +1,20 @@
 //! One event: its record, the subscriptions that match, a delivery for each, and the note that it was matched.
 
-use events::delivery::{DeliveryRef, delivery_id, record, workflow_id};
+use events::delivery::{DeliveryRef, record, workflow_id};
 use events::envelope::Envelope;
 use events::filter::{EvaluatorKind, OnError, SemanticCondition, SemanticMode};
-use events::matching::MAX_DEPTH;
+use events::matching::{MAX_LINEAGE, Match, Matched};
 use events::payload;
-use events::subscription::Subscription;
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use events::subscription::Target;
+use futures::stream::{self, StreamExt as _};
 use platform::records::deliveries::{DeliveryRecord, DeliveryStatus, DeliveryWrite, SemanticEvaluation};
 use platform::records::events::EventRecord;
-use platform::{Error, ErrorKind, Result, Tenant};
+use platform::{Error, Result, Tenant};
 use runs::delivery::start;
 use tracing::{info, warn};
 
 use crate::Matcher;
+use crate::message::Told;
 
 /// Deliveries that are started at a time.
 const STARTS_AT_ONCE: usize = 8;
@@ -25,29 +26,35 @@ struct Event<'a> {
     envelope: &'a Envelope,
 }
 
-/// Matches an event that a message tells of.
-pub async fn match_event(matcher: &Matcher, told: Envelope) -> Result<()> {
-    let tenant = told.tenant()?;
-    let record = known(matcher, &tenant, told).await?;
+/// Matches an event that a message tells of. An inner error where the event has no record and the message does not make one.
+pub async fn match_event(matcher: &Matcher, told: Told<'_>) -> Result<std::result::Result<(), String>> {
+    let tenant = &told.tenant;
+    let record = match matcher.events.find(tenant, &told.event_id).await? {
+        Some(record) => record,
+        None => match told.envelope() {
+            Ok(envelope) => first_heard(matcher, tenant, envelope).await?,
+            Err(reason) => return Ok(Err(reason)),
+        },
+    };
     if record.matched_at.is_some() {
-        return Ok(());
+        return Ok(Ok(()));
     }
     let envelope = payload::whole(&matcher.objects, &record).await?;
     let event = Event {
-        tenant: &tenant,
+        tenant,
         record: &record,
         envelope: &envelope,
     };
-    let matched = match record.depth >= MAX_DEPTH {
+    let matched = match record.lineage.len() > MAX_LINEAGE {
         true => {
-            warn!(event_id = record.id, depth = record.depth, "an event is not matched: subscriptions start each other in a circle");
+            warn!(event_id = record.id, lineage = ?record.lineage, "an event is not matched: too many subscriptions led to it");
             0
         }
         false => deliver(matcher, &event).await?,
     };
     matcher
         .events
-        .matched(&tenant, &record.id, matcher.clock.now())
+        .matched(tenant, &record.id, matcher.clock.now())
         .await?;
     info!(
         account = tenant.account(),
@@ -57,22 +64,18 @@ pub async fn match_event(matcher: &Matcher, told: Envelope) -> Result<()> {
         matched,
         "event matched"
     );
-    Ok(())
+    Ok(Ok(()))
 }
 
-/// The record of an event; one of another service is written now.
-async fn known(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> Result<EventRecord> {
-    let id = told.event_id.clone();
-    if let Some(record) = matcher.events.find(tenant, &id).await? {
-        return Ok(record);
-    }
+/// Writes an event of another service.
+async fn first_heard(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> Result<EventRecord> {
     let details_key = payload::keep(&matcher.objects, tenant, &mut told).await?;
     let record = EventRecord {
-        id,
+        id: told.event_id.clone(),
         envelope: told.to_json()?,
         details_key,
         received_at: matcher.clock.now(),
-        depth: 0,
+        lineage: Vec::new(),
         matched_at: None,
     };
     matcher.events.insert(tenant, &record).await?;
@@ -81,69 +84,91 @@ async fn known(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> Result
     written.ok_or_else(|| Error::unavailable("an event that was written is not there"))
 }
 
-/// Starts a delivery for each subscription that matches; how many.
+/// Starts a delivery for each subscription that matches; how many. One that cannot be started holds up none of the others.
 async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
     let set = matcher.sets.of(event.tenant).await?;
     let text = event.envelope.to_json()?;
-    let subscriptions = set.matches(event.envelope, &text)?;
-    let starts = subscriptions.iter().map(|subscription| begin(matcher, event, subscription));
-    let starts: Vec<_> = starts.collect();
-    stream::iter(starts)
+    let matches = set.matches(&Matched {
+        envelope: event.envelope,
+        text: &text,
+        lineage: &event.record.lineage,
+    })?;
+    let mut starts = Vec::new();
+    for found in &matches {
+        starts.push(begin(matcher, event, found));
+    }
+    let started: Vec<Result<()>> = stream::iter(starts)
         .buffer_unordered(STARTS_AT_ONCE)
-        .try_collect::<Vec<()>>()
-        .await?;
-    Ok(subscriptions.len())
+        .collect()
+        .await;
+    started.into_iter().collect::<Result<()>>()?;
+    Ok(matches.len())
 }
 
 /// Starts a delivery, unless it was started before.
-async fn begin(matcher: &Matcher, event: &Event<'_>, subscription: &Subscription) -> Result<()> {
-    let now = matcher.clock.now();
+async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()> {
+    let subscription = found.subscription.as_ref();
     let semantic = subscription.filter.semantic_condition.as_ref().map(unevaluated);
     let stopped = match (&subscription.filter.semantic_condition, &semantic) {
+        _ if found.unanswered.is_some() => found.unanswered.clone(),
         (Some(condition), Some(evaluation)) if stops(condition) => evaluation.error.clone(),
         _ => None,
     };
-    let status = match stopped {
-        Some(_) => DeliveryStatus::Failed,
-        None => DeliveryStatus::Pending,
-    };
-    let mut delivery = record(event.record, event.envelope, subscription, status, semantic, now);
-    if stopped.is_some() {
-        delivery.last_error = stopped;
-        return matcher.deliveries.insert(event.tenant, &delivery).await;
+    let delivery = record(
+        event.record,
+        event.envelope,
+        subscription,
+        DeliveryStatus::Pending,
+        semantic,
+        matcher.clock.now(),
+    );
+    if let Some(why) = stopped {
+        return fail(matcher, event, delivery, why).await;
     }
-    delivery.workflow_id = Some(workflow_id(event.record, &subscription.id));
+    let delivery = DeliveryRecord {
+        workflow_id: Some(workflow_id(event.record, &subscription.id)),
+        ..delivery
+    };
     let first = DeliveryRef {
-        id: delivery_id(event.record, &subscription.id),
+        id: delivery.id.clone(),
         subscription_id: subscription.id.clone(),
         attempt: 1,
     };
     let write = DeliveryWrite::Insert(Box::new(delivery.clone()));
-    let start = start(event.record, event.envelope, subscription, &first, write)?;
-    match matcher.engine.start(event.tenant, &start).await {
+    let start = start(event.record, event.envelope, subscription, &first, write);
+    let started = match start {
+        Ok(mut start) => {
+            // An attempt of a webhook looks for itself. A run that is started has no such second thought.
+            if matches!(subscription.target, Target::Workflow(_)) {
+                let guard = matcher
+                    .subscriptions
+                    .unchanged(event.tenant, &subscription.id, found.revision);
+                start.guard = Some(guard);
+            }
+            matcher.engine.start(event.tenant, &start).await
+        }
+        Err(refusal) => Err(refusal),
+    };
+    match started {
         Ok(_) => Ok(()),
         // An unknown type, an input that is too large: nothing that comes later changes that.
-        Err(refusal) if !refusal.is_transient() => fail(matcher, event, delivery, &refusal).await,
-        // The delivery may be one that failed before its run could begin.
-        Err(cause) if cause.kind() == ErrorKind::Unavailable => {
-            match matcher.deliveries.find(event.tenant, &delivery.id).await? {
-                Some(known) if known.status.is_final() => Ok(()),
-                _ => Err(cause),
-            }
+        Err(refusal) if !refusal.is_transient() => {
+            let why = refusal.message().to_owned();
+            fail(matcher, event, delivery, why).await
         }
-        Err(cause) => Err(cause),
+        // The delivery may be one that failed before its run could begin.
+        Err(cause) => match matcher.deliveries.find(event.tenant, &delivery.id).await? {
+            Some(known) if known.status.is_final() => Ok(()),
+            _ => Err(cause),
+        },
     }
 }
 
-async fn fail(
-    matcher: &Matcher,
-    event: &Event<'_>,
-    delivery: DeliveryRecord,
-    refusal: &Error,
-) -> Result<()> {
+/// Writes a delivery that comes to nothing.
+async fn fail(matcher: &Matcher, event: &Event<'_>, delivery: DeliveryRecord, why: String) -> Result<()> {
     let failed = DeliveryRecord {
         status: DeliveryStatus::Failed,
-        last_error: Some(refusal.message().to_owned()),
+        last_error: Some(why),
         workflow_id: None,
         ..delivery
     };

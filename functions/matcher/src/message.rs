@@ -2,6 +2,7 @@
 
 use events::envelope::Envelope;
 use platform::bus::DETAIL_TYPE;
+use platform::{Tenant, ids};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -13,30 +14,61 @@ struct BusEvent<'a> {
     detail: &'a RawValue,
 }
 
-/// What a message is.
-pub enum Read {
-    /// An event.
-    Event(Box<Envelope>),
-    /// Something else, and why.
-    Invalid(String),
+#[derive(Deserialize)]
+struct Named {
+    event_id: String,
+    account_id: String,
+    project_id: String,
 }
 
-/// Reads a message.
-pub fn read(body: &str) -> Read {
-    let event: BusEvent<'_> = match serde_json::from_str(body) {
-        Ok(event) => event,
-        Err(error) => return Read::Invalid(format!("It is no event of EventBridge: {error}.")),
-    };
+/// What a message tells of: an event that may have a record.
+#[derive(Debug)]
+pub struct Told<'a> {
+    /// Whose event it is.
+    pub tenant: Tenant,
+    /// Which one.
+    pub event_id: String,
+    detail: &'a RawValue,
+}
+
+impl Told<'_> {
+    /// The event as the message tells it, for one that has no record. An error that says why it is none.
+    pub fn envelope(&self) -> Result<Envelope, String> {
+        envelope(self.detail)
+    }
+}
+
+/// Reads a message; an error that says why it is none.
+pub fn read(body: &str) -> Result<Told<'_>, String> {
+    let event: BusEvent<'_> =
+        serde_json::from_str(body).map_err(|error| format!("It is no event of EventBridge: {error}."))?;
     if event.detail_type != DETAIL_TYPE {
-        return Read::Invalid(format!(
+        return Err(format!(
             "Its detail-type is '{}' and not '{DETAIL_TYPE}'.",
             event.detail_type
         ));
     }
-    match Envelope::parse(event.detail.get()) {
-        Ok(envelope) => Read::Event(Box::new(envelope)),
-        Err(refusal) => Read::Invalid(format!("Its detail is no envelope. {}", refusal.message())),
+    let named = serde_json::from_str::<Named>(event.detail.get()).ok().and_then(|named| {
+        let is_id = (1..=ids::MAX_ID_LENGTH).contains(&named.event_id.chars().count())
+            && !named.event_id.chars().any(|character| character.is_control() || character == '#');
+        let tenant = Tenant::new(&named.account_id, &named.project_id).ok()?;
+        is_id.then_some((tenant, named.event_id))
+    });
+    match named {
+        Some((tenant, event_id)) => Ok(Told {
+            tenant,
+            event_id,
+            detail: event.detail,
+        }),
+        None => Err(match envelope(event.detail) {
+            Err(why) => why,
+            Ok(_) => "Its detail names no event.".to_owned(),
+        }),
     }
+}
+
+fn envelope(detail: &RawValue) -> Result<Envelope, String> {
+    Envelope::parse(detail.get()).map_err(|refusal| format!("Its detail is no envelope. {}", refusal.message()))
 }
 
 #[cfg(test)]
@@ -44,10 +76,7 @@ mod tests {
     use super::*;
 
     fn reason(body: &str) -> String {
-        match read(body) {
-            Read::Event(_) => panic!("{body} is read"),
-            Read::Invalid(reason) => reason,
-        }
+        read(body).and_then(|told| told.envelope()).expect_err(body)
     }
 
     const ENVELOPE: &str = r#"{"event_id":"e1","event_category":"content","action":"create","resource_type":"content_object","resource_id":"o1","account_id":"acme","project_id":"demo","timestamp":"2026-01-02T03:04:05Z","source":"cms"}"#;
@@ -58,10 +87,10 @@ mod tests {
 
     #[test]
     fn an_envelope_of_another_service_is_read() {
-        let Read::Event(envelope) = read(&with(ENVELOPE)) else {
-            panic!("not read");
-        };
-        assert_eq!((envelope.event_id.as_str(), envelope.action.as_str()), ("e1", "create"));
+        let body = with(ENVELOPE);
+        let told = read(&body).unwrap();
+        assert_eq!((told.event_id.as_str(), told.tenant.to_string().as_str()), ("e1", "acme/demo"));
+        assert_eq!(told.envelope().unwrap().action, "create");
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::App;
 
 /// Shortest signing secret that somebody else may have made, in bytes.
 const LEAST_SECRET_BYTES: usize = 8;
+/// Longest label of events, in bytes: with `external:` before it, it must be one that an event can have.
+const MAX_LABEL_BYTES: usize = 400;
 /// Largest transform, in bytes of JSON.
 const MAX_TRANSFORM_BYTES: usize = 65_536;
 
@@ -158,13 +160,17 @@ pub fn signature(value: Value) -> Result<SignatureRule> {
 /// 400 for texts that no channel has.
 pub fn check(channel: &StoredChannel) -> Result<()> {
     check_name("name", &channel.name)?;
-    check_name("source", &channel.source)?;
     for (field, text) in [
-        ("default_action", &channel.default_action),
-        ("default_resource_type", &channel.default_resource_type),
+        ("source", Some(&channel.source)),
+        ("default_action", channel.default_action.as_ref()),
+        ("default_resource_type", channel.default_resource_type.as_ref()),
     ] {
-        if let Some(text) = text {
-            check_name(field, text)?;
+        let Some(text) = text else { continue };
+        check_name(field, text)?;
+        if text.len() > MAX_LABEL_BYTES {
+            return Err(Error::invalid(format!(
+                "The field '{field}' is longer than {MAX_LABEL_BYTES} bytes."
+            )));
         }
     }
     Ok(())

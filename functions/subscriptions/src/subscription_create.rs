@@ -99,7 +99,7 @@ pub async fn handler(
 /// 400 where what is to be replaced is no system subscription of the project.
 async fn check_system(app: &App, tenant: &Tenant, id: &str) -> Result<()> {
     let record = match id.len() {
-        0..=200 => app.subscriptions.find(tenant, id).await?,
+        1..=200 => app.subscriptions.find(tenant, id).await?,
         _ => None,
     };
     let is_system = match &record {

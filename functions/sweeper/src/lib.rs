@@ -14,6 +14,8 @@ use workflow::engine::Engine;
 
 /// How long a hint that was sent is left to have its effect before another is, in milliseconds.
 const PATIENCE_MS: u64 = 30_000;
+/// Longest time between two looks at an event that nobody has matched, in milliseconds.
+const LONGEST_PAUSE_MS: u64 = 3_600_000;
 /// Most events of each part of the index that one look finds.
 const EVENTS_AT_ONCE: i32 = 500;
 /// Events that are put on the bus at a time.
@@ -52,11 +54,9 @@ impl Sweeper {
         if !runs.is_empty() {
             info!(found, hints = runs.len(), "workflow runs are due");
         }
-        let mut events = self.events.due(now, Some(EVENTS_AT_ONCE)).await?;
-        let found = events.len();
-        events.retain(|event| self.is_new(&event.event_id, event.due_at, now));
+        let events = self.events.due(now, Some(EVENTS_AT_ONCE)).await?;
         if !events.is_empty() {
-            info!(found, told = events.len(), "events are not matched");
+            info!(found = events.len(), "events are not matched");
         }
         self.tell_again(events).await;
         self.forget(now);
@@ -74,13 +74,24 @@ impl Sweeper {
     async fn tell_again(&self, events: Vec<DueEvent>) {
         stream::iter(events)
             .for_each_concurrent(TOLD_AT_ONCE, |event| async move {
-                match self.events.find(&event.tenant, &event.event_id).await {
-                    Ok(Some(record)) => tell(self.bus.as_ref(), &record).await,
-                    Ok(None) => {}
-                    Err(cause) => warn!(event_id = event.event_id, %cause, "an event is not told of again"),
+                if let Err(cause) = self.tell_once_more(&event).await {
+                    warn!(event_id = event.event_id, %cause, "an event is not told of again");
                 }
             })
             .await;
+    }
+
+    /// Puts an event on the bus, and looks for it later each time: one that can never be matched must not be in the way of others.
+    async fn tell_once_more(&self, event: &DueEvent) -> Result<()> {
+        let Some(record) = self.events.find(&event.tenant, &event.event_id).await? else {
+            return Ok(());
+        };
+        tell(self.bus.as_ref(), &record).await;
+        let now = self.clock.now();
+        let pause = now.millis_since(record.received_at).clamp(PATIENCE_MS, LONGEST_PAUSE_MS);
+        self.events
+            .postpone(&event.tenant, &event.event_id, now.plus_ms(pause))
+            .await
     }
 
     fn is_new(&self, id: &str, due_at: UtcTime, now: UtcTime) -> bool {

@@ -124,6 +124,7 @@ impl LocalEvents {
             events: webhooks.events.clone(),
             deliveries: Deliveries::new(self.subscriptions.events.clone()),
             objects: webhooks.objects.clone(),
+            subscriptions: webhooks.subscriptions.clone(),
             sets: SubscriptionSets::new(webhooks.subscriptions.clone()),
             dead_letters: Arc::new(SetAside),
             clock: webhooks.clock.clone(),

@@ -7,11 +7,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use futures::FutureExt as _;
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::{Clock, Result, ids};
 use tokio::sync::{Notify, Semaphore};
@@ -125,9 +127,14 @@ impl LocalQueue {
             let batch = self.next_batch().await;
             let (queue, handler) = (Arc::clone(&self), Arc::clone(&handler));
             tokio::spawn(async move {
-                let failures = handler(event(&batch)).await.batch_item_failures;
-                queue.settle(batch, |id| {
-                    failures.iter().any(|failure| failure.item_identifier == id)
+                let handled = AssertUnwindSafe(handler(event(&batch))).catch_unwind().await;
+                // What a panic left unsaid is delivered again, as of a function that crashed.
+                queue.settle(batch, |id| match &handled {
+                    Ok(response) => {
+                        let mut failures = response.batch_item_failures.iter();
+                        failures.any(|failure| failure.item_identifier == id)
+                    }
+                    Err(_) => true,
                 });
                 drop(permit);
             });

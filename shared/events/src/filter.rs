@@ -137,6 +137,13 @@ impl Filter {
             Condition::compile(condition)?;
         }
         if let Some(semantic) = &self.semantic_condition {
+            let reference = semantic.evaluator.interaction_ref.as_ref();
+            if reference.is_some_and(|reference| reference.chars().count() > platform::ids::MAX_ID_LENGTH) {
+                return Err(Error::invalid(format!(
+                    "The field 'filter.semantic_condition.evaluator.interaction_ref' has at most {} characters.",
+                    platform::ids::MAX_ID_LENGTH
+                )));
+            }
             let length = semantic.instruction.chars().count();
             if !(1..=MAX_INSTRUCTION).contains(&length) {
                 return Err(Error::invalid(format!(

@@ -10,13 +10,13 @@ use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use platform::{Error, Result, Tenant};
 use tracing::error;
 
-use crate::condition::{Condition, Subject};
+use crate::condition::{Condition, Subject, Unanswered};
 use crate::envelope::{Category, Envelope};
-use crate::filter::Filter;
+use crate::filter::{Filter, Refusal};
 use crate::subscription::Subscription;
 
-/// Events after one another that may lead to one: beyond, subscriptions start each other in a circle.
-pub const MAX_DEPTH: u32 = 16;
+/// Subscriptions after one another that may lead to an event which is matched.
+pub const MAX_LINEAGE: usize = 5;
 /// Most places of one subscription in the index; one that has more is looked at for more events than it is about.
 const MAX_PLACES: usize = 512;
 /// Projects whose subscriptions are kept.
@@ -27,6 +27,7 @@ const MAX_READS: u32 = 16;
 /// A subscription that can match, compiled.
 struct Entry {
     subscription: Arc<Subscription>,
+    revision: u64,
     condition: Option<Condition>,
 }
 
@@ -38,6 +39,28 @@ pub struct SubscriptionSet {
     index: HashMap<String, Vec<usize>>,
     /// Those that can match nothing, and why.
     idle: Vec<(Arc<Subscription>, &'static str)>,
+}
+
+/// An event that is matched.
+#[derive(Clone, Copy, Debug)]
+pub struct Matched<'a> {
+    /// What happened.
+    pub envelope: &'a Envelope,
+    /// The same as JSON.
+    pub text: &'a str,
+    /// The subscriptions that led to it.
+    pub lineage: &'a [String],
+}
+
+/// A subscription that matches an event, or could.
+#[derive(Clone, Debug)]
+pub struct Match {
+    /// The subscription.
+    pub subscription: Arc<Subscription>,
+    /// Its revision.
+    pub revision: u64,
+    /// Why its condition has no answer; None where it matches.
+    pub unanswered: Option<String>,
 }
 
 /// Why a subscription does not match an event, or that it does.
@@ -54,13 +77,15 @@ impl SubscriptionSet {
     pub fn compile(records: &[SubscriptionRecord], change_id: Option<String>) -> Self {
         let read = |record: &SubscriptionRecord| {
             let read = Subscription::of(record);
-            read.inspect_err(|cause| error!(subscription_id = record.id, %cause, "a subscription cannot be read"))
-                .ok()
+            let read = read.inspect_err(
+                |cause| error!(subscription_id = record.id, %cause, "a subscription cannot be read"),
+            );
+            Some((Arc::new(read.ok()?), record.revision))
         };
-        let subscriptions: Vec<_> = records.iter().filter_map(read).map(Arc::new).collect();
+        let subscriptions: Vec<_> = records.iter().filter_map(read).collect();
         let replaced: Vec<_> = subscriptions
             .iter()
-            .filter_map(|subscription| subscription.overrides_system_subscription_id.clone())
+            .filter_map(|(subscription, _)| subscription.overrides_system_subscription_id.clone())
             .collect();
         let mut set = Self {
             change_id,
@@ -68,19 +93,19 @@ impl SubscriptionSet {
             index: HashMap::new(),
             idle: Vec::new(),
         };
-        for subscription in subscriptions {
+        for (subscription, revision) in subscriptions {
             if !subscription.enabled {
                 set.idle.push((subscription, "it is disabled"));
             } else if subscription.is_system && replaced.contains(&subscription.id) {
                 set.idle.push((subscription, "another subscription takes its place"));
             } else {
-                set.add(subscription);
+                set.add(subscription, revision);
             }
         }
         set
     }
 
-    fn add(&mut self, subscription: Arc<Subscription>) {
+    fn add(&mut self, subscription: Arc<Subscription>, revision: u64) {
         let compiled = subscription.filter.condition.as_ref().map(Condition::compile);
         let condition = match compiled.transpose() {
             Ok(condition) => condition,
@@ -96,30 +121,38 @@ impl SubscriptionSet {
         }
         self.entries.push(Entry {
             subscription,
+            revision,
             condition,
         });
     }
 
-    /// The subscriptions that match an event, whose envelope as JSON is `text`. Those whose condition has no answer do not.
-    pub fn matches(&self, event: &Envelope, text: &str) -> Result<Vec<Arc<Subscription>>> {
+    /// The subscriptions that match an event, and those whose condition has no answer for it.
+    pub fn matches(&self, event: &Matched<'_>) -> Result<Vec<Match>> {
         let mut subject = None;
         let mut matched = Vec::new();
-        for entry in self.candidates(event) {
-            if why_not(entry, event, text, &mut subject)?.is_none() {
-                matched.push(Arc::clone(&entry.subscription));
-            }
+        for entry in self.candidates(event.envelope) {
+            let unanswered = match why_not(entry, event, &mut subject)? {
+                None => None,
+                Some(WhyNot::Unanswered(cause)) => Some(cause.to_string()),
+                Some(_) => continue,
+            };
+            matched.push(Match {
+                subscription: Arc::clone(&entry.subscription),
+                revision: entry.revision,
+                unanswered,
+            });
         }
         Ok(matched)
     }
 
     /// What every subscription says of an event.
-    pub fn explain(&self, event: &Envelope, text: &str) -> Result<Vec<Verdict>> {
+    pub fn explain(&self, event: &Matched<'_>) -> Result<Vec<Verdict>> {
         let mut subject = None;
         let mut verdicts = Vec::new();
         for entry in &self.entries {
             verdicts.push(Verdict {
                 subscription: Arc::clone(&entry.subscription),
-                why_not: why_not(entry, event, text, &mut subject)?,
+                why_not: why_not(entry, event, &mut subject)?.map(|why| why.sentence(event.envelope)),
             });
         }
         verdicts.extend(self.idle.iter().map(|(subscription, why)| Verdict {
@@ -153,37 +186,50 @@ impl SubscriptionSet {
     }
 }
 
-fn why_not(
-    entry: &Entry,
-    event: &Envelope,
-    text: &str,
-    subject: &mut Option<Subject>,
-) -> Result<Option<String>> {
+/// Why a subscription that could match does not.
+enum WhyNot {
+    /// Its lists.
+    Filter(Refusal),
+    /// It led to the event.
+    Lineage,
+    /// Its condition is not true.
+    Condition,
+    /// Its condition has no answer.
+    Unanswered(Unanswered),
+}
+
+impl WhyNot {
+    fn sentence(&self, event: &Envelope) -> String {
+        match self {
+            Self::Filter(refusal) => refusal.sentence(event),
+            Self::Lineage => "it has led to the event itself".to_owned(),
+            Self::Condition => "condition is not true".to_owned(),
+            Self::Unanswered(cause) => cause.to_string(),
+        }
+    }
+}
+
+fn why_not(entry: &Entry, event: &Matched<'_>, subject: &mut Option<Subject>) -> Result<Option<WhyNot>> {
     let subscription = &entry.subscription;
-    if let Some(refusal) = subscription.filter.refuses(event) {
-        return Ok(Some(refusal.sentence(event)));
+    if let Some(refusal) = subscription.filter.refuses(event.envelope) {
+        return Ok(Some(WhyNot::Filter(refusal)));
     }
     // What it started must not start it again.
-    if event.event_category == Category::Workflow && started_by(event, &subscription.id) {
-        return Ok(Some("the run that the event is about was started by it".to_owned()));
+    if event.lineage.contains(&subscription.id) {
+        return Ok(Some(WhyNot::Lineage));
     }
     let Some(condition) = &entry.condition else {
         return Ok(None);
     };
     let subject = match subject {
         Some(subject) => subject,
-        None => subject.insert(Subject::new(text)?),
+        None => subject.insert(Subject::new(event.text)?),
     };
     Ok(match condition.holds(subject) {
         Ok(true) => None,
-        Ok(false) => Some("condition is not true".to_owned()),
-        Err(cause) => Some(cause.to_string()),
+        Ok(false) => Some(WhyNot::Condition),
+        Err(cause) => Some(WhyNot::Unanswered(cause)),
     })
-}
-
-fn started_by(event: &Envelope, subscription_id: &str) -> bool {
-    let rule = event.details.get("rule_id");
-    rule.and_then(|rule| serde_json::from_str::<&str>(rule.get()).ok()) == Some(subscription_id)
 }
 
 fn write_key(key: &mut String, category: &str, action: &str, resource_type: &str) {

@@ -40,13 +40,16 @@ impl Publisher {
             envelope: envelope.to_json()?,
             details_key,
             received_at: now,
-            depth: 0,
+            lineage: Vec::new(),
             matched_at: None,
         };
         match key {
             None => self.events.insert(tenant, &record).await?,
             Some(key) => {
                 if let Ingested::Before(event_id) = self.events.insert_once(tenant, &record, key).await? {
+                    if let Some(key) = &record.details_key {
+                        self.objects.remove(key).await?;
+                    }
                     return Ok(event_id);
                 }
             }

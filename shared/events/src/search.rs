@@ -5,13 +5,17 @@ use platform::page_token::PageTokens;
 use platform::records::deliveries::{
     Deliveries, DeliveryIndex, DeliveryRecord, DeliveryStatus, DeliverySummary,
 };
-use platform::{Result, Tenant, UtcTime};
+use platform::{Error, Result, Tenant, UtcTime};
 use serde::Serialize;
 
 /// Most deliveries that one page is looked for among.
 const MAX_READ: usize = 2_000;
 /// Deliveries that are read of an index at a time.
 const READ_AT_ONCE: i32 = 200;
+/// Longest id of an event or a subscription, in bytes.
+const MAX_ID_BYTES: usize = 800;
+/// A page of more bytes ends before its limit: a Lambda answers with 6 MB at most.
+const MAX_PAGE_BYTES: usize = 4_500_000;
 /// Records that are read at a time.
 const RECORDS_AT_ONCE: usize = 16;
 
@@ -74,13 +78,21 @@ impl DeliverySearch {
         limit: usize,
         cursor: Option<&str>,
     ) -> Result<DeliveryPage> {
+        let is_id = |id: &Option<String>| id.as_ref().is_none_or(|id| id.len() <= MAX_ID_BYTES);
+        if !is_id(&selection.event_id) || !is_id(&selection.subscription_id) {
+            // Nothing has such an id, and no index takes it.
+            return Ok(DeliveryPage {
+                deliveries: Vec::new(),
+                next_cursor: None,
+            });
+        }
         let search = (tenant.account(), tenant.project(), selection);
         let mut place: Option<Place> = match cursor {
             Some(cursor) => Some(self.tokens.read(&search, cursor)?),
             None => None,
         };
         let indexes = selection.indexes();
-        let (mut found, mut read) = (Vec::new(), 0);
+        let (mut found, mut read, mut limit, mut bytes) = (Vec::new(), 0, limit, 0);
         loop {
             let (batch, more) = self.read(tenant, &indexes, selection, place.as_ref()).await?;
             read += batch.len();
@@ -93,6 +105,10 @@ impl DeliverySearch {
             let records: Vec<_> = records.try_collect().await?;
             for record in records.into_iter().flatten() {
                 if selection.status.is_empty() || selection.status.contains(&record.status) {
+                    bytes += serde_json::to_vec(&record).map_err(Error::internal)?.len();
+                    if bytes > MAX_PAGE_BYTES {
+                        limit = limit.min(found.len().max(1));
+                    }
                     found.push(record);
                 }
             }

@@ -33,6 +33,8 @@ const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=50_000;
 const MAX_ENDPOINT: usize = 200;
 /// Largest `vars`, in bytes of JSON.
 const MAX_VARS_BYTES: usize = 65_536;
+/// Largest subscription, in bytes of JSON: a record takes 400 KB.
+const MAX_DOCUMENT_BYTES: usize = 300_000;
 /// How long a secret that was replaced goes on signing beside the new one, in milliseconds: a day.
 pub const SECRET_OVERLAP_MS: u64 = 24 * 3_600 * 1_000;
 
@@ -228,6 +230,12 @@ impl WorkflowTarget {
                 "The field 'target.endpoint' names a workflow type in 1 to {MAX_ENDPOINT} characters."
             )));
         }
+        let class = self.workflow_class.as_ref();
+        if class.is_some_and(|class| class.chars().count() > MAX_ENDPOINT) {
+            return Err(Error::invalid(format!(
+                "The field 'target.workflow_class' has at most {MAX_ENDPOINT} characters."
+            )));
+        }
         let bytes = serde_json::to_vec(&self.vars).map_err(Error::internal)?.len();
         if bytes > MAX_VARS_BYTES {
             return Err(Error::invalid(format!(
@@ -328,12 +336,18 @@ impl Subscription {
         serde_json::from_str(&record.document).map_err(Error::internal)
     }
 
-    /// Its record, of this revision.
+    /// Its record, of this revision. 400 for one that is too large.
     pub fn record(&self, revision: u64) -> Result<SubscriptionRecord> {
+        let document = serde_json::to_string(self).map_err(Error::internal)?;
+        if document.len() > MAX_DOCUMENT_BYTES {
+            return Err(Error::invalid(format!(
+                "The subscription has more than the {MAX_DOCUMENT_BYTES} bytes that one may have."
+            )));
+        }
         Ok(SubscriptionRecord {
             id: self.id.clone(),
             revision,
-            document: serde_json::to_string(self).map_err(Error::internal)?,
+            document,
         })
     }
 

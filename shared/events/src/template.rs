@@ -51,7 +51,7 @@ impl Filling<'_> {
         let mut rest = text;
         while let Some((before, path, after)) = next_placeholder(rest) {
             let value = self.find(path)?;
-            if before.is_empty() && after.is_empty() && filled.is_empty() {
+            if before.is_empty() && after.is_empty() && rest.len() == text.len() {
                 return Ok(value.clone());
             }
             filled.push_str(before);
@@ -108,7 +108,7 @@ mod tests {
     fn fill(template: Value) -> Result<Value, Missing> {
         let event = json!({
             "event_id": "e1", "event_category": "external", "action": "opened", "resource_type": "issue", "resource_id": "7",
-            "details": {"n": 1.5, "list": [1, {"x": null}], "text": "a {{ event.action }} b", "yes": true},
+            "details": {"n": 1.5, "list": [1, {"x": null}], "text": "a {{ event.action }} b", "yes": true, "none": ""},
         });
         let filling = Filling {
             event: &event,
@@ -146,6 +146,7 @@ mod tests {
             ("{{event.resource_id}}{{event.details.n}}", "71.5"),
             ("{{ event.details.list }} ", "[1,{\"x\":null}] "),
             // What is put in is not filled again.
+            ("{{ event.details.none }}{{ event.details.n }}", "1.5"),
             ("<{{ event.details.text }}>", "<a {{ event.action }} b>"),
             ("{{ other }} {{}} {{ event. }} }} {{", "{{ other }} {{}} {{ event. }} }} {{"),
             ("$eventual", "$eventual"),

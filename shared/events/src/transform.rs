@@ -118,7 +118,7 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
             DEFAULT_RESOURCE_TYPE,
         ),
         resource_id: field("resource_id")?.or_else(|| extracted(|transform| &transform.resource_id_path)),
-        idempotency_key: field("idempotency_key")?
+        idempotency_key: key_field(body, is_foreign)?
             .or_else(|| extracted(|transform| &transform.idempotency_key_path)),
         timestamp: match time_field(body, is_foreign)? {
             Some(time) => Some(time),
@@ -180,6 +180,16 @@ fn string_field(body: &Map<String, Value>, name: &str, is_foreign: bool) -> Resu
     }
 }
 
+/// The idempotency key of a body; an empty one is none.
+fn key_field(body: &Map<String, Value>, is_foreign: bool) -> Result<Option<String>> {
+    match body.get("idempotency_key") {
+        Some(Value::String(key)) => Ok(Some(key.clone()).filter(|key| !key.is_empty())),
+        None | Some(Value::Null) => Ok(None),
+        Some(_) if is_foreign => Ok(None),
+        Some(_) => Err(Error::invalid("The field 'idempotency_key' must be a string.")),
+    }
+}
+
 fn time_field(body: &Map<String, Value>, is_foreign: bool) -> Result<Option<UtcTime>> {
     let parsed = match body.get("timestamp") {
         None | Some(Value::Null) => return Ok(None),
@@ -195,12 +205,14 @@ fn time_field(body: &Map<String, Value>, is_foreign: bool) -> Result<Option<UtcT
     }
 }
 
-/// A value that can be part of a name: a text, a number or a truth value.
+/// A value that can be part of a name: a text, a whole number of 64 bits or a truth value.
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if text.is_empty() => None,
         Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
+        // One that is not exact here would stand for its neighbours as well.
+        Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string()),
+        Value::Number(_) => None,
         Value::Bool(value) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }

@@ -5,7 +5,7 @@ use events::envelope::Envelope;
 use events::subscription::{Subscription, Target};
 use platform::records::deliveries::DeliveryWrite;
 use platform::records::events::EventRecord;
-use platform::{Error, Result};
+use platform::{Error, ErrorKind, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use workflow::Payload;
@@ -51,12 +51,14 @@ pub fn start(
             }),
         ),
     };
-    let input = input.map_err(Error::internal)?;
+    let input = input.map_err(|failure| Error::new(ErrorKind::PayloadTooLarge, failure.message))?;
+    let mut lineage = event.lineage.clone();
+    lineage.push(subscription.id.clone());
     let is_first = matches!(write, DeliveryWrite::Insert(_));
     Ok(StartRun {
         about: about(event, envelope, subscription, delivery),
         id_reuse: if is_first { IdReuse::Never } else { IdReuse::AfterEnd },
-        depth: event.depth + 1,
+        lineage,
         delivery: Some(write),
         ..StartRun::new(workflow_type, &workflow_id(event, &subscription.id), input)
     })

@@ -16,10 +16,8 @@ use workflow::Payload;
 use workflow::engine::Engine;
 
 use crate::delivery::start;
-use crate::webhook_delivery::RETRY;
+use crate::webhook_delivery::{MAX_ATTEMPTS, RETRY};
 
-/// Most attempts of a delivery: its record must not grow without end.
-const MAX_ATTEMPTS: u32 = 400;
 /// As whom runs are told what an operator wants.
 const OPERATOR: &str = "operator";
 

@@ -94,11 +94,6 @@ pub struct DeliveryLink {
     pub status: DeliveryStatus,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
 /// A run's turn that came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedTask {
@@ -156,9 +151,9 @@ pub struct RunState {
     /// The run that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentRef>,
-    /// How many events, one after another, led to it; 0 for one that no event started.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub depth: u32,
+    /// The subscriptions that led to it, one after another; none for one that no event started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lineage: Vec<String>,
     /// The delivery that it carries out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<DeliveryLink>,
@@ -214,7 +209,7 @@ impl RunState {
             signals: 0,
             cancel_requested: false,
             parent: None,
-            depth: 0,
+            lineage: Vec::new(),
             delivery: None,
             is_unannounced: false,
             about,

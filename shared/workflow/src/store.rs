@@ -1,6 +1,7 @@
 //! What the engine needs of the records. Two stores hold them: the table, and for tests a memory that loses answers.
 
 use platform::queue::BoxFuture;
+use platform::records::Guard;
 use platform::records::deliveries::DeliveryWrite;
 use platform::records::events::EventRecord;
 use platform::records::runs::{Committed, CurrentWrite, DueRun, UpdatesHead, UpdatesWrite};
@@ -35,6 +36,8 @@ pub struct Commit {
     pub updates: Option<UpdatesWrite>,
     /// What becomes of the delivery that the run carries out.
     pub delivery: Option<DeliveryWrite>,
+    /// What must hold elsewhere.
+    pub guard: Option<Guard>,
 }
 
 /// The records of runs.

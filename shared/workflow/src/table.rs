@@ -178,6 +178,7 @@ impl Store for TableStore {
                 updates: commit.updates.clone(),
                 parent: commit.parent.clone(),
                 delivery: commit.delivery.clone(),
+                guard: commit.guard.clone(),
             };
             let committed = self.runs.commit(tenant, &commit).await?;
             if committed == Committed::Done {

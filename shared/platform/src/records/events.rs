@@ -27,9 +27,9 @@ pub struct EventRecord {
     pub details_key: Option<String>,
     /// When it was written.
     pub received_at: UtcTime,
-    /// How many events, one after another, led to it by way of runs that they started; 0 for what came from elsewhere.
-    #[serde(default)]
-    pub depth: u32,
+    /// The subscriptions that led to it, one after another, by way of runs that they started; none for what came from elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lineage: Vec<String>,
     /// When it was matched; None where that is to be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched_at: Option<UtcTime>,
@@ -151,6 +151,18 @@ impl Events {
         let changes = Changes::default().set("matched_at", &at)?.not_due();
         let key = keys::event(tenant, id);
         match self.table.update(&key, &changes, Condition::Present).await? {
+            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Contended => Err(Error::unavailable("an event is being written")),
+        }
+    }
+
+    /// Lets an event that nobody has matched be looked for at another time.
+    pub async fn postpone(&self, tenant: &Tenant, id: &str, until: UtcTime) -> Result<()> {
+        let changes = Changes::default().set("due_at", &until)?;
+        let key = keys::event(tenant, id);
+        // Where it was matched meanwhile, it stays out of the index: that takes both of its attributes.
+        let waits = Condition::TextIs("due_shard", keys::due_events(id).to_owned());
+        match self.table.update(&key, &changes, waits).await? {
             Written::Done | Written::Refused { .. } => Ok(()),
             Written::Contended => Err(Error::unavailable("an event is being written")),
         }

@@ -11,7 +11,7 @@ use crate::records::deliveries::{Deliveries, DeliveryWrite};
 use crate::records::events::{EventRecord, Events};
 use crate::records::run_updates::with_updates;
 use crate::records::schema::LISTING_INDEXES;
-use crate::records::{Condition, Key, Order, Query, Table, Written, keys};
+use crate::records::{Condition, Guard, Key, Order, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
 pub use crate::records::run_updates::{
@@ -122,6 +122,8 @@ pub struct RunsCommit {
     pub parent: Option<String>,
     /// What becomes of the delivery that the run carries out.
     pub delivery: Option<DeliveryWrite>,
+    /// What must hold elsewhere.
+    pub guard: Option<Guard>,
 }
 
 /// What a commit came to.
@@ -134,6 +136,8 @@ pub enum Committed {
     Stale,
     /// Nothing was written: the workflow id stands for another run, or the run that must be under way has ended.
     Taken,
+    /// Nothing was written: what must hold elsewhere does not.
+    Unguarded,
 }
 
 /// Which runs to list.
@@ -250,13 +254,14 @@ impl Runs {
     /// Writes everything of a commit, or nothing.
     pub async fn commit(&self, tenant: &Tenant, commit: &RunsCommit) -> Result<Committed> {
         // Most commits move one run on: a single conditional write, which costs half of a transaction.
-        if let ([run], None, [], None, None, None) = (
+        if let ([run], None, [], None, None, None, None) = (
             commit.runs.as_slice(),
             &commit.current,
             commit.events.as_slice(),
             &commit.updates,
             &commit.parent,
             &commit.delivery,
+            &commit.guard,
         ) && run.chunks.is_empty()
         {
             let written = self
@@ -270,6 +275,11 @@ impl Runs {
         }
         let mut transaction = self.table.transaction();
         let mut steps = 0;
+        let guard_step = commit.guard.is_some().then_some(0);
+        if let Some(guard) = &commit.guard {
+            transaction = transaction.guarded_by(guard)?;
+            steps += 1;
+        }
         let mut parent_step = None;
         let mut current_step = None;
         for run in &commit.runs {
@@ -310,6 +320,7 @@ impl Runs {
         }
         Ok(match transaction.commit().await? {
             Written::Done => Committed::Done,
+            Written::Refused { step } if guard_step == Some(step) => Committed::Unguarded,
             Written::Refused { step } if [current_step, parent_step].contains(&Some(step)) => {
                 Committed::Taken
             }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::records::{Condition, Query, Table, Written, keys};
+use crate::records::{Condition, Guard, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
 /// A subscription as it is kept.
@@ -56,6 +56,15 @@ impl Subscriptions {
     /// The subscriptions of a project, oldest first.
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<SubscriptionRecord>> {
         self.table.all(&Query::partition(keys::subscriptions(tenant))).await
+    }
+
+    /// That a subscription is as it was at a revision.
+    pub fn unchanged(&self, tenant: &Tenant, id: &str, revision: u64) -> Guard {
+        Guard {
+            table: self.table.clone(),
+            key: keys::subscription(tenant, id),
+            condition: Condition::NumberIs("revision", revision),
+        }
     }
 
     /// What the last change of the project's subscriptions is called; None where there never was one.

@@ -27,6 +27,8 @@ use super::{AttemptInput, Next, Outcome};
 
 /// How much of an answer is kept, in bytes.
 const MAX_ANSWER_BYTES: usize = 4_096;
+/// The age from which on a timestamp is too old to be signed, in milliseconds: receivers refuse one of a quarter of an hour.
+const MAX_TIMESTAMP_AGE_MS: u64 = 10 * 60 * 1_000;
 /// Attempts of which more than the status is kept: a record must not grow without end.
 const MAX_DETAILED_ATTEMPTS: u32 = 40;
 /// Times that a subscription is written which others write as well.
@@ -81,6 +83,12 @@ pub async fn attempt(
     };
     let event = payload::whole(&webhooks.objects, &event).await?;
     let started_at = webhooks.clock.now();
+    if started_at.millis_since(input.started_at) > MAX_TIMESTAMP_AGE_MS {
+        return Ok(Outcome {
+            attempt: None,
+            next: Next::Renew,
+        });
+    }
     let times = Times {
         started_at: input.started_at,
         now: started_at,
@@ -144,7 +152,13 @@ async fn send(
 /// The beginning of an answer's body as text; None where it has none, and after so many attempts that the record would grow too large.
 fn kept(answer: &Answer, input: &AttemptInput) -> Option<String> {
     let has_room = input.delivery.attempt <= MAX_DETAILED_ATTEMPTS;
-    (has_room && !answer.body.is_empty()).then(|| String::from_utf8_lossy(&answer.body).into_owned())
+    if !has_room || answer.body.is_empty() {
+        return None;
+    }
+    // A byte that is no UTF-8 becomes three.
+    let text = String::from_utf8_lossy(&answer.body);
+    let end = text.floor_char_boundary(MAX_ANSWER_BYTES);
+    text.get(..end).map(str::to_owned)
 }
 
 fn unwanted(why: &str) -> Outcome {

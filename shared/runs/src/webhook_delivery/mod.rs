@@ -31,6 +31,10 @@ pub const RETRY: &str = "Retry";
 const MAX_AGE_MS: u64 = 5 * 60 * 1_000;
 /// Longest that an attempt may take: the longest that a receiver may, and what is read and written around it.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(60);
+/// How long an attempt is tried that fails because something of ours is away.
+const ALL_LIMIT: Duration = Duration::from_secs(24 * 3_600);
+/// Most attempts of a delivery, those that somebody asked for included: its record must not grow without end.
+pub const MAX_ATTEMPTS: u32 = 400;
 
 /// What a delivery begins with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -80,6 +84,8 @@ pub enum Next {
     GiveUp(String),
     /// Nothing: nobody wants it any longer.
     Unwanted(String),
+    /// The same attempt by a new run: this one began too long ago to sign with its time.
+    Renew,
 }
 
 /// The code of the type.
@@ -98,7 +104,8 @@ pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
             started_at: context.started_at(),
         };
         let made = context.activity::<Outcome>(ATTEMPT, &call);
-        let made = made.start_to_close(ATTEMPT_LIMIT).retry(RetryPolicy::default());
+        let made = made.start_to_close(ATTEMPT_LIMIT).schedule_to_close(ALL_LIMIT);
+        let made = made.retry(RetryPolicy::default());
         let Outcome { attempt, next } = made.await?;
         let error = attempt.as_ref().and_then(|attempt| attempt.error.clone());
         let report = DeliveryReport {
@@ -125,6 +132,18 @@ pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
                 });
                 context.cancel();
                 return Err(Failure::canceled());
+            }
+            Next::Renew => {
+                return Err(context.continue_as_new(&Input {
+                    event_id,
+                    delivery,
+                    tried,
+                }));
+            }
+            Next::After(_) if delivery.attempt >= MAX_ATTEMPTS => {
+                context.report_delivery(report);
+                let why = format!("It was tried {MAX_ATTEMPTS} times.");
+                return Err(Failure::permanent("DeliveryFailed", why));
             }
             Next::After(pause_ms) => pause_ms,
         };

@@ -163,7 +163,7 @@ pub(crate) fn take_turn(draft: &mut Draft, history: &[Event], turn: Turn) -> Res
             let started = first_event(history, &draft.state)?;
             let about = draft.state.about.clone();
             let mut next = Draft::new(RunState::new(&draft.tenant()?, new_run_id, about), draft.now);
-            next.state.depth = draft.state.depth;
+            next.state.lineage.clone_from(&draft.state.lineage);
             next.state.delivery.clone_from(&draft.state.delivery);
             next.state.is_unannounced = draft.state.is_unannounced;
             next.append(EventKind::WorkflowExecutionStarted(Box::new(Started {

@@ -108,7 +108,7 @@ pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> O
         }),
         outlives_parent: *parent_close_policy == ParentClosePolicy::Abandon,
         id_reuse: IdReuse::AfterEnd,
-        depth: state.depth,
+        lineage: state.lineage.clone(),
         ..StartRun::new(workflow_type, workflow_id, input.clone())
     })
 }
@@ -287,5 +287,7 @@ pub fn document_of(input: &crate::payload::Payload) -> Option<String> {
         document_id: Option<String>,
     }
     let named: Named = serde_json::from_str(input.json()).ok()?;
-    named.document_id.filter(|id| (1..=200).contains(&id.len()))
+    named
+        .document_id
+        .filter(|id| (1..=200).contains(&id.len()) && !id.chars().any(char::is_control))
 }

@@ -60,7 +60,7 @@ pub(super) fn written(draft: &Draft) -> Result<Vec<EventRecord>> {
             envelope: envelope(&draft.state, &event.id, &event.action)?,
             details_key: None,
             received_at: draft.now,
-            depth: draft.state.depth,
+            lineage: draft.state.lineage.clone(),
             matched_at: None,
         })
     });

@@ -1,5 +1,6 @@
 //! The beginning of a run.
 
+use platform::records::Guard;
 use platform::records::deliveries::DeliveryWrite;
 use platform::records::runs::CurrentWrite;
 use platform::{Error, Result, Tenant, UtcTime};
@@ -50,10 +51,12 @@ pub struct StartRun {
     pub timeout_ms: Option<u64>,
     /// What happens where a run of the workflow id has ended.
     pub id_reuse: IdReuse,
-    /// How many events, one after another, led to it.
-    pub depth: u32,
+    /// The subscriptions that led to it, one after another.
+    pub lineage: Vec<String>,
     /// The delivery that it carries out, which is written with its beginning.
     pub delivery: Option<DeliveryWrite>,
+    /// What must hold elsewhere for it to begin; 503 where it does not.
+    pub guard: Option<Guard>,
 }
 
 impl StartRun {
@@ -69,8 +72,9 @@ impl StartRun {
             outlives_parent: false,
             timeout_ms: None,
             id_reuse: IdReuse::default(),
-            depth: 0,
+            lineage: Vec::new(),
             delivery: None,
+            guard: None,
         }
     }
 }
@@ -110,6 +114,7 @@ impl Engine {
                     .filter(|_| !start.outlives_parent)
                     .map(|parent| parent.run_id.clone()),
                 delivery: start.delivery.clone(),
+                guard: start.guard.clone(),
             };
             if let Written::Done(states) = self.write(tenant, change).await? {
                 for state in &states {
@@ -159,7 +164,7 @@ impl Engine {
 /// A run with its first event.
 pub(crate) fn first_draft(tenant: &Tenant, run_id: &str, start: &StartRun, now: UtcTime) -> Draft {
     let mut draft = Draft::new(RunState::new(tenant, run_id, start.about.clone()), now);
-    draft.state.depth = start.depth;
+    draft.state.lineage.clone_from(&start.lineage);
     draft.state.delivery = start.delivery.as_ref().map(link_of);
     draft.append(EventKind::WorkflowExecutionStarted(Box::new(Started {
         workflow_type: start.workflow_type.clone(),

@@ -2,9 +2,10 @@
 
 use events::publish;
 use platform::queue::MAX_DELAY;
+use platform::records::Guard;
 use platform::records::deliveries::DeliveryWrite;
 use platform::records::runs::{Committed, CurrentWrite, UpdatesWrite};
-use platform::{Result, Tenant};
+use platform::{Error, Result, Tenant};
 use tracing::warn;
 
 use super::delivery::delivery_of;
@@ -27,6 +28,8 @@ pub(super) struct Change {
     pub parent: Option<String>,
     /// What becomes of a delivery with it; None where the run itself tells.
     pub delivery: Option<DeliveryWrite>,
+    /// What must hold elsewhere.
+    pub guard: Option<Guard>,
 }
 
 /// What a write came to.
@@ -49,6 +52,7 @@ impl Engine {
             current: change.current,
             parent: change.parent,
             delivery: told,
+            guard: change.guard,
             ..Commit::default()
         };
         let mut waking = Vec::new();
@@ -79,6 +83,11 @@ impl Engine {
                 }
             }
             Committed::Taken => return Ok(Written::Taken),
+            Committed::Unguarded => {
+                return Err(Error::unavailable(
+                    "what a run was to begin for has changed meanwhile",
+                ));
+            }
             Committed::Done => {}
         }
         for event in &commit.events {
@@ -110,7 +119,7 @@ impl Engine {
 
     async fn number(&self, tenant: &Tenant, draft: &Draft, updates: Vec<NewUpdate>) -> Result<UpdatesWrite> {
         let messages: Result<_, _> = updates.into_iter().map(UpdateMessage::of).collect();
-        let messages = messages.map_err(platform::Error::internal)?;
+        let messages = messages.map_err(Error::internal)?;
         self.numbered_updates(tenant, &draft.state.run_id, messages).await
     }
 

@@ -28,7 +28,7 @@ pub use condition::Condition;
 pub use key::Key;
 use query::Sort;
 pub use query::{Order, Query};
-pub use transaction::Transaction;
+pub use transaction::{Guard, Transaction};
 
 type Item = HashMap<String, AttributeValue>;
 

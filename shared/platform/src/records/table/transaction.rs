@@ -13,6 +13,20 @@ use crate::error::{Error, Result};
 /// Attempts of a transaction that meets another one.
 const MAX_ATTEMPTS: u64 = 8;
 
+/// Something that must hold for a transaction to happen, in whatever table.
+#[derive(Clone)]
+pub struct Guard {
+    pub(crate) table: Table,
+    pub(crate) key: Key,
+    pub(crate) condition: Condition,
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} at {:?}", self.condition, self.key)
+    }
+}
+
 /// Several conditional writes that happen together or not at all.
 pub struct Transaction<'a> {
     pub(super) table: &'a Table,
@@ -98,9 +112,19 @@ impl Transaction<'_> {
     }
 
     /// Writes nothing, but refuses the transaction unless the condition holds.
-    pub fn check(mut self, key: &Key, condition: Condition) -> Result<Self> {
+    pub fn check(self, key: &Key, condition: Condition) -> Result<Self> {
+        let table = self.table;
+        self.check_in(table, key, &condition)
+    }
+
+    /// The same for what must hold elsewhere.
+    pub fn guarded_by(self, guard: &Guard) -> Result<Self> {
+        self.check_in(&guard.table, &guard.key, &guard.condition)
+    }
+
+    fn check_in(mut self, table: &Table, key: &Key, condition: &Condition) -> Result<Self> {
         let check = ConditionCheck::builder()
-            .table_name(&*self.table.name)
+            .table_name(&*table.name)
             .set_key(Some(key.attributes()))
             .condition_expression(condition.expression())
             .set_expression_attribute_names(condition.names())
@@ -148,6 +172,10 @@ impl Transaction<'_> {
             }
             if codes.contains(&Some("TransactionConflict")) {
                 return Ok(Written::Contended);
+            }
+            // An item that is too large, for one: no repetition helps.
+            if codes.contains(&Some("ValidationError")) {
+                return Err(Error::internal(format!("a transaction was refused: {cancelled:?}")));
             }
         }
         Err(failed(error))

@@ -1,0 +1,120 @@
+//! What a condition may be made of.
+
+use platform::{Error, Result};
+use serde_json::{Map, Value};
+
+/// Largest condition, in bytes of JSON.
+pub const MAX_BYTES: usize = 32_768;
+/// Most values that a condition is made of.
+const MAX_NODES: usize = 2_000;
+/// Deepest nesting of operations.
+const MAX_DEPTH: usize = 32;
+/// Deepest nesting of operations that go through arrays.
+const MAX_LOOPS: u32 = 2;
+
+/// The operators that go through an array.
+pub(super) const LOOPS: [&str; 6] = ["map", "filter", "reduce", "all", "none", "some"];
+/// Those that make something of all that they are given.
+pub(super) const JOINS: [&str; 4] = ["cat", "merge", "missing", "missing_some"];
+/// Those that look at the texts or arrays that they are given.
+pub(super) const SCANS: [&str; 11] = [
+    "in", "substr", "==", "===", "!=", "!==", "<", "<=", ">", ">=", "var",
+];
+/// Those whose result is one of what they are given.
+pub(super) const CHOICES: [&str; 4] = ["if", "?:", "or", "and"];
+/// Those that make a number or a truth value.
+const SCALARS: [&str; 9] = ["!", "!!", "max", "min", "+", "-", "*", "/", "%"];
+/// What must not be within a `reduce`: in each round it could make something larger of what the last one made.
+const GROWING: [&str; 6] = ["cat", "merge", "missing", "missing_some", "map", "reduce"];
+
+/// Checks a condition, whose JSON is `text`. 400 that says what is wrong with it.
+pub(super) fn check(text: &str, rule: &Value) -> Result<()> {
+    if text.len() > MAX_BYTES {
+        return Err(refusal(&format!("has more than {MAX_BYTES} bytes")));
+    }
+    let mut nodes = 0;
+    value(rule, &mut nodes, Place::default())
+}
+
+/// Where a value is.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    depth: usize,
+    loops: u32,
+    in_reduce: bool,
+}
+
+fn value(value: &Value, nodes: &mut usize, place: Place) -> Result<()> {
+    *nodes += 1;
+    if *nodes > MAX_NODES {
+        return Err(refusal(&format!("is made of more than {MAX_NODES} values")));
+    }
+    if place.depth > MAX_DEPTH {
+        return Err(refusal(&format!("nests deeper than {MAX_DEPTH} levels")));
+    }
+    match value {
+        Value::Array(items) if place.in_reduce && items.iter().any(Value::is_object) => Err(refusal(
+            "makes an array of operations in a 'reduce', where nothing may grow",
+        )),
+        Value::Array(items) => items.iter().try_for_each(|item| self::value(item, nodes, deeper(place))),
+        Value::Object(fields) => operation(fields, nodes, place),
+        _ => Ok(()),
+    }
+}
+
+fn operation(fields: &Map<String, Value>, nodes: &mut usize, place: Place) -> Result<()> {
+    let mut entries = fields.iter();
+    let (Some((operator, given)), None) = (entries.next(), entries.next()) else {
+        return Err(refusal(
+            "has an object that is no operation; an operation is an object with one field, as in {\"var\": \"action\"}",
+        ));
+    };
+    let operator = operator.as_str();
+    let is_loop = LOOPS.contains(&operator);
+    let known = [&JOINS[..], &SCANS, &CHOICES, &SCALARS];
+    if !is_loop && !known.iter().any(|operators| operators.contains(&operator)) {
+        return Err(refusal(&format!(
+            "has the operator '{operator}', which JSONLogic does not know"
+        )));
+    }
+    if place.in_reduce && GROWING.contains(&operator) {
+        return Err(refusal(&format!(
+            "has the operator '{operator}' in a 'reduce', where nothing may grow"
+        )));
+    }
+    if is_loop && place.loops == MAX_LOOPS {
+        return Err(refusal(&format!(
+            "goes through arrays within arrays more than {MAX_LOOPS} deep"
+        )));
+    }
+    for (number, argument) in arguments(given).iter().enumerate() {
+        // The first is what is gone through; the rest happens in each round.
+        let in_rounds = is_loop && number > 0;
+        let place = Place {
+            loops: place.loops + u32::from(in_rounds),
+            in_reduce: place.in_reduce || (in_rounds && operator == "reduce"),
+            ..deeper(place)
+        };
+        value(argument, nodes, place)?;
+    }
+    Ok(())
+}
+
+fn deeper(place: Place) -> Place {
+    Place {
+        depth: place.depth + 1,
+        ..place
+    }
+}
+
+/// What an operation is given: a list, or one thing that stands for a list of it.
+pub(super) fn arguments(given: &Value) -> &[Value] {
+    match given {
+        Value::Array(arguments) => arguments,
+        single => std::slice::from_ref(single),
+    }
+}
+
+pub(super) fn refusal(why: &str) -> Error {
+    Error::invalid(format!("The condition in 'filter.condition' {why}."))
+}

@@ -1,0 +1,149 @@
+//! JSONLogic that somebody else wrote, over the envelope of an event.
+//!
+//! A condition is checked and compiled when it is saved, and what it may cost on an event is known before it is evaluated there. One that
+//! could cost too much has no answer, and says so. The operators are those of jsonlogic.com, but `log`.
+
+mod bound;
+mod check;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
+
+use datalogic_rs::bumpalo::Bump;
+use datalogic_rs::{DivisionByZeroHandling, Engine, EvaluationConfig, Logic, NanHandling, ParsedData};
+use platform::{Error, Result};
+use serde_json::{Map, Value};
+
+use bound::Cost;
+
+/// Most steps of one condition on one event: some hundredths of a second, and some ten megabytes.
+const MAX_STEPS: f64 = 5e6;
+/// Most steps of all conditions on one event.
+const MAX_STEPS_OF_EVENT: f64 = 5e7;
+/// Most memory of one evaluation, in bytes: more than the steps allow.
+const MAX_MEMORY_BYTES: usize = 256 * 1_024 * 1_024;
+
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+    // As JavaScript has it: what cannot be compared is not equal, and what is no number makes none.
+    let mut config = EvaluationConfig::default();
+    config.loose_equality_errors = false;
+    config.arithmetic_nan_handling = NanHandling::ReturnNull;
+    config.division_by_zero = DivisionByZeroHandling::ReturnNull;
+    Engine::builder().with_config(config).build()
+});
+
+/// A compiled condition.
+pub struct Condition {
+    logic: Logic,
+    cost: Cost,
+}
+
+/// An event as conditions see it.
+pub struct Subject {
+    data: ParsedData,
+    size: Size,
+    /// Steps that are left for it.
+    left: f64,
+}
+
+/// How large an event is.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    bytes: f64,
+    /// The most entries of an array in it.
+    items: f64,
+}
+
+impl Subject {
+    /// The envelope of an event, as JSON.
+    pub fn new(envelope: &str) -> Result<Self> {
+        let data = ParsedData::from_json(envelope).map_err(|error| Error::internal(error.to_string()))?;
+        Ok(Self {
+            data,
+            size: Size {
+                bytes: envelope.len() as f64,
+                items: longest_array(envelope) as f64,
+            },
+            left: MAX_STEPS_OF_EVENT,
+        })
+    }
+}
+
+/// Why a condition has no answer for an event.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unanswered {
+    /// It could take too long.
+    #[error("The condition could take more than {} steps on this event.", MAX_STEPS as u64)]
+    TooCostly,
+    /// It and those before it could.
+    #[error("The conditions of all subscriptions could take more than {} steps on this event.", MAX_STEPS_OF_EVENT as u64)]
+    NothingLeft,
+    /// It fails on this event.
+    #[error("The condition fails on this event: {0}.")]
+    Failed(String),
+}
+
+impl Condition {
+    /// Checks and compiles a condition. 400 that says what is wrong with it.
+    pub fn compile(rule: &Map<String, Value>) -> Result<Self> {
+        let text = serde_json::to_string(rule).map_err(Error::internal)?;
+        let rule = Value::Object(rule.clone());
+        check::check(&text, &rule)?;
+        let logic = ENGINE
+            .compile(text.as_str())
+            .map_err(|error| check::refusal(&format!("cannot be read: {error}")))?;
+        Ok(Self {
+            logic,
+            cost: Cost::of(&rule),
+        })
+    }
+
+    /// Whether it holds for an event.
+    pub fn holds(&self, subject: &mut Subject) -> std::result::Result<bool, Unanswered> {
+        let steps = self.cost.on(subject.size);
+        if steps > MAX_STEPS {
+            return Err(Unanswered::TooCostly);
+        }
+        if steps > subject.left {
+            return Err(Unanswered::NothingLeft);
+        }
+        subject.left -= steps;
+        // Should the bound be wrong after all, it costs one condition and nobody else's event.
+        let evaluated = catch_unwind(AssertUnwindSafe(|| {
+            let arena = Bump::new();
+            arena.set_allocation_limit(Some(MAX_MEMORY_BYTES));
+            let found = ENGINE.evaluate(&self.logic, &subject.data, &arena);
+            found
+                .map(|value| ENGINE.truthy(value))
+                .map_err(|error| error.to_string())
+        }));
+        let evaluated = evaluated.unwrap_or_else(|_| Err("it takes too much memory".to_owned()));
+        evaluated.map_err(Unanswered::Failed)
+    }
+}
+
+/// The most entries of an array in a JSON text, or more: those of objects are counted as well.
+fn longest_array(text: &str) -> usize {
+    let mut open: Vec<usize> = Vec::new();
+    let (mut longest, mut in_text, mut is_escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_text => is_escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'[' | b'{' => open.push(1),
+            b']' | b'}' => longest = longest.max(open.pop().unwrap_or_default()),
+            b',' => {
+                if let Some(entries) = open.last_mut() {
+                    *entries += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests;
