@@ -11,6 +11,17 @@ use tests::{Answer, Method, Persona, Request, Scope, Service, unique};
 /// What the contract shows; the document must have all of it.
 const PROMISED: &[(&str, &str)] = &[
     ("GET", "/audit-trail"),
+    ("GET", "/events/channels"),
+    ("POST", "/events/channels"),
+    ("GET", "/events/channels/{channel_id}"),
+    ("PUT", "/events/channels/{channel_id}"),
+    ("DELETE", "/events/channels/{channel_id}"),
+    ("POST", "/events/deliveries/search"),
+    ("GET", "/events/subscriptions"),
+    ("POST", "/events/subscriptions"),
+    ("GET", "/events/subscriptions/{subscription_id}"),
+    ("PUT", "/events/subscriptions/{subscription_id}"),
+    ("DELETE", "/events/subscriptions/{subscription_id}"),
     ("GET", "/prompts"),
     ("POST", "/prompts"),
     ("POST", "/prompts/facets"),
@@ -37,6 +48,7 @@ const PROMISED: &[(&str, &str)] = &[
 
 /// The ends of paths whose `POST` only searches or queries, and so leaves no audit record.
 const SEARCHES: &[&str] = &[
+    "/events/deliveries/search",
     "/facets",
     "/query",
     "/query/batch",

@@ -88,6 +88,7 @@ async fn step(context: ActivityContext, input: Step, log: Option<PathBuf>) -> Re
 
 #[derive(Deserialize)]
 struct Approval {
+    #[serde(default)]
     title: String,
     #[serde(default = "a_day")]
     timeout_seconds: u64,

@@ -22,8 +22,17 @@ pub(super) const SCANS: [&str; 11] = [
 ];
 /// Those whose result is one of what they are given.
 pub(super) const CHOICES: [&str; 4] = ["if", "?:", "or", "and"];
-/// Those that make a number or a truth value.
-const SCALARS: [&str; 9] = ["!", "!!", "max", "min", "+", "-", "*", "/", "%"];
+/// Those that make a truth value of anything.
+const TRUTHS: [&str; 2] = ["!", "!!"];
+/// Those that make a number.
+pub(super) const ARITHMETIC: [&str; 7] = ["max", "min", "+", "-", "*", "/", "%"];
+/// Those that ask which is larger.
+pub(super) const ORDERINGS: [&str; 4] = ["<", "<=", ">", ">="];
+/// Those that need two things to be given, and those that need one.
+const OF_TWO: [&str; 14] = [
+    "==", "===", "!=", "!==", "<", "<=", ">", ">=", "in", "map", "filter", "all", "none", "some",
+];
+const OF_ONE: [&str; 10] = ["max", "min", "+", "-", "*", "/", "%", "substr", "cat", "reduce"];
 /// What must not be within a `reduce`: in each round it could make something larger of what the last one made.
 const GROWING: [&str; 6] = ["cat", "merge", "missing", "missing_some", "map", "reduce"];
 
@@ -71,7 +80,7 @@ fn operation(fields: &Map<String, Value>, nodes: &mut usize, place: Place) -> Re
     };
     let operator = operator.as_str();
     let is_loop = LOOPS.contains(&operator);
-    let known = [&JOINS[..], &SCANS, &CHOICES, &SCALARS];
+    let known = [&JOINS[..], &SCANS, &CHOICES, &TRUTHS, &ARITHMETIC];
     if !is_loop && !known.iter().any(|operators| operators.contains(&operator)) {
         return Err(refusal(&format!(
             "has the operator '{operator}', which JSONLogic does not know"
@@ -85,6 +94,16 @@ fn operation(fields: &Map<String, Value>, nodes: &mut usize, place: Place) -> Re
     if is_loop && place.loops == MAX_LOOPS {
         return Err(refusal(&format!(
             "goes through arrays within arrays more than {MAX_LOOPS} deep"
+        )));
+    }
+    let least = match operator {
+        _ if OF_TWO.contains(&operator) => 2,
+        _ if OF_ONE.contains(&operator) => 1,
+        _ => 0,
+    };
+    if arguments(given).len() < least {
+        return Err(refusal(&format!(
+            "has the operator '{operator}' with fewer arguments than it needs"
         )));
     }
     for (number, argument) in arguments(given).iter().enumerate() {

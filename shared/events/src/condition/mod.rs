@@ -5,6 +5,7 @@
 
 mod bound;
 mod check;
+mod forgiving;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
@@ -89,6 +90,7 @@ impl Condition {
         let text = serde_json::to_string(rule).map_err(Error::internal)?;
         let rule = Value::Object(rule.clone());
         check::check(&text, &rule)?;
+        let text = serde_json::to_string(&forgiving::forgiving(&rule)).map_err(Error::internal)?;
         let logic = ENGINE
             .compile(text.as_str())
             .map_err(|error| check::refusal(&format!("cannot be read: {error}")))?;
