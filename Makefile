@@ -81,7 +81,8 @@ lint: duckdb ## Clippy on all targets; a warning is an error
 
 # The examples in the documentation come first and speak only when one fails, so that the tests have the last word.
 .PHONY: unit
-unit: duckdb ## Unit tests and the black-box suite
+unit: export TOOLS_PYTHON := $(TOOLS)/bin/python
+unit: duckdb tools ## Unit tests and the black-box suite
 	@echo '== tests'
 	@cargo build -q $(LOCKED) --workspace --bins
 	@$(LOADER) examples=$$(cargo test -q $(LOCKED) --workspace --doc 2>&1) || { echo "$$examples"; exit 1; }
@@ -174,8 +175,8 @@ deploy: build sam-build ## Build and deploy as samconfig.toml says (the first ti
 # ---------- the rest ----------
 
 .PHONY: env
-env: duckdb ## Print the settings for cargo without make: eval "$(make -s env)"
-	@printf 'export %s=%q\n' CARGO_TARGET_DIR "$$CARGO_TARGET_DIR" DUCKDB_LIB_DIR "$$DUCKDB_LIB_DIR" LD_LIBRARY_PATH "$$LD_LIBRARY_PATH"
+env: duckdb tools ## Print the settings for cargo without make: eval "$(make -s env)"
+	@printf 'export %s=%q\n' TOOLS_PYTHON '$(TOOLS)/bin/python' CARGO_TARGET_DIR "$$CARGO_TARGET_DIR" DUCKDB_LIB_DIR "$$DUCKDB_LIB_DIR" LD_LIBRARY_PATH "$$LD_LIBRARY_PATH"
 
 .PHONY: clean
 clean: ## Remove what was built into the checkout; the shared cache stays

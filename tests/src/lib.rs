@@ -20,6 +20,7 @@
 //! | variable | what |
 //! |---|---|
 //! | `MILLRACE_BIN` | the runner to test; `ops` is beside it. Else those that `cargo build --workspace --bins` built |
+//! | `TOOLS_PYTHON` | the Python that `make tools` makes, with the libraries of others that verify signatures |
 //! | `BASE_URL` | a running service to test instead |
 //! | `TOKEN`, `TOKEN_READER`, … | with `BASE_URL`: the tokens, see [`Persona`] |
 
@@ -57,7 +58,7 @@ pub use events::Events;
 pub use file_server::FileServer;
 pub use operator::Operator;
 pub use process::Process;
-pub use program::{Finished, binary, run};
+pub use program::{Finished, binary, run, tools_python};
 pub use receiver::Receiver;
 pub use redaction::redacted;
 pub use reqwest::Method;

@@ -78,6 +78,14 @@ impl Process {
         &self.token
     }
 
+    /// How much memory it takes, in KB; 0 where the system does not say.
+    pub fn memory_kb(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let number = line.and_then(|line| line.trim().split(' ').next());
+        number.and_then(|number| number.parse().ok()).unwrap_or_default()
+    }
+
     /// Asks it to end, as `kill` does, and waits until it has: its exit code.
     pub fn stop(&mut self) -> Option<i32> {
         let id = self.child.id().to_string();

@@ -70,6 +70,12 @@ pub fn binary(name: &str) -> PathBuf {
     path
 }
 
+/// The Python with the libraries of others.
+pub fn tools_python() -> String {
+    environment::variable("TOOLS_PYTHON")
+        .expect("TOOLS_PYTHON names the Python of `make tools`: run `make unit`, or eval \"$(make -s env)\" first")
+}
+
 /// A command for a program of this workspace, free of what the environment would tell it.
 pub fn command(name: &str) -> Command {
     let mut command = Command::new(binary(name));

@@ -60,7 +60,7 @@ pub enum OutboundError {
     #[error("it sends more than the {0} bytes that can be read")]
     TooLarge(u64),
     /// The deadline passed.
-    #[error("it took longer than {} seconds", .0.as_secs())]
+    #[error("it took longer than {} seconds", .0.as_secs_f64())]
     TooSlow(Duration),
     /// No connection, or one that broke off.
     #[error("it cannot be reached, or broke off")]
