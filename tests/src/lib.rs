@@ -54,6 +54,7 @@ mod trail;
 pub use answer::Answer;
 pub use client::{Client, Request};
 pub use dashboards::Dashboard;
+pub use environment::variable;
 pub use events::Events;
 pub use file_server::FileServer;
 pub use operator::Operator;

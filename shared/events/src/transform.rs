@@ -229,3 +229,105 @@ fn as_time(value: &Value) -> Option<UtcTime> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn read_with(body: &Value, defaults: Defaults<'_>) -> Result<Incoming> {
+        let text = body.to_string();
+        read(&text, body.as_object().unwrap(), defaults)
+    }
+
+    const NOTHING: Defaults<'_> = Defaults {
+        action: None,
+        resource_type: None,
+        transform: None,
+    };
+
+    #[test]
+    fn details_stay_as_they_were_written() {
+        let text = r#"{"details":{"a":1.0,"b":1e3,"c":123456789012345678901},"x":[ ]}"#;
+        let body: Value = serde_json::from_str(text).unwrap();
+        let incoming = read(text, body.as_object().unwrap(), NOTHING).unwrap();
+        let details = serde_json::to_string(&incoming.details).unwrap();
+        assert_eq!(details, format!(r#"{{"a":1.0,"b":1e3,"c":123456789012345678901,"payload":{text}}}"#));
+    }
+
+    #[test]
+    fn only_what_is_exact_makes_a_name() {
+        let transform = Transform {
+            resource_id_path: Some("id".to_owned()),
+            idempotency_key_path: Some("key".to_owned()),
+            ..Transform::default()
+        };
+        let defaults = Defaults {
+            transform: Some(&transform),
+            ..NOTHING
+        };
+        for (value, name) in [
+            (json!("a"), Some("a")),
+            (json!(7), Some("7")),
+            (json!(-7), Some("-7")),
+            (json!(true), Some("true")),
+            (json!(u64::MAX), Some("18446744073709551615")),
+            (json!(1.5), None),
+            (json!(1e30), None),
+            (json!(""), None),
+            (json!(null), None),
+            (json!([1]), None),
+        ] {
+            let incoming = read_with(&json!({ "id": value, "key": value }), defaults).unwrap();
+            assert_eq!(incoming.resource_id.as_deref(), name, "{value}");
+            assert_eq!(incoming.idempotency_key.as_deref(), name, "{value}");
+        }
+        let empty = read_with(&json!({ "idempotency_key": "" }), NOTHING).unwrap();
+        assert_eq!(empty.idempotency_key, None);
+    }
+
+    fn maybe(text: &'static str) -> impl Strategy<Value = Option<&'static str>> {
+        prop::option::of(Just(text))
+    }
+
+    proptest! {
+        /// The body's own field, then what the transform finds, then the channel's default, then that of all channels.
+        #[test]
+        fn the_order_is_that_of_the_contract(
+            own in maybe("own"), found in maybe("found"), default in maybe("default"), has_path: bool, is_foreign: bool,
+        ) {
+            let mut body = json!({ "deep": [{}] });
+            if let Some(own) = own {
+                body["action"] = json!(own);
+                body["resource_type"] = json!(own);
+            }
+            if let Some(found) = found {
+                body["deep"][0]["name"] = json!(found);
+            }
+            let path = has_path.then(|| "deep.0.name".to_owned());
+            let transform = Transform { action_path: path.clone(), resource_type_path: path, ..Transform::default() };
+            let transform = (has_path || is_foreign).then_some(&transform);
+            let incoming = read_with(&body, Defaults { action: default, resource_type: default, transform }).unwrap();
+            let expected = own.or(found.filter(|_| has_path)).or(default);
+            prop_assert_eq!(incoming.action, expected.unwrap_or(DEFAULT_ACTION));
+            prop_assert_eq!(incoming.resource_type, expected.unwrap_or(DEFAULT_RESOURCE_TYPE));
+        }
+
+        /// Whatever is sent, the whole body is kept as it was, and what is read is what an event may have.
+        #[test]
+        fn any_body_is_read_or_refused(action in "\\PC{0,8}|[a-z]{490,510}", number: i64, is_foreign: bool, kind in 0..4) {
+            let odd = match kind { 0 => json!(action), 1 => json!(number), 2 => json!([action]), _ => json!(null) };
+            let body = json!({ "action": odd, "resource_id": odd, "timestamp": odd, "details": odd, "idempotency_key": odd });
+            let transform = Transform { timestamp_path: Some("timestamp".to_owned()), ..Transform::default() };
+            let defaults = Defaults { transform: is_foreign.then_some(&transform), ..NOTHING };
+            match read_with(&body, defaults) {
+                Ok(incoming) => {
+                    prop_assert_eq!(incoming.details[PAYLOAD].get(), body.to_string());
+                    prop_assert!((1..=MAX_NAME_BYTES).contains(&incoming.action.len()));
+                }
+                Err(refusal) => prop_assert_eq!(refusal.status(), 400),
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What is lost on the way, or comes twice, is only later.
+
+use platform::records::deliveries::DeliveryStatus;
+use serde_json::json;
+
+use crate::world::World;
+
+#[tokio::test]
+async fn what_every_message_of_was_lost_is_delivered_by_its_time() {
+    let world = World::start().await;
+    world.webhook().await;
+    // The bus does not take it.
+    world.told.be_away(true);
+    world.event(None).await;
+    world.told.be_away(false);
+    // The bus takes it, and its message is lost.
+    world.event(None).await;
+    world.told.lose_all();
+    // It is matched, and the hint at the run is lost.
+    world.event(None).await;
+    assert_eq!(world.match_told().await, 0);
+    world.hints.lose_all();
+    world.sweeper.sweep(0).await.unwrap();
+    world.settle().await;
+    assert!(world.got().is_empty(), "its time has not come");
+    for _ in 0..3 {
+        world.pass(60);
+        world.sweeper.sweep(0).await.unwrap();
+        world.settle().await;
+    }
+    let delivered = world.all().await;
+    assert_eq!(delivered.len(), 3);
+    assert!(delivered.iter().all(|delivery| delivery.status == DeliveryStatus::Succeeded));
+    assert_eq!(world.got().len(), 3);
+    // Nothing is left to be found.
+    let later = world.clock.now().plus_ms(1_000_000_000);
+    assert!(world.events.due(later, None).await.unwrap().is_empty());
+    assert!(world.engine.due(later).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_told_twice_is_delivered_once() {
+    let world = World::start().await;
+    world.webhook().await;
+    let id = world.event(None).await;
+    let record = world.events.find(&world.tenant, &id).await.unwrap().unwrap();
+    let bus = local::bus::LocalBus::new(world.clock.clone(), vec![std::sync::Arc::new(world.told.clone())]);
+    for _ in 0..5 {
+        events::publish::tell(&bus, &record).await;
+    }
+    // All of them at once, before any of them is noted; and one more when all is over.
+    world.settle().await;
+    events::publish::tell(&bus, &record).await;
+    world.settle().await;
+    assert_eq!(world.one().await.attempts.len(), 1);
+    assert_eq!(world.got().len(), 1);
+    // A subscription that is made later has no part in it.
+    world.webhook().await;
+    events::publish::tell(&bus, &record).await;
+    world.settle().await;
+    assert_eq!(world.got().len(), 1);
+}
+
+#[tokio::test]
+async fn an_event_that_cannot_be_matched_is_looked_for_less_and_less() {
+    let world = World::start().await;
+    world.webhook().await;
+    let id = world.event(None).await;
+    world.told.lose_all();
+    // Its details are said to be in the bucket, and are not.
+    let mut record = world.events.find(&world.tenant, &id).await.unwrap().unwrap();
+    record.id = "broken".to_owned();
+    record.envelope = record.envelope.replace(&id, &record.id);
+    record.details_key = Some("payloads/none".to_owned());
+    world.events.insert(&world.tenant, &record).await.unwrap();
+    let mut told = 0;
+    for _ in 0..120 {
+        world.pass(60);
+        world.sweeper.sweep(0).await.unwrap();
+        told += world.match_told().await;
+    }
+    assert!((3..=12).contains(&told), "it was told {told} times within two hours");
+    // By a run that was begun anew, for the first has become too old to sign with its time.
+    world.follow_hints().await;
+    world.follow_hints().await;
+    assert_eq!(world.got().len(), 1, "it is in nobody's way");
+}
+
+#[tokio::test]
+async fn what_is_no_event_is_set_aside_with_the_reason() {
+    let world = World::start().await;
+    let bus = local::bus::LocalBus::new(world.clock.clone(), vec![std::sync::Arc::new(world.told.clone())]);
+    platform::bus::Bus::publish(&bus, &json!({ "event_id": "e", "account_id": "acme", "project_id": "demo" }).to_string())
+        .await
+        .unwrap();
+    assert_eq!(world.match_told().await, 0);
+    let letters = world.letters.all();
+    assert_eq!(letters.len(), 1);
+    let letter: serde_json::Value = serde_json::from_str(&letters[0]).unwrap();
+    let reason = letter["reason"].as_str().unwrap();
+    assert!(reason.starts_with("Its detail is no envelope. ") && reason.contains("event_category"), "{reason}");
+    assert!(letter["message"].as_str().unwrap().contains("millrace.event"));
+}

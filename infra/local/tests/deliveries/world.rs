@@ -1,0 +1,408 @@
+//! The matcher, the engine and the sweeper over one data directory, and a receiver.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use events::envelope::{Category, Envelope, RawObject};
+use events::filter::Filter;
+use events::matching::SubscriptionSets;
+use events::publish::Publisher;
+use events::subscription::{Priority, RunAsRole, Scope, Subscription, Target};
+use local::bus::LocalBus;
+use local::data_dir::DataDir;
+use local::sealer::LocalSealer;
+use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, RUNS_TABLE, Services};
+use matcher_function::Matcher;
+use platform::bus::Bus;
+use platform::config::AwsEnvironment;
+use platform::http::audit::AuditLog;
+use platform::objects::Objects;
+use platform::outbound::Outbound;
+use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::records::Table;
+use platform::records::audit::AuditTrail;
+use platform::records::deliveries::{Deliveries, DeliveryIndex, DeliveryRecord};
+use platform::records::events::{Events, IngestKey};
+use platform::records::runs::Runs;
+use platform::records::subscriptions::Subscriptions;
+use platform::sealing::Sealer;
+use platform::{Clock, Error, Result, Tenant, UtcTime, ids};
+use runs::redelivery::Redelivery;
+use runs::webhook_delivery::Webhooks;
+use serde_json::{Value, json};
+use sweeper_function::Sweeper;
+use tempfile::TempDir;
+use workflow::engine::{Engine, Hint};
+use workflow::wiring::Wiring;
+use workflow::{Context, Registry};
+
+/// A queue that nobody reads but the test; what is held back has its time.
+#[derive(Clone)]
+pub struct Kept {
+    messages: Arc<Mutex<Vec<(UtcTime, String)>>>,
+    clock: Clock,
+    is_away: Arc<AtomicBool>,
+}
+
+impl Kept {
+    fn new(clock: &Clock) -> Self {
+        Self {
+            messages: Arc::default(),
+            clock: clock.clone(),
+            is_away: Arc::default(),
+        }
+    }
+
+    /// The messages whose time has come.
+    fn take(&self) -> Vec<String> {
+        let now = self.clock.now();
+        let mut messages = self.messages.lock().unwrap();
+        let (ready, waiting) = messages.drain(..).partition(|(at, _)| *at <= now);
+        *messages = waiting;
+        let ready: Vec<(UtcTime, String)> = ready;
+        ready.into_iter().map(|(_, body)| body).collect()
+    }
+
+    /// Everything that was sent and not taken.
+    pub fn all(&self) -> Vec<String> {
+        let messages = self.messages.lock().unwrap();
+        messages.iter().map(|(_, body)| body.clone()).collect()
+    }
+
+    pub fn lose_all(&self) {
+        self.messages.lock().unwrap().clear();
+    }
+
+    /// Takes nothing from now on, or again.
+    pub fn be_away(&self, is_away: bool) {
+        self.is_away.store(is_away, Ordering::SeqCst);
+    }
+}
+
+impl Queue for Kept {
+    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            if self.is_away.load(Ordering::SeqCst) {
+                return Err(Error::unavailable("the queue is away"));
+            }
+            let at = self
+                .clock
+                .now()
+                .plus_ms(delivery.delay.as_millis().try_into().unwrap());
+            self.messages.lock().unwrap().push((at, body.to_owned()));
+            Ok(())
+        })
+    }
+}
+
+/// A request that the receiver got, and when.
+#[derive(Clone, Debug)]
+pub struct Got {
+    pub at: UtcTime,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+impl Got {
+    pub fn header(&self, name: &str) -> String {
+        let value = self.headers.get(name).map(|value| value.to_str().unwrap());
+        value.unwrap_or_default().to_owned()
+    }
+}
+
+/// What the receiver answers from now on.
+#[derive(Clone, Default)]
+pub struct Manner {
+    pub status: u16,
+    pub retry_after: Option<&'static str>,
+}
+
+#[derive(Clone)]
+struct ReceiverState {
+    got: Arc<Mutex<Vec<Got>>>,
+    manner: Arc<Mutex<Manner>>,
+    clock: Clock,
+}
+
+async fn receive(State(state): State<ReceiverState>, headers: HeaderMap, body: String) -> Response {
+    state.got.lock().unwrap().push(Got {
+        at: state.clock.now(),
+        headers,
+        body: serde_json::from_str(&body).unwrap(),
+    });
+    let manner = state.manner.lock().unwrap().clone();
+    let mut response = StatusCode::from_u16(manner.status).unwrap().into_response();
+    if let Some(text) = manner.retry_after {
+        response.headers_mut().insert("retry-after", text.parse().unwrap());
+    }
+    response
+}
+
+pub struct World {
+    pub clock: Clock,
+    pub tenant: Tenant,
+    pub engine: Engine,
+    pub matcher: Matcher,
+    pub sweeper: Sweeper,
+    pub publisher: Publisher,
+    pub redelivery: Redelivery,
+    pub events: Events,
+    pub deliveries: Deliveries,
+    pub told: Kept,
+    pub hints: Kept,
+    pub letters: Kept,
+    sealer: Arc<dyn Sealer>,
+    receiver: ReceiverState,
+    origin: String,
+    _data: (DataDir, TempDir),
+}
+
+fn registry() -> Registry {
+    async fn quick(_: Context, _: Value) -> std::result::Result<(), workflow::Failure> {
+        Ok(())
+    }
+    async fn waiting(context: Context, _: Value) -> std::result::Result<(), workflow::Failure> {
+        context.timer(Duration::from_secs(60)).await
+    }
+    runs::registry().workflow("Quick", quick).workflow("Waiting", waiting)
+}
+
+impl World {
+    pub async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        let services = Services::open(&data).await.unwrap();
+        let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
+        let (told, hints, letters) = (Kept::new(&clock), Kept::new(&clock), Kept::new(&clock));
+        let table = |name| Table::connect(&services.records, name);
+        let objects = Objects::connect(&services.objects, DATA_BUCKET);
+        let bus: Arc<dyn Bus> = Arc::new(LocalBus::new(clock.clone(), vec![Arc::new(told.clone())]));
+        let sealer: Arc<dyn Sealer> = Arc::new(LocalSealer::open(&data).unwrap());
+        let events = Events::new(table(EVENTS_TABLE));
+        let deliveries = Deliveries::new(table(EVENTS_TABLE));
+        let subscriptions = Subscriptions::new(table(RECORDS_TABLE));
+        let webhooks = Webhooks {
+            subscriptions: subscriptions.clone(),
+            events: events.clone(),
+            objects: objects.clone(),
+            sealer: sealer.clone(),
+            outbound: Outbound::local(&AwsEnvironment::default()).unwrap(),
+            audit: AuditLog::new(AuditTrail::new(table(AUDIT_TABLE)), Arc::new(letters.clone())),
+            clock: clock.clone(),
+        };
+        let wiring = Wiring {
+            runs: Runs::new(table(RUNS_TABLE), table(EVENTS_TABLE)),
+            objects: objects.clone(),
+            queue: Arc::new(hints.clone()),
+            bus: bus.clone(),
+            clock: clock.clone(),
+            listener: None,
+        };
+        let engine = wiring.engine(runs::with_activities(registry(), webhooks));
+        let receiver = ReceiverState {
+            got: Arc::default(),
+            manner: Arc::new(Mutex::new(Manner {
+                status: 200,
+                retry_after: None,
+            })),
+            clock: clock.clone(),
+        };
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        let router = Router::new().fallback(receive).with_state(receiver.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self {
+            tenant: Tenant::new("acme", "demo").unwrap(),
+            matcher: Matcher {
+                engine: engine.clone(),
+                events: events.clone(),
+                deliveries: deliveries.clone(),
+                objects: objects.clone(),
+                subscriptions: subscriptions.clone(),
+                sets: SubscriptionSets::new(subscriptions.clone()),
+                dead_letters: Arc::new(letters.clone()),
+                clock: clock.clone(),
+            },
+            sweeper: Sweeper::new(engine.clone(), events.clone(), bus.clone(), clock.clone()),
+            publisher: Publisher::new(events.clone(), objects.clone(), bus),
+            redelivery: Redelivery {
+                engine: engine.clone(),
+                deliveries: deliveries.clone(),
+                events: events.clone(),
+                subscriptions,
+                objects: Arc::new(objects),
+                clock: clock.clone(),
+            },
+            engine,
+            events,
+            deliveries,
+            told,
+            hints,
+            letters,
+            sealer,
+            receiver,
+            origin,
+            clock,
+            _data: (data, folder),
+        }
+    }
+
+    pub fn answer_with(&self, status: u16, retry_after: Option<&'static str>) {
+        *self.receiver.manner.lock().unwrap() = Manner { status, retry_after };
+    }
+
+    pub fn got(&self) -> Vec<Got> {
+        self.receiver.got.lock().unwrap().clone()
+    }
+
+    pub fn pass(&self, seconds: i64) {
+        self.clock.advance_ms(seconds * 1_000);
+    }
+
+    /// A subscription of these categories to a target.
+    pub async fn subscribe(&self, categories: &[&str], target: Value) -> String {
+        let now = self.clock.now();
+        let Value::Object(target) = target else { panic!("{target}") };
+        let mut subscription = Subscription {
+            id: ids::new_id(now),
+            name: "s".to_owned(),
+            description: None,
+            scope: Scope::Project,
+            enabled: true,
+            priority: Priority::Normal,
+            run_as_role: RunAsRole::Reader,
+            filter: Filter::parse(json!({ "event_category": categories })).unwrap(),
+            target: Target::parse(target).unwrap(),
+            signing: None,
+            is_system: false,
+            protected: false,
+            overrides_system_subscription_id: None,
+            created_at: now,
+            updated_at: now,
+            created_by: "t".to_owned(),
+            updated_by: "t".to_owned(),
+        };
+        if matches!(&subscription.target, Target::Webhook(webhook) if webhook.is_signed()) {
+            let secret = events::signature::new_signing_secret();
+            let name = Subscription::secret_place(&subscription.id);
+            let place = platform::sealing::Place {
+                tenant: &self.tenant,
+                name: &name,
+            };
+            let sealed = self.sealer.seal(place, &secret).await.unwrap();
+            subscription.signing = Some(events::subscription::SigningSecrets::new(sealed, &secret));
+        }
+        let record = subscription.record(1).unwrap();
+        self.matcher
+            .subscriptions
+            .insert(&self.tenant, &record, None)
+            .await
+            .unwrap();
+        record.id
+    }
+
+    /// A signed subscription of all external events to the receiver.
+    pub async fn webhook(&self) -> String {
+        self.subscribe(
+            &["external"],
+            json!({ "type": "webhook", "url": self.origin, "signing_mode": "signed" }),
+        )
+        .await
+    }
+
+    /// An event from outside, and its id.
+    pub async fn event(&self, key: Option<&str>) -> String {
+        let now = self.clock.now();
+        let id = ids::new_id(now);
+        let envelope = Envelope {
+            event_id: id.clone(),
+            event_category: Category::External,
+            action: "received".to_owned(),
+            resource_type: "thing".to_owned(),
+            resource_id: id,
+            account_id: "acme".to_owned(),
+            project_id: "demo".to_owned(),
+            tenant_id: None,
+            timestamp: now,
+            source: "external:t".to_owned(),
+            resource_data: RawObject::new(),
+            details: RawObject::new(),
+            meters: Vec::new(),
+        };
+        let key = key.map(|key| IngestKey { channel_id: "c", key });
+        self.publisher.publish(&self.tenant, envelope, key, now).await.unwrap()
+    }
+
+    /// Matches what was told; how many messages have to come again.
+    pub async fn match_told(&self) -> usize {
+        let mut event = SqsEvent::default();
+        event.records = self
+            .told
+            .take()
+            .into_iter()
+            .enumerate()
+            .map(|(place, body)| {
+                let mut message = SqsMessage::default();
+                message.message_id = Some(place.to_string());
+                message.body = Some(body);
+                message
+            })
+            .collect();
+        matcher_function::handle(&self.matcher, event)
+            .await
+            .batch_item_failures
+            .len()
+    }
+
+    /// Follows the hints whose time has come.
+    pub async fn follow_hints(&self) {
+        for body in self.hints.take() {
+            let hint: Hint = serde_json::from_str(&body).unwrap();
+            self.engine.drive(&hint.tenant().unwrap(), &hint.run_id).await.unwrap();
+        }
+    }
+
+    /// Until nothing is left whose time has come.
+    pub async fn settle(&self) {
+        for _ in 0..100 {
+            let is_idle = |kept: &Kept| {
+                let messages = kept.messages.lock().unwrap();
+                messages.iter().all(|(at, _)| *at > self.clock.now())
+            };
+            if is_idle(&self.told) && is_idle(&self.hints) {
+                return;
+            }
+            assert_eq!(self.match_told().await, 0);
+            self.follow_hints().await;
+        }
+        panic!("it never ends");
+    }
+
+    /// All deliveries, newest first.
+    pub async fn all(&self) -> Vec<DeliveryRecord> {
+        let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
+        let (found, _) = self
+            .deliveries
+            .list(&self.tenant, &DeliveryIndex::All, UtcTime::EPOCH, (latest, None), 1_000)
+            .await
+            .unwrap();
+        let mut records = Vec::new();
+        for summary in found {
+            records.push(self.deliveries.get(&self.tenant, &summary.id).await.unwrap());
+        }
+        records
+    }
+
+    /// The only delivery.
+    pub async fn one(&self) -> DeliveryRecord {
+        let all = self.all().await;
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.into_iter().next().unwrap()
+    }
+}

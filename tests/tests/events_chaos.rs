@@ -1,0 +1,114 @@
+//! Events to many subscriptions while the process is killed again and again, with it every queue, and the receiver fails now and then.
+//! `EVENTS_CHAOS=10000` sends as many events, and kills more often.
+#![cfg(test)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tests::{Events, variable};
+
+const SUBSCRIPTIONS: usize = 20;
+/// A subscription is about one of so many events.
+const EACH: usize = 10;
+/// Events that are posted between two kills.
+const KILL_AFTER: usize = 120;
+/// Clients at a time.
+const CLIENTS: usize = 8;
+
+fn wanted_events() -> usize {
+    variable("EVENTS_CHAOS").map_or(300, |count| count.parse().expect("EVENTS_CHAOS is a number"))
+}
+
+/// Posts an event until it is taken. The answer to an earlier post may be lost, so each has a key.
+async fn post(client: &reqwest::Client, url: &str, token: &str, number: usize) -> Result<String, reqwest::Error> {
+    let body = json!({ "n": number, "idempotency_key": number.to_string() });
+    let answer = client.post(url).bearer_auth(token).json(&body).send().await?;
+    let answer: serde_json::Value = answer.error_for_status()?.json().await?;
+    Ok(answer["event_id"].as_str().unwrap_or_default().to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_pair_is_delivered_at_least_once_whatever_dies() {
+    let Some(mut events) = Events::start().await else { return };
+    let count = wanted_events();
+    let channel = events.plain_channel().await;
+    let mut subscriptions = Vec::new();
+    for number in 0..SUBSCRIPTIONS {
+        let mut body = events.webhook_body("/flaky/10");
+        body["filter"]["condition"] = json!({ "==": [{ "%": [{ "var": "details.payload.n" }, EACH] }, number % EACH] });
+        let made = events.subscribe(&body).await;
+        subscriptions.push(made["id"].as_str().unwrap().to_owned());
+    }
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut ids: BTreeMap<usize, String> = BTreeMap::new();
+    let (mut kills, mut next) = (0, 0);
+    let began = Instant::now();
+    while ids.len() < count {
+        let url = events.ingest_url(channel.id());
+        let (from, until) = (next, (next + KILL_AFTER.max(count / 10)).min(count));
+        let place = AtomicUsize::new(from);
+        let taken = std::sync::Mutex::new(Vec::new());
+        let clients = (0..CLIENTS).map(|_| async {
+            loop {
+                let number = place.fetch_add(1, Ordering::SeqCst);
+                if number >= until {
+                    return;
+                }
+                if let Ok(id) = post(&client, &url, channel.token(), number).await {
+                    taken.lock().unwrap().push((number, id));
+                }
+            }
+        });
+        futures::future::join_all(clients).await;
+        ids.extend(taken.into_inner().unwrap());
+        // In the middle of everything that follows from them.
+        let (service, channel) = (&mut events.service, &channel);
+        service.restart();
+        kills += 1;
+        let url = events.ingest_url(channel.id());
+        for number in from..until {
+            let id = post(&client, &url, channel.token(), number).await.expect("a service that is there takes it");
+            let before = ids.insert(number, id.clone());
+            assert!(before.is_none_or(|before| before == id), "the key {number} stands for two events");
+        }
+        next = until;
+    }
+    assert_eq!(ids.values().collect::<BTreeSet<_>>().len(), count);
+
+    let mut missing: BTreeSet<(String, String)> = BTreeSet::new();
+    for (number, id) in &ids {
+        for (place, subscription) in subscriptions.iter().enumerate() {
+            if number % EACH == place % EACH {
+                missing.insert((id.clone(), subscription.clone()));
+            }
+        }
+    }
+    let pairs = missing.clone();
+    let deadline = Instant::now() + Duration::from_secs(120 + count as u64 / 10);
+    let (mut seen, mut delivery_ids, mut accepted) = (0, BTreeMap::new(), BTreeMap::<_, u32>::new());
+    while !missing.is_empty() {
+        let received = events.receiver.received();
+        for one in &received[seen..] {
+            let subscription = one.json()["delivery"]["subscription_id"].as_str().unwrap().to_owned();
+            let pair = (one.header("x-service-event-id").to_owned(), subscription);
+            assert!(pairs.contains(&pair), "{pair:?} does not match");
+            let known = delivery_ids.entry(pair.clone()).or_insert_with(|| one.delivery_id().to_owned());
+            assert_eq!(known, one.delivery_id(), "a repeat has another delivery id");
+            if one.answered == 200 {
+                *accepted.entry(pair.clone()).or_default() += 1;
+                missing.remove(&pair);
+            }
+        }
+        seen = received.len();
+        assert!(Instant::now() < deadline, "{} of {} pairs are missing", missing.len(), pairs.len());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let repeats: u32 = accepted.values().map(|times| times - 1).sum();
+    println!(
+        "{count} events, {} pairs, {kills} kills, {seen} requests, {repeats} repeats of what was accepted, {:.0} s",
+        pairs.len(),
+        began.elapsed().as_secs_f64()
+    );
+}
