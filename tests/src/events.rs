@@ -163,7 +163,11 @@ impl Events {
             if received.len() >= count {
                 return received;
             }
-            assert!(Instant::now() < deadline, "{path} has {} of {count}", received.len());
+            assert!(
+                Instant::now() < deadline,
+                "{path} has {} of {count}",
+                received.len()
+            );
             tokio::time::sleep(PAUSE).await;
         }
     }

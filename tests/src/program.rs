@@ -72,8 +72,9 @@ pub fn binary(name: &str) -> PathBuf {
 
 /// The Python with the libraries of others.
 pub fn tools_python() -> String {
-    environment::variable("TOOLS_PYTHON")
-        .expect("TOOLS_PYTHON names the Python of `make tools`: run `make unit`, or eval \"$(make -s env)\" first")
+    environment::variable("TOOLS_PYTHON").expect(
+        "TOOLS_PYTHON names the Python of `make tools`: run `make unit`, or eval \"$(make -s env)\" first",
+    )
 }
 
 /// A command for a program of this workspace, free of what the environment would tell it.

@@ -174,7 +174,10 @@ async fn answer(
         _ => "ok".into_response(),
     };
     *response.status_mut() = status;
-    for (name, value) in [(header::RETRY_AFTER, wishes.retry_after), (header::LOCATION, wishes.to)] {
+    for (name, value) in [
+        (header::RETRY_AFTER, wishes.retry_after),
+        (header::LOCATION, wishes.to),
+    ] {
         if let Some(value) = value.and_then(|value| value.parse().ok()) {
             response.headers_mut().insert(name, value);
         }
@@ -217,13 +220,18 @@ fn signature(received: &Received, body: &[u8], secrets: &[String]) -> &'static s
     let signed = |secret: &String| {
         let ours = mac(secret.as_bytes(), &[timestamp, ".", id, "."], body);
         let ours = format!("v1={}", hex::encode(ours));
-        let key = BASE64.decode(secret.trim_start_matches("whsec_")).unwrap_or_default();
+        let key = BASE64
+            .decode(secret.trim_start_matches("whsec_"))
+            .unwrap_or_default();
         let standard_id = received.header("webhook-id");
         let standard_time = received.header("webhook-timestamp");
         let standard = mac(&key, &[standard_id, ".", standard_time, "."], body);
         let standard = format!("v1,{}", BASE64.encode(standard));
         sent.split(',').any(|one| one == ours)
-            && received.header("webhook-signature").split(' ').any(|one| one == standard)
+            && received
+                .header("webhook-signature")
+                .split(' ')
+                .any(|one| one == standard)
     };
     match is_young && secrets.iter().any(signed) {
         true => "verified",

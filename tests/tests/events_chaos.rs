@@ -22,7 +22,12 @@ fn wanted_events() -> usize {
 }
 
 /// Posts an event until it is taken. The answer to an earlier post may be lost, so each has a key.
-async fn post(client: &reqwest::Client, url: &str, token: &str, number: usize) -> Result<String, reqwest::Error> {
+async fn post(
+    client: &reqwest::Client,
+    url: &str,
+    token: &str,
+    number: usize,
+) -> Result<String, reqwest::Error> {
     let body = json!({ "n": number, "idempotency_key": number.to_string() });
     let answer = client.post(url).bearer_auth(token).json(&body).send().await?;
     let answer: serde_json::Value = answer.error_for_status()?.json().await?;
@@ -31,13 +36,16 @@ async fn post(client: &reqwest::Client, url: &str, token: &str, number: usize) -
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_pair_is_delivered_at_least_once_whatever_dies() {
-    let Some(mut events) = Events::start().await else { return };
+    let Some(mut events) = Events::start().await else {
+        return;
+    };
     let count = wanted_events();
     let channel = events.plain_channel().await;
     let mut subscriptions = Vec::new();
     for number in 0..SUBSCRIPTIONS {
         let mut body = events.webhook_body("/flaky/10");
-        body["filter"]["condition"] = json!({ "==": [{ "%": [{ "var": "details.payload.n" }, EACH] }, number % EACH] });
+        body["filter"]["condition"] =
+            json!({ "==": [{ "%": [{ "var": "details.payload.n" }, EACH] }, number % EACH] });
         let made = events.subscribe(&body).await;
         subscriptions.push(made["id"].as_str().unwrap().to_owned());
     }
@@ -69,9 +77,14 @@ async fn every_pair_is_delivered_at_least_once_whatever_dies() {
         kills += 1;
         let url = events.ingest_url(channel.id());
         for number in from..until {
-            let id = post(&client, &url, channel.token(), number).await.expect("a service that is there takes it");
+            let id = post(&client, &url, channel.token(), number)
+                .await
+                .expect("a service that is there takes it");
             let before = ids.insert(number, id.clone());
-            assert!(before.is_none_or(|before| before == id), "the key {number} stands for two events");
+            assert!(
+                before.is_none_or(|before| before == id),
+                "the key {number} stands for two events"
+            );
         }
         next = until;
     }
@@ -91,10 +104,15 @@ async fn every_pair_is_delivered_at_least_once_whatever_dies() {
     while !missing.is_empty() {
         let received = events.receiver.received();
         for one in &received[seen..] {
-            let subscription = one.json()["delivery"]["subscription_id"].as_str().unwrap().to_owned();
+            let subscription = one.json()["delivery"]["subscription_id"]
+                .as_str()
+                .unwrap()
+                .to_owned();
             let pair = (one.header("x-service-event-id").to_owned(), subscription);
             assert!(pairs.contains(&pair), "{pair:?} does not match");
-            let known = delivery_ids.entry(pair.clone()).or_insert_with(|| one.delivery_id().to_owned());
+            let known = delivery_ids
+                .entry(pair.clone())
+                .or_insert_with(|| one.delivery_id().to_owned());
             assert_eq!(known, one.delivery_id(), "a repeat has another delivery id");
             if one.answered == 200 {
                 *accepted.entry(pair.clone()).or_default() += 1;
@@ -102,7 +120,12 @@ async fn every_pair_is_delivered_at_least_once_whatever_dies() {
             }
         }
         seen = received.len();
-        assert!(Instant::now() < deadline, "{} of {} pairs are missing", missing.len(), pairs.len());
+        assert!(
+            Instant::now() < deadline,
+            "{} of {} pairs are missing",
+            missing.len(),
+            pairs.len()
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let repeats: u32 = accepted.values().map(|times| times - 1).sum();

@@ -9,21 +9,34 @@ use tests::{Events, Method, Receiver};
 
 #[tokio::test]
 async fn a_delivery_is_what_the_contract_says() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let mut body = events.webhook_body("/signed");
     body["target"]["signing_mode"] = json!("signed");
     body["target"]["headers"] = json!({ "X-Correlation-Id": "c-1", "user-agent": "ours", "content-type": "application/cloudevents+json" });
     let subscription = events.subscribe(&body).await;
-    events.receiver.accept(subscription["signing_secret"].as_str().unwrap());
+    events
+        .receiver
+        .accept(subscription["signing_secret"].as_str().unwrap());
     let channel = events.plain_channel().await;
     let raw = r#"{"action":"Größe","a":1.0,"b":1e3,"big":123456789012345678901234567890,"u":"\u00e9","z":[],"y":{ }}"#;
-    let posted = events.request(Method::POST, &channel.url).token(channel.token()).body(raw);
-    let event_id = posted.await.expect_status(202).body["event_id"].as_str().unwrap().to_owned();
+    let posted = events
+        .request(Method::POST, &channel.url)
+        .token(channel.token())
+        .body(raw);
+    let event_id = posted.await.expect_status(202).body["event_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let delivery = events.delivery_of(&event_id, &["succeeded"]).await;
     let received = &events.received("/signed", 1).await[0];
     assert_eq!(received.signature, "verified");
     let id = delivery["id"].as_str().unwrap();
-    let (subscription_id, now) = (subscription["id"].as_str().unwrap(), &received.json()["event"]["timestamp"]);
+    let (subscription_id, now) = (
+        subscription["id"].as_str().unwrap(),
+        &received.json()["event"]["timestamp"],
+    );
     let expected = format!(
         r#"{{"event":{{"event_id":"{event_id}","event_category":"external","action":"Größe","resource_type":"external_event","resource_id":"{event_id}","account_id":"{}","project_id":"{}","timestamp":{now},"source":"external:tests","details":{{"payload":{raw}}}}},"delivery":{{"id":"{id}","subscription_id":"{subscription_id}","attempt":1}}}}"#,
         events.scope.account, events.scope.project,
@@ -44,20 +57,40 @@ async fn a_delivery_is_what_the_contract_says() {
     let run = events
         .get(
             &events.token,
-            &format!("/workflows/runs/{}/{}", delivery["workflow_id"].as_str().unwrap(), delivery["workflow_run_id"].as_str().unwrap()),
+            &format!(
+                "/workflows/runs/{}/{}",
+                delivery["workflow_id"].as_str().unwrap(),
+                delivery["workflow_run_id"].as_str().unwrap()
+            ),
         )
         .await
         .expect_status(200)
         .body;
-    assert_eq!(delivery["workflow_id"], format!("delivery-{event_id}-{subscription_id}"));
-    let started = run["started_at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
-    assert_eq!(received.header("x-service-timestamp"), started.as_second().to_string());
+    assert_eq!(
+        delivery["workflow_id"],
+        format!("delivery-{event_id}-{subscription_id}")
+    );
+    let started = run["started_at"]
+        .as_str()
+        .unwrap()
+        .parse::<jiff::Timestamp>()
+        .unwrap();
+    assert_eq!(
+        received.header("x-service-timestamp"),
+        started.as_second().to_string()
+    );
     assert_eq!(run["type"], "WebhookDelivery");
 
     let attempts = delivery["attempts"].as_array().unwrap();
     assert_eq!(attempts.len(), 1);
-    assert_eq!((&attempts[0]["attempt"], &attempts[0]["response_status"]), (&json!(1), &json!(200)));
-    assert_eq!((&attempts[0]["response_body"], attempts[0].get("error")), (&json!("ok"), None));
+    assert_eq!(
+        (&attempts[0]["attempt"], &attempts[0]["response_status"]),
+        (&json!(1), &json!(200))
+    );
+    assert_eq!(
+        (&attempts[0]["response_body"], attempts[0].get("error")),
+        (&json!("ok"), None)
+    );
     assert!(attempts[0]["duration_ms"].is_u64() && attempts[0]["started_at"].is_string());
     for (field, value) in [
         ("event_category", "external"),
@@ -74,7 +107,9 @@ async fn a_delivery_is_what_the_contract_says() {
 
 #[tokio::test]
 async fn a_secret_that_was_replaced_signs_beside_the_new_one() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let mut body = events.webhook_body("/signed");
     body["target"]["signing_mode"] = json!("signed");
     let subscription = events.subscribe(&body).await;
@@ -82,10 +117,16 @@ async fn a_secret_that_was_replaced_signs_beside_the_new_one() {
     let old = subscription["signing_secret"].as_str().unwrap().to_owned();
     let rotate = |more: Value| {
         let mut target = json!({ "rotate_signing_secret": true });
-        target.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        target
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         events.put(&events.token, &path, &json!({ "target": target }))
     };
-    let new = rotate(json!({})).await.expect_status(200).body["signing_secret"].as_str().unwrap().to_owned();
+    let new = rotate(json!({})).await.expect_status(200).body["signing_secret"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert_ne!(old, new);
     let channel = events.plain_channel().await;
     // Who knows either of them is satisfied.
@@ -95,7 +136,10 @@ async fn a_secret_that_was_replaced_signs_beside_the_new_one() {
     assert_eq!(received[0].signature, "verified");
     assert_eq!(received[0].header("x-service-signature").split(',').count(), 2);
     assert_eq!(received[0].header("webhook-signature").split(' ').count(), 2);
-    let newest = rotate(json!({ "rotate_immediately": true })).await.expect_status(200).body;
+    let newest = rotate(json!({ "rotate_immediately": true }))
+        .await
+        .expect_status(200)
+        .body;
     events.event(&channel, &json!({})).await;
     let received = events.received("/signed", 2).await;
     assert_eq!(received[1].signature, "wrong");
@@ -107,18 +151,27 @@ async fn a_secret_that_was_replaced_signs_beside_the_new_one() {
 
 #[tokio::test]
 async fn what_a_receiver_refuses_for_good_is_not_sent_again() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let elsewhere = format!("/redirect?to={}/secret", events.receiver.origin);
     let channel = events.plain_channel().await;
     for (path, status, error) in [
         ("/status/400", 400, "The receiver answered with the status 400."),
         ("/status/404", 404, "The receiver answered with the status 404."),
-        (elsewhere.as_str(), 307, "The receiver answered with the status 307, a redirect, which is not followed."),
+        (
+            elsewhere.as_str(),
+            307,
+            "The receiver answered with the status 307, a redirect, which is not followed.",
+        ),
     ] {
         let subscription = events.webhook(path).await;
         let event = events.event(&channel, &json!({})).await;
         let delivery = events.delivery_of(&event, &["failed"]).await;
-        assert_eq!((&delivery["attempt_count"], &delivery["last_error"]), (&json!(1), &json!(error)));
+        assert_eq!(
+            (&delivery["attempt_count"], &delivery["last_error"]),
+            (&json!(1), &json!(error))
+        );
         assert_eq!(delivery["attempts"][0]["response_status"], status);
         let path = format!("/events/subscriptions/{}", subscription["id"].as_str().unwrap());
         events.delete(&events.token, &path).await.expect_status(200);
@@ -129,27 +182,50 @@ async fn what_a_receiver_refuses_for_good_is_not_sent_again() {
     let subscription = events.webhook("/status/410").await;
     let event = events.event(&channel, &json!({})).await;
     let delivery = events.delivery_of(&event, &["failed"]).await;
-    assert_eq!(delivery["last_error"], "The receiver answered with the status 410, so the subscription is disabled.");
+    assert_eq!(
+        delivery["last_error"],
+        "The receiver answered with the status 410, so the subscription is disabled."
+    );
     let path = format!("/events/subscriptions/{}", subscription["id"].as_str().unwrap());
     let disabled = events.get(&events.token, &path).await.expect_status(200).body;
-    assert_eq!((&disabled["enabled"], &disabled["updated_by"]), (&json!(false), &json!("system")));
-    let trail = events.get(&events.token, "/audit-trail?resourceTypes=event_subscription&limit=1").await;
+    assert_eq!(
+        (&disabled["enabled"], &disabled["updated_by"]),
+        (&json!(false), &json!("system"))
+    );
+    let trail = events
+        .get(
+            &events.token,
+            "/audit-trail?resourceTypes=event_subscription&limit=1",
+        )
+        .await;
     let record = &trail.expect_status(200).body["events"][0];
-    assert_eq!((&record["principal_type"], &record["action"]), (&json!("system"), &json!("update")));
+    assert_eq!(
+        (&record["principal_type"], &record["action"]),
+        (&json!("system"), &json!("update"))
+    );
 }
 
 #[tokio::test]
 async fn what_may_pass_is_tried_again_and_an_operator_can_hurry_or_end_it() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let channel = events.plain_channel().await;
     let subscription = events.webhook("/status/503").await;
     let event = events.event(&channel, &json!({})).await;
     let delivery = events.delivery_of(&event, &["retrying"]).await;
     let id = delivery["id"].as_str().unwrap();
-    assert_eq!(delivery["last_error"], "The receiver answered with the status 503.");
+    assert_eq!(
+        delivery["last_error"],
+        "The receiver answered with the status 503."
+    );
     let at = |field: &Value| field.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
-    let pause = at(&delivery["next_attempt_at"]).as_millisecond() - at(&delivery["updated_at"]).as_millisecond();
-    assert!((3_900..=6_100).contains(&pause), "{pause} ms are not about five seconds");
+    let pause =
+        at(&delivery["next_attempt_at"]).as_millisecond() - at(&delivery["updated_at"]).as_millisecond();
+    assert!(
+        (3_900..=6_100).contains(&pause),
+        "{pause} ms are not about five seconds"
+    );
 
     // The one that waits is made now, and in its place.
     events.scope.ops(&["delivery", "retry", id]).expect_success();
@@ -162,30 +238,52 @@ async fn what_may_pass_is_tried_again_and_an_operator_can_hurry_or_end_it() {
     events.put(&events.token, &path, &mended).await.expect_status(200);
     events.scope.ops(&["delivery", "retry", id]).expect_success();
     let delivery = events.delivery_of(&event, &["succeeded"]).await;
-    assert_eq!((&delivery["attempt_count"], delivery.get("last_error"), delivery.get("next_attempt_at")), (&json!(3), None, None));
+    assert_eq!(
+        (
+            &delivery["attempt_count"],
+            delivery.get("last_error"),
+            delivery.get("next_attempt_at")
+        ),
+        (&json!(3), None, None)
+    );
     assert_eq!(events.received("/mended", 1).await[0].delivery_id(), id);
     events.scope.ops(&["delivery", "cancel", id]).expect_refusal();
 
     // One that ended is delivered once more as the same.
     events.scope.ops(&["delivery", "retry", id]).expect_success();
     let more = events.received("/mended", 2).await;
-    assert_eq!((more[1].delivery_id(), &more[1].json()["delivery"]["attempt"]), (id, &json!(4)));
+    assert_eq!(
+        (more[1].delivery_id(), &more[1].json()["delivery"]["attempt"]),
+        (id, &json!(4))
+    );
 
     let away = json!({ "target": { "url": format!("{}/status/500", events.receiver.origin) } });
     events.put(&events.token, &path, &away).await.expect_status(200);
     let event = events.event(&channel, &json!({})).await;
     let delivery = events.delivery_of(&event, &["retrying"]).await;
-    events.scope.ops(&["delivery", "cancel", delivery["id"].as_str().unwrap()]).expect_success();
+    events
+        .scope
+        .ops(&["delivery", "cancel", delivery["id"].as_str().unwrap()])
+        .expect_success();
     let delivery = events.delivery_of(&event, &["cancelled"]).await;
-    assert_eq!((&delivery["attempt_count"], delivery.get("next_attempt_at")), (&json!(1), None));
-    for arguments in [["delivery", "retry", "none"], ["delivery", "cancel", "none"], ["delivery", "show", "none"]] {
+    assert_eq!(
+        (&delivery["attempt_count"], delivery.get("next_attempt_at")),
+        (&json!(1), None)
+    );
+    for arguments in [
+        ["delivery", "retry", "none"],
+        ["delivery", "cancel", "none"],
+        ["delivery", "show", "none"],
+    ] {
         events.scope.ops(&arguments).expect_refusal();
     }
 }
 
 #[tokio::test]
 async fn what_failed_is_delivered_once_the_operator_says_so() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let channel = events.plain_channel().await;
     let subscription = events.webhook("/status/422").await;
     let mut failed = Vec::new();
@@ -196,11 +294,18 @@ async fn what_failed_is_delivered_once_the_operator_says_so() {
         events.delivery_of(event, &["failed"]).await;
     }
     let id = subscription["id"].as_str().unwrap();
-    let listed = events.scope.ops_json(&["delivery", "list", "--status", "failed", "--subscription", id]);
+    let listed = events
+        .scope
+        .ops_json(&["delivery", "list", "--status", "failed", "--subscription", id]);
     assert_eq!(listed.as_array().unwrap().len(), 5);
     let mended = json!({ "target": { "url": format!("{}/mended", events.receiver.origin) } });
-    events.put(&events.token, &format!("/events/subscriptions/{id}"), &mended).await.expect_status(200);
-    let redriven = events.scope.ops_json(&["delivery", "redrive", "--subscription", id]);
+    events
+        .put(&events.token, &format!("/events/subscriptions/{id}"), &mended)
+        .await
+        .expect_status(200);
+    let redriven = events
+        .scope
+        .ops_json(&["delivery", "redrive", "--subscription", id]);
     assert_eq!(redriven["redriven"].as_array().unwrap().len(), 5);
     for event in &failed {
         let delivery = events.delivery_of(event, &["succeeded"]).await;
@@ -211,7 +316,9 @@ async fn what_failed_is_delivered_once_the_operator_says_so() {
 
 #[tokio::test]
 async fn a_change_of_a_subscription_takes_effect_at_once() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let channel = events.plain_channel().await;
     let subscription = events.webhook("/first").await;
     let witness = events.webhook("/witness").await;
@@ -219,12 +326,18 @@ async fn a_change_of_a_subscription_takes_effect_at_once() {
     for round in 1..=10 {
         events.event(&channel, &json!({ "round": round })).await;
         events.received("/first", round).await;
-        events.put(&events.token, &path, &json!({ "enabled": false })).await.expect_status(200);
+        events
+            .put(&events.token, &path, &json!({ "enabled": false }))
+            .await
+            .expect_status(200);
         // Whoever still gets it says that it was matched.
         let unseen = events.event(&channel, &json!({ "round": round })).await;
         let delivery = events.delivery_of(&unseen, &["succeeded"]).await;
         assert_eq!(delivery["subscription_id"], witness["id"]);
-        events.put(&events.token, &path, &json!({ "enabled": true })).await.expect_status(200);
+        events
+            .put(&events.token, &path, &json!({ "enabled": true }))
+            .await
+            .expect_status(200);
     }
     assert_eq!(events.receiver.received_at("/first").len(), 10);
     let witness = format!("/events/subscriptions/{}", witness["id"].as_str().unwrap());
@@ -234,16 +347,27 @@ async fn a_change_of_a_subscription_takes_effect_at_once() {
     events.put(&events.token, &path, &away).await.expect_status(200);
     let event = events.event(&channel, &json!({})).await;
     let delivery = events.delivery_of(&event, &["retrying"]).await;
-    events.put(&events.token, &path, &json!({ "enabled": false })).await.expect_status(200);
-    events.scope.ops(&["delivery", "retry", delivery["id"].as_str().unwrap()]).expect_success();
+    events
+        .put(&events.token, &path, &json!({ "enabled": false }))
+        .await
+        .expect_status(200);
+    events
+        .scope
+        .ops(&["delivery", "retry", delivery["id"].as_str().unwrap()])
+        .expect_success();
     let delivery = events.delivery_of(&event, &["cancelled"]).await;
     assert_eq!(delivery["last_error"], "The subscription is disabled.");
-    events.scope.ops(&["delivery", "retry", delivery["id"].as_str().unwrap()]).expect_refusal();
+    events
+        .scope
+        .ops(&["delivery", "retry", delivery["id"].as_str().unwrap()])
+        .expect_refusal();
 }
 
 #[tokio::test]
 async fn a_workflow_target_starts_the_run_that_it_names() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let channel = events.plain_channel().await;
     let subscribe = |endpoint: &str| {
         let body = json!({
@@ -257,9 +381,16 @@ async fn a_workflow_target_starts_the_run_that_it_names() {
     let sent = json!({ "action": "Approval", "resource_type": "content_object", "resource_id": "doc-1" });
     let event = events.event(&channel, &sent).await;
     let delivery = events.delivery_of(&event, &["running"]).await;
-    let run = format!("/workflows/runs/{}/{}", delivery["workflow_id"].as_str().unwrap(), delivery["workflow_run_id"].as_str().unwrap());
+    let run = format!(
+        "/workflows/runs/{}/{}",
+        delivery["workflow_id"].as_str().unwrap(),
+        delivery["workflow_run_id"].as_str().unwrap()
+    );
     let detail = events.get(&events.token, &run).await.expect_status(200).body;
-    assert_eq!(detail["input"]["vars"], json!({ "documents": [], "type": "Steps" }));
+    assert_eq!(
+        detail["input"]["vars"],
+        json!({ "documents": [], "type": "Steps" })
+    );
     assert_eq!(detail["input"]["event"]["event_id"], event.as_str());
     assert_eq!(detail["input"]["event"]["details"]["payload"], sent);
     let delivery_part = json!({ "id": delivery["id"], "subscription_id": subscription["id"], "attempt": 1 });
@@ -270,10 +401,20 @@ async fn a_workflow_target_starts_the_run_that_it_names() {
         json!({ "event_name": "Approval" }),
         json!({ "document_id": "doc-1" }),
     ] {
-        let found = events.post(&events.token, "/workflows/runs", &filter).await.expect_status(200).body;
+        let found = events
+            .post(&events.token, "/workflows/runs", &filter)
+            .await
+            .expect_status(200)
+            .body;
         assert_eq!(found["runs"].as_array().unwrap().len(), 1, "{filter}: {found}");
     }
-    let done = events.post(&events.token, &format!("{run}/signal/Approve"), &json!({ "message": "yes" })).await;
+    let done = events
+        .post(
+            &events.token,
+            &format!("{run}/signal/Approve"),
+            &json!({ "message": "yes" }),
+        )
+        .await;
     done.expect_status(200);
     events.delivery_of(&event, &["succeeded"]).await;
 
@@ -281,13 +422,18 @@ async fn a_workflow_target_starts_the_run_that_it_names() {
     let event = events.event(&channel, &json!({ "action": "Nothing" })).await;
     let delivery = events.delivery_of(&event, &["failed"]).await;
     let why = delivery["last_error"].as_str().unwrap();
-    assert!(why.starts_with("There is no workflow type 'Nothing'; there are "), "{why}");
+    assert!(
+        why.starts_with("There is no workflow type 'Nothing'; there are "),
+        "{why}"
+    );
     assert_eq!(delivery.get("workflow_run_id"), None);
 }
 
 #[tokio::test]
 async fn a_condition_without_an_answer_and_one_that_no_model_decides_are_told() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let channel = events.plain_channel().await;
     let subscribe = |path: &str, filter: Value| {
         let mut body = events.webhook_body(path);
@@ -302,24 +448,41 @@ async fn a_condition_without_an_answer_and_one_that_no_model_decides_are_told() 
         ("shadow", "fail_closed", "succeeded"),
     ] {
         subscribe("/semantic", semantic(mode, on_error)).await;
-        let event = events.event(&channel, &json!({ "action": format!("{mode}-{on_error}") })).await;
+        let event = events
+            .event(&channel, &json!({ "action": format!("{mode}-{on_error}") }))
+            .await;
         let delivery = events.delivery_of(&event, &[status]).await;
         let evaluation = &delivery["semantic_evaluation"];
-        assert_eq!((&evaluation["status"], &evaluation["mode"]), (&json!("error"), &json!(mode)));
+        assert_eq!(
+            (&evaluation["status"], &evaluation["mode"]),
+            (&json!("error"), &json!(mode))
+        );
         assert_eq!(evaluation["evaluator_type"], "interaction");
-        assert!(evaluation["error"].as_str().unwrap().contains("No model is configured"));
+        assert!(
+            evaluation["error"]
+                .as_str()
+                .unwrap()
+                .contains("No model is configured")
+        );
     }
     let numbers: Vec<u32> = (0..2_000).collect();
     let costly = json!({ "some": [{ "var": "details.payload.n" }, { "none": [numbers[..900], { "==": [{ "var": "" }, "x"] }] }] });
     subscribe("/costly", json!({ "action": ["costly"], "condition": costly })).await;
-    let event = events.event(&channel, &json!({ "action": "costly", "n": numbers })).await;
+    let event = events
+        .event(&channel, &json!({ "action": "costly", "n": numbers }))
+        .await;
     let delivery = events.delivery_of(&event, &["failed"]).await;
-    assert_eq!(delivery["last_error"], "The condition could take more than 5000000 steps on this event.");
+    assert_eq!(
+        delivery["last_error"],
+        "The condition could take more than 5000000 steps on this event."
+    );
 }
 
 #[tokio::test]
 async fn events_of_other_services_are_matched_and_what_is_none_is_set_aside_with_the_reason() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let mut body = events.webhook_body("/content");
     body["filter"] = json!({ "event_category": ["content"], "condition": { "==": [{ "var": "resource_data.metadata.type" }, "invoice"] } });
     events.subscribe(&body).await;
@@ -336,12 +499,21 @@ async fn events_of_other_services_are_matched_and_what_is_none_is_set_aside_with
     };
     let command = |verb: &str, envelope: &Value| {
         std::fs::write(&file, envelope.to_string()).unwrap();
-        events.scope.ops(&["--json", "event", verb, "--file", file.to_str().unwrap()])
+        events
+            .scope
+            .ops(&["--json", "event", verb, "--file", file.to_str().unwrap()])
     };
     // First what would come of it, then the thing itself.
-    for (kind, why) in [("invoice", Value::Null), ("letter", json!("condition is not true"))] {
-        let verdicts: Value = serde_json::from_str(&command("match", &envelope(kind)).expect_success().stdout).unwrap();
-        assert_eq!((&verdicts[0]["matches"], &verdicts[0]["why_not"]), (&json!(why.is_null()), &why));
+    for (kind, why) in [
+        ("invoice", Value::Null),
+        ("letter", json!("condition is not true")),
+    ] {
+        let verdicts: Value =
+            serde_json::from_str(&command("match", &envelope(kind)).expect_success().stdout).unwrap();
+        assert_eq!(
+            (&verdicts[0]["matches"], &verdicts[0]["why_not"]),
+            (&json!(why.is_null()), &why)
+        );
     }
     assert!(events.receiver.received().is_empty());
     for _ in 0..3 {
@@ -359,12 +531,18 @@ async fn events_of_other_services_are_matched_and_what_is_none_is_set_aside_with
     let mut wrong = envelope("invoice");
     wrong["details"]["page_count"] = json!("three");
     let refused = command("publish", &wrong).expect_refusal();
-    assert!(refused.stderr.contains("$.details.page_count"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("$.details.page_count"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[tokio::test]
 async fn deliveries_are_found_by_whatever_is_known_of_them() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let channel = events.plain_channel().await;
     let good = events.webhook("/good").await;
     let mut body = events.webhook_body("/status/404");
@@ -373,48 +551,78 @@ async fn deliveries_are_found_by_whatever_is_known_of_them() {
     let mut ids = Vec::new();
     for n in 0..12 {
         let action = if n % 2 == 1 { "odd" } else { "even" };
-        let sent = json!({ "action": action, "resource_type": "thing", "resource_id": format!("r-{}", n % 3) });
+        let sent =
+            json!({ "action": action, "resource_type": "thing", "resource_id": format!("r-{}", n % 3) });
         ids.push(events.event(&channel, &sent).await);
     }
     let deadline = Instant::now() + WITHIN;
-    while events.deliveries(&json!({ "status": ["succeeded", "failed"] })).await.len() < 18 {
+    while events
+        .deliveries(&json!({ "status": ["succeeded", "failed"] }))
+        .await
+        .len()
+        < 18
+    {
         assert!(Instant::now() < deadline);
         tokio::time::sleep(PAUSE).await;
     }
     let all = events.deliveries(&json!({})).await;
     assert_eq!(all.len(), 18);
-    assert!(all.windows(2).all(|pair| pair[0]["created_at"].as_str() >= pair[1]["created_at"].as_str()));
+    assert!(
+        all.windows(2)
+            .all(|pair| pair[0]["created_at"].as_str() >= pair[1]["created_at"].as_str())
+    );
     for (search, count) in [
         (json!({ "event_id": ids[1] }), 2),
         (json!({ "event_id": ids[1], "status": ["failed"] }), 1),
         (json!({ "resource_id": "r-0" }), 6),
         (json!({ "subscription_id": good["id"] }), 12),
-        (json!({ "subscription_id": bad["id"], "status": ["succeeded"] }), 0),
+        (
+            json!({ "subscription_id": bad["id"], "status": ["succeeded"] }),
+            0,
+        ),
         (json!({ "status": ["failed"] }), 6),
         (json!({ "status": ["failed", "succeeded", "failed"] }), 18),
         (json!({ "status": ["pending", "cancelled"] }), 0),
         (json!({ "status": [] }), 18),
         (json!({ "target_type": ["workflow"] }), 0),
-        (json!({ "target_type": ["workflow", "webhook"], "event_category": ["external"] }), 18),
+        (
+            json!({ "target_type": ["workflow", "webhook"], "event_category": ["external"] }),
+            18,
+        ),
         (json!({ "action": ["odd"], "resource_type": ["thing"] }), 12),
         (json!({ "from": "2999-01-01T00:00:00Z" }), 0),
         (json!({ "to": "2999-01-01T00:00:00Z" }), 18),
-        (json!({ "from": all[4]["created_at"], "to": all[0]["created_at"] }), 5),
+        (
+            json!({ "from": all[4]["created_at"], "to": all[0]["created_at"] }),
+            5,
+        ),
         (json!({ "event_id": "none" }), 0),
         (json!({ "event_id": "x".repeat(3_000) }), 0),
     ] {
         let found = events.deliveries(&search).await;
-        assert!(found.len() == count || (search.get("from").is_some() && found.len() >= count), "{search}: {}", found.len());
+        assert!(
+            found.len() == count || (search.get("from").is_some() && found.len() >= count),
+            "{search}: {}",
+            found.len()
+        );
     }
     // Page by page it is the same list.
-    for search in [json!({}), json!({ "status": ["failed", "succeeded"] }), json!({ "action": ["odd"] })] {
+    for search in [
+        json!({}),
+        json!({ "status": ["failed", "succeeded"] }),
+        json!({ "action": ["odd"] }),
+    ] {
         let whole = events.deliveries(&search).await;
         let (mut paged, mut cursor) = (Vec::new(), Value::Null);
         loop {
             let mut page = search.clone();
             page["limit"] = json!(5);
             page["cursor"] = cursor;
-            let answer = events.post(&events.token, "/events/deliveries/search", &page).await.expect_status(200).body;
+            let answer = events
+                .post(&events.token, "/events/deliveries/search", &page)
+                .await
+                .expect_status(200)
+                .body;
             paged.extend(answer["deliveries"].as_array().unwrap().clone());
             match answer.get("next_cursor") {
                 Some(next) => cursor = next.clone(),
@@ -425,20 +633,35 @@ async fn deliveries_are_found_by_whatever_is_known_of_them() {
     }
     for (search, message) in [
         (json!({ "limit": 0 }), "The field 'limit' must be from 1 to 200."),
-        (json!({ "limit": 201 }), "The field 'limit' must be from 1 to 200."),
-        (json!({ "status": ["done"] }), "The field 'status' names 'done'; there are evaluating, pending, running, retrying, succeeded, failed, cancelled."),
+        (
+            json!({ "limit": 201 }),
+            "The field 'limit' must be from 1 to 200.",
+        ),
+        (
+            json!({ "status": ["done"] }),
+            "The field 'status' names 'done'; there are evaluating, pending, running, retrying, succeeded, failed, cancelled.",
+        ),
         (json!({ "status": "failed" }), "$.status"),
         (json!({ "cursor": "x" }), "does not belong to this listing"),
         (json!({ "from": "yesterday" }), "$.from"),
     ] {
-        let refused = events.post(&events.token, "/events/deliveries/search", &search).await.expect_error(400, "invalid_request");
-        assert!(refused.message().contains(message), "{search}: {}", refused.message());
+        let refused = events
+            .post(&events.token, "/events/deliveries/search", &search)
+            .await
+            .expect_error(400, "invalid_request");
+        assert!(
+            refused.message().contains(message),
+            "{search}: {}",
+            refused.message()
+        );
     }
 }
 
 #[tokio::test]
 async fn a_receiver_that_was_away_gets_everything_when_it_is_back() {
-    let Some(mut events) = Events::start().await else { return };
+    let Some(mut events) = Events::start().await else {
+        return;
+    };
     let channel = events.plain_channel().await;
     let (receiver, serving) = Receiver::bind(0, Vec::new()).await.unwrap();
     let serving = tokio::spawn(serving);
@@ -451,12 +674,18 @@ async fn a_receiver_that_was_away_gets_everything_when_it_is_back() {
     let event = events.event(&channel, &json!({})).await;
     let delivery = events.delivery_of(&event, &["retrying"]).await;
     let error = delivery["last_error"].as_str().unwrap();
-    assert!(error.starts_with("Nothing was delivered to the URL: it cannot be reached"), "{error}");
+    assert!(
+        error.starts_with("Nothing was delivered to the URL: it cannot be reached"),
+        "{error}"
+    );
     assert_eq!(delivery["attempts"][0].get("response_status"), None);
     events.service.restart();
     let (receiver, serving) = Receiver::bind(port, Vec::new()).await.unwrap();
     tokio::spawn(serving);
     let delivery = events.delivery_of(&event, &["succeeded"]).await;
     assert_eq!(receiver.received().len(), 1);
-    assert_eq!(receiver.received()[0].delivery_id(), delivery["id"].as_str().unwrap());
+    assert_eq!(
+        receiver.received()[0].delivery_id(),
+        delivery["id"].as_str().unwrap()
+    );
 }

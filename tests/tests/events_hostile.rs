@@ -70,7 +70,9 @@ async fn be_mean(mut socket: TcpStream, meanness: Meanness) {
             while socket.write_all(&[b'x'; 65_536]).await.is_ok() {}
         }
         Meanness::Drip => {
-            let _ = socket.write_all(format!("{ok}content-length: 100000\r\n\r\n").as_bytes()).await;
+            let _ = socket
+                .write_all(format!("{ok}content-length: 100000\r\n\r\n").as_bytes())
+                .await;
             while socket.write_all(b"x").await.is_ok() {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
@@ -85,7 +87,10 @@ async fn be_mean(mut socket: TcpStream, meanness: Meanness) {
             }
         }
         Meanness::Bomb => {
-            let head = format!("{ok}content-encoding: gzip\r\ncontent-length: {}\r\n\r\n", BOMB.len());
+            let head = format!(
+                "{ok}content-encoding: gzip\r\ncontent-length: {}\r\n\r\n",
+                BOMB.len()
+            );
             let _ = socket.write_all(&[head.as_bytes(), &BOMB].concat()).await;
         }
         Meanness::Hang => std::future::pending().await,
@@ -102,7 +107,9 @@ async fn be_mean(mut socket: TcpStream, meanness: Meanness) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_attempt_ends_in_time_and_says_how() {
-    let Some(mut events) = Events::start().await else { return };
+    let Some(mut events) = Events::start().await else {
+        return;
+    };
     let channel = events.plain_channel().await;
     assert!(BOMB.len() < 1_000_000);
     for meanness in ALL {
@@ -116,8 +123,12 @@ async fn each_attempt_ends_in_time_and_says_how() {
     }
     let before = events.service.process().memory_kb();
     for meanness in ALL {
-        let event = events.event(&channel, &json!({ "action": format!("{meanness:?}") })).await;
-        let delivery = events.delivery_of(&event, &["succeeded", "retrying", "failed"]).await;
+        let event = events
+            .event(&channel, &json!({ "action": format!("{meanness:?}") }))
+            .await;
+        let delivery = events
+            .delivery_of(&event, &["succeeded", "retrying", "failed"])
+            .await;
         let attempt = &delivery["attempts"][0];
         let expected = match meanness {
             // A status is an answer, whatever comes after it.
@@ -125,7 +136,14 @@ async fn each_attempt_ends_in_time_and_says_how() {
             Meanness::Redirect => ("failed", json!(302)),
             _ => ("retrying", Value::Null),
         };
-        assert_eq!((delivery["status"].as_str().unwrap(), attempt["response_status"].clone()), expected, "{meanness:?}: {delivery}");
+        assert_eq!(
+            (
+                delivery["status"].as_str().unwrap(),
+                attempt["response_status"].clone()
+            ),
+            expected,
+            "{meanness:?}: {delivery}"
+        );
         // 4,096 bytes, of which each that is no UTF-8 may be shown as one character.
         let shown = attempt["response_body"].as_str().unwrap_or_default();
         assert!(shown.len() <= 4_096, "{meanness:?}");
@@ -136,7 +154,9 @@ async fn each_attempt_ends_in_time_and_says_how() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_hangs_holds_up_nobody_else() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let channel = events.plain_channel().await;
     let origin = server(Meanness::Hang).await;
     events
@@ -156,6 +176,11 @@ async fn who_hangs_holds_up_nobody_else() {
         events.event(&channel, &json!({ "action": "good", "n": n })).await;
         events.received("/good", n + 1).await;
     }
-    let hanging = events.deliveries(&json!({ "action": ["hang"], "limit": 200 })).await;
-    assert!(hanging.iter().all(|delivery| delivery["status"] != "succeeded"), "nobody took them");
+    let hanging = events
+        .deliveries(&json!({ "action": ["hang"], "limit": 200 }))
+        .await;
+    assert!(
+        hanging.iter().all(|delivery| delivery["status"] != "succeeded"),
+        "nobody took them"
+    );
 }

@@ -33,7 +33,9 @@ async fn delivered(events: &Events, channel: &Channel, body: &Value) -> Value {
 
 #[tokio::test]
 async fn a_token_opens_its_channel_in_three_ways() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let channel = events.plain_channel().await;
     let request = || events.request(Method::POST, &channel.url);
     let token = channel.token();
@@ -59,25 +61,42 @@ async fn a_token_opens_its_channel_in_three_ways() {
         request().header("authorization", &format!("Basic {token}")),
         request().header("x-service-ingest-token", &format!("{token}x")),
         events.request(Method::POST, &format!("{}?token=", channel.url)),
-        events.request(Method::POST, &elsewhere(channel.id(), "none")).token(token),
-        events.request(Method::POST, &elsewhere(channel.id(), "a%23b")).token(token),
-        events.request(Method::POST, &elsewhere(channel.id(), &"x".repeat(300))).token(token),
-        events.request(Method::POST, &elsewhere(&events.scope.account, "other")).token(token),
-        events.request(Method::POST, &elsewhere(&events.scope.account, "a%2Fb")).token(token),
-        events.request(Method::POST, &elsewhere(&events.scope.project, "other")).token(token),
+        events
+            .request(Method::POST, &elsewhere(channel.id(), "none"))
+            .token(token),
+        events
+            .request(Method::POST, &elsewhere(channel.id(), "a%23b"))
+            .token(token),
+        events
+            .request(Method::POST, &elsewhere(channel.id(), &"x".repeat(300)))
+            .token(token),
+        events
+            .request(Method::POST, &elsewhere(&events.scope.account, "other"))
+            .token(token),
+        events
+            .request(Method::POST, &elsewhere(&events.scope.account, "a%2Fb"))
+            .token(token),
+        events
+            .request(Method::POST, &elsewhere(&events.scope.project, "other"))
+            .token(token),
         // The token of a person is not that of a channel.
         request().token(&events.token),
     ];
     for request in refused {
         // Whatever is wrong, the answer is the same, and the body is not looked at.
-        let answer = request.body("not json").await.expect_error(401, "unauthenticated");
+        let answer = request
+            .body("not json")
+            .await
+            .expect_error(401, "unauthenticated");
         assert_eq!(answer.message(), REFUSED);
     }
 }
 
 #[tokio::test]
 async fn a_signature_is_looked_at_closely() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let rule = json!({ "header": "X-Hub-Signature-256", "prefix": "sha256=" });
     let channel = events
         .channel(&json!({ "name": "GitHub", "source": "github", "signature": rule }))
@@ -86,9 +105,22 @@ async fn a_signature_is_looked_at_closely() {
     let tag = hmac(channel.secret(), body);
     let good = format!("sha256={}", hex::encode(&tag));
     let request = || events.request(Method::POST, &channel.url).body(&body[..]);
-    request().header("x-hub-signature-256", &good).await.expect_status(202);
-    request().header("X-HUB-SIGNATURE-256", &format!("sha256={}", hex::encode_upper(&tag))).await.expect_status(202);
-    request().header("x-hub-signature-256", &good).token(channel.token()).await.expect_status(202);
+    request()
+        .header("x-hub-signature-256", &good)
+        .await
+        .expect_status(202);
+    request()
+        .header(
+            "X-HUB-SIGNATURE-256",
+            &format!("sha256={}", hex::encode_upper(&tag)),
+        )
+        .await
+        .expect_status(202);
+    request()
+        .header("x-hub-signature-256", &good)
+        .token(channel.token())
+        .await
+        .expect_status(202);
     let other = hmac("another secret", body);
     let sha1 = "sha1=0000000000000000000000000000000000000000";
     for header in [
@@ -111,27 +143,48 @@ async fn a_signature_is_looked_at_closely() {
     }
     // Missing, in another header, over another body, and with a token in its place or a wrong one beside it.
     request().await.expect_error(401, "unauthenticated");
-    request().header("x-signature", &good).await.expect_error(401, "unauthenticated");
-    request().token(channel.token()).await.expect_error(401, "unauthenticated");
+    request()
+        .header("x-signature", &good)
+        .await
+        .expect_error(401, "unauthenticated");
+    request()
+        .token(channel.token())
+        .await
+        .expect_error(401, "unauthenticated");
     let wrong = request().header("x-hub-signature-256", &good).token("wrong");
     wrong.await.expect_error(401, "unauthenticated");
-    let changed = events.request(Method::POST, &channel.url).body(&br#"{"action":"opened","number":8}"#[..]);
-    changed.header("x-hub-signature-256", &good).await.expect_error(401, "unauthenticated");
+    let changed = events
+        .request(Method::POST, &channel.url)
+        .body(&br#"{"action":"opened","number":8}"#[..]);
+    changed
+        .header("x-hub-signature-256", &good)
+        .await
+        .expect_error(401, "unauthenticated");
 
     // What takes the place of a secret does so at once.
     let path = format!("/events/channels/{}", channel.id());
-    let rotated = events.put(&events.token, &path, &json!({ "rotate_signing_secret": true })).await;
+    let rotated = events
+        .put(&events.token, &path, &json!({ "rotate_signing_secret": true }))
+        .await;
     let rotated = rotated.expect_status(200).body;
-    request().header("x-hub-signature-256", &good).await.expect_error(401, "unauthenticated");
+    request()
+        .header("x-hub-signature-256", &good)
+        .await
+        .expect_error(401, "unauthenticated");
     let tag = hmac(rotated["signing_secret"].as_str().unwrap(), body);
     let good = format!("sha256={}", hex::encode(tag));
-    request().header("x-hub-signature-256", &good).await.expect_status(202);
+    request()
+        .header("x-hub-signature-256", &good)
+        .await
+        .expect_status(202);
     assert!(!events.log().contains(rotated["signing_secret"].as_str().unwrap()));
 }
 
 #[tokio::test]
 async fn what_is_sent_goes_before_what_is_found_and_that_before_the_defaults() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     events.webhook("/all").await;
     let plain = events.plain_channel().await;
     let event = delivered(&events, &plain, &json!({})).await;
@@ -150,7 +203,10 @@ async fn what_is_sent_goes_before_what_is_found_and_that_before_the_defaults() {
     });
     let event = delivered(&events, &plain, &sent).await;
     assert_eq!(event["action"], "paid");
-    assert_eq!((&event["resource_type"], &event["resource_id"]), (&json!("invoice"), &json!("i-7")));
+    assert_eq!(
+        (&event["resource_type"], &event["resource_id"]),
+        (&json!("invoice"), &json!("i-7"))
+    );
     assert_eq!(event["timestamp"], "2026-01-02T03:04:05.000Z");
     assert_eq!(event["details"], json!({ "amount": 12.5, "payload": sent }));
 
@@ -166,7 +222,10 @@ async fn what_is_sent_goes_before_what_is_found_and_that_before_the_defaults() {
     let found = json!({ "kind": { "name": "sold" }, "objects": [{ "type": "order", "id": 81, "key": "k" }], "at": 1767225600 });
     let event = delivered(&events, &channel, &found).await;
     assert_eq!(event["action"], "sold");
-    assert_eq!((&event["resource_type"], &event["resource_id"]), (&json!("order"), &json!("81")));
+    assert_eq!(
+        (&event["resource_type"], &event["resource_id"]),
+        (&json!("order"), &json!("81"))
+    );
     assert_eq!(event["timestamp"], "2026-01-01T00:00:00.000Z");
     assert_eq!(event["details"], json!({ "a": 1, "b": 2, "payload": found }));
     // A field of the body goes before the path, and a detail of it before the channel's.
@@ -176,16 +235,24 @@ async fn what_is_sent_goes_before_what_is_found_and_that_before_the_defaults() {
     assert_eq!(event["resource_type"], "thing");
     assert_eq!(event["details"], json!({ "a": 1, "b": 3, "payload": both }));
     // A path into nothing, or to what is no name, leaves the default; fields of other types are the sender's own.
-    for body in [json!({ "kind": { "name": {} } }), json!({ "kind": 7, "timestamp": 12, "action": ["x"], "details": "text" })] {
+    for body in [
+        json!({ "kind": { "name": {} } }),
+        json!({ "kind": 7, "timestamp": 12, "action": ["x"], "details": "text" }),
+    ] {
         let event = delivered(&events, &channel, &body).await;
-        assert_eq!((&event["action"], &event["resource_type"]), (&json!("default"), &json!("thing")));
+        assert_eq!(
+            (&event["action"], &event["resource_type"]),
+            (&json!("default"), &json!("thing"))
+        );
         assert_eq!(event["details"]["payload"], body);
     }
 }
 
 #[tokio::test]
 async fn a_key_stands_for_one_event_however_many_send_it() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     events.webhook("/all").await;
     let (channel, other) = (events.plain_channel().await, events.plain_channel().await);
     let body = json!({ "idempotency_key": "k", "n": 1 });
@@ -193,7 +260,9 @@ async fn a_key_stands_for_one_event_however_many_send_it() {
     let ids: BTreeSet<String> = join_all(posts).await.into_iter().collect();
     assert_eq!(ids.len(), 1, "one key stands for {ids:?}");
     // Another body under the key is the same event; the key of another channel is another one.
-    let again = events.event(&channel, &json!({ "idempotency_key": "k", "n": 2 })).await;
+    let again = events
+        .event(&channel, &json!({ "idempotency_key": "k", "n": 2 }))
+        .await;
     assert!(ids.contains(&again));
     let elsewhere = events.event(&other, &body).await;
     assert!(!ids.contains(&elsewhere));
@@ -205,9 +274,16 @@ async fn a_key_stands_for_one_event_however_many_send_it() {
 
 #[tokio::test]
 async fn bodies_that_are_no_events_are_refused() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let channel = events.plain_channel().await;
-    let post = |body: Vec<u8>| events.request(Method::POST, &channel.url).token(channel.token()).body(body);
+    let post = |body: Vec<u8>| {
+        events
+            .request(Method::POST, &channel.url)
+            .token(channel.token())
+            .body(body)
+    };
     for (body, message) in [
         ("", "The body is empty; send a JSON object."),
         (" \n", "The body is empty; send a JSON object."),
@@ -215,23 +291,54 @@ async fn bodies_that_are_no_events_are_refused() {
         ("7", "The body must be a JSON object."),
         ("null", "The body must be a JSON object."),
         ("\"text\"", "The body must be a JSON object."),
-        ("{\"a\":1} x", "The body is not valid JSON: trailing characters at line 1 column 9."),
-        ("action=opened", "The body is not valid JSON: expected value at line 1 column 1."),
+        (
+            "{\"a\":1} x",
+            "The body is not valid JSON: trailing characters at line 1 column 9.",
+        ),
+        (
+            "action=opened",
+            "The body is not valid JSON: expected value at line 1 column 1.",
+        ),
         ("{\"a\":1,\"a\":2}", "duplicate field `a`"),
         ("{\"x\":[{\"b\":{\"c\":1,\"c\":2}}]}", "duplicate field `c`"),
         ("{\"action\":7}", "The field 'action' must be a string."),
-        ("{\"action\":\"\"}", "An event's 'action' has 1 to 500 bytes, without control characters."),
-        ("{\"resource_id\":[]}", "The field 'resource_id' must be a string."),
-        ("{\"idempotency_key\":1}", "The field 'idempotency_key' must be a string."),
+        (
+            "{\"action\":\"\"}",
+            "An event's 'action' has 1 to 500 bytes, without control characters.",
+        ),
+        (
+            "{\"resource_id\":[]}",
+            "The field 'resource_id' must be a string.",
+        ),
+        (
+            "{\"idempotency_key\":1}",
+            "The field 'idempotency_key' must be a string.",
+        ),
         ("{\"details\":[]}", "The field 'details' must be an object."),
-        ("{\"timestamp\":1767225600}", "The field 'timestamp' must be an ISO 8601 time. It is not a string."),
-        ("{\"timestamp\":\"today\"}", "The field 'timestamp' must be an ISO 8601 time. 'today' is not an ISO 8601 time such as 2026-01-02T03:04:05Z."),
+        (
+            "{\"timestamp\":1767225600}",
+            "The field 'timestamp' must be an ISO 8601 time. It is not a string.",
+        ),
+        (
+            "{\"timestamp\":\"today\"}",
+            "The field 'timestamp' must be an ISO 8601 time. 'today' is not an ISO 8601 time such as 2026-01-02T03:04:05Z.",
+        ),
     ] {
         let refused = post(body.into()).await.expect_error(400, "invalid_request");
-        assert!(refused.message().contains(message), "{body}: {}", refused.message());
+        assert!(
+            refused.message().contains(message),
+            "{body}: {}",
+            refused.message()
+        );
     }
-    let refused = post(b"{\"a\":\"\xff\"}".to_vec()).await.expect_error(400, "invalid_request");
-    assert!(refused.message().contains("The body is not valid"), "{}", refused.message());
+    let refused = post(b"{\"a\":\"\xff\"}".to_vec())
+        .await
+        .expect_error(400, "invalid_request");
+    assert!(
+        refused.message().contains("The body is not valid"),
+        "{}",
+        refused.message()
+    );
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
     let refused = post(deep.into_bytes()).await.expect_error(400, "invalid_request");
     assert_eq!(refused.message(), "The body nests deeper than 100 levels.");
@@ -241,10 +348,23 @@ async fn bodies_that_are_no_events_are_refused() {
     // The limit is 256 KiB to the byte, whether the length is told or not.
     let of = |bytes: usize| format!("{{\"x\":\"{}\"}}", "x".repeat(bytes - 8));
     post(of(262_144).into_bytes()).await.expect_status(202);
-    let large = post(of(262_145).into_bytes()).await.expect_error(413, "payload_too_large");
-    assert_eq!(large.message(), "The body is larger than the 262144 bytes that this operation takes.");
-    assert!(chunked(&channel, &of(300 * 1_024)).await.starts_with("HTTP/1.1 413 "));
-    assert!(chunked(&channel, &of(200 * 1_024)).await.starts_with("HTTP/1.1 202 "));
+    let large = post(of(262_145).into_bytes())
+        .await
+        .expect_error(413, "payload_too_large");
+    assert_eq!(
+        large.message(),
+        "The body is larger than the 262144 bytes that this operation takes."
+    );
+    assert!(
+        chunked(&channel, &of(300 * 1_024))
+            .await
+            .starts_with("HTTP/1.1 413 ")
+    );
+    assert!(
+        chunked(&channel, &of(200 * 1_024))
+            .await
+            .starts_with("HTTP/1.1 202 ")
+    );
 
     for (method, status) in [(Method::GET, 405), (Method::PUT, 405)] {
         let answer = events.request(method, &channel.url).token(channel.token()).await;
@@ -274,23 +394,42 @@ async fn chunked(channel: &Channel, body: &str) -> String {
 
 #[tokio::test]
 async fn a_disabled_channel_says_so_to_its_own_senders_alone_and_a_deleted_one_to_nobody() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let channel = events.plain_channel().await;
     let path = format!("/events/channels/{}", channel.id());
-    events.put(&events.token, &path, &json!({ "enabled": false })).await.expect_status(200);
-    let refused = events.ingest(&channel, &json!({})).await.expect_error(403, "forbidden");
-    assert_eq!(refused.message(), "The channel is disabled; nothing that is sent to it is taken.");
+    events
+        .put(&events.token, &path, &json!({ "enabled": false }))
+        .await
+        .expect_status(200);
+    let refused = events
+        .ingest(&channel, &json!({}))
+        .await
+        .expect_error(403, "forbidden");
+    assert_eq!(
+        refused.message(),
+        "The channel is disabled; nothing that is sent to it is taken."
+    );
     let stranger = events.request(Method::POST, &channel.url).token("x").body("{}");
     stranger.await.expect_error(401, "unauthenticated");
-    events.put(&events.token, &path, &json!({ "enabled": true })).await.expect_status(200);
+    events
+        .put(&events.token, &path, &json!({ "enabled": true }))
+        .await
+        .expect_status(200);
     events.event(&channel, &json!({})).await;
     events.delete(&events.token, &path).await.expect_status(200);
-    events.ingest(&channel, &json!({})).await.expect_error(401, "unauthenticated");
+    events
+        .ingest(&channel, &json!({}))
+        .await
+        .expect_error(401, "unauthenticated");
 }
 
 #[tokio::test]
 async fn an_event_that_is_taken_outlives_a_kill() {
-    let Some(mut events) = Events::start().await else { return };
+    let Some(mut events) = Events::start().await else {
+        return;
+    };
     events.webhook("/all").await;
     let channel = events.plain_channel().await;
     let ids = join_all((0..20).map(|n| {
@@ -311,5 +450,8 @@ async fn an_event_that_is_taken_outlives_a_kill() {
         .collect();
     assert_eq!(got, ids.into_iter().collect());
     let reader = events.scope.token(Persona::Reader);
-    events.post(&reader, "/events/deliveries/search", &json!({})).await.expect_status(200);
+    events
+        .post(&reader, "/events/deliveries/search", &json!({}))
+        .await
+        .expect_status(200);
 }

@@ -34,20 +34,36 @@ fn adding(parent: &str, name: &str, value: Value) -> Value {
 
 fn without(parent: &str, name: &str) -> Value {
     let mut body = body();
-    body.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(name);
+    body.pointer_mut(parent)
+        .unwrap()
+        .as_object_mut()
+        .unwrap()
+        .remove(name);
     body
 }
 
 #[tokio::test]
 async fn a_subscription_is_made_read_changed_and_deleted() {
-    let Some(events) = Events::start().await else { return };
-    let created = events.post(&events.token, SUBSCRIPTIONS, &body()).await.expect_status(201);
+    let Some(events) = Events::start().await else {
+        return;
+    };
+    let created = events
+        .post(&events.token, SUBSCRIPTIONS, &body())
+        .await
+        .expect_status(201);
     let subscription = &created.body;
     let id = subscription["id"].as_str().unwrap();
     let path = format!("{SUBSCRIPTIONS}/{id}");
     assert_eq!(created.header("location"), format!("/api/v1{path}"));
     let secret = subscription["signing_secret"].as_str().unwrap();
-    for field in ["name", "description", "scope", "priority", "run_as_role", "filter"] {
+    for field in [
+        "name",
+        "description",
+        "scope",
+        "priority",
+        "run_as_role",
+        "filter",
+    ] {
         assert_eq!(subscription[field], body()[field], "{field}");
     }
     let mut target = body()["target"].clone();
@@ -66,43 +82,97 @@ async fn a_subscription_is_made_read_changed_and_deleted() {
     assert!(!events.log().contains(secret));
 
     // What a read answers can be sent back; what is left out stays.
-    let same = events.put(&events.token, &path, &read.body).await.expect_status(200);
-    assert_eq!((&same.body["target"], same.body.get("signing_secret")), (&target, None));
+    let same = events
+        .put(&events.token, &path, &read.body)
+        .await
+        .expect_status(200);
+    assert_eq!(
+        (&same.body["target"], same.body.get("signing_secret")),
+        (&target, None)
+    );
     let changed = json!({ "description": null, "priority": "low", "target": { "timeout_ms": null, "url": "https://example.org/other" } });
-    let changed = events.put(&events.token, &path, &changed).await.expect_status(200).body;
-    assert_eq!((changed.get("description"), &changed["priority"]), (None, &json!("low")));
+    let changed = events
+        .put(&events.token, &path, &changed)
+        .await
+        .expect_status(200)
+        .body;
+    assert_eq!(
+        (changed.get("description"), &changed["priority"]),
+        (None, &json!("low"))
+    );
     assert_eq!(changed["target"]["url"], "https://example.org/other");
-    assert_eq!((changed["target"].get("timeout_ms"), &changed["target"]["has_secret"]), (None, &json!(true)));
+    assert_eq!(
+        (
+            changed["target"].get("timeout_ms"),
+            &changed["target"]["has_secret"]
+        ),
+        (None, &json!(true))
+    );
     assert_eq!(changed["filter"], body()["filter"]);
 
     // A new secret is shown once; one that no longer signs has none.
     let rotated = json!({ "target": { "rotate_signing_secret": true } });
-    let rotated = events.put(&events.token, &path, &rotated).await.expect_status(200).body;
+    let rotated = events
+        .put(&events.token, &path, &rotated)
+        .await
+        .expect_status(200)
+        .body;
     assert_ne!(rotated["signing_secret"], secret);
     let unsigned = json!({ "target": { "signing_mode": "legacy_unsigned" } });
-    let unsigned = events.put(&events.token, &path, &unsigned).await.expect_status(200).body;
-    assert_eq!((&unsigned["target"]["has_secret"], unsigned.get("signing_secret")), (&json!(false), None));
+    let unsigned = events
+        .put(&events.token, &path, &unsigned)
+        .await
+        .expect_status(200)
+        .body;
+    assert_eq!(
+        (&unsigned["target"]["has_secret"], unsigned.get("signing_secret")),
+        (&json!(false), None)
+    );
     // Another type is another target, whole.
     let workflow = json!({ "target": { "type": "workflow", "endpoint": "Steps", "vars": { "steps": 1 } } });
-    let workflow = events.put(&events.token, &path, &workflow).await.expect_status(200).body;
-    assert_eq!(workflow["target"], json!({ "type": "workflow", "endpoint": "Steps", "vars": { "steps": 1 } }));
+    let workflow = events
+        .put(&events.token, &path, &workflow)
+        .await
+        .expect_status(200)
+        .body;
+    assert_eq!(
+        workflow["target"],
+        json!({ "type": "workflow", "endpoint": "Steps", "vars": { "steps": 1 } })
+    );
 
-    let stale = events.request(tests::Method::PUT, &path).token(&events.token).json(&json!({}));
-    stale.header("if-match", "\"1\"").await.expect_error(412, "conflict");
+    let stale = events
+        .request(tests::Method::PUT, &path)
+        .token(&events.token)
+        .json(&json!({}));
+    stale
+        .header("if-match", "\"1\"")
+        .await
+        .expect_error(412, "conflict");
     let deleted = events.delete(&events.token, &path).await.expect_status(200);
     assert_eq!(deleted.body, json!({ "id": id, "count": 1 }));
-    events.delete(&events.token, &path).await.expect_error(404, "not_found");
-    events.get(&events.token, &path).await.expect_error(404, "not_found");
+    events
+        .delete(&events.token, &path)
+        .await
+        .expect_error(404, "not_found");
+    events
+        .get(&events.token, &path)
+        .await
+        .expect_error(404, "not_found");
 }
 
 #[tokio::test]
 async fn every_rule_refuses_in_a_sentence() {
-    let Some(events) = Events::start_with(&[("MILLRACE_LOCAL_TARGETS", "false")]).await else { return };
+    let Some(events) = Events::start_with(&[("MILLRACE_LOCAL_TARGETS", "false")]).await else {
+        return;
+    };
     let url = |url: &str| with("/target/url", json!(url));
     let header = |name: &str| with("/target/headers", json!({ name: "x" }));
-    let allowed = "accept, content-type, user-agent, x-request-id, x-correlation-id, x-service-correlation-id";
+    let allowed =
+        "accept, content-type, user-agent, x-request-id, x-correlation-id, x-service-correlation-id";
     let no_header = |name: &str| {
-        format!("The header '{name}' cannot be set on a webhook; allowed are {allowed}. Receivers know who calls by the signature.")
+        format!(
+            "The header '{name}' cannot be set on a webhook; allowed are {allowed}. Receivers know who calls by the signature."
+        )
     };
     let no_url = |why: &str| format!("The field 'target.url' cannot be delivered to: {why}.");
     let deep = (0..100).fold(json!(1), |inner, _| json!({ "!": inner }));
@@ -165,7 +235,14 @@ async fn every_rule_refuses_in_a_sentence() {
         (url("https://example.com:22/"), no_url("its port 22 is not one of a web server")),
         (url("https://example.com:6379/"), no_url("its port 6379 is not one of a web server")),
     ];
-    for name in ["Authorization", "x-api-key", "Cookie", "X-Auth-Token", "host", "x-service-signature"] {
+    for name in [
+        "Authorization",
+        "x-api-key",
+        "Cookie",
+        "X-Auth-Token",
+        "host",
+        "x-service-signature",
+    ] {
         cases.push((header(name), no_header(name)));
     }
     for host in [
@@ -192,59 +269,115 @@ async fn every_rule_refuses_in_a_sentence() {
         cases.push((url(&format!("https://{host}/")), "is not public.".to_owned()));
     }
     for (body, message) in cases {
-        let refused = events.post(&events.token, SUBSCRIPTIONS, &body).await.expect_error(400, "invalid_request");
-        assert!(refused.message().contains(&message), "{body}: {} instead of {message}", refused.message());
+        let refused = events
+            .post(&events.token, SUBSCRIPTIONS, &body)
+            .await
+            .expect_error(400, "invalid_request");
+        assert!(
+            refused.message().contains(&message),
+            "{body}: {} instead of {message}",
+            refused.message()
+        );
     }
     let million = with("/filter/condition", json!({ "in": ["x".repeat(1_000_000), "y"] }));
-    events.post(&events.token, SUBSCRIPTIONS, &million).await.expect_error(413, "payload_too_large");
-    let deeper = format!("{{\"filter\":{{\"condition\":{}1{}}}}}", "{\"!\":".repeat(10_000), "}".repeat(10_000));
-    let deeper = events.request(tests::Method::POST, SUBSCRIPTIONS).token(&events.token).body(deeper);
-    let refused = deeper.header("content-type", "application/json").await.expect_error(400, "invalid_request");
-    assert!(refused.message().contains("recursion limit exceeded"), "{}", refused.message());
+    events
+        .post(&events.token, SUBSCRIPTIONS, &million)
+        .await
+        .expect_error(413, "payload_too_large");
+    let deeper = format!(
+        "{{\"filter\":{{\"condition\":{}1{}}}}}",
+        "{\"!\":".repeat(10_000),
+        "}".repeat(10_000)
+    );
+    let deeper = events
+        .request(tests::Method::POST, SUBSCRIPTIONS)
+        .token(&events.token)
+        .body(deeper);
+    let refused = deeper
+        .header("content-type", "application/json")
+        .await
+        .expect_error(400, "invalid_request");
+    assert!(
+        refused.message().contains("recursion limit exceeded"),
+        "{}",
+        refused.message()
+    );
     assert_eq!(events.get(&events.token, SUBSCRIPTIONS).await.body, json!([]));
 
     // The same rules hold for a change.
     let made = events.subscribe(&body()).await;
     let path = format!("{SUBSCRIPTIONS}/{}", made["id"].as_str().unwrap());
     for (change, message) in [
-        (json!({ "target": { "url": "https://10.0.0.1/" } }), "is not public."),
-        (json!({ "target": { "rotate_signing_secret": "yes" } }), "The field 'target.rotate_signing_secret' must be true or false."),
+        (
+            json!({ "target": { "url": "https://10.0.0.1/" } }),
+            "is not public.",
+        ),
+        (
+            json!({ "target": { "rotate_signing_secret": "yes" } }),
+            "The field 'target.rotate_signing_secret' must be true or false.",
+        ),
         (
             json!({ "target": { "signing_mode": null, "rotate_signing_secret": true } }),
             "The field 'target.rotate_signing_secret' is for a webhook whose 'signing_mode' is 'signed'.",
         ),
-        (json!({ "overrides_system_subscription_id": "x" }), "cannot be changed"),
+        (
+            json!({ "overrides_system_subscription_id": "x" }),
+            "cannot be changed",
+        ),
         (json!({ "filter": { "colour": [] } }), "unknown field `colour`"),
     ] {
-        let refused = events.put(&events.token, &path, &change).await.expect_error(400, "invalid_request");
-        assert!(refused.message().contains(message), "{change}: {}", refused.message());
+        let refused = events
+            .put(&events.token, &path, &change)
+            .await
+            .expect_error(400, "invalid_request");
+        assert!(
+            refused.message().contains(message),
+            "{change}: {}",
+            refused.message()
+        );
     }
 }
 
 #[tokio::test]
 async fn what_the_platform_brings_is_seen_and_what_is_protected_is_replaced() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("subscription.json");
     std::fs::write(&file, events.webhook_body("/system").to_string()).unwrap();
     let file = file.to_str().unwrap();
     let create = |more: &[&str]| {
-        let made = events.scope.ops_json(&[&["subscription", "create", "--file", file], more].concat());
+        let made = events
+            .scope
+            .ops_json(&[&["subscription", "create", "--file", file], more].concat());
         made["subscription_id"].as_str().unwrap().to_owned()
     };
     let (open, shut) = (create(&[]), create(&["--protected"]));
     let path = |id: &str| format!("{SUBSCRIPTIONS}/{id}");
-    let seen = events.get(&events.token, &path(&shut)).await.expect_status(200).body;
-    assert_eq!((&seen["is_system"], &seen["protected"]), (&json!(true), &json!(true)));
+    let seen = events
+        .get(&events.token, &path(&shut))
+        .await
+        .expect_status(200)
+        .body;
+    assert_eq!(
+        (&seen["is_system"], &seen["protected"]),
+        (&json!(true), &json!(true))
+    );
     let message = format!(
         "The subscription '{shut}' is protected and can be neither changed nor deleted; a subscription with \
          'overrides_system_subscription_id' takes the place of a system subscription."
     );
-    let refused = events.put(&events.token, &path(&shut), &json!({ "enabled": false })).await;
+    let refused = events
+        .put(&events.token, &path(&shut), &json!({ "enabled": false }))
+        .await;
     assert_eq!(refused.expect_error(403, "forbidden").message(), message);
     let refused = events.delete(&events.token, &path(&shut)).await;
     assert_eq!(refused.expect_error(403, "forbidden").message(), message);
-    events.put(&events.token, &path(&open), &json!({ "enabled": false })).await.expect_status(200);
+    events
+        .put(&events.token, &path(&open), &json!({ "enabled": false }))
+        .await
+        .expect_status(200);
 
     let channel = events.plain_channel().await;
     let event = events.event(&channel, &json!({})).await;
@@ -254,13 +387,23 @@ async fn what_the_platform_brings_is_seen_and_what_is_protected_is_replaced() {
     let mut body = events.webhook_body("/own");
     body["overrides_system_subscription_id"] = json!(shut);
     let own = events.subscribe(&body).await;
-    let again = events.post(&events.token, SUBSCRIPTIONS, &body).await.expect_error(409, "conflict");
-    assert!(again.message().contains("is replaced already"), "{}", again.message());
+    let again = events
+        .post(&events.token, SUBSCRIPTIONS, &body)
+        .await
+        .expect_error(409, "conflict");
+    assert!(
+        again.message().contains("is replaced already"),
+        "{}",
+        again.message()
+    );
     let event = events.event(&channel, &json!({})).await;
     let delivery = events.delivery_of(&event, &["succeeded"]).await;
     assert_eq!(delivery["subscription_id"], own["id"]);
     let own = path(own["id"].as_str().unwrap());
-    events.put(&events.token, &own, &json!({ "enabled": false })).await.expect_status(200);
+    events
+        .put(&events.token, &own, &json!({ "enabled": false }))
+        .await
+        .expect_status(200);
     let witness = events.webhook("/witness").await;
     let quiet = events.event(&channel, &json!({})).await;
     let delivery = events.delivery_of(&quiet, &["succeeded"]).await;
@@ -273,26 +416,49 @@ async fn what_the_platform_brings_is_seen_and_what_is_protected_is_replaced() {
     assert_eq!(delivery["subscription_id"], shut.as_str());
     // The operator's own replacement is out of the project's reach.
     let replaced = create(&["--overrides", &shut, "--protected"]);
-    events.delete(&events.token, &path(&replaced)).await.expect_error(403, "forbidden");
-    events.scope.ops(&["subscription", "delete", &replaced]).expect_success();
-    events.scope.ops(&["subscription", "delete", &shut]).expect_success();
-    events.get(&events.token, &path(&shut)).await.expect_error(404, "not_found");
+    events
+        .delete(&events.token, &path(&replaced))
+        .await
+        .expect_error(403, "forbidden");
+    events
+        .scope
+        .ops(&["subscription", "delete", &replaced])
+        .expect_success();
+    events
+        .scope
+        .ops(&["subscription", "delete", &shut])
+        .expect_success();
+    events
+        .get(&events.token, &path(&shut))
+        .await
+        .expect_error(404, "not_found");
 }
 
 #[tokio::test]
 async fn a_subscription_is_its_projects_own() {
-    let Some(events) = Events::start().await else { return };
+    let Some(events) = Events::start().await else {
+        return;
+    };
     let made = events.webhook("/mine").await;
     let path = format!("{SUBSCRIPTIONS}/{}", made["id"].as_str().unwrap());
     for persona in [Persona::OtherProject, Persona::OtherAccount] {
         let other = events.scope.token(persona);
         events.get(&other, &path).await.expect_error(404, "not_found");
-        events.put(&other, &path, &json!({ "enabled": false })).await.expect_error(404, "not_found");
+        events
+            .put(&other, &path, &json!({ "enabled": false }))
+            .await
+            .expect_error(404, "not_found");
         events.delete(&other, &path).await.expect_error(404, "not_found");
-        assert_eq!(events.get(&other, SUBSCRIPTIONS).await.expect_status(200).body, json!([]));
+        assert_eq!(
+            events.get(&other, SUBSCRIPTIONS).await.expect_status(200).body,
+            json!([])
+        );
     }
     let reader = events.scope.token(Persona::Reader);
     events.get(&reader, &path).await.expect_status(200);
-    events.put(&reader, &path, &json!({})).await.expect_error(403, "forbidden");
+    events
+        .put(&reader, &path, &json!({}))
+        .await
+        .expect_error(403, "forbidden");
     events.delete(&reader, &path).await.expect_error(403, "forbidden");
 }

@@ -36,7 +36,9 @@ pub async fn admitted(
     shown: Shown<'_>,
 ) -> Result<Channel> {
     let token = token(&shown);
-    let known = channel.as_ref().map_or(NO_TOKEN, |channel| channel.token_hash.as_str());
+    let known = channel
+        .as_ref()
+        .map_or(NO_TOKEN, |channel| channel.token_hash.as_str());
     let hash = token_hash(token.as_deref().unwrap_or_default());
     let is_token = bool::from(hash.as_bytes().ct_eq(known.as_bytes()));
     let rule = channel.as_ref().and_then(|channel| channel.signature.clone());
@@ -72,10 +74,7 @@ fn verifies(rule: &SignatureRule, secret: &Secret, shown: &Shown<'_>) -> bool {
 
 async fn secret(ingest: &Ingest, tenant: &Tenant, channel: &Channel) -> Result<Secret> {
     let name = Channel::secret_place(&channel.id);
-    let place = Place {
-        tenant,
-        name: &name,
-    };
+    let place = Place { tenant, name: &name };
     let sealed = channel.signing_secret.as_deref();
     let sealed = sealed.ok_or_else(|| Error::internal("a channel that is signed has no secret"))?;
     ingest.sealer.open(place, sealed).await

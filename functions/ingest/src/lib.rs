@@ -84,7 +84,5 @@ pub fn routes(ingest: Ingest) -> ApiRouter {
 
 /// The refusal of credentials, whatever is wrong with them.
 fn refused() -> Error {
-    Error::unauthenticated(
-        "The channel does not exist, or the token or signature is missing or wrong.",
-    )
+    Error::unauthenticated("The channel does not exist, or the token or signature is missing or wrong.")
 }

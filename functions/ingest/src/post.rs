@@ -2,14 +2,14 @@
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
 use events::channel::Channel;
 use events::envelope::{Category, Envelope, RawObject};
 use events::transform;
 use platform::http::{body, parse, strict};
 use platform::records::events::IngestKey;
 use platform::{Error, ErrorKind, Result, Tenant, ids};
-use axum::http::StatusCode;
-use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tracing::Span;
@@ -39,7 +39,10 @@ pub async fn handler(
     Path(path): Path<ChannelPath>,
     request: Request<Body>,
 ) -> Result<impl IntoResponse> {
-    let (headers, query) = (request.headers().clone(), request.uri().query().map(str::to_owned));
+    let (headers, query) = (
+        request.headers().clone(),
+        request.uri().query().map(str::to_owned),
+    );
     let text = body(request).await?;
     let tenant = Tenant::new(&path.account_id, &path.project_id).ok();
     let channel = find(&ingest, tenant.as_ref(), &path.channel_id).await?;
@@ -65,7 +68,8 @@ pub async fn handler(
 
 /// The channel of a path; None for a path that can have none.
 async fn find(ingest: &Ingest, tenant: Option<&Tenant>, id: &str) -> Result<Option<Channel>> {
-    let is_id = (1..=ids::MAX_ID_LENGTH).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_id =
+        (1..=ids::MAX_ID_LENGTH).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
     let Some(tenant) = tenant.filter(|_| is_id) else {
         return Ok(None);
     };

@@ -68,7 +68,10 @@ async fn one(matcher: &Matcher, body: &str) -> Result<()> {
     let Err(reason) = read else {
         return Ok(());
     };
-    error!(reason, "an event cannot be read; it goes to the dead-letter queue");
+    error!(
+        reason,
+        "an event cannot be read; it goes to the dead-letter queue"
+    );
     let letter = json!({ "reason": reason, "message": body }).to_string();
     matcher.dead_letters.send(&letter).await
 }

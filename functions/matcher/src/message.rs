@@ -48,12 +48,17 @@ pub fn read(body: &str) -> Result<Told<'_>, String> {
             event.detail_type
         ));
     }
-    let named = serde_json::from_str::<Named>(event.detail.get()).ok().and_then(|named| {
-        let is_id = (1..=ids::MAX_ID_LENGTH).contains(&named.event_id.chars().count())
-            && !named.event_id.chars().any(|character| character.is_control() || character == '#');
-        let tenant = Tenant::new(&named.account_id, &named.project_id).ok()?;
-        is_id.then_some((tenant, named.event_id))
-    });
+    let named = serde_json::from_str::<Named>(event.detail.get())
+        .ok()
+        .and_then(|named| {
+            let is_id = (1..=ids::MAX_ID_LENGTH).contains(&named.event_id.chars().count())
+                && !named
+                    .event_id
+                    .chars()
+                    .any(|character| character.is_control() || character == '#');
+            let tenant = Tenant::new(&named.account_id, &named.project_id).ok()?;
+            is_id.then_some((tenant, named.event_id))
+        });
     match named {
         Some((tenant, event_id)) => Ok(Told {
             tenant,
@@ -68,7 +73,8 @@ pub fn read(body: &str) -> Result<Told<'_>, String> {
 }
 
 fn envelope(detail: &RawValue) -> Result<Envelope, String> {
-    Envelope::parse(detail.get()).map_err(|refusal| format!("Its detail is no envelope. {}", refusal.message()))
+    Envelope::parse(detail.get())
+        .map_err(|refusal| format!("Its detail is no envelope. {}", refusal.message()))
 }
 
 #[cfg(test)]
@@ -89,7 +95,10 @@ mod tests {
     fn an_envelope_of_another_service_is_read() {
         let body = with(ENVELOPE);
         let told = read(&body).unwrap();
-        assert_eq!((told.event_id.as_str(), told.tenant.to_string().as_str()), ("e1", "acme/demo"));
+        assert_eq!(
+            (told.event_id.as_str(), told.tenant.to_string().as_str()),
+            ("e1", "acme/demo")
+        );
         assert_eq!(told.envelope().unwrap().action, "create");
     }
 
@@ -102,8 +111,14 @@ mod tests {
             (&with("{}"), "missing field `event_id`"),
             (&with("[]"), "is an object"),
             (&with("7"), "is an object"),
-            (&with(&ENVELOPE.replace("content\"", "nonsense\"")), "$.event_category"),
-            (&with(&ENVELOPE.replace("2026-01-02T03:04:05Z", "today")), "$.timestamp"),
+            (
+                &with(&ENVELOPE.replace("content\"", "nonsense\"")),
+                "$.event_category",
+            ),
+            (
+                &with(&ENVELOPE.replace("2026-01-02T03:04:05Z", "today")),
+                "$.timestamp",
+            ),
             (&with(&ENVELOPE.replace("\"acme\"", "\"a#b\"")), "account id"),
             (&with(&ENVELOPE.replace("\"create\"", "\"\"")), "'action'"),
             (&with(&ENVELOPE.replace("\"e1\"", "\"a#b\"")), "'event_id'"),
@@ -112,7 +127,10 @@ mod tests {
                 "duplicate field `action`",
             ),
             (
-                &with(&ENVELOPE.replace("\"create\"", "\"document_processed\",\"details\":{\"page_count\":\"x\"}")),
+                &with(&ENVELOPE.replace(
+                    "\"create\"",
+                    "\"document_processed\",\"details\":{\"page_count\":\"x\"}",
+                )),
                 "$.details.page_count",
             ),
         ] {

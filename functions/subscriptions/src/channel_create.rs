@@ -76,7 +76,9 @@ pub async fn handler(
     };
     check(&channel)?;
     let token = new_token(&mut channel);
-    let choice = body.signing_secret.map_or(SecretChoice::Keep, SecretChoice::Given);
+    let choice = body
+        .signing_secret
+        .map_or(SecretChoice::Keep, SecretChoice::Given);
     let secret = settle_secret(&app, &tenant, &mut channel, choice).await?;
     app.channels.insert(&tenant, &channel.record(1)?).await?;
     let id = channel.id.clone();

@@ -214,10 +214,7 @@ pub async fn settle_secret(
         SecretChoice::Given(text) => Secret::new(text),
     };
     let name = StoredChannel::secret_place(&channel.id);
-    let place = Place {
-        tenant,
-        name: &name,
-    };
+    let place = Place { tenant, name: &name };
     channel.signing_secret = Some(app.sealer.seal(place, &secret).await?);
     Ok(Some(secret))
 }

@@ -86,7 +86,11 @@ pub async fn handler(
         event_id: given(body.event_id),
         resource_id: given(body.resource_id),
         subscription_id: given(body.subscription_id),
-        status: body.status.iter().map(|text| status(text)).collect::<Result<_>>()?,
+        status: body
+            .status
+            .iter()
+            .map(|text| status(text))
+            .collect::<Result<_>>()?,
         target_type: body.target_type,
         event_category: body.event_category,
         action: body.action,

@@ -13,9 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::App;
-use crate::subscription_model::{
-    Rotation, SubscriptionWithSecret, check, settle_secret, without_read_only,
-};
+use crate::subscription_model::{Rotation, SubscriptionWithSecret, check, settle_secret, without_read_only};
 
 /// A new subscription.
 #[derive(Deserialize, JsonSchema)]

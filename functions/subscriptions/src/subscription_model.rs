@@ -217,10 +217,7 @@ pub async fn settle_secret(
     }
     let secret = new_signing_secret();
     let name = StoredSubscription::secret_place(&subscription.id);
-    let place = Place {
-        tenant,
-        name: &name,
-    };
+    let place = Place { tenant, name: &name };
     let sealed = app.sealer.seal(place, &secret).await?;
     subscription.signing = Some(match subscription.signing.take() {
         None => SigningSecrets::new(sealed, &secret),

@@ -136,7 +136,13 @@ impl UpdateSubscription {
         };
         let before = serde_json::to_value(&subscription.target).map_err(Error::internal)?;
         let mut fields = match before {
-            Value::Object(before) if given.get("type").is_none_or(|kind| Some(kind) == before.get("type")) => before,
+            Value::Object(before)
+                if given
+                    .get("type")
+                    .is_none_or(|kind| Some(kind) == before.get("type")) =>
+            {
+                before
+            }
             _ => Map::new(),
         };
         for (name, value) in given {

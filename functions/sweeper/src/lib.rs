@@ -88,7 +88,9 @@ impl Sweeper {
         };
         tell(self.bus.as_ref(), &record).await;
         let now = self.clock.now();
-        let pause = now.millis_since(record.received_at).clamp(PATIENCE_MS, LONGEST_PAUSE_MS);
+        let pause = now
+            .millis_since(record.received_at)
+            .clamp(PATIENCE_MS, LONGEST_PAUSE_MS);
         self.events
             .postpone(&event.tenant, &event.event_id, now.plus_ms(pause))
             .await

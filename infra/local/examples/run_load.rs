@@ -113,10 +113,7 @@ fn engine(services: &Services) -> Result<Engine, Error> {
     let events = Table::connect(&services.records, EVENTS_TABLE);
     let queue = services.queue("tasks").ok_or("the runner has no queue")?;
     let wiring = Wiring {
-        runs: Runs::new(
-            Table::connect(&services.records, RUNS_TABLE),
-            events,
-        ),
+        runs: Runs::new(Table::connect(&services.records, RUNS_TABLE), events),
         objects: Objects::connect(&services.objects, DATA_BUCKET),
         queue: Arc::new(queue),
         bus: Arc::new(Nowhere),

@@ -91,9 +91,7 @@ impl LocalQueue {
     pub async fn drain(&self) {
         loop {
             let changed = self.changed.notified();
-            let idle = {
-                self.state().groups.is_empty()
-            };
+            let idle = { self.state().groups.is_empty() };
             if idle {
                 return;
             }

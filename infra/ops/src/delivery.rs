@@ -139,7 +139,12 @@ async fn redrive(target: &Target, failed: Vec<DeliveryRecord>, output: Output) -
     }
     let mut lines = vec![format!("{} deliveries are tried again.", redriven.len())];
     for refusal in &refused {
-        let text = |name| refusal.get(name).and_then(|text| text.as_str()).unwrap_or_default();
+        let text = |name| {
+            refusal
+                .get(name)
+                .and_then(|text| text.as_str())
+                .unwrap_or_default()
+        };
         lines.push(format!("{}  not: {}", text("delivery_id"), text("why")));
     }
     let value = json!({ "redriven": redriven, "refused": refused });
@@ -231,5 +236,10 @@ fn status(text: &str) -> std::result::Result<DeliveryStatus, String> {
     let found = DeliveryStatus::ALL
         .into_iter()
         .find(|status| status.as_str() == text);
-    found.ok_or_else(|| format!("there are {}", DeliveryStatus::ALL.map(DeliveryStatus::as_str).join(", ")))
+    found.ok_or_else(|| {
+        format!(
+            "there are {}",
+            DeliveryStatus::ALL.map(DeliveryStatus::as_str).join(", ")
+        )
+    })
 }

@@ -85,6 +85,11 @@ async fn dry_run(envelope: &Envelope, target: &Target, output: Output) -> Result
 fn read(file: &PathBuf) -> Result<Envelope> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Error::invalid(format!("{} cannot be read: {error}.", file.display())))?;
-    Envelope::parse(&text)
-        .map_err(|refusal| Error::invalid(format!("{} holds no event. {}", file.display(), refusal.message())))
+    Envelope::parse(&text).map_err(|refusal| {
+        Error::invalid(format!(
+            "{} holds no event. {}",
+            file.display(),
+            refusal.message()
+        ))
+    })
 }

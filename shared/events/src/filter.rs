@@ -168,7 +168,8 @@ impl Filter {
     /// The first of its lists that does not take an event; None where all of them do.
     pub fn refuses(&self, event: &Envelope) -> Option<Refusal> {
         let category = event.event_category.as_str();
-        let lacks = |list: &[String], value: &str| !list.is_empty() && !list.iter().any(|entry| entry == value);
+        let lacks =
+            |list: &[String], value: &str| !list.is_empty() && !list.iter().any(|entry| entry == value);
         if self.event_category.as_slice() != [ALL] && lacks(&self.event_category, category) {
             return Some(Refusal::Category);
         }
@@ -215,7 +216,11 @@ fn check_categories(name: &str, list: &[String]) -> Result<()> {
         Some(unknown) => Err(Error::invalid(format!(
             "The field 'filter.{name}' names '{unknown}'; there are {}{}.",
             Category::ALL.map(Category::as_str).join(", "),
-            if name == "event_category" { ", or '*' alone" } else { "" },
+            if name == "event_category" {
+                ", or '*' alone"
+            } else {
+                ""
+            },
         ))),
     }
 }

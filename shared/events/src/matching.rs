@@ -97,7 +97,8 @@ impl SubscriptionSet {
             if !subscription.enabled {
                 set.idle.push((subscription, "it is disabled"));
             } else if subscription.is_system && replaced.contains(&subscription.id) {
-                set.idle.push((subscription, "another subscription takes its place"));
+                set.idle
+                    .push((subscription, "another subscription takes its place"));
             } else {
                 set.add(subscription, revision);
             }
@@ -182,7 +183,10 @@ impl SubscriptionSet {
         }
         places.sort_unstable();
         places.dedup();
-        places.into_iter().filter_map(|place| self.entries.get(place)).collect()
+        places
+            .into_iter()
+            .filter_map(|place| self.entries.get(place))
+            .collect()
     }
 }
 

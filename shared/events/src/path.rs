@@ -101,7 +101,11 @@ mod tests {
             _ => return,
         };
         for (step, child) in children {
-            let path = if path.is_empty() { step } else { format!("{path}.{step}") };
+            let path = if path.is_empty() {
+                step
+            } else {
+                format!("{path}.{step}")
+            };
             found.push((path.clone(), child.clone()));
             places(child, &path, found);
         }

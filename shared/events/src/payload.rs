@@ -35,7 +35,8 @@ pub async fn whole(objects: &Objects, record: &EventRecord) -> Result<Envelope> 
     let mut envelope: Envelope = serde_json::from_str(&record.envelope).map_err(Error::internal)?;
     if let Some(key) = &record.details_key {
         let bytes = objects.find(key).await?;
-        let bytes = bytes.ok_or_else(|| Error::internal(format!("the details {key} of an event are gone")))?;
+        let bytes =
+            bytes.ok_or_else(|| Error::internal(format!("the details {key} of an event are gone")))?;
         envelope.details = serde_json::from_slice(&bytes).map_err(Error::internal)?;
     }
     Ok(envelope)

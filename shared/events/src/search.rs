@@ -112,7 +112,10 @@ impl DeliverySearch {
                     found.push(record);
                 }
             }
-            place = batch.last().map(|last| (last.created_at, last.id.clone())).or(place);
+            place = batch
+                .last()
+                .map(|last| (last.created_at, last.id.clone()))
+                .or(place);
             if found.len() > limit || !more || read >= MAX_READ {
                 let is_over = !more && found.len() <= limit;
                 if found.len() > limit {

@@ -179,10 +179,13 @@ impl Target {
 
 impl WebhookTarget {
     fn check(&self, outbound: &Outbound) -> Result<()> {
-        outbound
-            .check(&self.url)
-            .map_err(|why| Error::invalid(format!("The field 'target.url' cannot be delivered to: {why}.")))?;
-        if self.timeout_ms.is_some_and(|timeout| !TIMEOUT_MS.contains(&timeout)) {
+        outbound.check(&self.url).map_err(|why| {
+            Error::invalid(format!("The field 'target.url' cannot be delivered to: {why}."))
+        })?;
+        if self
+            .timeout_ms
+            .is_some_and(|timeout| !TIMEOUT_MS.contains(&timeout))
+        {
             return Err(Error::invalid(format!(
                 "The field 'target.timeout_ms' must be from {} to {}.",
                 TIMEOUT_MS.start(),

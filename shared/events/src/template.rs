@@ -148,7 +148,10 @@ mod tests {
             // What is put in is not filled again.
             ("{{ event.details.none }}{{ event.details.n }}", "1.5"),
             ("<{{ event.details.text }}>", "<a {{ event.action }} b>"),
-            ("{{ other }} {{}} {{ event. }} }} {{", "{{ other }} {{}} {{ event. }} }} {{"),
+            (
+                "{{ other }} {{}} {{ event. }} }} {{",
+                "{{ other }} {{}} {{ event. }} }} {{",
+            ),
             ("$eventual", "$eventual"),
             ("a $event.action", "a $event.action"),
         ] {
@@ -158,7 +161,11 @@ mod tests {
 
     #[test]
     fn what_leads_to_nothing_is_an_error() {
-        for template in ["$event.details.nothing", "{{ event.nothing }}", "x {{ event.details.list.9 }}"] {
+        for template in [
+            "$event.details.nothing",
+            "{{ event.nothing }}",
+            "x {{ event.details.list.9 }}",
+        ] {
             assert!(fill(json!({"deep": [template]})).is_err(), "{template}");
         }
         assert_eq!(

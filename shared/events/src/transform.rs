@@ -150,7 +150,10 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
 /// The details of the body over those of the channel, and the whole body over both.
 fn details(text: &str, body: &Map<String, Value>, transform: Option<&Transform>) -> Result<RawObject> {
     let mut details = RawObject::new();
-    for (name, value) in transform.into_iter().flat_map(|transform| &transform.static_details) {
+    for (name, value) in transform
+        .into_iter()
+        .flat_map(|transform| &transform.static_details)
+    {
         details.insert(name.clone(), raw(value)?);
     }
     match body.get("details") {
@@ -173,7 +176,9 @@ fn string_field(body: &Map<String, Value>, name: &str, is_foreign: bool) -> Resu
     match body.get(name) {
         None | Some(Value::Null) => Ok(None),
         // An empty one says nothing.
-        Some(Value::String(text)) if is_foreign && (text.is_empty() || text.len() > MAX_NAME_BYTES) => Ok(None),
+        Some(Value::String(text)) if is_foreign && (text.is_empty() || text.len() > MAX_NAME_BYTES) => {
+            Ok(None)
+        }
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) if is_foreign => Ok(None),
         Some(_) => Err(Error::invalid(format!("The field '{name}' must be a string."))),
@@ -223,7 +228,11 @@ fn as_time(value: &Value) -> Option<UtcTime> {
         Value::String(text) => text.parse().ok(),
         Value::Number(number) => {
             let number = number.as_f64()?;
-            let millis = if number.abs() < FIRST_MILLIS { number * 1_000.0 } else { number };
+            let millis = if number.abs() < FIRST_MILLIS {
+                number * 1_000.0
+            } else {
+                number
+            };
             (millis.abs() < 1e15).then(|| UtcTime::from_millis(millis as i64))?
         }
         _ => None,
@@ -253,7 +262,10 @@ mod tests {
         let body: Value = serde_json::from_str(text).unwrap();
         let incoming = read(text, body.as_object().unwrap(), NOTHING).unwrap();
         let details = serde_json::to_string(&incoming.details).unwrap();
-        assert_eq!(details, format!(r#"{{"a":1.0,"b":1e3,"c":123456789012345678901,"payload":{text}}}"#));
+        assert_eq!(
+            details,
+            format!(r#"{{"a":1.0,"b":1e3,"c":123456789012345678901,"payload":{text}}}"#)
+        );
     }
 
     #[test]

@@ -57,7 +57,11 @@ pub fn start(
     let is_first = matches!(write, DeliveryWrite::Insert(_));
     Ok(StartRun {
         about: about(event, envelope, subscription, delivery),
-        id_reuse: if is_first { IdReuse::Never } else { IdReuse::AfterEnd },
+        id_reuse: if is_first {
+            IdReuse::Never
+        } else {
+            IdReuse::AfterEnd
+        },
         lineage,
         delivery: Some(write),
         ..StartRun::new(workflow_type, &workflow_id(event, &subscription.id), input)
@@ -71,7 +75,10 @@ fn about(
     delivery: &DeliveryRef,
 ) -> About {
     let mut memo = Map::from_iter([
-        ("subscription_id".to_owned(), Value::from(subscription.id.as_str())),
+        (
+            "subscription_id".to_owned(),
+            Value::from(subscription.id.as_str()),
+        ),
         ("event_id".to_owned(), Value::from(event.id.as_str())),
         ("delivery_id".to_owned(), Value::from(delivery.id.as_str())),
         (

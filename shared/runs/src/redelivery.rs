@@ -113,7 +113,13 @@ impl Redelivery {
             // The run that it starts has an id then.
             workflow_run_id: String::new(),
         };
-        let start = start(&event, &envelope, &subscription, &next, DeliveryWrite::Change(change))?;
+        let start = start(
+            &event,
+            &envelope,
+            &subscription,
+            &next,
+            DeliveryWrite::Change(change),
+        )?;
         if self.engine.start(tenant, &start).await?.is_new {
             return Ok(());
         }

@@ -98,14 +98,13 @@ fn cases() -> Vec<(&'static str, Vec<Event>)> {
         ),
         (
             "WebhookDelivery-retried-early",
-            last(
-                delivery(&[r#"{"after": 60000}"#, DONE])
-                    .signal_at(SECOND, "Retry", &Value::Null),
-            ),
+            last(delivery(&[r#"{"after": 60000}"#, DONE]).signal_at(SECOND, "Retry", &Value::Null)),
         ),
         (
             "WebhookDelivery-failed",
-            last(delivery(&[r#"{"give_up": "The receiver answered with the status 404."}"#])),
+            last(delivery(&[
+                r#"{"give_up": "The receiver answered with the status 404."}"#,
+            ])),
         ),
         (
             "WebhookDelivery-unwanted",

@@ -21,7 +21,10 @@ struct Arguments {
 async fn main() -> std::io::Result<()> {
     let arguments = Arguments::parse();
     let (receiver, serving) = Receiver::bind(arguments.port, arguments.secret).await?;
-    println!("Receiving at {}; what came is at {}/received.", receiver.origin, receiver.origin);
+    println!(
+        "Receiving at {}; what came is at {}/received.",
+        receiver.origin, receiver.origin
+    );
     let told = tokio::spawn(async move {
         let mut told = 0;
         loop {

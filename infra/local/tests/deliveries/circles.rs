@@ -9,14 +9,22 @@ async fn runs_that_start_each_other_come_to_an_end() {
     let world = World::start().await;
     for _ in 0..2 {
         world
-            .subscribe(&["workflow", "external"], json!({ "type": "workflow", "endpoint": "Quick" }))
+            .subscribe(
+                &["workflow", "external"],
+                json!({ "type": "workflow", "endpoint": "Quick" }),
+            )
             .await;
     }
     world.event(None).await;
     world.settle().await;
     // Each of two by the event, and for the two events of each of them the other one.
     assert_eq!(world.all().await.len(), 2 + 2 * 2);
-    let lengths: Vec<_> = world.all().await.iter().map(|delivery| delivery.workflow_run_id.is_some()).collect();
+    let lengths: Vec<_> = world
+        .all()
+        .await
+        .iter()
+        .map(|delivery| delivery.workflow_run_id.is_some())
+        .collect();
     assert!(lengths.iter().all(|started| *started));
 }
 

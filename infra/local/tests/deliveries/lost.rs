@@ -30,7 +30,11 @@ async fn what_every_message_of_was_lost_is_delivered_by_its_time() {
     }
     let delivered = world.all().await;
     assert_eq!(delivered.len(), 3);
-    assert!(delivered.iter().all(|delivery| delivery.status == DeliveryStatus::Succeeded));
+    assert!(
+        delivered
+            .iter()
+            .all(|delivery| delivery.status == DeliveryStatus::Succeeded)
+    );
     assert_eq!(world.got().len(), 3);
     // Nothing is left to be found.
     let later = world.clock.now().plus_ms(1_000_000_000);
@@ -79,7 +83,10 @@ async fn an_event_that_cannot_be_matched_is_looked_for_less_and_less() {
         world.sweeper.sweep(0).await.unwrap();
         told += world.match_told().await;
     }
-    assert!((3..=12).contains(&told), "it was told {told} times within two hours");
+    assert!(
+        (3..=12).contains(&told),
+        "it was told {told} times within two hours"
+    );
     // By a run that was begun anew, for the first has become too old to sign with its time.
     world.follow_hints().await;
     world.follow_hints().await;
@@ -90,14 +97,20 @@ async fn an_event_that_cannot_be_matched_is_looked_for_less_and_less() {
 async fn what_is_no_event_is_set_aside_with_the_reason() {
     let world = World::start().await;
     let bus = local::bus::LocalBus::new(world.clock.clone(), vec![std::sync::Arc::new(world.told.clone())]);
-    platform::bus::Bus::publish(&bus, &json!({ "event_id": "e", "account_id": "acme", "project_id": "demo" }).to_string())
-        .await
-        .unwrap();
+    platform::bus::Bus::publish(
+        &bus,
+        &json!({ "event_id": "e", "account_id": "acme", "project_id": "demo" }).to_string(),
+    )
+    .await
+    .unwrap();
     assert_eq!(world.match_told().await, 0);
     let letters = world.letters.all();
     assert_eq!(letters.len(), 1);
     let letter: serde_json::Value = serde_json::from_str(&letters[0]).unwrap();
     let reason = letter["reason"].as_str().unwrap();
-    assert!(reason.starts_with("Its detail is no envelope. ") && reason.contains("event_category"), "{reason}");
+    assert!(
+        reason.starts_with("Its detail is no envelope. ") && reason.contains("event_category"),
+        "{reason}"
+    );
     assert!(letter["message"].as_str().unwrap().contains("millrace.event"));
 }

@@ -8,7 +8,9 @@ use crate::world::World;
 /// The next attempt, at its time.
 async fn next_attempt(world: &World) {
     let at = world.one().await.next_attempt_at.expect("one waits");
-    world.clock.advance_ms(at.millis_since(world.clock.now()).try_into().unwrap());
+    world
+        .clock
+        .advance_ms(at.millis_since(world.clock.now()).try_into().unwrap());
     world.settle().await;
     // Beyond what a queue holds back, the sweeper finds it.
     world.sweeper.sweep(0).await.unwrap();
@@ -27,7 +29,10 @@ async fn a_receiver_that_is_never_there_is_asked_ten_times_within_a_day() {
         assert_eq!(delivery.status, DeliveryStatus::Retrying);
         assert_eq!(delivery.attempts.len(), place + 1);
         let pause = delivery.next_attempt_at.unwrap().millis_since(world.clock.now());
-        assert!((step * 8 / 10..=step * 12 / 10).contains(&pause), "{pause} for {step}");
+        assert!(
+            (step * 8 / 10..=step * 12 / 10).contains(&pause),
+            "{pause} for {step}"
+        );
         next_attempt(&world).await;
     }
     let delivery = world.one().await;
@@ -46,7 +51,11 @@ async fn a_receiver_that_is_never_there_is_asked_ten_times_within_a_day() {
         for header in ["x-service-timestamp", "webhook-timestamp"] {
             let signed: i64 = got.header(header).parse().unwrap();
             let age = got.at.as_seconds() - signed;
-            assert!((0..=600).contains(&age), "attempt {}: {header} is {age} s old", place + 1);
+            assert!(
+                (0..=600).contains(&age),
+                "attempt {}: {header} is {age} s old",
+                place + 1
+            );
         }
     }
     // Whoever asks for it begins anew.
@@ -54,7 +63,10 @@ async fn a_receiver_that_is_never_there_is_asked_ten_times_within_a_day() {
     world.redelivery.retry(&world.tenant, &delivery.id).await.unwrap();
     world.settle().await;
     let delivery = world.one().await;
-    assert_eq!((delivery.status, delivery.attempt_count), (DeliveryStatus::Succeeded, 11));
+    assert_eq!(
+        (delivery.status, delivery.attempt_count),
+        (DeliveryStatus::Succeeded, 11)
+    );
     assert_eq!(delivery.last_error, None);
 }
 
@@ -85,7 +97,11 @@ async fn a_retry_takes_the_place_of_the_one_that_waits() {
     world.settle().await;
     next_attempt(&world).await;
     world.pass(3);
-    world.redelivery.retry(&world.tenant, &world.one().await.id).await.unwrap();
+    world
+        .redelivery
+        .retry(&world.tenant, &world.one().await.id)
+        .await
+        .unwrap();
     world.settle().await;
     let delivery = world.one().await;
     assert_eq!(delivery.attempts.len(), 3);
@@ -98,7 +114,10 @@ async fn a_retry_takes_the_place_of_the_one_that_waits() {
     world.sweeper.sweep(0).await.unwrap();
     world.settle().await;
     let delivery = world.one().await;
-    assert_eq!((delivery.status, delivery.attempts.len()), (DeliveryStatus::Succeeded, 4));
+    assert_eq!(
+        (delivery.status, delivery.attempts.len()),
+        (DeliveryStatus::Succeeded, 4)
+    );
     assert_eq!(world.got().len(), 4);
 }
 
@@ -125,7 +144,11 @@ async fn a_run_that_is_ended_ends_its_delivery() {
     world.event(None).await;
     world.settle().await;
     let run = world.one().await.workflow_run_id.unwrap();
-    world.engine.terminate(&world.tenant, &run, None, "t").await.unwrap();
+    world
+        .engine
+        .terminate(&world.tenant, &run, None, "t")
+        .await
+        .unwrap();
     let delivery = world.one().await;
     assert_eq!(delivery.status, DeliveryStatus::Cancelled);
     assert_eq!(delivery.last_error.as_deref(), Some("Its run was terminated."));

@@ -139,7 +139,9 @@ async fn receive(State(state): State<ReceiverState>, headers: HeaderMap, body: S
     let manner = state.manner.lock().unwrap().clone();
     let mut response = StatusCode::from_u16(manner.status).unwrap().into_response();
     if let Some(text) = manner.retry_after {
-        response.headers_mut().insert("retry-after", text.parse().unwrap());
+        response
+            .headers_mut()
+            .insert("retry-after", text.parse().unwrap());
     }
     response
 }
@@ -170,7 +172,9 @@ fn registry() -> Registry {
     async fn waiting(context: Context, _: Value) -> std::result::Result<(), workflow::Failure> {
         context.timer(Duration::from_secs(60)).await
     }
-    runs::registry().workflow("Quick", quick).workflow("Waiting", waiting)
+    runs::registry()
+        .workflow("Quick", quick)
+        .workflow("Waiting", waiting)
 }
 
 impl World {
@@ -268,7 +272,9 @@ impl World {
     /// A subscription of these categories to a target.
     pub async fn subscribe(&self, categories: &[&str], target: Value) -> String {
         let now = self.clock.now();
-        let Value::Object(target) = target else { panic!("{target}") };
+        let Value::Object(target) = target else {
+            panic!("{target}")
+        };
         let mut subscription = Subscription {
             id: ids::new_id(now),
             name: "s".to_owned(),
@@ -336,7 +342,10 @@ impl World {
             meters: Vec::new(),
         };
         let key = key.map(|key| IngestKey { channel_id: "c", key });
-        self.publisher.publish(&self.tenant, envelope, key, now).await.unwrap()
+        self.publisher
+            .publish(&self.tenant, envelope, key, now)
+            .await
+            .unwrap()
     }
 
     /// Matches what was told; how many messages have to come again.
@@ -364,7 +373,10 @@ impl World {
     pub async fn follow_hints(&self) {
         for body in self.hints.take() {
             let hint: Hint = serde_json::from_str(&body).unwrap();
-            self.engine.drive(&hint.tenant().unwrap(), &hint.run_id).await.unwrap();
+            self.engine
+                .drive(&hint.tenant().unwrap(), &hint.run_id)
+                .await
+                .unwrap();
         }
     }
 
@@ -389,7 +401,13 @@ impl World {
         let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
         let (found, _) = self
             .deliveries
-            .list(&self.tenant, &DeliveryIndex::All, UtcTime::EPOCH, (latest, None), 1_000)
+            .list(
+                &self.tenant,
+                &DeliveryIndex::All,
+                UtcTime::EPOCH,
+                (latest, None),
+                1_000,
+            )
             .await
             .unwrap();
         let mut records = Vec::new();

@@ -233,10 +233,7 @@ impl World {
         );
         let events = Table::connect(&services.records, EVENTS_TABLE);
         let objects = Objects::connect(&services.objects, DATA_BUCKET);
-        let runs = Runs::new(
-            Table::connect(&services.records, RUNS_TABLE),
-            events,
-        );
+        let runs = Runs::new(Table::connect(&services.records, RUNS_TABLE), events);
         let swallowing = Arc::<Swallowing>::default();
         let (failing, calls) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
         let engine = Engine::new(EngineServices {

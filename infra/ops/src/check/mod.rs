@@ -4,6 +4,7 @@
 //! moment later, tells.
 
 mod dashboards;
+mod events;
 mod imports;
 mod prompts;
 mod runs;
@@ -22,19 +23,24 @@ use crate::target::Target;
 pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     let records = everything(&target.records).await?;
     let audit = everything(&target.audit_table).await?;
+    // Before the runs: a delivery that is over by now has a run that is over.
+    let of_events = everything(&target.events).await?;
     let of_runs = everything(&target.runs).await?;
     let mut findings = Vec::new();
     keys_begin_with_their_tenant(&records, &mut findings);
     keys_begin_with_their_tenant(&audit, &mut findings);
     keys_begin_with_their_tenant(&of_runs, &mut findings);
+    keys_begin_with_their_tenant(&of_events, &mut findings);
     dashboards::dashboards_are_whole(&records, &mut findings);
     imports::unfinished_ones_have_jobs(&records, &mut findings);
     prompts::versions_are_dense(&records, &mut findings);
     stores::versions_are_whole(&records, &target.objects, &mut findings).await?;
     let runs = runs::histories_are_whole(&of_runs, &target.objects, &mut findings).await?;
+    let events =
+        events::deliveries_agree_with_their_runs(&of_events, &of_runs, &target.objects, &mut findings).await?;
     let lines = if findings.is_empty() {
         format!(
-            "{} records, {} audit records and {runs} workflow runs hold every invariant.",
+            "{} records, {} audit records, {runs} workflow runs and {events} events hold every invariant.",
             records.len(),
             audit.len()
         )
@@ -42,7 +48,7 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
         findings.join("\n")
     };
     output.print(
-        &json!({ "records": records.len(), "audit_records": audit.len(), "runs": runs, "findings": findings }),
+        &json!({ "records": records.len(), "audit_records": audit.len(), "runs": runs, "events": events, "findings": findings }),
         &lines,
     )?;
     Ok(if findings.is_empty() {

@@ -84,7 +84,7 @@ fn check(state: &RunState, kept: &Kept, findings: &mut Vec<String>) {
     );
 }
 
-async fn read_state(record: &Value, objects: &Objects) -> Result<RunState> {
+pub(super) async fn read_state(record: &Value, objects: &Objects) -> Result<RunState> {
     let text = record.get("state").and_then(Value::as_str).unwrap_or_default();
     match text.strip_prefix(ELSEWHERE) {
         None => serde_json::from_str(text).map_err(Error::internal),

@@ -183,7 +183,9 @@ fn going_through(operator: &str, given: &[Value], sight: &Sight) -> Estimate {
     });
     let source = at_most(sight);
     let body = parts.next();
-    let first = parts.next().map_or_else(|| scalar(0.0), |part| estimate(part, sight));
+    let first = parts
+        .next()
+        .map_or_else(|| scalar(0.0), |part| estimate(part, sight));
     let rounds = source.items.max(1.0);
     let entry = Sight {
         // In an entry there are no more values than half of its bytes.
@@ -214,7 +216,12 @@ fn going_through(operator: &str, given: &[Value], sight: &Sight) -> Estimate {
             ..source
         },
         "reduce" => {
-            let carried = |sight: Sight, bytes: f64| round_of(&Sight { accumulator: bytes, ..sight });
+            let carried = |sight: Sight, bytes: f64| {
+                round_of(&Sight {
+                    accumulator: bytes,
+                    ..sight
+                })
+            };
             let round = carried(entry, first.bytes);
             let accumulator = first.bytes.max(round.bytes);
             if accumulator <= SCALAR_BYTES {

@@ -65,7 +65,9 @@ fn value(value: &Value, nodes: &mut usize, place: Place) -> Result<()> {
         Value::Array(items) if place.in_reduce && items.iter().any(Value::is_object) => Err(refusal(
             "makes an array of operations in a 'reduce', where nothing may grow",
         )),
-        Value::Array(items) => items.iter().try_for_each(|item| self::value(item, nodes, deeper(place))),
+        Value::Array(items) => items
+            .iter()
+            .try_for_each(|item| self::value(item, nodes, deeper(place))),
         Value::Object(fields) => operation(fields, nodes, place),
         _ => Ok(()),
     }

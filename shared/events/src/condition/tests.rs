@@ -6,7 +6,9 @@ use serde_json::json;
 const EVENT: &str = r#"{"event_id":"e","action":"opened","resource_data":{"metadata":{"type":"invoice"}},"details":{"payload":{"n":7,"name":"Ada","empty":null,"items":[{"price":2,"tags":["a","b"]},{"price":30,"tags":[]}]}}}"#;
 
 fn compile(rule: Value) -> Result<Condition> {
-    let Value::Object(rule) = rule else { panic!("{rule}") };
+    let Value::Object(rule) = rule else {
+        panic!("{rule}")
+    };
     Condition::compile(&rule)
 }
 
@@ -21,31 +23,64 @@ fn conditions_say_what_jsonlogic_says() {
         (json!({"===": [{"var": "details.payload.n"}, 7]}), true),
         (json!({"==": [{"var": "details.payload.n"}, "7"]}), true),
         (json!({"===": [{"var": "details.payload.n"}, "7"]}), false),
-        (json!({"==": [{"var": "resource_data.metadata.type"}, "invoice"]}), true),
+        (
+            json!({"==": [{"var": "resource_data.metadata.type"}, "invoice"]}),
+            true,
+        ),
         (json!({"var": "details.payload.nothing"}), false),
         (json!({"var": ["details.payload.nothing", "default"]}), true),
         (json!({"!": {"var": "details.payload.empty"}}), true),
-        (json!({"and": [{">": [{"var": "details.payload.n"}, 3]}, {"<": [1, {"var": "details.payload.n"}, 9]}]}), true),
+        (
+            json!({"and": [{">": [{"var": "details.payload.n"}, 3]}, {"<": [1, {"var": "details.payload.n"}, 9]}]}),
+            true,
+        ),
         (json!({"in": ["Ad", {"var": "details.payload.name"}]}), true),
         (json!({"in": [{"var": "action"}, ["closed", "opened"]]}), true),
         (json!({"missing": ["action", "nothing"]}), true),
         (json!({"missing": ["action"]}), false),
         (json!({"missing_some": [1, ["action", "nothing"]]}), false),
-        (json!({"some": [{"var": "details.payload.items"}, {">": [{"var": "price"}, 20]}]}), true),
-        (json!({"all": [{"var": "details.payload.items"}, {">": [{"var": "price"}, 20]}]}), false),
-        (json!({"none": [{"var": "details.payload.items"}, {"==": [{"var": "price"}, 3]}]}), true),
-        (json!({">": [{"reduce": [{"var": "details.payload.items"}, {"+": [{"var": "accumulator"}, {"var": "current.price"}]}, 0]}, 31]}), true),
-        (json!({"==": [{"map": [{"var": "details.payload.items"}, {"var": "price"}]}, [2, 31]]}), false),
-        (json!({"filter": [{"var": "details.payload.items"}, {"var": "tags"}]}), true),
-        (json!({"==": [{"cat": ["x-", {"var": "action"}]}, "x-opened"]}), true),
+        (
+            json!({"some": [{"var": "details.payload.items"}, {">": [{"var": "price"}, 20]}]}),
+            true,
+        ),
+        (
+            json!({"all": [{"var": "details.payload.items"}, {">": [{"var": "price"}, 20]}]}),
+            false,
+        ),
+        (
+            json!({"none": [{"var": "details.payload.items"}, {"==": [{"var": "price"}, 3]}]}),
+            true,
+        ),
+        (
+            json!({">": [{"reduce": [{"var": "details.payload.items"}, {"+": [{"var": "accumulator"}, {"var": "current.price"}]}, 0]}, 31]}),
+            true,
+        ),
+        (
+            json!({"==": [{"map": [{"var": "details.payload.items"}, {"var": "price"}]}, [2, 31]]}),
+            false,
+        ),
+        (
+            json!({"filter": [{"var": "details.payload.items"}, {"var": "tags"}]}),
+            true,
+        ),
+        (
+            json!({"==": [{"cat": ["x-", {"var": "action"}]}, "x-opened"]}),
+            true,
+        ),
         (json!({"==": [{"substr": ["jsonlogic", 4]}, "logic"]}), true),
         (json!({"if": [{"var": "details.payload.n"}, false, true]}), false),
-        (json!({"merge": [[], {"var": "details.payload.items.0.tags"}]}), true),
+        (
+            json!({"merge": [[], {"var": "details.payload.items.0.tags"}]}),
+            true,
+        ),
         // What is no number, and what cannot be divided or compared.
         (json!({"+": [{"var": "action"}, 1]}), false),
         (json!({"==": [{"var": "details"}, 7]}), false),
         (json!({">": [{"var": "nothing"}, {"var": "details"}]}), false),
-        (json!({"or": [{">": [{"var": "action"}, 5]}, {"==": [{"var": "action"}, "opened"]}]}), true),
+        (
+            json!({"or": [{">": [{"var": "action"}, 5]}, {"==": [{"var": "action"}, "opened"]}]}),
+            true,
+        ),
         (json!({"!": {">": [{"var": "details"}, 5]}}), true),
         (json!({"/": [1, 0]}), false),
         (json!({"max": ["x", 1]}), false),
@@ -60,17 +95,41 @@ fn what_no_condition_is_is_refused() {
     let nested = |depth: usize| (0..depth).fold(json!({"var": "a"}), |inner, _| json!({"!": inner}));
     let wide = |count: usize| json!({"or": vec![json!({"var": "a"}); count]});
     for (rule, why) in [
-        (json!({"equals": [1, 1]}), "has the operator 'equals', which JSONLogic does not know."),
-        (json!({"log": "x"}), "has the operator 'log', which JSONLogic does not know."),
-        (json!({"and": [{"==": [1, 1]}, {"regex": ["a", "b"]}]}), "has the operator 'regex', which JSONLogic does not know."),
-        (json!({"==": [1, 1], "!=": [1, 1]}), "has an object that is no operation;"),
-        (json!({"<": [1]}), "has the operator '<' with fewer arguments than it needs."),
-        (json!({"map": {"var": "a"}}), "has the operator 'map' with fewer arguments than it needs."),
-        (json!({"try": [1, 2]}), "has the operator 'try', which JSONLogic does not know."),
+        (
+            json!({"equals": [1, 1]}),
+            "has the operator 'equals', which JSONLogic does not know.",
+        ),
+        (
+            json!({"log": "x"}),
+            "has the operator 'log', which JSONLogic does not know.",
+        ),
+        (
+            json!({"and": [{"==": [1, 1]}, {"regex": ["a", "b"]}]}),
+            "has the operator 'regex', which JSONLogic does not know.",
+        ),
+        (
+            json!({"==": [1, 1], "!=": [1, 1]}),
+            "has an object that is no operation;",
+        ),
+        (
+            json!({"<": [1]}),
+            "has the operator '<' with fewer arguments than it needs.",
+        ),
+        (
+            json!({"map": {"var": "a"}}),
+            "has the operator 'map' with fewer arguments than it needs.",
+        ),
+        (
+            json!({"try": [1, 2]}),
+            "has the operator 'try', which JSONLogic does not know.",
+        ),
         (json!({"==": [{}, 1]}), "has an object that is no operation;"),
         (nested(40), "nests deeper than 32 levels."),
         (wide(1_100), "is made of more than 2000 values."),
-        (json!({"==": ["x".repeat(40_000), 1]}), "has more than 32768 bytes."),
+        (
+            json!({"==": ["x".repeat(40_000), 1]}),
+            "has more than 32768 bytes.",
+        ),
         (
             json!({"some": [[1], {"some": [[1], {"some": [[1], true]}]}]}),
             "goes through arrays within arrays more than 2 deep.",
@@ -97,7 +156,10 @@ fn what_no_condition_is_is_refused() {
 /// An event with a long array and a long text.
 fn large() -> Subject {
     let numbers = vec!["1"; 20_000].join(",");
-    let text = format!(r#"{{"action":"{}","details":{{"numbers":[{numbers}]}}}}"#, "x".repeat(100_000));
+    let text = format!(
+        r#"{{"action":"{}","details":{{"numbers":[{numbers}]}}}}"#,
+        "x".repeat(100_000)
+    );
     Subject::new(&text).unwrap()
 }
 
@@ -115,7 +177,11 @@ fn what_could_take_too_long_has_no_answer() {
         json!({"all": [{"map": [numbers, text]}, {"in": ["z", {"var": ""}]}]}),
     ] {
         let condition = compile(rule.clone()).unwrap();
-        assert_eq!(condition.holds(&mut large()), Err(Unanswered::TooCostly), "{rule}");
+        assert_eq!(
+            condition.holds(&mut large()),
+            Err(Unanswered::TooCostly),
+            "{rule}"
+        );
     }
     for rule in [
         json!({"some": [numbers, {"==": [{"var": ""}, 2]}]}),

@@ -248,28 +248,69 @@ async fn post(outbound: &Outbound, url: &str) -> Result<Answer, String> {
 #[tokio::test]
 async fn a_post_hears_the_status_and_the_beginning_of_the_answer() {
     for (answer, ending, status, body) in [
-        (&b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc"[..], Ending::Closes, 200, &b"abc"[..]),
-        (b"HTTP/1.1 503 Busy\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n", Ending::Closes, 503, b""),
-        (b"HTTP/1.1 302 Found\r\nlocation: http://10.0.0.1/\r\ncontent-length: 0\r\n\r\n", Ending::Closes, 302, b""),
+        (
+            &b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc"[..],
+            Ending::Closes,
+            200,
+            &b"abc"[..],
+        ),
+        (
+            b"HTTP/1.1 503 Busy\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n",
+            Ending::Closes,
+            503,
+            b"",
+        ),
+        (
+            b"HTTP/1.1 302 Found\r\nlocation: http://10.0.0.1/\r\ncontent-length: 0\r\n\r\n",
+            Ending::Closes,
+            302,
+            b"",
+        ),
         (b"HTTP/1.1 200 OK\r\n\r\n", Ending::IsEndless, 200, b"xxxxxxxx"),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nab", Ending::Closes, 200, b"ab"),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nab", Ending::IsSilent, 200, b"ab"),
-        (b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\n\x1f\x8bz", Ending::Closes, 200, b"\x1f\x8bz"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nab",
+            Ending::Closes,
+            200,
+            b"ab",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nab",
+            Ending::IsSilent,
+            200,
+            b"ab",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\n\x1f\x8bz",
+            Ending::Closes,
+            200,
+            b"\x1f\x8bz",
+        ),
     ] {
         let port = server(answer, ending).await;
-        let got = post(&local(), &format!("http://127.0.0.1:{port}/")).await.unwrap();
+        let got = post(&local(), &format!("http://127.0.0.1:{port}/"))
+            .await
+            .unwrap();
         assert_eq!((got.status, got.body.as_slice()), (status, body));
         assert_eq!(got.retry_after.is_some(), status == 503);
     }
     let silent = server(b"", Ending::IsSilent).await;
-    let late = post(&local(), &format!("http://127.0.0.1:{silent}/")).await.unwrap_err();
+    let late = post(&local(), &format!("http://127.0.0.1:{silent}/"))
+        .await
+        .unwrap_err();
     assert_eq!(late, "it took longer than 2 seconds");
 }
 
 #[tokio::test]
 async fn a_post_goes_to_no_name_that_has_one_address_which_is_not_public() {
     // First public, then not: what counts is what the connection is made to.
-    let outbound = stubbed(&[&["10.0.0.7"], &["93.184.215.14", "169.254.169.254"], &["::ffff:127.0.0.1"]], Policy::Public);
+    let outbound = stubbed(
+        &[
+            &["10.0.0.7"],
+            &["93.184.215.14", "169.254.169.254"],
+            &["::ffff:127.0.0.1"],
+        ],
+        Policy::Public,
+    );
     for _ in 0..3 {
         let refusal = post(&outbound, "https://rebinding.example/").await.unwrap_err();
         assert_eq!(refusal, "the address of 'rebinding.example' is not public");

@@ -389,6 +389,10 @@ fn place(tenant: &Tenant, record: &DeliveryRecord) -> Key {
     keys::delivery(tenant, &record.id)
         .with_index(by_time, keys::deliveries(tenant), &time)
         .with_index(by_status, by("status", record.status.as_str()), &time)
-        .with_index(by_subscription, by("subscription", &record.subscription_id), &time)
+        .with_index(
+            by_subscription,
+            by("subscription", &record.subscription_id),
+            &time,
+        )
         .with_index(by_event, by("event", &record.event_id), time)
 }

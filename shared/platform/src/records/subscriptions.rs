@@ -55,7 +55,9 @@ impl Subscriptions {
 
     /// The subscriptions of a project, oldest first.
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<SubscriptionRecord>> {
-        self.table.all(&Query::partition(keys::subscriptions(tenant))).await
+        self.table
+            .all(&Query::partition(keys::subscriptions(tenant)))
+            .await
     }
 
     /// That a subscription is as it was at a revision.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use events::payload;
 use events::subscription::{Subscription, Target, WebhookTarget};
-use platform::http::audit::{AuditLog, event as audit_event};
 use platform::auth::{Principal, PrincipalKind};
+use platform::http::audit::{AuditLog, event as audit_event};
 use platform::objects::Objects;
 use platform::outbound::{Answer, Outbound, OutboundError};
 use platform::records::Written;
@@ -62,7 +62,9 @@ pub async fn attempt(
     let tenant = &context.tenant;
     let (event, subscription) = futures::future::join(
         webhooks.events.find(tenant, &input.event_id),
-        webhooks.subscriptions.find(tenant, &input.delivery.subscription_id),
+        webhooks
+            .subscriptions
+            .find(tenant, &input.delivery.subscription_id),
     )
     .await;
     let Some(record) = subscription? else {
@@ -197,7 +199,10 @@ async fn disable(
         subscription.updated_by = system.reference();
         let next = subscription.record(record.revision + 1)?;
         if webhooks.subscriptions.save(tenant, &next).await? == Written::Done {
-            warn!(subscription_id = subscription.id, "a subscription is disabled: its receiver is gone");
+            warn!(
+                subscription_id = subscription.id,
+                "a subscription is disabled: its receiver is gone"
+            );
             let mut audited = audit_event(AuditAction::Update, "event_subscription", &system, now);
             audited.resource_id = subscription.id;
             audited.request_id = ids::new_id(now);

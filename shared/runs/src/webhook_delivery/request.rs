@@ -40,7 +40,11 @@ pub(super) async fn request(
     }
     set(&mut headers, "x-service-event-id", &event.event_id)?;
     set(&mut headers, "x-service-delivery-id", &delivery.id)?;
-    set(&mut headers, "x-service-event-category", event.event_category.as_str())?;
+    set(
+        &mut headers,
+        "x-service-event-category",
+        event.event_category.as_str(),
+    )?;
     set(&mut headers, "x-service-event-action", &event.action)?;
     if !webhook.is_signed() {
         return Ok(Request { headers, body });
@@ -49,11 +53,12 @@ pub(super) async fn request(
     let sent_at = times.now.as_seconds();
     let (mut ours, mut standard) = (Vec::new(), Vec::new());
     let place = Subscription::secret_place(&subscription.id);
-    let place = Place {
-        tenant,
-        name: &place,
-    };
-    for sealed in subscription.signing.iter().flat_map(|signing| signing.at(times.now)) {
+    let place = Place { tenant, name: &place };
+    for sealed in subscription
+        .signing
+        .iter()
+        .flat_map(|signing| signing.at(times.now))
+    {
         let secret = sealer.open(place, sealed).await?;
         ours.push(delivery_signature(&secret, timestamp, &delivery.id, &body)?);
         standard.push(standard_signature(&secret, &delivery.id, sent_at, &body)?);

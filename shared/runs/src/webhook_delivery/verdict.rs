@@ -47,7 +47,10 @@ pub(super) fn verdict(
                 410 => ", so the subscription is disabled",
                 _ => "",
             };
-            (format!("The receiver answered with the status {status}{hint}."), may_pass)
+            (
+                format!("The receiver answered with the status {status}{hint}."),
+                may_pass,
+            )
         }
         Err(error) => {
             let may_pass = !matches!(error, OutboundError::Refused(_));

@@ -23,10 +23,7 @@ pub(super) fn link_of(write: &DeliveryWrite) -> DeliveryLink {
 
 /// What becomes of the delivery with a write of these runs: of one, or of one and the run that it goes on as. `told` is what whoever
 /// starts a run says.
-pub(super) fn delivery_of(
-    runs: &mut [Draft],
-    told: Option<DeliveryWrite>,
-) -> Option<DeliveryWrite> {
+pub(super) fn delivery_of(runs: &mut [Draft], told: Option<DeliveryWrite>) -> Option<DeliveryWrite> {
     let (draft, successors) = runs.split_first_mut()?;
     let next = successors.first_mut().map(|next| &mut next.state);
     if let Some(mut told) = told {

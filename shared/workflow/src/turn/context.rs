@@ -8,10 +8,10 @@ use platform::UtcTime;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{DeliveryReport, NewUpdate};
 use super::calls::{ActivityCall, ChildCall, Pending};
 use super::core::{Core, Ending, ROOT, Scope};
 use super::signals::{Canceled, Signals};
+use super::{DeliveryReport, NewUpdate};
 use crate::event::EventKind;
 use crate::failure::Failure;
 use crate::payload::Payload;

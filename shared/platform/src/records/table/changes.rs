@@ -64,8 +64,8 @@ impl Changes {
         let set = self.set.iter().enumerate();
         let set = set.map(|(place, _)| format!("#s{place} = :s{place}"));
         let append = self.append.iter().enumerate();
-        let append =
-            append.map(|(place, _)| format!("#a{place} = list_append(if_not_exists(#a{place}, :none), :a{place})"));
+        let append = append
+            .map(|(place, _)| format!("#a{place} = list_append(if_not_exists(#a{place}, :none), :a{place})"));
         let set: Vec<_> = set.chain(append).collect();
         let remove: Vec<_> = (0..self.remove.len()).map(|place| format!("#r{place}")).collect();
         let mut parts = Vec::new();

@@ -175,7 +175,9 @@ impl Transaction<'_> {
             }
             // An item that is too large, for one: no repetition helps.
             if codes.contains(&Some("ValidationError")) {
-                return Err(Error::internal(format!("a transaction was refused: {cancelled:?}")));
+                return Err(Error::internal(format!(
+                    "a transaction was refused: {cancelled:?}"
+                )));
             }
         }
         Err(failed(error))
