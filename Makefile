@@ -133,7 +133,7 @@ sim: ## Simulate the workflow engine under faults (SIM_SEEDS=20000; SIM_SEED=7 t
 
 .PHONY: bench
 bench: duckdb ## Benchmarks, on release builds (ARGS="…")
-	@cargo build $(LOCKED) --release --bin millrace --bin ops --bin bench --bin lake-bench --example run_load --example run_costs --example engine_load
+	@cargo build $(LOCKED) --release --bin millrace --bin ops --bin bench --bin lake-bench --example run_load --example run_costs --example engine_load --example matching_load
 	@cargo build $(LOCKED) --profile lambda $(FUNCTIONS:%=-p %-function)
 	@$(LOADER) exec '$(CARGO_TARGET_DIR)/release/bench' $(ARGS)
 
@@ -175,7 +175,7 @@ deploy: build sam-build ## Build and deploy as samconfig.toml says (the first ti
 # ---------- the rest ----------
 
 .PHONY: env
-env: duckdb tools ## Print the settings for cargo without make: eval "$(make -s env)"
+env: duckdb ## Print the settings for cargo without make: eval "$(make -s env)"
 	@printf 'export %s=%q\n' TOOLS_PYTHON '$(TOOLS)/bin/python' CARGO_TARGET_DIR "$$CARGO_TARGET_DIR" DUCKDB_LIB_DIR "$$DUCKDB_LIB_DIR" LD_LIBRARY_PATH "$$LD_LIBRARY_PATH"
 
 .PHONY: clean

@@ -13,7 +13,7 @@
 //! `GET /received` lists what it got, newest last; `DELETE /received` forgets it.
 
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -45,6 +45,9 @@ pub struct Received {
     pub signature: &'static str,
     /// What was answered; 0 where nothing is.
     pub answered: u16,
+    /// When it came.
+    #[serde(skip)]
+    pub at: Instant,
 }
 
 impl Received {
@@ -112,6 +115,11 @@ impl Receiver {
         self.kept().secrets.push(secret.to_owned());
     }
 
+    /// How many requests came so far.
+    pub fn count(&self) -> usize {
+        self.kept().received.len()
+    }
+
     /// What came so far, newest last.
     pub fn received(&self) -> Vec<Received> {
         self.kept().received.clone()
@@ -162,6 +170,7 @@ async fn answer(
         body: String::from_utf8_lossy(&body).into_owned(),
         signature: "unsigned",
         answered: status.map_or(0, |status| status.as_u16()),
+        at: Instant::now(),
     };
     received.signature = signature(&received, &body, &receiver.kept().secrets);
     receiver.kept().received.push(received);

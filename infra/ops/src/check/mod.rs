@@ -37,7 +37,8 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     stores::versions_are_whole(&records, &target.objects, &mut findings).await?;
     let runs = runs::histories_are_whole(&of_runs, &target.objects, &mut findings).await?;
     let events =
-        events::deliveries_agree_with_their_runs(&of_events, &of_runs, &target.objects, &mut findings).await?;
+        events::deliveries_agree_with_their_runs(&of_events, &of_runs, &target.objects, &mut findings)
+            .await?;
     let lines = if findings.is_empty() {
         format!(
             "{} records, {} audit records, {runs} workflow runs and {events} events hold every invariant.",

@@ -12,6 +12,7 @@ mod bootstrap;
 mod emulator;
 mod emulator_runs;
 mod engine;
+mod events;
 mod imports;
 mod listing;
 mod load;
@@ -42,7 +43,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Names of the parts, in their order.
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 13] = [
     "bootstrap",
     "ready",
     "prompts",
@@ -55,6 +56,7 @@ const PARTS: [&str; 12] = [
     "engine",
     "listing",
     "runs",
+    "events",
 ];
 
 #[tokio::main]
@@ -94,7 +96,8 @@ async fn run(wanted: &[String]) -> Result<()> {
             "scale" => scale::measure().await?,
             "engine" => engine::measure()?,
             "listing" => listing::measure().await?,
-            _ => runs::measure().await?,
+            "runs" => runs::measure().await?,
+            _ => events::measure().await?,
         });
     }
     std::io::stdout().write_all(report::table(&rows).as_bytes())?;

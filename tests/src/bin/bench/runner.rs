@@ -37,6 +37,8 @@ impl Runner {
         let mut child = programs::command(&programs::binary("millrace")?)
             .args(["--port", "0", "--data-dir"])
             .arg(data_dir)
+            // As `make run` has it.
+            .env("MILLRACE_LOCAL_TARGETS", "true")
             .envs(settings)
             .stdout(Stdio::piped())
             .stderr(File::create(&log)?)

@@ -141,7 +141,7 @@ fn costs() -> Result<Vec<Row>> {
     let report: Value = serde_json::from_slice(&output.stdout)
         .map_err(|_| format!("no costs: {}", String::from_utf8_lossy(&output.stderr)))?;
     let mut rows = Vec::new();
-    for of in report.as_array().into_iter().flatten() {
+    for of in report.get("runs").and_then(Value::as_array).into_iter().flatten() {
         let number = |field: &str| of.get(field).and_then(Value::as_f64).unwrap_or(f64::NAN);
         let calls = of.get("calls").and_then(Value::as_object);
         let all: f64 = calls

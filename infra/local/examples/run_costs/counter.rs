@@ -1,0 +1,112 @@
+//! A proxy before the record store that asks for the capacity which each call takes and adds it up; it is the queue and the bus, too.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use platform::bus::Bus;
+use platform::queue::{BoxFuture, Delivery, Queue};
+use serde_json::{Value, json};
+
+use crate::Error;
+
+/// What was taken.
+#[derive(Default)]
+pub struct Taken {
+    /// By operation.
+    pub calls: BTreeMap<String, u64>,
+    /// Of reads.
+    pub read_units: f64,
+    /// Of writes.
+    pub write_units: f64,
+    /// What was sent to the queue.
+    pub messages: Vec<String>,
+    /// What was put on the bus.
+    pub events: Vec<String>,
+}
+
+/// Stands before the record store, and is the queue and the bus.
+#[derive(Clone)]
+pub struct Counter {
+    backend: String,
+    http: reqwest::Client,
+    taken: Arc<Mutex<Taken>>,
+}
+
+impl Counter {
+    /// Before the record store at an endpoint: itself, and the endpoint to ask in place of that one.
+    pub async fn before(backend: &str) -> Result<(Self, String), Error> {
+        let counter = Self {
+            backend: backend.to_owned(),
+            http: reqwest::Client::builder().no_proxy().build()?,
+            taken: Arc::default(),
+        };
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+        let endpoint = format!("http://{}", listener.local_addr()?);
+        let answer = |State(counter): State<Self>, headers: HeaderMap, body: Bytes| async move {
+            match counter.pass(headers, body).await {
+                Ok(answer) => answer,
+                Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
+            }
+        };
+        let router = Router::new().fallback(answer).with_state(counter.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok((counter, endpoint))
+    }
+
+    /// What was taken so far.
+    pub fn taken(&self) -> std::sync::MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn pass(&self, mut headers: HeaderMap, body: Bytes) -> Result<Response, Error> {
+        let target = headers.get("x-amz-target").ok_or("no target")?.to_str()?;
+        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+        let mut request: Value = serde_json::from_slice(&body)?;
+        if let Some(request) = request.as_object_mut() {
+            request.insert("ReturnConsumedCapacity".to_owned(), json!("TOTAL"));
+        }
+        headers.remove("content-length");
+        let sent = self.http.post(&self.backend).headers(headers);
+        let answer = sent.body(request.to_string()).send().await?;
+        let status = answer.status();
+        let bytes = answer.bytes().await?;
+        let answer: Value = serde_json::from_slice(&bytes)?;
+        let consumed = match answer.get("ConsumedCapacity") {
+            Some(Value::Array(each)) => each.clone(),
+            Some(one) => vec![one.clone()],
+            None => return Err(format!("{operation} does not say what it takes: {answer}").into()),
+        };
+        let units = consumed
+            .iter()
+            .filter_map(|each| each.get("CapacityUnits")?.as_f64())
+            .sum::<f64>();
+        let mut taken = self.taken();
+        if ["GetItem", "Query"].contains(&operation.as_str()) {
+            taken.read_units += units;
+        } else {
+            taken.write_units += units;
+        }
+        *taken.calls.entry(operation).or_default() += 1;
+        let headers = [("content-type", "application/x-amz-json-1.0")];
+        Ok((status, headers, bytes).into_response())
+    }
+}
+
+impl Queue for Counter {
+    fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, platform::Result<()>> {
+        self.taken().messages.push(body.to_owned());
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl Bus for Counter {
+    fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, platform::Result<()>> {
+        self.taken().events.push(detail.to_owned());
+        Box::pin(async { Ok(()) })
+    }
+}

@@ -1,0 +1,106 @@
+//! What workflow runs and deliveries ask of the records, the queue and the bus: calls, capacity units and messages for a run of one
+//! activity, for one of three, and for an event that one webhook gets, for the benchmarks. It prints one JSON object.
+//!
+//! The engine speaks to the twin of DynamoDB through a proxy; the units are DynamoDB's own, those of the indexes included.
+
+mod counter;
+mod webhook;
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use counter::{Counter, Taken};
+use local::data_dir::DataDir;
+use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
+use platform::objects::Objects;
+use platform::records::Table;
+use platform::records::runs::Runs;
+use platform::{Clock, Tenant, aws};
+use serde_json::{Value, json};
+use workflow::engine::{Engine, Hint, StartRun};
+use workflow::wiring::Wiring;
+use workflow::{Context, Failure, Payload, Registry};
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Activities of the runs.
+const ACTIVITIES: [u32; 2] = [1, 3];
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let folder = tempfile::tempdir()?;
+    let data = DataDir::open(&folder.path().join("data"))?;
+    let services = Services::open(&data).await?;
+    let backend = services
+        .records
+        .endpoint_url()
+        .ok_or("the records have no endpoint")?;
+    let (counter, endpoint) = Counter::before(backend).await?;
+    let counted = aws::sdk_config_for(&endpoint, "local", "local");
+    let table = |name| Table::connect(&counted, name);
+    let wiring = Wiring {
+        runs: Runs::new(table(RUNS_TABLE), table(EVENTS_TABLE)),
+        objects: Objects::connect(&services.objects, DATA_BUCKET),
+        queue: Arc::new(counter.clone()),
+        bus: Arc::new(counter.clone()),
+        clock: Clock::System,
+        listener: None,
+    };
+    let report = json!({
+        "runs": runs(&wiring.engine(registry()), &counter).await?,
+        "webhook": webhook::costs(&data, &wiring, &counted, &counter).await?,
+    });
+    writeln!(std::io::stdout(), "{report}")?;
+    Ok(())
+}
+
+async fn runs(engine: &Engine, counter: &Counter) -> Result<Value, Error> {
+    let tenant = Tenant::new("acme", "demo")?;
+    let mut report = Vec::new();
+    for activities in ACTIVITIES {
+        *counter.taken() = Taken::default();
+        let start = StartRun::new("Steps", &format!("of-{activities}"), Payload::of(&activities)?);
+        let started = engine.start(&tenant, &start).await?;
+        let messages = follow(engine, counter).await?;
+        let taken = std::mem::take(&mut *counter.taken());
+        let state = engine.get(&tenant, &started.run_id).await?;
+        if state.status != workflow::status::RunStatus::Completed {
+            return Err(format!("the run is {}", state.status.as_str()).into());
+        }
+        report.push(json!({
+            "activities": activities,
+            "messages": messages,
+            "calls": taken.calls,
+            "read_units": taken.read_units,
+            "write_units": taken.write_units,
+        }));
+    }
+    Ok(Value::from(report))
+}
+
+/// Follows hints as a queue has them followed: until there is nothing more to follow. How many there were.
+async fn follow(engine: &Engine, counter: &Counter) -> Result<usize, Error> {
+    let mut messages = 0;
+    loop {
+        let waiting = std::mem::take(&mut counter.taken().messages);
+        if waiting.is_empty() {
+            return Ok(messages);
+        }
+        messages += waiting.len();
+        for body in waiting {
+            let hint: Hint = serde_json::from_str(&body)?;
+            engine.drive(&hint.tenant()?, &hint.run_id).await?;
+        }
+    }
+}
+
+fn registry() -> Registry {
+    Registry::new()
+        .workflow("Steps", |context: Context, steps: u32| async move {
+            for step in 0..steps {
+                context.activity::<u32>("step", &step).await?;
+            }
+            Ok::<_, Failure>(steps)
+        })
+        .activity("step", |_, step: u32| async move { Ok(step) })
+}

@@ -1,0 +1,226 @@
+//! An event from outside that one webhook gets.
+
+use std::sync::Arc;
+
+use aws_config::SdkConfig;
+use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
+use axum::Router;
+use events::channel::Channel;
+use events::envelope::{Category, Envelope, RawObject, raw};
+use events::filter::Filter;
+use events::matching::SubscriptionSets;
+use events::publish::Publisher;
+use events::subscription::{Priority, RunAsRole, Scope, SigningSecrets, Subscription, Target};
+use local::bus::LocalBus;
+use local::data_dir::DataDir;
+use local::sealer::LocalSealer;
+use local::services::{AUDIT_TABLE, EVENTS_TABLE, RECORDS_TABLE};
+use matcher_function::Matcher;
+use platform::bus::Bus as _;
+use platform::config::AwsEnvironment;
+use platform::http::audit::AuditLog;
+use platform::outbound::Outbound;
+use platform::records::Table;
+use platform::records::audit::AuditTrail;
+use platform::records::channels::Channels;
+use platform::records::deliveries::Deliveries;
+use platform::records::events::Events;
+use platform::records::subscriptions::Subscriptions;
+use platform::sealing::{OpenedOnce, Place, Sealer};
+use platform::{Tenant, ids};
+use runs::webhook_delivery::Webhooks;
+use serde_json::{Value, json};
+use workflow::wiring::Wiring;
+
+use crate::counter::{Counter, Taken};
+use crate::{Error, follow};
+
+/// Prices of a million in us-east-1, in dollars: a write and a read unit on demand, an event on a bus of one's own, a request of SQS, a call
+/// of a Lambda function. From the price lists of these services in 2025; what functions take in time is not in them.
+const WRITE_UNIT: f64 = 0.625;
+const READ_UNIT: f64 = 0.125;
+const BUS_EVENT: f64 = 1.0;
+const SQS_REQUEST: f64 = 0.4;
+const INVOCATION: f64 = 0.2;
+/// Requests of SQS for a message that comes alone: sent, received, deleted.
+const REQUESTS_OF_MESSAGE: f64 = 3.0;
+/// Functions that are called for one event: ingest, matcher, worker.
+const INVOCATIONS: f64 = 3.0;
+
+/// What it takes.
+pub async fn costs(
+    data: &DataDir,
+    wiring: &Wiring,
+    counted: &SdkConfig,
+    counter: &Counter,
+) -> Result<Value, Error> {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+    let origin = format!("http://{}", listener.local_addr()?);
+    let router = Router::new().fallback(|| async { "ok" });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let tenant = Tenant::new("acme", "demo")?;
+    let table = |name| Table::connect(counted, name);
+    let sealer: Arc<dyn Sealer> = Arc::new(OpenedOnce::new(Arc::new(LocalSealer::open(data)?)));
+    let subscriptions = Subscriptions::new(table(RECORDS_TABLE));
+    subscriptions
+        .insert(
+            &tenant,
+            &subscription(&sealer, &tenant, &origin, wiring).await?.record(1)?,
+            None,
+        )
+        .await?;
+    let channels = Channels::new(table(RECORDS_TABLE));
+    let channel = channel(wiring);
+    channels.insert(&tenant, &channel.record(1)?).await?;
+    let events = Events::new(table(EVENTS_TABLE));
+    let webhooks = Webhooks {
+        subscriptions: subscriptions.clone(),
+        events: events.clone(),
+        objects: wiring.objects.clone(),
+        sealer,
+        outbound: Outbound::local(&AwsEnvironment::default())?,
+        audit: AuditLog::new(AuditTrail::new(table(AUDIT_TABLE)), Arc::new(counter.clone())),
+        clock: wiring.clock.clone(),
+    };
+    let engine = wiring.engine(runs::with_activities(runs::registry(), webhooks));
+    let matcher = Matcher {
+        engine: engine.clone(),
+        events: events.clone(),
+        deliveries: Deliveries::new(table(EVENTS_TABLE)),
+        objects: wiring.objects.clone(),
+        sets: SubscriptionSets::new(subscriptions.clone()),
+        subscriptions,
+        dead_letters: Arc::new(counter.clone()),
+        clock: wiring.clock.clone(),
+    };
+    let publisher = Publisher::new(events, wiring.objects.clone(), Arc::new(counter.clone()));
+    // The first has the subscriptions compiled and the secret opened.
+    for _ in 0..2 {
+        *counter.taken() = Taken::default();
+        channels.find(&tenant, &channel.id).await?;
+        publisher
+            .publish(&tenant, event(wiring)?, None, wiring.clock.now())
+            .await?;
+        let told = counter.taken().events.pop().ok_or("nothing is on the bus")?;
+        LocalBus::new(wiring.clock.clone(), vec![Arc::new(counter.clone())])
+            .publish(&told)
+            .await?;
+        let body = counter.taken().messages.pop().ok_or("nothing is in the queue")?;
+        let mut message = SqsMessage::default();
+        message.body = Some(body);
+        let mut batch = SqsEvent::default();
+        batch.records = vec![message];
+        if !matcher_function::handle(&matcher, batch)
+            .await
+            .batch_item_failures
+            .is_empty()
+        {
+            return Err("the event was not matched".into());
+        }
+        // One that tells of the event, and those at the run.
+        let messages = 1 + follow(&engine, counter).await?;
+        counter.taken().messages = vec![String::new(); messages];
+    }
+    let taken = std::mem::take(&mut *counter.taken());
+    let messages = taken.messages.len() as f64;
+    let dollars = taken.write_units * WRITE_UNIT
+        + taken.read_units * READ_UNIT
+        + BUS_EVENT
+        + messages * REQUESTS_OF_MESSAGE * SQS_REQUEST
+        + INVOCATIONS * INVOCATION;
+    let mut costs = json!({
+        "write units": taken.write_units,
+        "read units": taken.read_units,
+        "queue messages": messages,
+        "invocations of functions": INVOCATIONS,
+        "dollars a million, without what functions take in time": dollars,
+    });
+    if let Value::Object(costs) = &mut costs {
+        costs.extend(
+            taken
+                .calls
+                .iter()
+                .map(|(call, times)| (format!("{call} calls"), json!(times))),
+        );
+    }
+    Ok(costs)
+}
+
+async fn subscription(
+    sealer: &Arc<dyn Sealer>,
+    tenant: &Tenant,
+    origin: &str,
+    wiring: &Wiring,
+) -> Result<Subscription, Error> {
+    let now = wiring.clock.now();
+    let id = ids::new_id(now);
+    let secret = events::signature::new_signing_secret();
+    let name = Subscription::secret_place(&id);
+    let place = Place { tenant, name: &name };
+    let target = json!({ "type": "webhook", "url": origin, "signing_mode": "signed" });
+    let Value::Object(target) = target else {
+        return Err("no object".into());
+    };
+    Ok(Subscription {
+        signing: Some(SigningSecrets::new(sealer.seal(place, &secret).await?, &secret)),
+        id,
+        name: "Orders".to_owned(),
+        description: None,
+        scope: Scope::Project,
+        enabled: true,
+        priority: Priority::Normal,
+        run_as_role: RunAsRole::Reader,
+        filter: Filter::parse(json!({ "event_category": ["external"] }))?,
+        target: Target::parse(target)?,
+        is_system: false,
+        protected: false,
+        overrides_system_subscription_id: None,
+        created_at: now,
+        updated_at: now,
+        created_by: "user:bench".to_owned(),
+        updated_by: "user:bench".to_owned(),
+    })
+}
+
+fn channel(wiring: &Wiring) -> Channel {
+    let now = wiring.clock.now();
+    Channel {
+        id: ids::new_id(now),
+        name: "Orders".to_owned(),
+        source: "shop".to_owned(),
+        default_action: None,
+        default_resource_type: None,
+        transform: None,
+        signature: None,
+        signing_secret: None,
+        enabled: true,
+        token_hash: events::signature::token_hash("x"),
+        token_hint: "x".to_owned(),
+        created_at: now,
+        updated_at: now,
+        created_by: "user:bench".to_owned(),
+        updated_by: "user:bench".to_owned(),
+    }
+}
+
+/// An event with a body of a kilobyte.
+fn event(wiring: &Wiring) -> Result<Envelope, Error> {
+    let now = wiring.clock.now();
+    let id = ids::new_id(now);
+    let body = raw(&json!({ "text": "x".repeat(1_000) }))?;
+    Ok(Envelope {
+        event_id: id.clone(),
+        event_category: Category::External,
+        action: "order_placed".to_owned(),
+        resource_type: "order".to_owned(),
+        resource_id: id,
+        account_id: "acme".to_owned(),
+        project_id: "demo".to_owned(),
+        tenant_id: None,
+        timestamp: now,
+        source: "external:shop".to_owned(),
+        resource_data: RawObject::new(),
+        details: RawObject::from([("payload".to_owned(), body)]),
+        meters: Vec::new(),
+    })
+}
