@@ -171,6 +171,7 @@ fn it_works_on_a_directory_that_no_runner_ever_opened() {
     insta::assert_json_snapshot!(operator.json(&["check"]), @r#"
     {
       "audit_records": 0,
+      "events": 0,
       "findings": [],
       "records": 0,
       "runs": 0

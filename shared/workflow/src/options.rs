@@ -19,10 +19,6 @@ pub struct RetryPolicy {
     /// Types of failures that are not worth another attempt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub non_retryable_error_types: Vec<String>,
-    /// The pauses one by one, in milliseconds, in place of the interval and its coefficient; after the last there is no further
-    /// attempt.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub schedule_ms: Vec<u64>,
 }
 
 impl Default for RetryPolicy {
@@ -33,7 +29,6 @@ impl Default for RetryPolicy {
             maximum_interval_ms: 100_000,
             maximum_attempts: 0,
             non_retryable_error_types: Vec::new(),
-            schedule_ms: Vec::new(),
         }
     }
 }
@@ -61,9 +56,6 @@ impl RetryPolicy {
             return None;
         }
         let failed = attempt.saturating_sub(1);
-        if !self.schedule_ms.is_empty() {
-            return self.schedule_ms.get(failed as usize).copied();
-        }
         let factor = self
             .backoff_coefficient
             .max(1.0)
@@ -154,17 +146,5 @@ mod tests {
         assert_eq!(pauses[8], None);
         assert_eq!(RetryPolicy::default().pause_ms(u32::MAX), Some(100_000));
         assert_eq!(RetryPolicy::none().pause_ms(1), None);
-    }
-
-    #[test]
-    fn a_schedule_ends_with_its_last_pause() {
-        let policy = RetryPolicy {
-            schedule_ms: vec![5, 30],
-            ..RetryPolicy::default()
-        };
-        assert_eq!(
-            [1, 2, 3].map(|attempt| policy.pause_ms(attempt)),
-            [Some(5), Some(30), None]
-        );
     }
 }
