@@ -1,6 +1,6 @@
 //! What happened on the platform, who wants to know, and how outsiders tell of it.
 //!
-//! An [`Envelope`](envelope::Envelope) is what happened. A [`Channel`](channel::Channel) is a door for outsiders: it says who may come in
+//! An [`Envelope`] is what happened. A [`Channel`](channel::Channel) is a door for outsiders: it says who may come in
 //! and what an event is made of from what they bring. A [`Subscription`](subscription::Subscription) says which events are delivered
 //! where; [`matching`] finds those that match. Nothing here knows how a delivery is carried out: that is `shared/runs`.
 
