@@ -1,7 +1,7 @@
 //! Whether a request may come in through a channel.
 //!
-//! A channel that is not there is checked like any other, against a token and a secret that nobody has: who guesses learns nothing from
-//! the time that it takes.
+//! A channel that is not there is checked like any other, against a token and a secret that nobody has. One thing takes longer: the
+//! first request of an instance to a channel with a signature, whose secret is opened then.
 
 use axum::http::{HeaderMap, header};
 use events::channel::Channel;
