@@ -9,7 +9,7 @@ use local::bus::LocalBus;
 use local::data_dir::DataDir;
 use local::sealer::LocalSealer;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, RUNS_TABLE, Services};
-use platform::auth::{Principal, PrincipalKind};
+use platform::auth::Principal;
 use platform::bus::{Bus, EventBridgeBus};
 use platform::config::{ConfigError, Environment};
 use platform::http::audit;
@@ -162,16 +162,7 @@ impl Target {
         resource_type: &str,
         resource_id: &str,
     ) -> Result<()> {
-        let operator = Principal {
-            kind: PrincipalKind::System,
-            account_id: tenant.account().to_owned(),
-            project_id: Some(tenant.project().to_owned()),
-            tenant_id: None,
-            account_name: None,
-            project_name: None,
-            roles: Vec::new(),
-            permissions: Default::default(),
-        };
+        let operator = Principal::system(tenant);
         let now = self.clock.now();
         let mut event = audit::event(action, resource_type, &operator, now);
         event.resource_id = resource_id.to_owned();

@@ -39,6 +39,20 @@ pub struct Principal {
 }
 
 impl Principal {
+    /// The operator command or the platform itself, at work in a project. It asks nobody for permission, and has none.
+    pub fn system(tenant: &Tenant) -> Self {
+        Self {
+            kind: PrincipalKind::System,
+            account_id: tenant.account().to_owned(),
+            project_id: Some(tenant.project().to_owned()),
+            tenant_id: None,
+            account_name: None,
+            project_name: None,
+            roles: Vec::new(),
+            permissions: BTreeSet::new(),
+        }
+    }
+
     /// Expands roles and single permissions; unknown texts of either grant nothing.
     pub fn expand(roles: &[String], permissions: &[String]) -> BTreeSet<Permission> {
         let of_roles = roles

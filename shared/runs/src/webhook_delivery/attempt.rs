@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use events::payload;
 use events::subscription::{Subscription, Target, WebhookTarget};
-use platform::auth::{Principal, PrincipalKind};
+use platform::auth::Principal;
 use platform::http::audit::{AuditLog, event as audit_event};
 use platform::objects::Objects;
 use platform::outbound::{Answer, Outbound, OutboundError};
@@ -183,16 +183,7 @@ async fn disable(
         if !is_same || !subscription.enabled {
             return Ok(());
         }
-        let system = Principal {
-            kind: PrincipalKind::System,
-            account_id: tenant.account().to_owned(),
-            project_id: Some(tenant.project().to_owned()),
-            tenant_id: None,
-            account_name: None,
-            project_name: None,
-            roles: Vec::new(),
-            permissions: Default::default(),
-        };
+        let system = Principal::system(tenant);
         let now = webhooks.clock.now();
         subscription.enabled = false;
         subscription.updated_at = now;
