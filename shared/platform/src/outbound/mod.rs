@@ -7,6 +7,7 @@
 //! **Invariant:** no request goes to an address that was not checked at that moment.
 
 mod address;
+mod client;
 mod post;
 mod resolver;
 mod target;
@@ -16,18 +17,18 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::{Client, Response, StatusCode, Url};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper::{Request, Response, StatusCode, Uri};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::config::{AwsEnvironment, ConfigError, Environment};
-use resolver::{Checked, Lookup, NotPublic, System};
+use client::HttpClient;
+use resolver::{Checked, Lookup, System};
 
+pub use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 pub use post::Answer;
-pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use target::MAX_URL_BYTES;
-
-/// How long a connection may take, the handshake included.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Which addresses may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,9 @@ pub enum OutboundError {
     /// It answered with a status that is no success.
     #[error("it answered with the status {0}")]
     Status(u16),
+    /// It sent so many answers with a status below 200, and went on.
+    #[error("it sends more than {0} provisional answers")]
+    Provisional(u32),
     /// The body is larger than the cap.
     #[error("it sends more than the {0} bytes that can be read")]
     TooLarge(u64),
@@ -65,17 +69,17 @@ pub enum OutboundError {
     /// No connection, or one that broke off.
     #[error("it cannot be reached, or broke off")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The certificate is not that of the host, not of an authority that the machine trusts, or out of date.
+    #[error("its certificate is not accepted: {0}")]
+    Certificate(String),
     /// The body could not be kept.
     #[error("the file cannot be written")]
     File(#[source] std::io::Error),
 }
 
 impl OutboundError {
-    fn not_public(url: &Url) -> Self {
-        Self::Refused(format!(
-            "the address of '{}' is not public",
-            url.host_str().unwrap_or_default()
-        ))
+    fn not_public(host: &str) -> Self {
+        Self::Refused(format!("the address of '{host}' is not public"))
     }
 }
 
@@ -83,7 +87,7 @@ impl OutboundError {
 #[derive(Clone)]
 pub struct Outbound {
     /// Made for the first request: otherwise each cold start of a function would read the system's certificates.
-    client: Arc<OnceLock<Client>>,
+    client: Arc<OnceLock<HttpClient>>,
     lookup: Arc<dyn Lookup>,
     policy: Policy,
 }
@@ -126,23 +130,14 @@ impl Outbound {
         }
     }
 
-    fn client(&self) -> Result<&Client, OutboundError> {
+    fn client(&self) -> Result<&HttpClient, OutboundError> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let checked = Checked {
+        let made = HttpClient::new(Checked {
             lookup: Arc::clone(&self.lookup),
             policy: self.policy,
-        };
-        let made = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .dns_resolver(Arc::new(checked))
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .user_agent(concat!("millrace/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| OutboundError::Unreachable(error.into()))?;
+        })?;
         // Where two make one at once, both take the first.
         Ok(self.client.get_or_init(|| made))
     }
@@ -160,17 +155,18 @@ impl Outbound {
         max_bytes: u64,
         deadline: Duration,
     ) -> Result<(), OutboundError> {
-        let url = target::parse(url, self.policy)?;
+        let uri = target::parse(url, self.policy)?;
         let got = tokio::time::timeout(deadline, async {
-            let response = self.get(&url).await?;
+            let response = self.get(uri).await?;
             to_file(response, path, max_bytes).await
         });
         got.await.unwrap_or(Err(OutboundError::TooSlow(deadline)))
     }
 
-    async fn get(&self, url: &Url) -> Result<Response, OutboundError> {
-        let sent = self.client()?.get(url.clone()).send().await;
-        let response = sent.map_err(|error| unreachable(error, url))?;
+    async fn get(&self, uri: Uri) -> Result<Response<Incoming>, OutboundError> {
+        let mut request = Request::new(Full::default());
+        *request.uri_mut() = uri;
+        let response = self.client()?.send(request).await?;
         match response.status() {
             StatusCode::OK => Ok(response),
             status if status.is_redirection() => Err(OutboundError::Redirect(status.as_u16())),
@@ -179,37 +175,23 @@ impl Outbound {
     }
 }
 
-/// The error of a request that was not answered; a bad address is told from a bad connection.
-fn unreachable(error: reqwest::Error, url: &Url) -> OutboundError {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-    while let Some(current) = cause {
-        if current.is::<NotPublic>() {
-            return OutboundError::not_public(url);
-        }
-        cause = current.source();
-    }
-    // A URL may carry a secret.
-    OutboundError::Unreachable(error.without_url().into())
-}
-
-async fn to_file(mut response: Response, path: &Path, max_bytes: u64) -> Result<(), OutboundError> {
-    if response.content_length().is_some_and(|bytes| bytes > max_bytes) {
+async fn to_file(response: Response<Incoming>, path: &Path, max_bytes: u64) -> Result<(), OutboundError> {
+    let mut body = response.into_body();
+    if body.size_hint().lower() > max_bytes {
         return Err(OutboundError::TooLarge(max_bytes));
     }
     let mut file = tokio::fs::File::create(path).await.map_err(OutboundError::File)?;
     let mut written = 0_u64;
-    loop {
-        let chunk = response.chunk().await;
-        let Some(chunk) = chunk.map_err(|error| OutboundError::Unreachable(error.without_url().into()))?
-        else {
-            return file.flush().await.map_err(OutboundError::File);
-        };
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| OutboundError::Unreachable(error.into()))?;
+        let Ok(chunk) = frame.into_data() else { continue };
         written += chunk.len() as u64;
         if written > max_bytes {
             return Err(OutboundError::TooLarge(max_bytes));
         }
         file.write_all(&chunk).await.map_err(OutboundError::File)?;
     }
+    file.flush().await.map_err(OutboundError::File)
 }
 
 #[cfg(test)]

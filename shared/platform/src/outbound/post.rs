@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use reqwest::Response;
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::header::{HeaderMap, RETRY_AFTER};
+use hyper::{Method, Request};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Outbound, OutboundError, target, unreachable};
+use super::{Outbound, OutboundError, target};
 
 /// How long the body of an answer is waited for once its status has come: what the receiver decided is known by then.
 const BODY_PATIENCE: Duration = Duration::from_secs(2);
@@ -33,13 +36,14 @@ impl Outbound {
         max_body: usize,
         deadline: Duration,
     ) -> Result<Answer, OutboundError> {
-        let url = target::parse(url, self.policy)?;
+        let uri = target::parse(url, self.policy)?;
         let ends_at = Instant::now() + deadline;
-        let request = self.client()?.post(url.clone()).headers(headers).body(body);
-        let response = match timeout_at(ends_at, request.send()).await {
-            Ok(sent) => sent.map_err(|error| unreachable(error, &url))?,
-            Err(_) => return Err(OutboundError::TooSlow(deadline)),
-        };
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        let sent = timeout_at(ends_at, self.client()?.send(request)).await;
+        let response = sent.unwrap_or(Err(OutboundError::TooSlow(deadline)))?;
         let mut answer = Answer {
             status: response.status().as_u16(),
             body: Vec::new(),
@@ -50,16 +54,18 @@ impl Outbound {
                 .map(str::to_owned),
         };
         let body_ends_at = ends_at.min(Instant::now() + BODY_PATIENCE);
-        let _ = timeout_at(body_ends_at, beginning(response, max_body, &mut answer.body)).await;
+        let beginning = beginning(response.into_body(), max_body, &mut answer.body);
+        let _ = timeout_at(body_ends_at, beginning).await;
         Ok(answer)
     }
 }
 
 /// Reads the beginning of a body. One that breaks off is as one that ends.
-async fn beginning(mut response: Response, max_body: usize, body: &mut Vec<u8>) {
+async fn beginning(mut sent: Incoming, max_body: usize, body: &mut Vec<u8>) {
     while body.len() < max_body
-        && let Ok(Some(chunk)) = response.chunk().await
+        && let Some(Ok(frame)) = sent.frame().await
     {
+        let Ok(chunk) = frame.into_data() else { continue };
         let wanted = chunk.len().min(max_body - body.len());
         body.extend(chunk.iter().take(wanted));
     }

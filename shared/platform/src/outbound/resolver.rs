@@ -3,8 +3,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use hyper_util::client::legacy::connect::dns::Name;
+use tower::{BoxError, Service};
 
 use super::Policy;
 use crate::queue::BoxFuture;
@@ -27,34 +29,39 @@ impl Lookup for System {
     }
 }
 
-/// Some address of a name may not be asked.
-#[derive(Debug)]
-pub(super) struct NotPublic;
-
-impl std::fmt::Display for NotPublic {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an address of the name is not public")
-    }
-}
-
-impl std::error::Error for NotPublic {}
+/// Some address of the host may not be asked.
+#[derive(Debug, thiserror::Error)]
+#[error("an address of the name is not public")]
+pub(super) struct NotPublic(pub(super) String);
 
 /// A resolver that answers with allowed addresses alone.
+#[derive(Clone)]
 pub(super) struct Checked {
     pub(super) lookup: Arc<dyn Lookup>,
     pub(super) policy: Policy,
 }
 
-impl Resolve for Checked {
-    fn resolve(&self, name: Name) -> Resolving {
+impl Service<Name> for Checked {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
         let (lookup, policy) = (Arc::clone(&self.lookup), self.policy);
         Box::pin(async move {
             let found = lookup.lookup(name.as_str()).await?;
             if found.iter().any(|address| !policy.allows(*address)) {
-                return Err(NotPublic.into());
+                return Err(NotPublic(name.as_str().to_owned()).into());
             }
-            let addresses = found.into_iter().map(|address| SocketAddr::new(address, 0));
-            Ok(Box::new(addresses) as Addrs)
+            let addresses: Vec<_> = found
+                .into_iter()
+                .map(|address| SocketAddr::new(address, 0))
+                .collect();
+            Ok(addresses.into_iter())
         })
     }
 }

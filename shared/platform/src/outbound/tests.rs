@@ -52,6 +52,14 @@ async fn server(answer: &'static [u8], ending: Ending) -> u16 {
                         }
                     }
                     Ending::IsSilent => std::future::pending().await,
+                    Ending::IsProvisional => {
+                        while socket
+                            .write_all(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+                            .await
+                            .is_ok()
+                        {}
+                        PROVISIONAL_ENDED.notify_one();
+                    }
                 }
             });
         }
@@ -65,7 +73,11 @@ enum Ending {
     IsEndless,
     Drips,
     IsSilent,
+    IsProvisional,
 }
+
+/// A connection over which nothing but provisional answers came was closed.
+static PROVISIONAL_ENDED: tokio::sync::Notify = tokio::sync::Notify::const_new();
 
 struct Download {
     folder: TempDir,
@@ -315,4 +327,59 @@ async fn a_post_goes_to_no_name_that_has_one_address_which_is_not_public() {
         let refusal = post(&outbound, "https://rebinding.example/").await.unwrap_err();
         assert_eq!(refusal, "the address of 'rebinding.example' is not public");
     }
+}
+
+#[tokio::test]
+async fn provisional_answers_are_heard_until_they_are_too_many() {
+    let few = server(
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+        Ending::Closes,
+    )
+    .await;
+    let answer = post(&local(), &format!("http://127.0.0.1:{few}/")).await.unwrap();
+    assert_eq!(answer.status, 204);
+    let many = server(b"", Ending::IsProvisional).await;
+    let refusal = post(&local(), &format!("http://127.0.0.1:{many}/")).await;
+    assert_eq!(refusal.unwrap_err(), "it sends more than 16 provisional answers");
+    PROVISIONAL_ENDED.notified().await;
+}
+
+#[tokio::test]
+async fn an_answer_with_an_endless_head_is_none() {
+    for head in [&b"HTTP/1.1 200 OK\r\nx-header: "[..], b"HTTP/1.1 200 "] {
+        let port = server(head, Ending::IsEndless).await;
+        let refusal = post(&local(), &format!("http://127.0.0.1:{port}/")).await;
+        assert_eq!(refusal.unwrap_err(), "it cannot be reached, or broke off");
+    }
+}
+
+#[tokio::test]
+async fn a_url_is_asked_as_it_is_written() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/a%20b/{{c}}|d?e=%2f&f=[1]&g={{\"h\":2}}^#part");
+    let heard = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut request = vec![0; 4_096];
+        let length = socket.read(&mut request).await.unwrap();
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+        socket.write_all(answer).await.unwrap();
+        request.truncate(length);
+        String::from_utf8(request).unwrap()
+    };
+    let outbound = local();
+    let (answer, heard) = tokio::join!(post(&outbound, &url), heard);
+    assert_eq!(answer.unwrap().status, 200);
+    let heard = heard
+        .replace(&port.to_string(), "PORT")
+        .replace(env!("CARGO_PKG_VERSION"), "VERSION");
+    insta::assert_snapshot!(heard.replace("\r\n", "\n"), @r#"
+    POST /a%20b/%7Bc%7D|d?e=%2f&f=[1]&g={%22h%22:2}^ HTTP/1.1
+    accept: */*
+    user-agent: millrace/VERSION
+    host: 127.0.0.1:PORT
+    content-length: 2
+
+    {}
+    "#);
 }
