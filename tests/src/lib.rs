@@ -37,6 +37,7 @@ pub mod dashboards;
 mod environment;
 pub mod events;
 pub mod file_server;
+pub mod hostile;
 mod operator;
 mod process;
 mod program;

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
@@ -125,39 +124,6 @@ impl Emulator {
             .send()
             .await?;
         Ok(())
-    }
-
-    /// Puts small items under the condition that they are not there, from so many clients, one after another each; the seconds
-    /// that it took.
-    pub async fn puts(&self, clients: u64, count: u64) -> Result<f64> {
-        let began = Instant::now();
-        let mut putting = JoinSet::new();
-        for number in 0..clients {
-            let emulator = self.clone();
-            putting.spawn(async move {
-                for _ in (number..count).step_by(clients as usize) {
-                    let id = emulator.next_id();
-                    let item = HashMap::from([
-                        ("pk".to_owned(), text(format!("{ACCOUNT}#demo#put#{id}"))),
-                        ("sk".to_owned(), text("put".to_owned())),
-                        ("body".to_owned(), text("x".repeat(1_000))),
-                    ]);
-                    let put = emulator
-                        .client
-                        .put_item()
-                        .table_name(RECORDS)
-                        .set_item(Some(item));
-                    put.condition_expression("attribute_not_exists(pk)")
-                        .send()
-                        .await?;
-                }
-                Ok::<_, crate::Error>(())
-            });
-        }
-        while let Some(ended) = putting.join_next().await {
-            ended??;
-        }
-        Ok(began.elapsed().as_secs_f64())
     }
 
     /// Writes heads like that of `sample`: for each project, how many.

@@ -10,9 +10,7 @@ const PART: &str = "engine";
 
 /// Measures it.
 pub fn measure() -> Result<Vec<Row>> {
-    let output = programs::command(&programs::binary("examples/engine_load")?).output()?;
-    let report: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|_| format!("the engine: {}", String::from_utf8_lossy(&output.stderr)))?;
+    let report = programs::report("examples/engine_load")?;
     let each = |field: &str| {
         report
             .get(field)

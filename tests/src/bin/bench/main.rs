@@ -9,6 +9,7 @@
 
 mod appends;
 mod bootstrap;
+mod deliveries;
 mod emulator;
 mod emulator_runs;
 mod engine;

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 use crate::Result;
 
 /// What a program is told of the environment that the benchmarks run in: nothing that would change how it works.
@@ -65,4 +67,11 @@ pub fn run(command: &mut Command) -> Result<()> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Err(format!("{:?} failed: {}", command.get_program(), said.trim()).into())
+}
+
+/// The JSON object that a program of this workspace prints.
+pub fn report(name: &str) -> Result<Value> {
+    let output = command(&binary(name)?).output()?;
+    serde_json::from_slice(&output.stdout)
+        .map_err(|_| format!("{name}: {}", String::from_utf8_lossy(&output.stderr)).into())
 }

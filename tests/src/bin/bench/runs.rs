@@ -137,9 +137,7 @@ impl Side {
 
 /// What runs ask of the records and of the queue.
 fn costs() -> Result<Vec<Row>> {
-    let output = programs::command(&programs::binary("examples/run_costs")?).output()?;
-    let report: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|_| format!("no costs: {}", String::from_utf8_lossy(&output.stderr)))?;
+    let report = programs::report("examples/run_costs")?;
     let mut rows = Vec::new();
     for of in report.get("runs").and_then(Value::as_array).into_iter().flatten() {
         let number = |field: &str| of.get(field).and_then(Value::as_f64).unwrap_or(f64::NAN);

@@ -1,0 +1,167 @@
+//! Taking events in by itself, for the benchmarks: the ingest endpoint over the twin of DynamoDB, with nobody who hears of the events,
+//! and beside it the conditional puts that the same twin takes. It prints one JSON object.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use events::channel::Channel;
+use events::publish::Publisher;
+use events::signature;
+use ingest_function::Ingest;
+use local::bus::LocalBus;
+use local::data_dir::DataDir;
+use local::sealer::LocalSealer;
+use local::services::{DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, Services, at_once};
+use platform::config::{CorsOrigins, EdgeConfig};
+use platform::objects::Objects;
+use platform::records::channels::Channels;
+use platform::records::events::Events;
+use platform::records::{Condition, Key, Table, Written};
+use platform::{Clock, Tenant, ids};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Clients, each of which does one thing after another.
+const CLIENTS: u64 = 16;
+/// Events, or items, of one turn.
+const COUNT: u64 = 3_000;
+/// Turns of each side, one after another; the first warms up.
+const TURNS: usize = 6;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let folder = tempfile::tempdir()?;
+    let data = DataDir::open(&folder.path().join("data"))?;
+    let services = Services::open(&data).await?;
+    let tenant = Tenant::new("acme", "demo")?;
+    let token = ids::new_id(Clock::System.now());
+    let channel = channel(&token);
+    let channels = Channels::new(Table::connect(&services.records, RECORDS_TABLE));
+    channels.insert(&tenant, &channel.record(1)?).await?;
+    let origin = serve(&data, &services, channels).await?;
+    let ingest = Arc::new(IngestClient {
+        http: reqwest::Client::builder().no_proxy().build()?,
+        url: format!("{origin}/webhooks/events/acme/demo/{}", channel.id),
+        token,
+    });
+    let table = Table::connect(&services.records, RECORDS_TABLE);
+    let (mut taken, mut written) = (Vec::new(), Vec::new());
+    for turn in 0..TURNS {
+        let ingest = Arc::clone(&ingest);
+        let events = per_second(turn, move |number| Arc::clone(&ingest).post(number)).await?;
+        let table = table.clone();
+        let puts = per_second(turn, move |number| put(table.clone(), number)).await?;
+        if turn > 0 {
+            taken.push(events);
+            written.push(puts);
+        }
+    }
+    let report = json!({ "clients": CLIENTS, "events_per_second": taken, "puts_per_second": written });
+    writeln!(std::io::stdout(), "{report}")?;
+    Ok(())
+}
+
+/// The endpoint as the runner has it, on a port of its own.
+async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Result<String, Error> {
+    let clock = Clock::System;
+    let events = Events::new(Table::connect(&services.records, EVENTS_TABLE));
+    let objects = Objects::connect(&services.objects, DATA_BUCKET);
+    let ingest = Ingest {
+        channels,
+        sealer: Arc::new(LocalSealer::open(data)?),
+        publisher: Publisher::new(
+            events,
+            objects,
+            Arc::new(LocalBus::new(clock.clone(), Vec::new())),
+        ),
+        clock: clock.clone(),
+        max_body_bytes: 256 * 1_024,
+    };
+    let edge = EdgeConfig {
+        cors: CorsOrigins::None,
+        base_path: String::new(),
+    };
+    let router: Router = platform::http::edge(ingest_function::routes(ingest).into(), clock, edge);
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let address = listener.local_addr()?;
+    tokio::spawn(async move { axum::serve(at_once(listener), router).await });
+    Ok(format!("http://{address}"))
+}
+
+/// Who sends events.
+struct IngestClient {
+    http: reqwest::Client,
+    url: String,
+    token: String,
+}
+
+impl IngestClient {
+    /// Sends what a shop would: about a kilobyte.
+    async fn post(self: Arc<Self>, number: u64) -> Result<(), Error> {
+        let body = json!({ "action": "order_placed", "resource_type": "order", "n": number, "text": "x".repeat(1_000) });
+        let request = self.http.post(&self.url).bearer_auth(&self.token).json(&body);
+        request.send().await?.error_for_status()?;
+        Ok(())
+    }
+}
+
+/// Puts an item of a kilobyte, on the condition that it is new.
+async fn put(table: Table, number: u64) -> Result<(), Error> {
+    let item = json!({ "body": "x".repeat(1_000) });
+    let key = Key::new(format!("acme#demo#put#{number}"), "put");
+    match table.put(&key, &item, Condition::Absent).await? {
+        Written::Done => Ok(()),
+        other => Err(format!("an item is not put: {other:?}").into()),
+    }
+}
+
+/// How many a second: so many clients do so much together, each one thing after another.
+async fn per_second<F, Done>(turn: usize, work: F) -> Result<f64, Error>
+where
+    F: Fn(u64) -> Done + Clone + Send + 'static,
+    Done: Future<Output = Result<(), Error>> + Send,
+{
+    let first = turn as u64 * COUNT;
+    let began = Instant::now();
+    let mut clients = JoinSet::new();
+    for client in 0..CLIENTS {
+        let work = work.clone();
+        clients.spawn(async move {
+            for number in (first + client..first + COUNT).step_by(CLIENTS as usize) {
+                work(number).await?;
+            }
+            Ok::<_, Error>(())
+        });
+    }
+    while let Some(ended) = clients.join_next().await {
+        ended??;
+    }
+    Ok(COUNT as f64 / began.elapsed().as_secs_f64())
+}
+
+/// A channel that takes a bearer token.
+fn channel(token: &str) -> Channel {
+    let now = Clock::System.now();
+    Channel {
+        id: ids::new_id(now),
+        name: "Orders".to_owned(),
+        source: "shop".to_owned(),
+        default_action: None,
+        default_resource_type: None,
+        transform: None,
+        signature: None,
+        signing_secret: None,
+        enabled: true,
+        token_hash: signature::token_hash(token),
+        token_hint: "x".to_owned(),
+        created_at: now,
+        updated_at: now,
+        created_by: "user:bench".to_owned(),
+        updated_by: "user:bench".to_owned(),
+    }
+}
