@@ -193,3 +193,32 @@ fn every_queue_has_a_dead_letter_queue_and_every_dead_letter_queue_an_alarm() {
         }
     }
 }
+
+/// What a local runner does not notice: it has no roles.
+#[test]
+fn a_role_may_do_what_the_function_does() {
+    let template = read("template.yaml");
+    for (resource, next, what, actions) in [
+        // Starts a run on the condition that its subscription is unchanged.
+        (
+            "  MatcherRole:",
+            "  # ---------- ",
+            "!GetAtt Records.Arn",
+            &["dynamodb:ConditionCheckItem"][..],
+        ),
+        // Removes the details of an event that was sent before.
+        (
+            "  IngestFunction:",
+            "  # ---------- ",
+            "payloads/*",
+            &["s3:DeleteObject", "s3:PutObject"],
+        ),
+    ] {
+        let (_, from) = template.split_once(resource).unwrap();
+        let (body, _) = from.split_once(next).unwrap();
+        let granted: String = body.lines().filter(|line| line.contains(what)).collect();
+        for action in actions {
+            assert!(granted.contains(action), "{resource} may not {action} on {what}");
+        }
+    }
+}

@@ -47,8 +47,10 @@ impl Publisher {
             None => self.events.insert(tenant, &record).await?,
             Some(key) => {
                 if let Ingested::Before(event_id) = self.events.insert_once(tenant, &record, key).await? {
-                    if let Some(key) = &record.details_key {
-                        self.objects.remove(key).await?;
+                    if let Some(key) = &record.details_key
+                        && let Err(cause) = self.objects.remove(key).await
+                    {
+                        warn!(event_id, key, %cause, "the details of an event that was sent before are left over");
                     }
                     return Ok(event_id);
                 }
