@@ -5,22 +5,41 @@
 //! size, which is right for all rounds together as long as what a round costs grows no faster than its entry. It does where a `reduce`
 //! carries something large from round to round; there each round is counted with the whole.
 
+use std::cell::Cell;
+
+use platform::Result;
 use serde_json::Value;
 
 use super::Size;
-use super::check::{CHOICES, JOINS, LOOPS, SCANS, arguments};
+use super::check::{CHOICES, JOINS, LOOPS, SCANS, arguments, refusal};
 
 /// Bytes of a text that count as a step.
 const BYTES_OF_STEP: f64 = 16.0;
 /// Bytes of a number or a truth value.
 const SCALAR_BYTES: f64 = 32.0;
+/// Bytes that an entry of an object has at least.
+const FIELD_BYTES: f64 = 5.0;
+/// Most estimates of a condition and its parts. A part is estimated once for each way in which what goes through it can be large.
+const MAX_ESTIMATES: u32 = 20_000;
 
 /// What a condition may cost.
 pub(super) enum Cost {
-    /// It neither goes through arrays nor joins anything: so many steps, and so many looks at something as large as the event.
-    Straight { steps: f64, looks: f64 },
+    /// It neither goes through arrays nor joins anything.
+    Straight(Straight),
     /// It is worked out for each event.
     Rule(Value),
+}
+
+/// What a condition costs that neither goes through arrays nor joins anything.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Straight {
+    steps: f64,
+    /// Looks at something as large as the event.
+    looks: f64,
+    /// Entries of objects that are looked for by their names.
+    lookups: f64,
+    /// Comparisons of something with something that may both be objects.
+    comparisons: f64,
 }
 
 /// What an operation costs, and how large its result is.
@@ -32,42 +51,76 @@ struct Estimate {
 }
 
 impl Cost {
-    /// Of a condition that was checked.
-    pub fn of(rule: &Value) -> Self {
+    /// Of a condition that was checked. 400 for one whose cost takes too long to work out.
+    pub fn of(rule: &Value) -> Result<Self> {
         if is_straight(rule) {
-            let (steps, looks) = straight(rule);
-            return Self::Straight { steps, looks };
+            return Ok(Self::Straight(straight(rule)));
         }
-        Self::Rule(rule.clone())
+        let estimates = Cell::new(0);
+        estimate(rule, &Sight::of(Size::of("[]"), &estimates));
+        if estimates.get() > MAX_ESTIMATES {
+            return Err(refusal(
+                "goes too many times through what it makes by going through arrays",
+            ));
+        }
+        Ok(Self::Rule(rule.clone()))
     }
 
     /// The most steps on an event of a size.
     pub fn on(&self, size: Size) -> f64 {
         match self {
-            Self::Straight { steps, looks } => steps + looks * size.bytes / BYTES_OF_STEP,
-            Self::Rule(rule) => estimate(rule, &Sight::of(size)).steps,
+            Self::Straight(straight) => {
+                straight.steps
+                    + straight.looks * size.bytes / BYTES_OF_STEP
+                    + straight.lookups * size.fields
+                    + straight.comparisons * equality(size.fields, size.bytes)
+            }
+            // As many estimates as when it was compiled.
+            Self::Rule(rule) => estimate(rule, &Sight::of(size, &Cell::new(0))).steps,
         }
     }
 }
 
 /// How large what variables see is.
 #[derive(Clone, Copy)]
-struct Sight {
+struct Sight<'a> {
     /// What they see: the event, or an entry of the average size.
     seen: Size,
     /// The largest that it can be.
     whole: Size,
     /// What a `reduce` has made in the rounds before, in bytes.
     accumulator: f64,
+    /// Estimates so far.
+    estimates: &'a Cell<u32>,
 }
 
-impl Sight {
-    fn of(size: Size) -> Self {
+impl<'a> Sight<'a> {
+    fn of(size: Size, estimates: &'a Cell<u32>) -> Self {
         Self {
             seen: size,
             whole: size,
             accumulator: 0.0,
+            estimates,
         }
+    }
+}
+
+/// The steps of finding two values equal: each entry of an object is looked for in the other one.
+fn equality(fields: f64, bytes: f64) -> f64 {
+    fields * bytes / FIELD_BYTES
+}
+
+fn is_literal(value: &Value) -> bool {
+    !value.is_object() && !value.is_array()
+}
+
+/// Names that the path of a `var` is made of.
+fn path_length(given: &[Value]) -> f64 {
+    match given.first() {
+        Some(Value::String(path)) => 1.0 + path.matches('.').count() as f64,
+        // One that is made, whose length nobody knows; more levels than this a body has not.
+        Some(Value::Object(_)) => 128.0,
+        _ => 1.0,
     }
 }
 
@@ -86,28 +139,57 @@ fn is_straight(rule: &Value) -> bool {
     }
 }
 
-/// The steps of a condition that neither loops nor joins, and how many of its operations look at more than a literal's length.
-fn straight(rule: &Value) -> (f64, f64) {
-    let add = |one: (f64, f64), other: (f64, f64)| (one.0 + other.0, one.1 + other.1);
-    match rule {
-        Value::Array(items) => items.iter().map(straight).fold((1.0, 0.0), add),
-        Value::Object(fields) => fields.iter().fold((1.0, 0.0), |sum, (operator, given)| {
-            let is_literal = |value: &Value| !value.is_object() && !value.is_array();
+/// What a condition costs that neither loops nor joins.
+fn straight(rule: &Value) -> Straight {
+    let of_all = |parts: &mut dyn Iterator<Item = &Value>| {
+        parts
+            .map(straight)
+            .fold(Straight::default(), |sum, part| Straight {
+                steps: sum.steps + part.steps,
+                looks: sum.looks + part.looks,
+                lookups: sum.lookups + part.lookups,
+                comparisons: sum.comparisons + part.comparisons,
+            })
+    };
+    let mut cost = match rule {
+        Value::Array(items) => of_all(&mut items.iter()),
+        Value::Object(fields) => of_all(&mut fields.values()),
+        Value::String(text) => Straight {
+            steps: text.len() as f64 / BYTES_OF_STEP,
+            ..Straight::default()
+        },
+        _ => Straight::default(),
+    };
+    cost.steps += 1.0;
+    for (operator, given) in rule.as_object().into_iter().flatten() {
+        let given = arguments(given);
+        match operator.as_str() {
+            "var" => cost.lookups += path_length(given),
             // A comparison ends with the shorter one.
-            let is_short = is_comparison(operator) && arguments(given).iter().any(is_literal);
-            let looks = match SCANS.contains(&operator.as_str()) && operator != "var" && !is_short {
-                true => arguments(given).len() as f64,
-                false => 0.0,
-            };
-            add(add(sum, straight(given)), (0.0, looks))
-        }),
-        Value::String(text) => (1.0 + text.len() as f64 / BYTES_OF_STEP, 0.0),
-        _ => (1.0, 0.0),
+            operator if is_comparison(operator) && given.iter().any(is_literal) => {}
+            operator if is_comparison(operator) => {
+                cost.looks += given.len() as f64;
+                cost.comparisons += given.len() as f64;
+            }
+            operator if SCANS.contains(&operator) => {
+                cost.looks += given.len() as f64;
+                cost.comparisons += f64::from(u8::from(
+                    operator == "in" && !given.first().is_none_or(is_literal),
+                ));
+            }
+            _ => {}
+        }
     }
+    cost
 }
 
 /// What a rule costs.
-fn estimate(rule: &Value, sight: &Sight) -> Estimate {
+fn estimate(rule: &Value, sight: &Sight<'_>) -> Estimate {
+    let estimates = sight.estimates.get().saturating_add(1);
+    sight.estimates.set(estimates);
+    if estimates > MAX_ESTIMATES {
+        return scalar(f64::INFINITY);
+    }
     match rule {
         Value::Array(items) => {
             let parts: Vec<_> = items.iter().map(|item| estimate(item, sight)).collect();
@@ -126,7 +208,7 @@ fn estimate(rule: &Value, sight: &Sight) -> Estimate {
     }
 }
 
-fn operation(operator: &str, given: &[Value], sight: &Sight) -> Estimate {
+fn operation(operator: &str, given: &[Value], sight: &Sight<'_>) -> Estimate {
     if LOOPS.contains(&operator) {
         return going_through(operator, given, sight);
     }
@@ -139,14 +221,35 @@ fn operation(operator: &str, given: &[Value], sight: &Sight) -> Estimate {
         "var" => {
             let seen = variable(given, sight);
             Estimate {
-                steps,
+                steps: steps + path_length(given) * seen.fields,
                 bytes: seen.bytes.max(most.bytes),
                 items: seen.items.max(most.items),
             }
         }
-        operator if JOINS.contains(&operator) => joined(&parts),
+        operator if JOINS.contains(&operator) => {
+            let all = joined(&parts);
+            // Of names that are missing each is looked for.
+            let is_search = operator.starts_with("missing");
+            let lookups = if is_search {
+                all.items * sight.seen.fields
+            } else {
+                0.0
+            };
+            Estimate {
+                steps: all.steps + lookups,
+                ..all
+            }
+        }
         operator if CHOICES.contains(&operator) => Estimate { steps, ..most },
-        operator if is_comparison(operator) => scalar(steps + 2.0 * shortest / BYTES_OF_STEP),
+        operator if is_comparison(operator) && given.iter().any(is_literal) => {
+            scalar(steps + 2.0 * shortest / BYTES_OF_STEP)
+        }
+        operator if is_comparison(operator) => {
+            scalar(steps + 2.0 * shortest / BYTES_OF_STEP + equality(sight.whole.fields, shortest))
+        }
+        "in" if !given.first().is_none_or(is_literal) => {
+            scalar(steps + all / BYTES_OF_STEP + equality(sight.whole.fields, all))
+        }
         "substr" => Estimate {
             steps: steps + all / BYTES_OF_STEP,
             ..most
@@ -156,27 +259,30 @@ fn operation(operator: &str, given: &[Value], sight: &Sight) -> Estimate {
     }
 }
 
-/// How large what a variable names can be.
-fn variable(given: &[Value], sight: &Sight) -> Size {
+/// How large what a variable names can be, and what it is looked for in.
+fn variable(given: &[Value], sight: &Sight<'_>) -> Size {
     let path = given.first().and_then(Value::as_str);
+    let accumulator = Size {
+        bytes: sight.accumulator,
+        items: sight.accumulator,
+        fields: sight.whole.fields.min(1.0 + sight.accumulator / FIELD_BYTES),
+    };
     match path {
-        Some(path) if path.starts_with("accumulator") && sight.accumulator > 0.0 => Size {
-            bytes: sight.accumulator,
-            items: sight.accumulator,
-        },
+        Some(path) if path.starts_with("accumulator") && sight.accumulator > 0.0 => accumulator,
         // A path that is made may lead anywhere.
         None if given.first().is_some_and(Value::is_object) => Size {
-            bytes: sight.seen.bytes.max(sight.accumulator),
-            items: sight.seen.items.max(sight.accumulator),
+            bytes: sight.seen.bytes.max(accumulator.bytes),
+            items: sight.seen.items.max(accumulator.items),
+            fields: sight.seen.fields.max(accumulator.fields),
         },
         _ => sight.seen,
     }
 }
 
-fn going_through(operator: &str, given: &[Value], sight: &Sight) -> Estimate {
+fn going_through(operator: &str, given: &[Value], sight: &Sight<'_>) -> Estimate {
     let mut parts = given.iter();
     let source = parts.next();
-    let at_most = |sight: &Sight| source.map_or_else(|| scalar(0.0), |source| estimate(source, sight));
+    let at_most = |sight: &Sight<'_>| source.map_or_else(|| scalar(0.0), |source| estimate(source, sight));
     let whole = at_most(&Sight {
         seen: sight.whole,
         ..*sight
@@ -192,14 +298,17 @@ fn going_through(operator: &str, given: &[Value], sight: &Sight) -> Estimate {
         seen: Size {
             bytes: source.bytes / rounds,
             items: source.bytes / 2.0 / rounds,
+            fields: sight.whole.fields.min(1.0 + source.bytes / FIELD_BYTES / rounds),
         },
         whole: Size {
             bytes: whole.bytes,
             items: whole.bytes / 2.0,
+            fields: sight.whole.fields,
         },
         accumulator: 0.0,
+        ..*sight
     };
-    let round_of = |sight: &Sight| body.map_or_else(|| scalar(0.0), |body| estimate(body, sight));
+    let round_of = |sight: &Sight<'_>| body.map_or_else(|| scalar(0.0), |body| estimate(body, sight));
     let steps = 1.0 + source.steps + first.steps;
     match operator {
         "map" => {
@@ -216,7 +325,7 @@ fn going_through(operator: &str, given: &[Value], sight: &Sight) -> Estimate {
             ..source
         },
         "reduce" => {
-            let carried = |sight: Sight, bytes: f64| {
+            let carried = |sight: Sight<'_>, bytes: f64| {
                 round_of(&Sight {
                     accumulator: bytes,
                     ..sight

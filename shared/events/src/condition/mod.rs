@@ -5,6 +5,8 @@
 
 mod bound;
 mod check;
+#[cfg(test)]
+mod cost_tests;
 mod forgiving;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,6 +55,41 @@ struct Size {
     bytes: f64,
     /// The most entries of an array in it.
     items: f64,
+    /// The most entries of an object in it.
+    fields: f64,
+}
+
+impl Size {
+    /// Of a JSON text.
+    fn of(text: &str) -> Self {
+        let mut open: Vec<(u8, usize)> = Vec::new();
+        let (mut items, mut fields, mut in_text, mut is_escaped) = (0, 0, false, false);
+        for byte in text.bytes() {
+            match byte {
+                _ if is_escaped => is_escaped = false,
+                b'\\' if in_text => is_escaped = true,
+                b'"' => in_text = !in_text,
+                _ if in_text => {}
+                b'[' | b'{' => open.push((byte, 1)),
+                b']' | b'}' => match open.pop() {
+                    Some((b'[', entries)) => items = items.max(entries),
+                    Some((_, entries)) => fields = fields.max(entries),
+                    None => {}
+                },
+                b',' => {
+                    if let Some((_, entries)) = open.last_mut() {
+                        *entries += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Self {
+            bytes: text.len() as f64,
+            items: items.max(1) as f64,
+            fields: fields.max(1) as f64,
+        }
+    }
 }
 
 impl Subject {
@@ -61,10 +98,7 @@ impl Subject {
         let data = ParsedData::from_json(envelope).map_err(|error| Error::internal(error.to_string()))?;
         Ok(Self {
             data,
-            size: Size {
-                bytes: envelope.len() as f64,
-                items: longest_array(envelope) as f64,
-            },
+            size: Size::of(envelope),
             left: MAX_STEPS_OF_EVENT,
         })
     }
@@ -96,7 +130,7 @@ impl Condition {
             .map_err(|error| check::refusal(&format!("cannot be read: {error}")))?;
         Ok(Self {
             logic,
-            cost: Cost::of(&rule),
+            cost: Cost::of(&rule)?,
         })
     }
 
@@ -122,29 +156,6 @@ impl Condition {
         let evaluated = evaluated.unwrap_or_else(|_| Err("it takes too much memory".to_owned()));
         evaluated.map_err(Unanswered::Failed)
     }
-}
-
-/// The most entries of an array in a JSON text, or more: those of objects are counted as well.
-fn longest_array(text: &str) -> usize {
-    let mut open: Vec<usize> = Vec::new();
-    let (mut longest, mut in_text, mut is_escaped) = (0, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_text => is_escaped = true,
-            b'"' => in_text = !in_text,
-            _ if in_text => {}
-            b'[' | b'{' => open.push(1),
-            b']' | b'}' => longest = longest.max(open.pop().unwrap_or_default()),
-            b',' => {
-                if let Some(entries) = open.last_mut() {
-                    *entries += 1;
-                }
-            }
-            _ => {}
-        }
-    }
-    longest
 }
 
 #[cfg(test)]

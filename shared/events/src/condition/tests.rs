@@ -208,13 +208,73 @@ fn an_event_has_so_many_steps_and_no_more() {
 }
 
 #[test]
-fn the_entries_of_arrays_are_counted() {
-    for (text, longest) in [
-        ("{}", 1),
-        (r#"{"a":[1,2,3],"b":"1,2,3,4,5,6"}"#, 3),
-        (r#"{"a":"\",\",\"","b":[[1,2],[1]]}"#, 2),
-        (r#"{"a":[{"x":[1,2,3,4]}]}"#, 4),
+fn the_entries_of_arrays_and_objects_are_counted() {
+    for (text, items, fields) in [
+        ("{}", 1.0, 1.0),
+        (r#"{"a":[1,2,3],"b":"1,2,3,4,5,6"}"#, 3.0, 2.0),
+        (r#"{"a":"\",\",\"","b":[[1,2],[1]]}"#, 2.0, 2.0),
+        (r#"{"a":[{"x":[1,2,3,4]},{"y":1,"z":2,"{":3}]}"#, 4.0, 3.0),
     ] {
-        assert_eq!(longest_array(text), longest, "{text}");
+        let size = Size::of(text);
+        assert_eq!((size.items, size.fields), (items, fields), "{text}");
+    }
+}
+
+/// Each level is estimated twice where it stands in a round: 31 levels would be more than anybody waits for.
+#[test]
+fn a_condition_whose_cost_takes_long_to_work_out_is_refused() {
+    let mut source = json!({"var": "x"});
+    for _ in 0..28 {
+        source = json!({"map": [source, 1]});
+    }
+    let refusal = compile(json!({"some": [{"var": "details.numbers"}, {"some": [source, 1]}]})).err();
+    let refusal = refusal.unwrap();
+    assert!(
+        refusal.message().contains("goes too many times through"),
+        "{}",
+        refusal.message()
+    );
+}
+
+/// An event with two large objects of the same fields, one the other way round.
+fn wide(fields: usize) -> Subject {
+    let object = |order: &mut dyn Iterator<Item = usize>| {
+        order
+            .map(|number| format!(r#""field-{number}":1"#))
+            .collect::<Vec<_>>()
+            .join(",")
+    };
+    let (one, other) = (object(&mut (0..fields)), object(&mut (0..fields).rev()));
+    let entries = vec!["1"; 20_000].join(",");
+    Subject::new(&format!(
+        r#"{{"details":{{"a":{{{one}}},"b":{{{other}}},"numbers":[{entries}]}}}}"#
+    ))
+    .unwrap()
+}
+
+#[test]
+fn entries_of_wide_objects_that_are_looked_for_count() {
+    let (a, b) = (json!({"var": "details.a"}), json!({"var": "details.b"}));
+    let missing: Vec<_> = (0..60)
+        .map(|number| json!({"var": format!("accumulator.z{number}")}))
+        .collect();
+    for rule in [
+        json!({"==": [a, b]}),
+        json!({"===": [a, b]}),
+        json!({"in": [a, [b]]}),
+        json!({"some": [[{"var": "details"}], {"==": [{"var": "a"}, {"var": "b"}]}]}),
+        json!({"reduce": [{"var": "details.numbers"}, {"or": [missing, {"var": "accumulator"}]}, a]}),
+        json!({"or": vec![json!({"var": "details.a.z"}); 1_900]}),
+    ] {
+        let answer = compile(rule.clone()).map(|condition| condition.holds(&mut wide(10_000)));
+        assert!(!matches!(answer, Ok(Ok(_))), "{rule}");
+    }
+    for rule in [
+        json!({"===": [a, b]}),
+        json!({"in": [{"var": "details.a.field-1"}, {"var": "details.numbers"}]}),
+        json!({"and": [{"==": [{"var": "details.a.field-7"}, 1]}, {"==": [{"var": "details.b.field-7"}, {"var": "details.a.field-1"}]}]}),
+    ] {
+        let condition = compile(rule.clone()).unwrap();
+        assert_eq!(condition.holds(&mut wide(50)), Ok(true), "{rule}");
     }
 }
