@@ -1,6 +1,7 @@
 //! Why an activity, a child run or a whole run failed.
 
 use serde::{Deserialize, Serialize};
+use tracing::warn;
 
 use crate::payload::Payload;
 
@@ -98,9 +99,12 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// A failed call of the platform: one that may pass is worth another attempt.
+/// A failed call of the platform: one that may pass is worth another attempt. What was behind it is in the log and nowhere else.
 impl From<platform::Error> for Failure {
     fn from(error: platform::Error) -> Self {
+        if error.is_transient() {
+            warn!(cause = %error, "a call of the platform failed within a run");
+        }
         Self {
             non_retryable: !error.is_transient(),
             ..Self::new(error.kind().code(), error.message())

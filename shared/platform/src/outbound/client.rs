@@ -13,35 +13,45 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::ext::on_informational;
 use hyper::header::{ACCEPT, HeaderValue, USER_AGENT};
-use hyper::{Request, Response};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper::{Request, Response, Uri};
+use hyper_rustls::{HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tower::BoxError;
+use tower::timeout::Timeout;
+use tower::util::BoxCloneSyncService;
 
 use super::OutboundError;
 use super::resolver::{Checked, NotPublic};
 
-/// How long a connection may take, before the handshake.
+/// How long a connection may take, the handshake included. It may go on when whoever asked for it is gone.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection is kept that nobody uses.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// Most connections to one host that are kept.
+const MAX_IDLE: usize = 16;
 /// Most bytes of an answer's head.
 const MAX_HEAD_BYTES: usize = 64 * 1_024;
+/// Most bytes of what is said about a certificate.
+const MAX_REASON_BYTES: usize = 200;
 /// Most provisional answers, with a status below 200, before the one that counts.
 const MAX_PROVISIONAL: u32 = 16;
 
+/// Makes connections, over TLS or not.
+type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
+
 /// The client. Clones share their connections.
 #[derive(Clone)]
-pub(super) struct HttpClient(Client<HttpsConnector<HttpConnector<Checked>>, Full<Bytes>>);
+pub(super) struct HttpClient(Client<Connector, Full<Bytes>>);
 
 impl HttpClient {
     /// One that asks the addresses of this resolver.
     pub(super) fn new(checked: Checked) -> Result<Self, OutboundError> {
         let mut connector = HttpConnector::new_with_resolver(checked);
         connector.enforce_http(false);
-        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
         connector.set_nodelay(true);
         let connector = HttpsConnectorBuilder::new()
             .try_with_platform_verifier()
@@ -49,9 +59,11 @@ impl HttpClient {
             .https_or_http()
             .enable_http1()
             .wrap_connector(connector);
+        let connector = Connector::new(Timeout::new(connector, CONNECT_TIMEOUT));
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(MAX_IDLE)
             .http1_max_buf_size(MAX_HEAD_BYTES)
             .build(connector);
         Ok(Self(client))
@@ -89,7 +101,7 @@ fn unreachable(error: Box<dyn std::error::Error + Send + Sync>) -> OutboundError
             return OutboundError::not_public(host);
         }
         if let Some(rustls::Error::InvalidCertificate(why)) = current.downcast_ref() {
-            return OutboundError::Certificate(why.to_string());
+            return OutboundError::Certificate(shortened(why.to_string()));
         }
         // An I/O error names as its source that of the error which it holds.
         let held = current.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
@@ -99,4 +111,13 @@ fn unreachable(error: Box<dyn std::error::Error + Send + Sync>) -> OutboundError
         };
     }
     OutboundError::Unreachable(error)
+}
+
+/// The beginning of a text that a stranger has written parts of: a certificate may have thousands of names.
+fn shortened(mut text: String) -> String {
+    if text.len() > MAX_REASON_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_REASON_BYTES));
+        text.push('…');
+    }
+    text
 }

@@ -78,6 +78,13 @@ pub enum OutboundError {
 }
 
 impl OutboundError {
+    /// What is behind it, for the log; it never holds the URL.
+    pub fn cause(&self) -> Option<String> {
+        let first = std::error::Error::source(self)?;
+        let causes = std::iter::successors(Some(first), |cause| cause.source());
+        Some(causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
+    }
+
     fn not_public(host: &str) -> Self {
         Self::Refused(format!("the address of '{host}' is not public"))
     }
