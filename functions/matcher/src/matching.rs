@@ -2,7 +2,7 @@
 
 use events::delivery::{DeliveryRef, record, workflow_id};
 use events::envelope::Envelope;
-use events::filter::{EvaluatorKind, OnError, SemanticCondition, SemanticMode};
+use events::filter::{EvaluatorKind, SemanticCondition, SemanticMode};
 use events::matching::{MAX_LINEAGE, Match, Matched};
 use events::payload;
 use events::subscription::Target;
@@ -111,7 +111,7 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
     let semantic = subscription.filter.semantic_condition.as_ref().map(unevaluated);
     let stopped = match (&subscription.filter.semantic_condition, &semantic) {
         _ if found.unanswered.is_some() => found.unanswered.clone(),
-        (Some(condition), Some(evaluation)) if stops(condition) => evaluation.error.clone(),
+        (Some(condition), Some(evaluation)) if condition.stops_without_verdict() => evaluation.error.clone(),
         _ => None,
     };
     let delivery = record(
@@ -193,9 +193,4 @@ fn unevaluated(condition: &SemanticCondition) -> SemanticEvaluation {
         rationale: None,
         error: Some("No model is configured that could evaluate the semantic condition.".to_owned()),
     }
-}
-
-/// Whether a condition without a verdict stops the delivery.
-fn stops(condition: &SemanticCondition) -> bool {
-    condition.mode == SemanticMode::Enforce && condition.on_error == OnError::FailClosed
 }

@@ -57,6 +57,13 @@ pub struct SemanticCondition {
     pub evaluator: Evaluator,
 }
 
+impl SemanticCondition {
+    /// Whether a delivery is stopped where there is no verdict.
+    pub fn stops_without_verdict(&self) -> bool {
+        self.mode == SemanticMode::Enforce && self.on_error == OnError::FailClosed
+    }
+}
+
 /// Whether a verdict counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

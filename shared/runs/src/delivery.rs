@@ -40,6 +40,7 @@ pub fn start(
                 event_id: event.id.clone(),
                 delivery: delivery.clone(),
                 tried: 0,
+                late_since: None,
             }),
         ),
         Target::Workflow(workflow) => (

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use events::delivery::DeliveryRef;
+use events::filter::SemanticCondition;
 use events::payload;
-use events::subscription::Subscription;
+use events::subscription::{Subscription, Target};
 use platform::objects::Objects;
 use platform::records::deliveries::{
     Deliveries, DeliveryChange, DeliveryRecord, DeliveryStatus, DeliveryWrite,
 };
 use platform::records::events::Events;
 use platform::records::subscriptions::Subscriptions;
-use platform::{Clock, Error, Result, Tenant};
+use platform::{Clock, Error, ErrorKind, Result, Tenant};
 use workflow::Payload;
 use workflow::engine::Engine;
 
@@ -43,21 +44,52 @@ impl Redelivery {
     /// where nothing can be delivered any longer.
     pub async fn retry(&self, tenant: &Tenant, id: &str) -> Result<()> {
         let record = self.deliveries.get(tenant, id).await?;
-        match &record.workflow_run_id {
-            Some(run) if !record.status.is_final() => self.hurry(tenant, &record, run).await,
-            _ => self.begin_again(tenant, record).await,
+        match record.status.is_final() || record.workflow_run_id.is_none() {
+            true => self.begin_again(tenant, record).await,
+            false => {
+                self.of_run(tenant, record, async |record, run| {
+                    self.hurry(tenant, record, run).await
+                })
+                .await
+            }
         }
     }
 
     /// Ends a delivery. 409 where it has ended.
     pub async fn cancel(&self, tenant: &Tenant, id: &str) -> Result<()> {
         let record = self.deliveries.get(tenant, id).await?;
-        match &record.workflow_run_id {
-            Some(run) if !record.status.is_final() => self.engine.cancel(tenant, run, None, OPERATOR).await,
-            _ => Err(Error::conflict(format!(
-                "The delivery '{id}' has ended; it is {}.",
-                record.status.as_str()
-            ))),
+        self.of_run(tenant, record, async |_, run| {
+            self.engine.cancel(tenant, run, None, OPERATOR).await
+        })
+        .await
+    }
+
+    /// Does something with the run that carries out a delivery, which may go on as another one meanwhile. 409 where it has ended.
+    async fn of_run(
+        &self,
+        tenant: &Tenant,
+        mut record: DeliveryRecord,
+        done: impl AsyncFn(&DeliveryRecord, &str) -> Result<()>,
+    ) -> Result<()> {
+        loop {
+            let run = match &record.workflow_run_id {
+                Some(run) if !record.status.is_final() => run.clone(),
+                _ => {
+                    return Err(Error::conflict(format!(
+                        "The delivery '{}' has ended; it is {}.",
+                        record.id,
+                        record.status.as_str()
+                    )));
+                }
+            };
+            let refusal = match done(&record, &run).await {
+                Err(refusal) if refusal.kind() == ErrorKind::Conflict => refusal,
+                other => return other,
+            };
+            record = self.deliveries.get(tenant, &record.id).await?;
+            if record.workflow_run_id.as_ref() == Some(&run) {
+                return Err(refusal);
+            }
         }
     }
 
@@ -80,14 +112,26 @@ impl Redelivery {
                 record.id
             )));
         }
-        let subscription = self.subscriptions.find(tenant, &record.subscription_id).await?;
-        let subscription = subscription.map(|found| Subscription::of(&found)).transpose()?;
+        let found = self.subscriptions.find(tenant, &record.subscription_id).await?;
+        let revision = found.as_ref().map_or(0, |found| found.revision);
+        let subscription = found.map(|found| Subscription::of(&found)).transpose()?;
         let Some(subscription) = subscription.filter(|subscription| subscription.enabled) else {
             return Err(Error::conflict(format!(
                 "The subscription '{}' is deleted or disabled, so nothing is delivered to it.",
                 record.subscription_id
             )));
         };
+        let condition = subscription.filter.semantic_condition.as_ref();
+        let has_no_verdict = record
+            .semantic_evaluation
+            .as_ref()
+            .is_some_and(|evaluation| evaluation.matched.is_none());
+        if has_no_verdict && condition.is_some_and(SemanticCondition::stops_without_verdict) {
+            return Err(Error::conflict(format!(
+                "The semantic condition of the subscription '{}' has no verdict on the event, and stops the delivery then; change its 'on_error' or take it away.",
+                record.subscription_id
+            )));
+        }
         let event = self.events.find(tenant, &record.event_id).await?;
         let Some(event) = event else {
             return Err(Error::conflict(format!(
@@ -113,13 +157,17 @@ impl Redelivery {
             // The run that it starts has an id then.
             workflow_run_id: String::new(),
         };
-        let start = start(
+        let mut start = start(
             &event,
             &envelope,
             &subscription,
             &next,
             DeliveryWrite::Change(change),
         )?;
+        // As of a first delivery: a run that is started does not look for itself.
+        if matches!(subscription.target, Target::Workflow(_)) {
+            start.guard = Some(self.subscriptions.unchanged(tenant, &subscription.id, revision));
+        }
         if self.engine.start(tenant, &start).await?.is_new {
             return Ok(());
         }

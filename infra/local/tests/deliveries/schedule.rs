@@ -164,3 +164,30 @@ async fn a_key_is_remembered_for_thirty_days() {
     world.pass(2);
     assert_ne!(world.event(Some("k")).await, first);
 }
+
+/// Something of ours is away: it is waited for, by one run after another, and for a day in all.
+#[tokio::test]
+async fn a_secret_that_is_never_opened_ends_the_delivery_after_a_day() {
+    let world = World::start().await;
+    let subscription = world.webhook().await;
+    world.lose_secret(&subscription).await;
+    world.event(None).await;
+    world.settle().await;
+    let mut hours = 0.0;
+    while !world.one().await.status.is_final() {
+        assert!(hours < 26.0, "it never ends");
+        world.pass(20 * 60);
+        hours += 1.0 / 3.0;
+        for _ in 0..2 {
+            world.sweeper.sweep(0).await.unwrap();
+            world.settle().await;
+        }
+    }
+    assert!(hours > 23.0, "it ended after {hours} hours");
+    let delivery = world.one().await;
+    assert_eq!(delivery.status, DeliveryStatus::Failed);
+    assert!(
+        delivery.last_error.is_some() && world.got().is_empty(),
+        "{delivery:?}"
+    );
+}

@@ -322,6 +322,23 @@ impl World {
         .await
     }
 
+    /// Makes the secret of a subscription one that nobody can open.
+    pub async fn lose_secret(&self, id: &str) {
+        let record = self.matcher.subscriptions.get(&self.tenant, id).await.unwrap();
+        let mut subscription = Subscription::of(&record).unwrap();
+        let secret = events::signature::new_signing_secret();
+        let sealed = "x".repeat(64);
+        subscription.signing = Some(events::subscription::SigningSecrets::new(sealed, &secret));
+        let next = subscription.record(record.revision + 1).unwrap();
+        let written = self
+            .matcher
+            .subscriptions
+            .save(&self.tenant, &next)
+            .await
+            .unwrap();
+        assert_eq!(written, platform::records::Written::Done);
+    }
+
     /// An event from outside, and its id.
     pub async fn event(&self, key: Option<&str>) -> String {
         let now = self.clock.now();

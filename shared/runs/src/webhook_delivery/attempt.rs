@@ -123,6 +123,7 @@ pub async fn attempt(
         status = attempt.response_status,
         duration_ms = attempt.duration_ms,
         error = attempt.error,
+        cause = answer.as_ref().err().and_then(OutboundError::cause),
         "webhook attempt"
     );
     let Verdict { next, is_gone, .. } = verdict;

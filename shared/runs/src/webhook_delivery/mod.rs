@@ -47,6 +47,9 @@ pub struct Input {
     /// Attempts that were made before it since somebody asked for the delivery.
     #[serde(default)]
     pub tried: usize,
+    /// Since when the next attempt is waited for that the runs before could not make; None where none is late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_since: Option<UtcTime>,
 }
 
 /// What an attempt is called with.
@@ -94,6 +97,7 @@ pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
         event_id,
         mut delivery,
         mut tried,
+        mut late_since,
     } = input;
     let retries = context.signals(RETRY);
     loop {
@@ -104,7 +108,11 @@ pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
             started_at: context.started_at(),
         };
         let made = context.activity::<Outcome>(ATTEMPT, &call);
-        let made = made.start_to_close(ATTEMPT_LIMIT).schedule_to_close(ALL_LIMIT);
+        // All runs together have no longer for it than one.
+        let since = late_since.take().unwrap_or(context.started_at());
+        let late = Duration::from_millis(context.started_at().millis_since(since));
+        let left = ALL_LIMIT.saturating_sub(late).max(ATTEMPT_LIMIT);
+        let made = made.start_to_close(ATTEMPT_LIMIT).schedule_to_close(left);
         let made = made.retry(RetryPolicy::default());
         let Outcome { attempt, next } = made.await?;
         let error = attempt.as_ref().and_then(|attempt| attempt.error.clone());
@@ -138,6 +146,7 @@ pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
                     event_id,
                     delivery,
                     tried,
+                    late_since: Some(since),
                 }));
             }
             Next::After(_) if delivery.attempt >= MAX_ATTEMPTS => {
@@ -168,6 +177,7 @@ pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
                 event_id,
                 delivery,
                 tried,
+                late_since: None,
             }));
         }
     }
