@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use serde_json::{Value, json};
-use tests::{Events, Persona};
+use tests::{Events, Method, Persona};
 
 const CHANNELS: &str = "/events/channels";
 
@@ -216,4 +216,34 @@ async fn what_no_channel_is_is_refused() {
         events.get(&other, &path).await.expect_error(404, "not_found");
         events.delete(&other, &path).await.expect_error(404, "not_found");
     }
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_decoded_is_that_of_no_channel() {
+    let Some(events) = Events::start().await else {
+        return;
+    };
+    for channel in ["%ff", "a%00b", "%2e%2e%2f"] {
+        let request = events.request(Method::POST, &events.ingest_url(channel));
+        let refused = request.token("mit_x").json(&json!({})).await;
+        refused.expect_error(401, "unauthenticated");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_a_channel_does_not_have_is_not_rotated() {
+    let Some(events) = Events::start().await else {
+        return;
+    };
+    let channel = events.plain_channel().await;
+    let path = format!("/events/channels/{}", channel.id());
+    let refused = events
+        .put(&events.token, &path, &json!({ "rotate_signing_secret": true }))
+        .await;
+    let refused = refused.expect_error(400, "invalid_request");
+    assert!(
+        refused.body.to_string().contains("'rotate_signing_secret'"),
+        "{}",
+        refused.body
+    );
 }

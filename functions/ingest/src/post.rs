@@ -1,6 +1,7 @@
 //! `POST /webhooks/events/{account_id}/{project_id}/{channel_id}`: an event from outside. 202 once it is written.
 
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
@@ -36,7 +37,7 @@ pub struct Taken {
 
 pub async fn handler(
     State(ingest): State<Ingest>,
-    Path(path): Path<ChannelPath>,
+    path: Result<Path<ChannelPath>, PathRejection>,
     request: Request<Body>,
 ) -> Result<impl IntoResponse> {
     let (headers, query) = (
@@ -44,6 +45,8 @@ pub async fn handler(
         request.uri().query().map(str::to_owned),
     );
     let text = body(request).await?;
+    // One that cannot be decoded names no channel.
+    let Path(path) = path.map_err(|_| crate::refused())?;
     let tenant = Tenant::new(&path.account_id, &path.project_id).ok();
     let channel = find(&ingest, tenant.as_ref(), &path.channel_id).await?;
     let shown = Shown {

@@ -200,6 +200,11 @@ pub async fn settle_secret(
                 "The field 'signing_secret' is for a channel with a 'signature'; say how what is sent is signed.",
             ));
         }
+        if matches!(choice, SecretChoice::New) {
+            return Err(Error::invalid(
+                "The field 'rotate_signing_secret' is for a channel with a 'signature'; this one has no signing secret.",
+            ));
+        }
         channel.signing_secret = None;
         return Ok(None);
     }

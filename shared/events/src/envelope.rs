@@ -173,9 +173,14 @@ impl Envelope {
     }
 }
 
+/// Whether a text can name an action, a resource type or a resource.
+pub(crate) fn is_name(text: &str) -> bool {
+    (1..=MAX_NAME_BYTES).contains(&text.len()) && !text.chars().any(char::is_control)
+}
+
 /// 400 for a text of an event that is empty, too long, or holds control characters.
 pub(crate) fn check_name(name: &str, value: &str) -> Result<()> {
-    if value.is_empty() || value.len() > MAX_NAME_BYTES || value.chars().any(char::is_control) {
+    if !is_name(value) {
         return Err(Error::invalid(format!(
             "An event's '{name}' has 1 to {MAX_NAME_BYTES} bytes, without control characters."
         )));

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::envelope::{MAX_NAME_BYTES, PAYLOAD, RawObject, check_name, raw};
+use crate::envelope::{PAYLOAD, RawObject, check_name, is_name, raw};
 use crate::path;
 
 /// What happened where neither the body nor the channel says.
@@ -99,6 +99,8 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
         let path = path(defaults.transform?).as_deref()?;
         as_text(path::find(&whole, path)?)
     };
+    // A sender who knows nothing of us cannot mend what is no name.
+    let extracted_name = |path| extracted(path).filter(|text| is_name(text));
     let named = |own: Option<String>, found: Option<String>, default: Option<&str>, last: &str| {
         own.or(found)
             .or_else(|| default.map(str::to_owned))
@@ -107,17 +109,18 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
     let incoming = Incoming {
         action: named(
             field("action")?,
-            extracted(|transform| &transform.action_path),
+            extracted_name(|transform| &transform.action_path),
             defaults.action,
             DEFAULT_ACTION,
         ),
         resource_type: named(
             field("resource_type")?,
-            extracted(|transform| &transform.resource_type_path),
+            extracted_name(|transform| &transform.resource_type_path),
             defaults.resource_type,
             DEFAULT_RESOURCE_TYPE,
         ),
-        resource_id: field("resource_id")?.or_else(|| extracted(|transform| &transform.resource_id_path)),
+        resource_id: field("resource_id")?
+            .or_else(|| extracted_name(|transform| &transform.resource_id_path)),
         idempotency_key: key_field(body, is_foreign)?
             .or_else(|| extracted(|transform| &transform.idempotency_key_path)),
         timestamp: match time_field(body, is_foreign)? {
@@ -134,15 +137,6 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
     check_name("resource_type", &incoming.resource_type)?;
     if let Some(id) = &incoming.resource_id {
         check_name("resource_id", id)?;
-    }
-    if incoming
-        .idempotency_key
-        .as_ref()
-        .is_some_and(|key| key.len() > MAX_KEY_BYTES)
-    {
-        return Err(Error::invalid(format!(
-            "The field 'idempotency_key' has at most {MAX_KEY_BYTES} bytes."
-        )));
     }
     Ok(incoming)
 }
@@ -175,10 +169,7 @@ fn details(text: &str, body: &Map<String, Value>, transform: Option<&Transform>)
 fn string_field(body: &Map<String, Value>, name: &str, is_foreign: bool) -> Result<Option<String>> {
     match body.get(name) {
         None | Some(Value::Null) => Ok(None),
-        // An empty one says nothing.
-        Some(Value::String(text)) if is_foreign && (text.is_empty() || text.len() > MAX_NAME_BYTES) => {
-            Ok(None)
-        }
+        Some(Value::String(text)) if is_foreign && !is_name(text) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) if is_foreign => Ok(None),
         Some(_) => Err(Error::invalid(format!("The field '{name}' must be a string."))),
@@ -188,6 +179,10 @@ fn string_field(body: &Map<String, Value>, name: &str, is_foreign: bool) -> Resu
 /// The idempotency key of a body; an empty one is none.
 fn key_field(body: &Map<String, Value>, is_foreign: bool) -> Result<Option<String>> {
     match body.get("idempotency_key") {
+        // What is somebody else's is taken as it is: of a key its hash is kept.
+        Some(Value::String(key)) if !is_foreign && key.len() > MAX_KEY_BYTES => Err(Error::invalid(format!(
+            "The field 'idempotency_key' has at most {MAX_KEY_BYTES} bytes."
+        ))),
         Some(Value::String(key)) => Ok(Some(key.clone()).filter(|key| !key.is_empty())),
         None | Some(Value::Null) => Ok(None),
         Some(_) if is_foreign => Ok(None),
@@ -290,6 +285,7 @@ mod tests {
             (json!(""), None),
             (json!(null), None),
             (json!([1]), None),
+            (json!("x".repeat(500)), Some("x".repeat(500).as_str())),
         ] {
             let incoming = read_with(&json!({ "id": value, "key": value }), defaults).unwrap();
             assert_eq!(incoming.resource_id.as_deref(), name, "{value}");
@@ -297,6 +293,38 @@ mod tests {
         }
         let empty = read_with(&json!({ "idempotency_key": "" }), NOTHING).unwrap();
         assert_eq!(empty.idempotency_key, None);
+    }
+
+    #[test]
+    fn what_is_no_name_is_nothing_where_the_sender_is_a_stranger() {
+        let transform = Transform {
+            action_path: Some("deep.action".to_owned()),
+            resource_id_path: Some("deep.title".to_owned()),
+            idempotency_key_path: Some("deep.key".to_owned()),
+            ..Transform::default()
+        };
+        let defaults = Defaults {
+            action: Some("default"),
+            transform: Some(&transform),
+            ..NOTHING
+        };
+        let (long, key) = ("x".repeat(501), "k".repeat(1_001));
+        for (own, found) in [("a\nb", "c\td"), (long.as_str(), long.as_str())] {
+            let body = json!({ "action": own, "resource_id": own, "deep": { "action": found, "title": found, "key": key } });
+            let incoming = read_with(&body, defaults).unwrap();
+            assert_eq!(
+                (incoming.action.as_str(), incoming.resource_id),
+                ("default", None)
+            );
+            // Of a key its hash is kept, however long it is.
+            assert_eq!(incoming.idempotency_key.as_deref(), Some(key.as_str()));
+            assert!(read_with(&body, NOTHING).is_err());
+        }
+        let refusal = read_with(&json!({ "idempotency_key": key }), NOTHING).unwrap_err();
+        assert_eq!(
+            refusal.message(),
+            "The field 'idempotency_key' has at most 1000 bytes."
+        );
     }
 
     fn maybe(text: &'static str) -> impl Strategy<Value = Option<&'static str>> {
@@ -328,17 +356,25 @@ mod tests {
 
         /// Whatever is sent, the whole body is kept as it was, and what is read is what an event may have.
         #[test]
-        fn any_body_is_read_or_refused(action in "\\PC{0,8}|[a-z]{490,510}", number: i64, is_foreign: bool, kind in 0..4) {
+        fn any_body_is_read_or_refused(action in "(?s).{0,8}|[a-z]{490,510}|[a-z]{1100}", number: i64, is_foreign: bool, kind in 0..4) {
             let odd = match kind { 0 => json!(action), 1 => json!(number), 2 => json!([action]), _ => json!(null) };
             let body = json!({ "action": odd, "resource_id": odd, "timestamp": odd, "details": odd, "idempotency_key": odd });
-            let transform = Transform { timestamp_path: Some("timestamp".to_owned()), ..Transform::default() };
+            let path = |name: &str| Some(name.to_owned());
+            let transform = Transform {
+                action_path: path("details"), resource_type_path: path("details"), resource_id_path: path("details"),
+                idempotency_key_path: path("details"), timestamp_path: path("timestamp"), ..Transform::default()
+            };
             let defaults = Defaults { transform: is_foreign.then_some(&transform), ..NOTHING };
             match read_with(&body, defaults) {
                 Ok(incoming) => {
                     prop_assert_eq!(incoming.details[PAYLOAD].get(), body.to_string());
-                    prop_assert!((1..=MAX_NAME_BYTES).contains(&incoming.action.len()));
+                    prop_assert!((1..=crate::envelope::MAX_NAME_BYTES).contains(&incoming.action.len()));
                 }
-                Err(refusal) => prop_assert_eq!(refusal.status(), 400),
+                Err(refusal) => {
+                    // A sender who knows nothing of us cannot mend anything.
+                    prop_assert!(!is_foreign, "{}", refusal.message());
+                    prop_assert_eq!(refusal.status(), 400);
+                }
             }
         }
     }

@@ -70,6 +70,9 @@ impl fmt::Debug for UtcTime {
 }
 
 /// Reads any ISO 8601 timestamp with an offset; a plain date is its midnight in UTC.
+/// How much of a text that is no time is shown, in bytes.
+const MAX_SHOWN_BYTES: usize = 100;
+
 impl FromStr for UtcTime {
     type Err = String;
 
@@ -80,7 +83,12 @@ impl FromStr for UtcTime {
         parsed
             .ok()
             .and_then(|timestamp| Self::from_millis(timestamp.as_millisecond()))
-            .ok_or_else(|| format!("'{text}' is not an ISO 8601 time such as 2026-01-02T03:04:05Z"))
+            .ok_or_else(|| {
+                let shown = text
+                    .get(..text.floor_char_boundary(MAX_SHOWN_BYTES))
+                    .unwrap_or_default();
+                format!("'{shown}' is not an ISO 8601 time such as 2026-01-02T03:04:05Z")
+            })
     }
 }
 

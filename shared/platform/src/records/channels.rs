@@ -51,7 +51,8 @@ impl Channels {
         let transaction = self.table.transaction().put(&key, record, Condition::Absent)?;
         match transaction.commit().await? {
             Written::Done => Ok(()),
-            _ => Err(Error::conflict(format!(
+            Written::Contended => Err(Error::unavailable("a channel is being written")),
+            Written::Refused { .. } => Err(Error::conflict(format!(
                 "The channel '{}' exists already.",
                 record.id
             ))),
@@ -74,7 +75,8 @@ impl Channels {
             .await?
         {
             Written::Done => Ok(()),
-            _ => Err(missing(id)),
+            Written::Refused { .. } => Err(missing(id)),
+            Written::Contended => Err(Error::unavailable("a channel is being written")),
         }
     }
 }
