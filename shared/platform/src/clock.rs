@@ -69,10 +69,10 @@ impl fmt::Debug for UtcTime {
     }
 }
 
-/// Reads any ISO 8601 timestamp with an offset; a plain date is its midnight in UTC.
 /// How much of a text that is no time is shown, in bytes.
 const MAX_SHOWN_BYTES: usize = 100;
 
+/// Reads any ISO 8601 timestamp with an offset; a plain date is its midnight in UTC.
 impl FromStr for UtcTime {
     type Err = String;
 

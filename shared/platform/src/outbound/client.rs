@@ -114,7 +114,7 @@ fn unreachable(error: Box<dyn std::error::Error + Send + Sync>) -> OutboundError
 }
 
 /// The beginning of a text that a stranger has written parts of: a certificate may have thousands of names.
-fn shortened(mut text: String) -> String {
+pub(super) fn shortened(mut text: String) -> String {
     if text.len() > MAX_REASON_BYTES {
         text.truncate(text.floor_char_boundary(MAX_REASON_BYTES));
         text.push('…');

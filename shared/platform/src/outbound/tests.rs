@@ -383,3 +383,21 @@ async fn a_url_is_asked_as_it_is_written() {
     {}
     "#);
 }
+
+/// A connection may outlive the post that asked for it, so its handshake has an end of its own.
+#[tokio::test(start_paused = true)]
+async fn a_handshake_that_is_not_answered_ends_before_the_post_does() {
+    let port = server(b"", Ending::IsSilent).await;
+    let url = format!("https://127.0.0.1:{port}/");
+    let outbound = local();
+    let answer = outbound.post(&url, HeaderMap::new(), Vec::new(), 8, MINUTE);
+    let refusal = answer.await.unwrap_err().to_string();
+    assert_eq!(refusal, "it cannot be reached, or broke off");
+}
+
+#[test]
+fn of_a_long_reason_the_beginning_is_told() {
+    assert_eq!(client::shortened("expired".to_owned()), "expired");
+    let told = client::shortened("é".repeat(10_000));
+    assert_eq!((told.len(), told.ends_with('…')), (203, true));
+}
