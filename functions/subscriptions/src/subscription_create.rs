@@ -79,7 +79,7 @@ pub async fn handler(
         created_by: author.clone(),
         updated_by: author,
     };
-    check(&app, &subscription)?;
+    check(&app, &subscription).await?;
     let replaces = subscription.overrides_system_subscription_id.clone();
     if let Some(system) = &replaces {
         check_system(&app, &tenant, system).await?;

@@ -184,10 +184,10 @@ pub fn without_read_only(target: &mut Map<String, Value>) {
 }
 
 /// 400 for what no subscription is.
-pub fn check(app: &App, subscription: &StoredSubscription) -> Result<()> {
+pub async fn check(app: &App, subscription: &StoredSubscription) -> Result<()> {
     check_name("name", &subscription.name)?;
     check_text("description", subscription.description.as_deref())?;
-    subscription.target.check(&app.outbound)
+    subscription.target.check(&app.outbound).await
 }
 
 /// How the signing secret is to be replaced.

@@ -85,7 +85,7 @@ pub async fn handler(
         let rotation = body.apply(&mut subscription)?;
         subscription.updated_at = call.now.max(subscription.updated_at);
         subscription.updated_by = call.principal.reference();
-        check(&app, &subscription)?;
+        check(&app, &subscription).await?;
         let secret = settle_secret(&app, &tenant, &mut subscription, rotation, call.now).await?;
         let next = subscription.record(record.revision + 1)?;
         if app.subscriptions.save(&tenant, &next).await? == Written::Done {

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use output::Output;
-use platform::Result;
+use platform::{Error, Result};
 use target::TargetArguments;
 
 /// What only an operator of Millrace does: tokens, API keys, publishing, starting runs, loading and checking.
@@ -104,9 +104,18 @@ async fn start() -> ExitCode {
     match run(arguments, output).await {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "ops: {error}");
+            let _ = writeln!(std::io::stderr(), "ops: {}", told(&error));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// The sentence of a refusal, and all that is known of a fault. The log's own text leaves out the data that was asked about.
+fn told(error: &Error) -> String {
+    match (error.status() < 500, error.details()) {
+        (true, Some(details)) => format!("{} ({details})", error.message()),
+        (true, None) => error.message().to_owned(),
+        (false, _) => error.to_string(),
     }
 }
 

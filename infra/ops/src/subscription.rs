@@ -93,7 +93,7 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
                 updated_by: SYSTEM.to_owned(),
             };
             check_name("name", &subscription.name)?;
-            subscription.target.check(&outbound(target)?)?;
+            subscription.target.check(&outbound(target)?).await?;
             if let Some(system) = &overrides {
                 check_system(target, &subscriptions, system).await?;
             }

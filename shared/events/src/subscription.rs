@@ -169,17 +169,17 @@ impl Target {
     }
 
     /// 400 for a target that breaks a rule of its type.
-    pub fn check(&self, outbound: &Outbound) -> Result<()> {
+    pub async fn check(&self, outbound: &Outbound) -> Result<()> {
         match self {
-            Self::Webhook(webhook) => webhook.check(outbound),
+            Self::Webhook(webhook) => webhook.check(outbound).await,
             Self::Workflow(workflow) => workflow.check(),
         }
     }
 }
 
 impl WebhookTarget {
-    fn check(&self, outbound: &Outbound) -> Result<()> {
-        outbound.check(&self.url).map_err(|why| {
+    async fn check(&self, outbound: &Outbound) -> Result<()> {
+        outbound.check_now(&self.url).await.map_err(|why| {
             Error::invalid(format!("The field 'target.url' cannot be delivered to: {why}."))
         })?;
         if self

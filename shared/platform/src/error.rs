@@ -99,6 +99,7 @@ pub struct Error {
     message: String,
     details: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
+    quotes_data: bool,
 }
 
 /// `Result` with the one [`Error`].
@@ -112,6 +113,7 @@ impl Error {
             message: message.into(),
             details: None,
             source: None,
+            quotes_data: false,
         }
     }
 
@@ -182,6 +184,13 @@ impl Error {
         self
     }
 
+    /// Says that the texts quote data of the caller, so that the log leaves them out.
+    #[must_use]
+    pub fn quoting_data(mut self) -> Self {
+        self.quotes_data = true;
+        self
+    }
+
     /// What went wrong.
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -211,8 +220,12 @@ impl Error {
     }
 }
 
+/// What a log says of it.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.quotes_data {
+            return write!(f, "{}, in words that quote data of the caller", self.kind.code());
+        }
         write!(f, "{}", self.message)?;
         if let Some(details) = &self.details {
             write!(f, " ({details})")?;
@@ -220,7 +233,8 @@ impl fmt::Display for Error {
         let mut source: Option<&(dyn StdError + 'static)> = self.source.as_deref().map(|source| source as _);
         while let Some(cause) = source {
             write!(f, ": {cause}")?;
-            source = cause.source();
+            // One of ours has told its own causes, or keeps them back.
+            source = cause.source().filter(|_| !cause.is::<Self>());
         }
         Ok(())
     }
@@ -247,6 +261,20 @@ mod tests {
         let error = Error::internal("password=hunter2");
         assert!(!error.message().contains("hunter2"));
         assert!(error.to_string().contains("hunter2"));
+    }
+
+    #[test]
+    fn what_quotes_data_is_for_the_caller_alone() {
+        let error = Error::unprocessable("'hunter2' is no number")
+            .with_details("hunter2")
+            .with_source("hunter2")
+            .quoting_data();
+        assert!(error.message().contains("hunter2"));
+        let logged = Error::conflict("x").with_source(error).to_string();
+        assert!(
+            !logged.contains("hunter2") && logged.contains("unprocessable"),
+            "{logged}"
+        );
     }
 
     #[test]

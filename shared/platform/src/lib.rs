@@ -6,6 +6,7 @@ pub mod bus;
 pub mod clock;
 pub mod config;
 pub mod error;
+pub mod fair;
 pub mod http;
 pub mod ids;
 pub mod objects;

@@ -1,6 +1,11 @@
 //! Logs: one JSON object a line in the cloud, lines for people on a laptop.
+//!
+//! What callers send stands in both. So every character that could end a line, or that a terminal obeys, is written as an escape.
+
+use std::io::{self, Write};
 
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
@@ -24,7 +29,10 @@ pub fn init(environment: &Environment, format: Format, default_filter: &str) -> 
             "The variable MILLRACE_LOG is not a log filter ({error}). Set it to `info`, for example."
         ))
     })?;
-    let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let lines = fmt::layer()
+        .with_writer(Escaping(io::stderr))
+        .with_target(false)
+        .with_ansi(false);
     let lines = match format {
         Format::Json => lines
             .json()
@@ -38,4 +46,69 @@ pub fn init(environment: &Environment, format: Format, default_filter: &str) -> 
         .with(lines.with_filter(filter))
         .init();
     Ok(())
+}
+
+/// Makes writers that escape.
+struct Escaping<M>(M);
+
+impl<'a, M: MakeWriter<'a>> MakeWriter<'a> for Escaping<M> {
+    type Writer = EscapingWriter<M::Writer>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        EscapingWriter(self.0.make_writer())
+    }
+}
+
+/// Is given one event at a time, whole, with the end of its line.
+struct EscapingWriter<W>(W);
+
+impl<W: Write> Write for EscapingWriter<W> {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        self.0
+            .write_all(escaped(&String::from_utf8_lossy(event)).as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// An event in one line, with the escapes of JSON, which are valid in both formats.
+fn escaped(event: &str) -> String {
+    let line = event.strip_suffix('\n');
+    let mut escaped = String::with_capacity(event.len());
+    for c in line.unwrap_or(event).chars() {
+        if is_obeyed(c) {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+    }
+    if line.is_some() {
+        escaped.push('\n');
+    }
+    escaped
+}
+
+/// Control characters, other ends of lines, and marks that turn the direction of text. All are below U+10000.
+fn is_obeyed(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_that_no_terminal_obeys() {
+        assert_eq!(escaped("plain é 語\n"), "plain é 語\n");
+        assert_eq!(
+            escaped("a\nINFO forged\r\u{1b}[2J\u{9b}31m\u{2028}\u{202e}\0\u{7f}\n"),
+            "a\\u000aINFO forged\\u000d\\u001b[2J\\u009b31m\\u2028\\u202e\\u0000\\u007f\n"
+        );
+        let json = escaped("{\"a\":\"\u{85}\u{2029}\"}\n");
+        let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(read["a"], "\u{85}\u{2029}");
+    }
 }

@@ -147,6 +147,12 @@ impl Verifier {
     async fn claims(&self, token: &str) -> Result<Claims> {
         let header = decode_header(token)
             .map_err(|error| Error::unauthenticated("The access token is not a JWT.").with_source(error))?;
+        // RFC 7515, 4.1.11: what is critical and not understood makes the token invalid, and nothing is understood here.
+        if header.crit.is_some() {
+            return Err(Error::unauthenticated(
+                "The access token demands extensions ('crit') that this service does not have.",
+            ));
+        }
         if matches!(header.alg, Algorithm::HS256) && self.config.shared_secret.is_some() {
             let secret = self.config.shared_secret.as_ref().map_or("", Secret::expose);
             return self.decode(

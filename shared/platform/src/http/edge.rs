@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    ALLOW, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, LOCATION, WWW_AUTHENTICATE,
+    ALLOW, AUTHORIZATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, LOCATION,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
@@ -155,9 +156,17 @@ pub async fn finish(
         if let Some(Ok(location)) = location.map(|path| HeaderValue::try_from(format!("{base_path}{path}"))) {
             response.headers_mut().insert(LOCATION, location);
         }
+        let headers = response.headers_mut();
         if let Ok(value) = HeaderValue::try_from(&id) {
-            response.headers_mut().insert(REQUEST_ID.clone(), value);
+            headers.insert(REQUEST_ID.clone(), value);
         }
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        // An answer is data; a page brings a policy of its own.
+        headers
+            .entry(CONTENT_SECURITY_POLICY)
+            .or_insert(HeaderValue::from_static(
+                "default-src 'none'; frame-ancestors 'none'",
+            ));
         response
     }
     .instrument(span)

@@ -104,8 +104,20 @@ pub async fn body(request: Request<Body>) -> Result<bytes::Bytes, Error> {
             ErrorKind::PayloadTooLarge,
             format!("The body is larger than the {limit} bytes that this operation takes."),
         )),
+        Err(error) if is_late(error.as_ref()) => Err(Error::timeout(
+            "The body did not come in time; send it whole and without pauses.",
+        )),
         Err(error) => Err(Error::invalid("The body ended before it was complete.").with_source(error)),
     }
+}
+
+/// Whether a server gave up waiting for the rest of a body.
+fn is_late(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |cause| cause.source());
+    causes.any(|cause| {
+        let cause = cause.downcast_ref::<std::io::Error>();
+        cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::TimedOut)
+    })
 }
 
 /// Reads JSON; a rejection names the JSON path, the line and the column.
@@ -119,9 +131,9 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
         let cause = error.into_inner();
         if cause.is_data() && path != "." {
             let dot = if path.starts_with('[') { "" } else { "." };
-            Error::invalid(format!("The body is not as it must be at ${dot}{path}: {cause}."))
+            Error::invalid(format!("The body is not as it must be at ${dot}{path}: {cause}.")).quoting_data()
         } else if cause.is_data() {
-            Error::invalid(format!("The body is not as it must be: {cause}."))
+            Error::invalid(format!("The body is not as it must be: {cause}.")).quoting_data()
         } else {
             Error::invalid(format!("The body is not valid JSON: {cause}."))
         }
@@ -145,6 +157,7 @@ pub fn parse_part<T: DeserializeOwned>(path: &str, part: Value) -> Result<T, Err
         Error::invalid(format!(
             "The body is not as it must be at $.{path}{below}: {cause}."
         ))
+        .quoting_data()
     })
 }
 

@@ -45,6 +45,9 @@ impl Policy {
     }
 }
 
+/// How long a name may take to be looked up while its URL is checked.
+const LOOKUP_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Why there is no answer, as the end of a sentence about the URL.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboundError {
@@ -152,6 +155,23 @@ impl Outbound {
     /// Whether a URL may be asked, as far as can be told without the network.
     pub fn check(&self, url: &str) -> Result<(), OutboundError> {
         target::parse(url, self.policy).map(drop)
+    }
+
+    /// The same, and looks a name up once. A name that is not known, or not within a second, may be asked: it is looked up again at
+    /// every connection.
+    pub async fn check_now(&self, url: &str) -> Result<(), OutboundError> {
+        let uri = target::parse(url, self.policy)?;
+        let host = uri.host().unwrap_or_default();
+        if host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
+            return Ok(());
+        }
+        let found = tokio::time::timeout(LOOKUP_PATIENCE, self.lookup.lookup(host)).await;
+        match found {
+            Ok(Ok(addresses)) if addresses.iter().any(|address| !self.policy.allows(*address)) => {
+                Err(OutboundError::not_public(host))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Gets what a URL has, at most `max_bytes` of it and within `deadline`, into a new file.

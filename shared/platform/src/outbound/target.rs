@@ -18,6 +18,39 @@ const SERVICE_PORTS: [u16; 46] = [
     6669, 6697, 9042, 9092, 9200, 9300, 10080, 10250, 11211, 27017, 27018, 27019,
 ];
 
+/// Ends of names that no public service has: RFC 6761, 6762, 8375 and 9476, what ICANN keeps back, and names of clusters.
+const INTERNAL_ENDS: [&str; 12] = [
+    "corp",
+    "home",
+    "home.arpa",
+    "internal",
+    "intranet",
+    "lan",
+    "local",
+    "localdomain",
+    "localhost",
+    "mail",
+    "private",
+    "svc",
+];
+/// Names of metadata services that lie below public ends.
+const METADATA_NAMES: [&str; 4] = [
+    "metadata.goog",
+    "metadata.packet.net",
+    "metadata.platformequinix.com",
+    "metadata.tencentyun.com",
+];
+
+/// Whether a name is for a network's own machines: it has one label, or such an end.
+fn is_internal(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let ends_in = |end: &&str| {
+        let before = name.strip_suffix(*end);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    };
+    !name.contains('.') || INTERNAL_ENDS.iter().any(ends_in) || METADATA_NAMES.contains(&name)
+}
+
 /// Reads a URL that somebody else wrote, and refuses one that may not be asked. Names are not looked up yet.
 pub(super) fn parse(text: &str, policy: Policy) -> Result<Uri, OutboundError> {
     let refused = |why: &str| Err(OutboundError::Refused(why.to_owned()));
@@ -43,6 +76,9 @@ pub(super) fn parse(text: &str, policy: Policy) -> Result<Uri, OutboundError> {
     // The parser has brought every notation of an address (decimal, octal, hexadecimal, with a dot at the end) to one.
     let literal = match url.host() {
         None => return refused("it names no host"),
+        Some(url::Host::Domain(name)) if !is_local && is_internal(name) => {
+            return refused(&format!("'{name}' is a name of internal networks"));
+        }
         Some(url::Host::Domain(_)) => None,
         Some(url::Host::Ipv4(address)) => Some(IpAddr::V4(address)),
         Some(url::Host::Ipv6(address)) => Some(IpAddr::V6(address)),
@@ -136,6 +172,41 @@ mod tests {
                 let refusal = refusal(&text);
                 assert!(refusal.contains("is not public"), "{text}: {refusal}");
             }
+        }
+    }
+
+    #[test]
+    fn internal_names_are_refused_in_public() {
+        for host in [
+            "intranet",
+            "localhost",
+            "localhost.",
+            "LOCALHOST",
+            "a.b.localhost",
+            "printer.local",
+            "printer.local.",
+            "db.internal",
+            "metadata.google.internal",
+            "metadata",
+            "instance-data.ec2.internal",
+            "api.default.svc",
+            "api.default.svc.cluster.local",
+            "nas.home.arpa",
+            "router.lan",
+            "metadata.goog",
+            "METADATA.tencentyun.com.",
+        ] {
+            let refusal = refusal(&format!("https://{host}/"));
+            assert!(refusal.contains("internal networks"), "{host}: {refusal}");
+        }
+        for host in [
+            "localhost.example",
+            "local.example",
+            "svc.example.com",
+            "xlocal.example",
+            "internal.dev",
+        ] {
+            parse(&format!("https://{host}/"), Policy::Public).unwrap();
         }
     }
 

@@ -232,11 +232,16 @@ async fn this_machine_is_asked_in_development_alone() {
     let port = server(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", Ending::Closes).await;
     let download = Download::new();
     let public = Outbound::public();
-    for host in ["localhost", "127.0.0.1", "2130706433", "[::1]"] {
+    for (host, why) in [
+        ("localhost", "internal networks"),
+        ("127.0.0.1", "is not public"),
+        ("2130706433", "is not public"),
+        ("[::1]", "is not public"),
+    ] {
         let got = download
             .get(&public, &format!("https://{host}:{port}/"), MINUTE)
             .await;
-        assert!(got.unwrap_err().contains("is not public"), "{host}");
+        assert!(got.unwrap_err().contains(why), "{host}");
         assert!(public.check(&format!("http://{host}:{port}/")).is_err());
     }
     let in_lambda = AwsEnvironment {
@@ -400,4 +405,32 @@ fn of_a_long_reason_the_beginning_is_told() {
     assert_eq!(client::shortened("expired".to_owned()), "expired");
     let told = client::shortened("é".repeat(10_000));
     assert_eq!((told.len(), told.ends_with('…')), (203, true));
+}
+
+#[tokio::test]
+async fn a_name_is_looked_up_once_when_its_url_is_saved() {
+    for (answer, is_taken) in [
+        (Some(vec!["93.184.216.34"]), true),
+        (Some(vec!["10.0.0.1"]), false),
+        (Some(vec!["93.184.216.34", "127.0.0.1"]), false),
+        (None, true),
+    ] {
+        let outbound = Outbound::over(Arc::new(Fixed(answer.clone())), Policy::Public);
+        let checked = outbound.check_now("https://hooks.example.com/x").await;
+        assert_eq!(checked.is_ok(), is_taken, "{answer:?}");
+    }
+    let outbound = Outbound::over(Arc::new(Fixed(None)), Policy::Public);
+    assert!(outbound.check_now("https://[::1]/").await.is_err());
+}
+
+/// Knows one answer to every name.
+struct Fixed(Option<Vec<&'static str>>);
+
+impl Lookup for Fixed {
+    fn lookup<'a>(&'a self, _: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let found = self.0.as_ref().ok_or(std::io::ErrorKind::NotFound)?;
+            Ok(found.iter().map(|address| address.parse().unwrap()).collect())
+        })
+    }
 }

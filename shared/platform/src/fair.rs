@@ -1,0 +1,231 @@
+//! Permits for work that is scarce, shared among those who ask: each account waits in a queue of its own, and none holds more than
+//! its share.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::error::{Error, Result};
+
+/// Most requests of one account that wait for a permit at a time, where nothing else bounds them.
+pub const MAX_WAITING_REQUESTS: usize = 64;
+
+/// Permits for `max` pieces of work at a time. Clones share them.
+#[derive(Clone)]
+pub struct FairPermits {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Most permits of one account.
+    share: usize,
+    /// Most of one account that wait; more are refused.
+    max_waiting: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    free: usize,
+    held: HashMap<Arc<str>, usize>,
+    /// The accounts that wait, the one whose turn is next first; each is here once.
+    turns: VecDeque<Arc<str>>,
+    waiting: HashMap<Arc<str>, VecDeque<oneshot::Sender<Permit>>>,
+}
+
+/// Leave for one piece of work, until it is dropped.
+pub struct Permit {
+    inner: Arc<Inner>,
+    account: Arc<str>,
+}
+
+impl FairPermits {
+    /// `max` permits, of which one account holds at most half; one where there is only one.
+    pub fn new(max: usize, max_waiting: usize) -> Self {
+        let max = max.max(1);
+        let state = State {
+            free: max,
+            held: HashMap::new(),
+            turns: VecDeque::new(),
+            waiting: HashMap::new(),
+        };
+        Self {
+            inner: Arc::new(Inner {
+                share: max.div_ceil(2),
+                max_waiting,
+                state: Mutex::new(state),
+            }),
+        }
+    }
+
+    /// A permit for `account`. 503 where none comes within `patience`, or too many of the account wait already.
+    pub async fn acquire(&self, account: &str, patience: Duration) -> Result<Permit> {
+        let mine = self.inner.enqueue(account)?;
+        self.inner.hand_out();
+        tokio::time::timeout(patience, mine)
+            .await
+            .map_err(|_| Error::unavailable("no permit came in time"))?
+            .map_err(Error::internal)
+    }
+}
+
+impl Inner {
+    fn enqueue(&self, account: &str) -> Result<oneshot::Receiver<Permit>> {
+        let mut state = self.lock();
+        let account: Arc<str> = account.into();
+        let waiting = state.waiting.entry(Arc::clone(&account)).or_default();
+        waiting.retain(|waiter| !waiter.is_closed());
+        if waiting.len() >= self.max_waiting {
+            return Err(Error::unavailable("too much of this account waits for a permit"));
+        }
+        let (waiter, mine) = oneshot::channel();
+        waiting.push_back(waiter);
+        if !state.turns.contains(&account) {
+            state.turns.push_back(account);
+        }
+        Ok(mine)
+    }
+
+    /// Gives free permits to those whose turn it is. One who went away gives his back at once, by dropping it.
+    fn hand_out(self: &Arc<Self>) {
+        loop {
+            let Some((waiter, account)) = self.lock().next(self.share) else {
+                return;
+            };
+            let permit = Permit {
+                inner: Arc::clone(self),
+                account,
+            };
+            drop(waiter.send(permit));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Takes a free permit for the first in turn whose account has not its whole share, and moves that account to the end.
+    fn next(&mut self, share: usize) -> Option<(oneshot::Sender<Permit>, Arc<str>)> {
+        let Self { held, waiting, .. } = self;
+        self.turns.retain(|account| {
+            let waiters = waiting.entry(Arc::clone(account)).or_default();
+            waiters.retain(|waiter| !waiter.is_closed());
+            if waiters.is_empty() {
+                waiting.remove(account);
+                return false;
+            }
+            true
+        });
+        if self.free == 0 {
+            return None;
+        }
+        let has_room = |account: &Arc<str>| held.get(account).is_none_or(|held| *held < share);
+        let at = self.turns.iter().position(has_room)?;
+        let account = self.turns.remove(at)?;
+        let waiter = self.waiting.get_mut(&account)?.pop_front()?;
+        self.turns.push_back(Arc::clone(&account));
+        self.free -= 1;
+        *self.held.entry(Arc::clone(&account)).or_default() += 1;
+        Some((waiter, account))
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        {
+            let mut state = self.inner.lock();
+            state.free += 1;
+            match state.held.get_mut(&self.account) {
+                Some(held) if *held > 1 => *held -= 1,
+                _ => {
+                    state.held.remove(&self.account);
+                }
+            }
+        }
+        self.inner.hand_out();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt as _;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    async fn acquire(permits: &FairPermits, account: &str) -> Permit {
+        permits.acquire(account, LONG).await.unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_account_never_holds_all() {
+        let permits = FairPermits::new(4, 5);
+        let _of_a = [acquire(&permits, "a").await, acquire(&permits, "a").await];
+        let third = permits.acquire("a", Duration::from_secs(1)).await;
+        assert_eq!(third.err().unwrap().status(), 503);
+        let of_b = permits.acquire("b", LONG).now_or_never();
+        assert!(of_b.is_some_and(|permit| permit.is_ok()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn accounts_take_turns() {
+        let permits = FairPermits::new(2, 5);
+        let first = acquire(&permits, "a").await;
+        let other = acquire(&permits, "z").await;
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let mut tasks = Vec::new();
+        for account in ["a", "a", "a", "b", "c"] {
+            let (permits, order) = (permits.clone(), Arc::clone(&order));
+            tasks.push(tokio::spawn(async move {
+                let permit = permits.acquire(account, LONG).await.unwrap();
+                order.lock().unwrap().push(account);
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                drop(permit);
+            }));
+            tokio::task::yield_now().await;
+        }
+        drop(first);
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), ["a", "b", "c", "a", "a"]);
+        drop(other);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_waiter_that_went_away_takes_no_permit() {
+        let permits = FairPermits::new(1, 5);
+        let held = acquire(&permits, "a").await;
+        for _ in 0..3 {
+            assert!(permits.acquire("a", Duration::from_millis(1)).await.is_err());
+        }
+        // One whose permit comes and is never taken.
+        let mut never_asked = Box::pin(permits.acquire("a", LONG));
+        assert!(never_asked.as_mut().now_or_never().is_none());
+        drop(held);
+        drop(never_asked);
+        acquire(&permits, "b").await;
+        assert_eq!(permits.inner.lock().free, 1);
+        assert!(permits.inner.lock().held.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_account_waits_with_so_many() {
+        let permits = FairPermits::new(1, 5);
+        let _held = acquire(&permits, "a").await;
+        let mut waiting: Vec<_> = (0..5).map(|_| Box::pin(permits.acquire("a", LONG))).collect();
+        for waiter in &mut waiting {
+            assert!(waiter.as_mut().now_or_never().is_none());
+        }
+        assert!(
+            permits
+                .acquire("a", LONG)
+                .now_or_never()
+                .is_some_and(|refused| refused.is_err())
+        );
+        assert!(permits.acquire("b", LONG).now_or_never().is_none());
+    }
+}
