@@ -2,7 +2,7 @@
 //!
 //! It hands real SQS events to the function's own handler, in batches; delivers again, after the visibility timeout, what
 //! the handler reports as failed; and sets aside what was received too often. Messages of one group do not hold up those of
-//! others: no group has more than its share with the handler. What it holds is lost with the process: a queue carries hints, never
+//! others: groups take turns, and none has more than its share with the handler. What it holds is lost with the process: a queue carries hints, never
 //! truth.
 
 use std::collections::{BTreeMap, HashMap};
@@ -53,6 +53,8 @@ type Place = (Instant, u64);
 struct Group {
     waiting: BTreeMap<Place, Message>,
     in_flight: usize,
+    /// When it last had its turn, in numbers of messages.
+    served: u64,
 }
 
 #[derive(Default)]
@@ -61,6 +63,8 @@ struct State {
     /// The first message of each group that has not its whole share with the handler.
     heads: BTreeMap<Place, Arc<str>>,
     next: u64,
+    /// Messages that were delivered so far.
+    delivered: u64,
     dead: Vec<String>,
 }
 
@@ -161,15 +165,19 @@ impl LocalQueue {
         let mut state = self.state();
         let mut batch = Vec::new();
         while batch.len() < self.settings.batch_size
-            && let Some(first) = state.heads.first_entry()
-            && first.key().0 <= now
+            && let Some(place) = state.next_in_turn(now)
         {
-            let (place, group) = first.remove_entry();
+            let Some(group) = state.heads.remove(&place) else {
+                break;
+            };
+            state.delivered += 1;
+            let delivered = state.delivered;
             let Some(of_group) = state.groups.get_mut(&group) else {
                 continue;
             };
             if let Some(mut message) = of_group.waiting.remove(&place) {
                 of_group.in_flight += 1;
+                of_group.served = delivered;
                 message.receives += 1;
                 batch.push(message);
             }
@@ -218,6 +226,15 @@ impl State {
         }
         of_group.waiting.insert(place, message);
         self.show_head(&group, share);
+    }
+
+    /// The place of the next message: of the groups that have one for now, the one that has waited longest for its turn.
+    fn next_in_turn(&self, now: Instant) -> Option<Place> {
+        let ready = self.heads.iter().take_while(|((at, _), _)| *at <= now);
+        let served = |group| self.groups.get(group).map_or(0, |group: &Group| group.served);
+        ready
+            .min_by_key(|(place, group)| (served(*group), **place))
+            .map(|(place, _)| *place)
     }
 
     /// Puts the first message of a group where it is seen, if the group has room; forgets a group without messages.
@@ -410,6 +427,25 @@ mod tests {
         let order = order.lock().unwrap();
         assert_eq!(order[..3], ["quick 0", "quick 1", "quick 2"]);
         assert_eq!(order.len(), 9);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn groups_take_turns() {
+        let (handler, seen) = failing(0);
+        let settings = Settings {
+            batch_size: 1,
+            ..SETTINGS
+        };
+        let queue = LocalQueue::start("test", settings, Clock::System, handler);
+        for body in ["a 1", "a 2", "a 3", "a 4", "b 1", "c 1"] {
+            let delivery = Delivery {
+                group: body.get(..1),
+                ..Delivery::default()
+            };
+            queue.send_as(body, delivery).await.unwrap();
+        }
+        queue.drain().await;
+        assert_eq!(*seen.lock().unwrap(), ["a 1", "b 1", "c 1", "a 2", "a 3", "a 4"]);
     }
 
     #[tokio::test(start_paused = true)]

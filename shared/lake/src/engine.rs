@@ -58,6 +58,8 @@ impl EngineConfig {
 /// One version's tables and where its files are, or will be.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
+    /// Whose version it is: accounts share the children.
+    pub account: &'a str,
     /// Names the version among all tenants, such as `<store>/<version>`: a child that was bound to a key is
     /// reused for it, with the tables that it was bound to.
     pub key: &'a str,
@@ -177,12 +179,12 @@ impl Engine {
             form,
             output: output.to_owned(),
         });
-        self.run_alone(job).await.map(drop)
+        self.run_alone(scope.account, job).await.map(drop)
     }
 
     /// A child for the steps of one import, all of whose files are in one folder.
-    pub fn begin_import(&self) -> ImportSession<'_> {
-        ImportSession::new(&self.pool, self.limits.import_deadline)
+    pub fn begin_import<'a>(&'a self, account: &'a str) -> ImportSession<'a> {
+        ImportSession::new(&self.pool, account, self.limits.import_deadline)
     }
 
     /// Process ids of the children that wait for work: for tests and for the log.
@@ -192,9 +194,9 @@ impl Engine {
 
     /// Runs a job in a child of its own, which no caller's statement ever ran in, and which is not used
     /// again.
-    pub(crate) async fn run_alone(&self, job: Job) -> Result<Value> {
+    pub(crate) async fn run_alone(&self, account: &str, job: Job) -> Result<Value> {
         let deadline: Duration = self.limits.import_deadline;
-        let mut lease = self.pool.take(None, deadline).await?;
+        let mut lease = self.pool.take(None, account, deadline).await?;
         let done = lease.process.run(job, deadline).await;
         drop(lease);
         // Not before: the start of a child takes as much of the processors as a small job.

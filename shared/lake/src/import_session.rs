@@ -42,14 +42,16 @@ pub struct Staged {
 /// A child for the steps of one import, from the first that needs one. All of its files must be in one folder.
 pub struct ImportSession<'a> {
     pool: &'a Pool,
+    account: &'a str,
     lease: Option<Lease>,
     deadline: Duration,
 }
 
 impl<'a> ImportSession<'a> {
-    pub(crate) fn new(pool: &'a Pool, deadline: Duration) -> Self {
+    pub(crate) fn new(pool: &'a Pool, account: &'a str, deadline: Duration) -> Self {
         Self {
             pool,
+            account,
             lease: None,
             deadline,
         }
@@ -105,7 +107,7 @@ impl<'a> ImportSession<'a> {
     async fn run(&mut self, job: Job) -> Result<Value> {
         let lease = match &mut self.lease {
             Some(lease) => lease,
-            none => none.insert(self.pool.take(None, self.deadline).await?),
+            none => none.insert(self.pool.take(None, self.account, self.deadline).await?),
         };
         let done = lease.process.run(job, self.deadline).await?;
         done.map(|(value, _)| value)

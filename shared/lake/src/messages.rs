@@ -11,7 +11,7 @@ use crate::position::Position;
 const MAX_LENGTH: usize = 1_000;
 
 /// Kinds of DuckDB's errors that speak of the statement or of its values.
-const ABOUT_THE_STATEMENT: [&str; 15] = [
+const ABOUT_THE_STATEMENT: [&str; 16] = [
     "Binder Error",
     "Catalog Error",
     "Constraint Error",
@@ -23,6 +23,7 @@ const ABOUT_THE_STATEMENT: [&str; 15] = [
     "Mismatch Type Error",
     "Not implemented Error",
     "Out of Range Error",
+    "Parameter Not Allowed Error",
     "Parameter Not Resolved Error",
     "Parser Error",
     "Syntax Error",
@@ -38,6 +39,10 @@ pub(crate) enum Cause {
     Memory,
     /// Interrupted from outside.
     Interrupted,
+    /// Something outside of the fence.
+    Fence,
+    /// An assertion of DuckDB's own: the database may be unusable.
+    Fault,
     /// Anything else: files, bugs.
     Internal,
 }
@@ -59,6 +64,10 @@ pub(crate) fn cause(text: &str) -> Cause {
         Cause::Memory
     } else if text.starts_with("INTERRUPT Error") {
         Cause::Interrupted
+    } else if text.starts_with("Permission Error") {
+        Cause::Fence
+    } else if text.starts_with("INTERNAL Error") || text.starts_with("FATAL Error") {
+        Cause::Fault
     } else if ABOUT_THE_STATEMENT.iter().any(|kind| text.starts_with(kind)) {
         Cause::Statement
     } else {
@@ -69,17 +78,24 @@ pub(crate) fn cause(text: &str) -> Cause {
 /// The error for the caller of a query. The kind carries the rest: memory is 422, an interruption is 408.
 pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewritten) -> Error {
     let text = text(error);
-    if matches!(error, DuckError::FromSqlConversionFailure(..)) {
-        // Raised by the driver for a result's type, such as VARIANT.
+    if matches!(error, DuckError::FromSqlConversionFailure(..)) || text.contains("Unsupported Arrow type") {
+        // Raised for a result's type, such as VARIANT or TYPE.
         return Error::unprocessable(
             "The query returns a column of a type that has no JSON form; cast it to VARCHAR.",
         )
         .with_source(text);
     }
     match cause(&text) {
+        // With a name of DuckDB's own for what it cannot do.
+        Cause::Statement if text.contains("NOT IMPLEMENTED") => {
+            Error::invalid("The query uses a form that cannot be read; write it in another way.")
+                .with_source(text)
+        }
         Cause::Statement => statement_error(&text, original, rewritten),
         Cause::Memory => Error::new(ErrorKind::Unprocessable, OUT_OF_MEMORY).with_source(text),
         Cause::Interrupted => Error::new(ErrorKind::Timeout, INTERRUPTED).with_source(text),
+        Cause::Fence => Error::new(ErrorKind::InvalidRequest, FENCED).with_source(text),
+        Cause::Fault => Error::new(ErrorKind::Internal, FAULT).with_source(text),
         Cause::Internal => Error::internal(text),
     }
 }
@@ -90,7 +106,16 @@ pub(crate) fn own_error(error: &DuckError) -> Error {
     match cause(&text) {
         Cause::Memory => Error::new(ErrorKind::Unprocessable, OUT_OF_MEMORY).with_source(text),
         Cause::Interrupted => Error::new(ErrorKind::Timeout, INTERRUPTED).with_source(text),
-        Cause::Statement | Cause::Internal => Error::internal(text),
+        Cause::Statement | Cause::Fence | Cause::Fault | Cause::Internal => Error::internal(text),
+    }
+}
+
+/// The error of a transaction that ran a caller's SQL and does not end.
+pub(crate) fn of_the_end(error: &DuckError) -> Error {
+    let text = text(error);
+    match cause(&text) {
+        Cause::Fault => Error::new(ErrorKind::Internal, FAULT).with_source(text),
+        _ => own_error(error),
     }
 }
 
@@ -98,6 +123,22 @@ pub(crate) fn own_error(error: &DuckError) -> Error {
 pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
 /// Replaced by a sentence with the limit.
 pub(crate) const INTERRUPTED: &str = "interrupted";
+
+/// Replaced by a sentence of the parent process, which logs it.
+pub(crate) const FENCED: &str = "fenced";
+/// Stays an internal error until it is known that no copy of a table was to blame.
+pub(crate) const FAULT: &str = "engine fault";
+
+/// 422 in place of a fault that a statement alone can have caused.
+pub(crate) fn blame_the_statement(error: Error) -> Error {
+    if error.message() != FAULT {
+        return error;
+    }
+    tracing::error!(%error, "a statement made the engine fail");
+    Error::unprocessable(
+        "The query cannot be carried out: the query engine fails on it. Write it in another way.",
+    )
+}
 
 /// 400 with a sentence about `position`, a byte offset of the rewritten statement, with line and column of the caller's
 /// text.
@@ -285,7 +326,8 @@ mod tests {
         assert_eq!(cause("INTERRUPT Error: Interrupted!"), Cause::Interrupted);
         assert_eq!(cause("Binder Error: no"), Cause::Statement);
         assert_eq!(cause("IO Error: /tmp/x"), Cause::Internal);
-        assert_eq!(cause("INTERNAL Error: Assertion"), Cause::Internal);
+        assert_eq!(cause("INTERNAL Error: Assertion"), Cause::Fault);
+        assert_eq!(cause("Permission Error: Cannot access file"), Cause::Fence);
     }
 
     #[test]

@@ -2,13 +2,13 @@
 //!
 //! A child that was bound to a version serves only that version, so that two tenants never share a process; a
 //! new version gets the spare that was started ahead. At most `max` children work at a time, and at most
-//! `max` wait bound.
+//! `max` wait bound. Accounts share them: one holds half of those at work, and a child whose job takes long ranks below the others.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use platform::{Error, Result};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use platform::Result;
+use platform::fair::{FairPermits, MAX_WAITING_REQUESTS, Permit};
 
 use crate::process::{Process, Start};
 
@@ -16,15 +16,22 @@ use crate::process::{Process, Start};
 pub(crate) struct Pool {
     start: Start,
     max: usize,
-    permits: Arc<Semaphore>,
+    permits: FairPermits,
     idle: Mutex<Idle>,
 }
 
 #[derive(Default)]
 struct Idle {
     /// The longest unused first.
-    bound: Vec<(String, Process)>,
+    bound: Vec<Bound>,
     spare: Option<Process>,
+}
+
+/// A child that serves one version.
+struct Bound {
+    scope: String,
+    account: String,
+    process: Process,
 }
 
 /// A child at work; dropping it kills the child, unless it was given back.
@@ -32,7 +39,7 @@ pub(crate) struct Lease {
     pub(crate) process: Process,
     /// Whether the child is bound to the scope already.
     pub(crate) is_bound: bool,
-    _permit: OwnedSemaphorePermit,
+    _permit: Permit,
 }
 
 impl Pool {
@@ -41,7 +48,7 @@ impl Pool {
         Self {
             start,
             max,
-            permits: Arc::new(Semaphore::new(max)),
+            permits: FairPermits::new(max, MAX_WAITING_REQUESTS),
             idle: Mutex::default(),
         }
     }
@@ -65,19 +72,16 @@ impl Pool {
 
     /// A child for `scope`, or an unbound one for a job of its own, which may be the spare. Waits at most `patience` for one to
     /// be free.
-    pub(crate) async fn take(&self, scope: Option<&str>, patience: Duration) -> Result<Lease> {
-        let permit = tokio::time::timeout(patience, Arc::clone(&self.permits).acquire_owned())
-            .await
-            .map_err(|_| Error::unavailable("every child of the engine is busy"))?
-            .map_err(Error::internal)?;
+    pub(crate) async fn take(&self, scope: Option<&str>, account: &str, patience: Duration) -> Result<Lease> {
+        let permit = self.permits.acquire(account, patience).await?;
         let (bound, mut spare) = {
             let mut idle = self.lock();
             let at = idle
                 .bound
                 .iter()
-                .position(|(bound, _)| Some(bound.as_str()) == scope);
+                .position(|bound| Some(bound.scope.as_str()) == scope);
             match at {
-                Some(at) => (Some(idle.bound.remove(at).1), None),
+                Some(at) => (Some(idle.bound.remove(at).process), None),
                 None => (None, idle.spare.take()),
             }
         };
@@ -112,12 +116,21 @@ impl Pool {
         Process::start(&start)
     }
 
-    /// Keeps a child that is bound to `scope` for the next job there.
-    pub(crate) fn give_back(&self, scope: &str, lease: Lease) {
+    /// Keeps a child that is bound to `scope` for the next job there. One that ranks below the others cannot rise again, so the next
+    /// job gets another.
+    pub(crate) fn give_back(&self, scope: &str, account: &str, lease: Lease) {
+        if lease.process.is_demoted() {
+            drop(lease);
+            return self.warm_for_next();
+        }
         let evicted = {
             let mut idle = self.lock();
-            let evicted = (idle.bound.len() >= self.max).then(|| idle.bound.remove(0));
-            idle.bound.push((scope.to_owned(), lease.process));
+            let evicted = (idle.bound.len() >= self.max).then(|| idle.evict());
+            idle.bound.push(Bound {
+                scope: scope.to_owned(),
+                account: account.to_owned(),
+                process: lease.process,
+            });
             evicted
         };
         drop(evicted);
@@ -128,7 +141,7 @@ impl Pool {
         let idle = self.lock();
         idle.bound
             .iter()
-            .map(|(_, process)| process)
+            .map(|bound| &bound.process)
             .chain(&idle.spare)
             .filter_map(Process::id)
             .collect()
@@ -136,5 +149,15 @@ impl Pool {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Idle {
+    /// Takes the longest unused child of the account that has the most, so that one who asks many versions displaces its own.
+    fn evict(&mut self) -> Option<Bound> {
+        let of = |account: &str| self.bound.iter().filter(|bound| bound.account == account).count();
+        let most = self.bound.iter().map(|bound| of(&bound.account)).max()?;
+        let at = self.bound.iter().position(|bound| of(&bound.account) == most)?;
+        Some(self.bound.remove(at))
     }
 }

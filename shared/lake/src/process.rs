@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use platform::config::LIBRARY_PATH;
 use platform::{Error, Result};
+use rustix::process::{Pid, setpriority_pgrp};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -27,6 +28,11 @@ const ALLOCATOR_RESERVE: &str = "MIMALLOC_ARENA_RESERVE";
 const GRACE: Duration = Duration::from_secs(1);
 /// How long a child that waits has to answer; one that was just started loads the library first.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Up to here a job ranks as any other.
+const QUICK: Duration = Duration::from_millis(250);
+/// The highest niceness.
+const LOWEST_RANK: i32 = 19;
 
 /// How children are started.
 #[derive(Clone, Debug)]
@@ -53,6 +59,7 @@ pub(crate) struct Process {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     limits: EngineLimits,
+    is_demoted: bool,
 }
 
 impl Process {
@@ -74,6 +81,8 @@ impl Process {
             .env_clear()
             .env(ALLOCATOR_RESERVE, "0")
             .current_dir(temp.path())
+            // A group of its own: what ranks below others are its threads, all of them, and no other process.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -98,12 +107,18 @@ impl Process {
             input,
             output: BufReader::new(output),
             limits,
+            is_demoted: false,
         })
     }
 
     /// The child's process id, while it runs.
     pub(crate) fn id(&self) -> Option<u32> {
         self.parts.as_ref().and_then(|parts| parts.child.id())
+    }
+
+    /// Whether the child ranks below others since one of its jobs took long.
+    pub(crate) fn is_demoted(&self) -> bool {
+        self.is_demoted
     }
 
     /// Whether the child still answers. One that waits may have been ended by the operating system, which may have told
@@ -129,7 +144,7 @@ impl Process {
     pub(crate) async fn run(&mut self, job: Job, deadline: Duration) -> Result<Result<(Value, Vec<u8>)>> {
         let deadline_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
         let head = frame_head(&Request { deadline_ms, job }, &[]).map_err(Error::internal)?;
-        match tokio::time::timeout(deadline + GRACE, self.exchange(&head)).await {
+        match tokio::time::timeout(deadline + GRACE, self.work(&head)).await {
             Err(_) => Err(self.too_slow(deadline)),
             Ok(Err(error)) => Err(self.died(&error).await),
             Ok(Ok((Reply::Done(value), body))) => Ok(Ok((value, body))),
@@ -137,11 +152,36 @@ impl Process {
                 let error = match failure.message.as_str() {
                     messages::OUT_OF_MEMORY => self.out_of_memory(),
                     messages::INTERRUPTED => self.too_slow(deadline),
+                    messages::FENCED => return Ok(Err(fenced())),
                     _ => return Ok(Err(failure.into())),
                 };
                 Err(error.with_source(failure.cause.unwrap_or_default()))
             }
         }
+    }
+
+    /// As [`exchange`](Self::exchange). A job that takes long goes on at the lowest rank, so that short ones beside it stay short.
+    async fn work(&mut self, head: &[u8]) -> io::Result<(Reply, Vec<u8>)> {
+        let group = self
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .and_then(Pid::from_raw);
+        let quick = tokio::time::sleep(QUICK);
+        tokio::pin!(quick);
+        let mut is_demoted = self.is_demoted;
+        let exchanged = {
+            let exchange = self.exchange(head);
+            tokio::pin!(exchange);
+            tokio::select! {
+                exchanged = &mut exchange => exchanged,
+                () = &mut quick => {
+                    is_demoted = is_demoted || setpriority_pgrp(group, LOWEST_RANK).is_ok();
+                    exchange.await
+                }
+            }
+        };
+        self.is_demoted = is_demoted;
+        exchanged
     }
 
     async fn exchange(&mut self, head: &[u8]) -> io::Result<(Reply, Vec<u8>)> {
@@ -219,6 +259,12 @@ impl Drop for Process {
             });
         }
     }
+}
+
+/// The check of statements is there to see this first: where the fence has to stop a statement, the check has a gap.
+fn fenced() -> Error {
+    tracing::error!("the fence stopped a statement that the check let pass");
+    Error::invalid("The query names something outside of the store's tables.")
 }
 
 /// What the child writes to its standard error is for the log only.

@@ -143,7 +143,11 @@ impl From<Failure> for Error {
         } else if let Some(cause) = failure.cause {
             error = error.with_source(cause);
         }
-        error
+        // What a child refuses it refuses for a statement or a row.
+        match error.status() < 500 {
+            true => error.quoting_data(),
+            false => error,
+        }
     }
 }
 

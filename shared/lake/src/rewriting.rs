@@ -17,6 +17,7 @@ impl Engine {
     /// values that do not convert.
     pub(crate) async fn rewrite(
         &self,
+        account: &str,
         before: &TableVersion,
         altered: &Altered,
         files: Vec<rewrite::File>,
@@ -43,12 +44,17 @@ impl Engine {
             directory: directory.to_owned(),
             now,
         };
-        let segments = self.run_alone(Job::Rewrite(input)).await?;
+        let segments = self.run_alone(account, Job::Rewrite(input)).await?;
         serde_json::from_value(segments).map_err(Error::internal)
     }
 
     /// Checks the rows of the altered table against its new rules; `files` are all of its files. 409 for what breaks one.
-    pub(crate) async fn check_rows(&self, altered: &Altered, files: Vec<PathBuf>) -> Result<()> {
+    pub(crate) async fn check_rows(
+        &self,
+        account: &str,
+        altered: &Altered,
+        files: Vec<PathBuf>,
+    ) -> Result<()> {
         let table = &altered.table;
         let required = altered.required.iter().map(|field_id| column(table, *field_id));
         let key = |key: &KeyCheck| {
@@ -64,7 +70,7 @@ impl Engine {
             keys: altered.keys.iter().map(key).collect::<Result<_>>()?,
             files,
         };
-        self.run_alone(Job::CheckRows(input)).await.map(drop)
+        self.run_alone(account, Job::CheckRows(input)).await.map(drop)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::engine::Scope;
 use crate::jobs::describe::ResultColumn;
 use crate::jobs::query::PlanReply;
 use crate::manifest::TableVersion;
+use crate::messages::blame_the_statement;
 use crate::native;
 use crate::pool::{Lease, Pool};
 use crate::protocol::{BoundTable, Job, Tier};
@@ -64,7 +65,7 @@ impl Plan<'_> {
 
 impl<'a> Session<'a> {
     pub(crate) async fn open(pool: &'a Pool, scope: Scope<'a>, allowed: Duration) -> Result<Self> {
-        let lease = pool.take(Some(scope.key), allowed).await?;
+        let lease = pool.take(Some(scope.key), scope.account, allowed).await?;
         let is_bound = lease.is_bound;
         let mut session = Self {
             pool,
@@ -106,7 +107,7 @@ impl<'a> Session<'a> {
             sql: sql.to_owned(),
             params: params.cloned(),
         };
-        let (value, _) = self.run(job).await?;
+        let (value, _) = self.run(job).await.map_err(blame_the_statement)?;
         let reply: PlanReply = read(value)?;
         let tables = self.scope.tables.iter();
         let tables = tables.filter(|table| reply.tables.iter().any(|planned| planned.name == table.name));
@@ -143,7 +144,12 @@ impl<'a> Session<'a> {
             bytes: max_bytes,
             format,
         };
-        let (value, body) = self.run(job).await?;
+        let ran = self.run(job).await;
+        let (value, body) = match plan.uses_copies() {
+            // The copies may be to blame.
+            true => ran?,
+            false => ran.map_err(blame_the_statement)?,
+        };
         let written: Written = read(value)?;
         Ok(Answer {
             body: Bytes::from(body),
@@ -155,13 +161,15 @@ impl<'a> Session<'a> {
     /// Lets DuckDB bind the statement of a plan, without running it and without any file.
     pub async fn validate(&mut self, plan: &Plan<'a>) -> Result<()> {
         let tables = without_files(plan);
-        self.run(Job::Validate { tables }).await.map(drop)
+        let validated = self.run(Job::Validate { tables }).await;
+        validated.map(drop).map_err(blame_the_statement)
     }
 
     /// Names the columns of a plan's result, without running it and without any file. 400 for what DuckDB does not bind.
     pub async fn describe(&mut self, plan: &Plan<'a>) -> Result<Vec<ResultColumn>> {
         let tables = without_files(plan);
-        let (columns, _) = self.run(Job::Describe { tables }).await?;
+        let described = self.run(Job::Describe { tables }).await;
+        let (columns, _) = described.map_err(blame_the_statement)?;
         read(columns)
     }
 
@@ -219,7 +227,7 @@ impl<'a> Session<'a> {
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.take() {
-            self.pool.give_back(self.scope.key, lease);
+            self.pool.give_back(self.scope.key, self.scope.account, lease);
         }
     }
 }

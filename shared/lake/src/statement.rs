@@ -94,7 +94,8 @@ struct Check<'a> {
     needs: RefCell<Needs>,
 }
 
-/// Names of common table expressions in scope, innermost last.
+/// Names of common table expressions in scope, innermost last. As DuckDB does, they are compared without regard to the case of ASCII
+/// letters alone: a name that is another one only to Unicode is another one here.
 type Scope = Vec<String>;
 
 /// Checks `rewritten`, made from the caller's `original`, against the names of the store's `tables`: what it needs.
@@ -257,6 +258,9 @@ impl Check<'_> {
         match class {
             "CONSTANT" => Ok(()),
             "FUNCTION" | "WINDOW" => {
+                if value.get("export_state").and_then(Value::as_bool) == Some(true) {
+                    return Err(self.refuse(value, "EXPORT_STATE is not allowed in a query"));
+                }
                 self.function(value, |name| FUNCTIONS.contains(name), "function")?;
                 self.children(value, scope)
             }
@@ -279,7 +283,7 @@ impl Check<'_> {
                 .get(key)
                 .and_then(Value::as_str)
                 .unwrap_or("")
-                .to_lowercase()
+                .to_ascii_lowercase()
         };
         let (name, schema, catalog) = (text("function_name"), text("schema"), text("catalog"));
         if !catalog.is_empty() || !(schema.is_empty() || schema == "main") {
@@ -318,7 +322,7 @@ impl Check<'_> {
                 .get("key")
                 .and_then(Value::as_str)
                 .unwrap_or("")
-                .to_lowercase();
+                .to_ascii_lowercase();
             if CATALOG_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
                 return Err(Error::invalid(format!(
                     "The name '{name}' in WITH is reserved; choose another."
@@ -382,7 +386,7 @@ impl Check<'_> {
         }
         let table = self.tables.iter().find(|table| table.eq_ignore_ascii_case(name));
         self.needs.borrow_mut().tables.extend(table.cloned());
-        if table.is_some() || scope.contains(&name.to_lowercase()) {
+        if table.is_some() || scope.contains(&name.to_ascii_lowercase()) {
             return self.value(value.get("sample").unwrap_or(&Value::Null), scope);
         }
         let candidates: BTreeSet<&str> = self

@@ -55,6 +55,7 @@ async fn measure() -> Result<(), AnyError> {
     let table = fill(&engine, &plain, folder.path()).await?;
     let tables = [table];
     let scope = Scope {
+        account: "acme",
         key: "bench/1",
         tables: &tables,
         directory: folder.path(),
@@ -99,7 +100,7 @@ async fn fill(engine: &Engine, plain: &Connection, folder: &Path) -> Result<Tabl
         directory: folder,
         now: Clock::System.now(),
     };
-    let mut import = engine.begin_import();
+    let mut import = engine.begin_import("acme");
     let staged = import.stage(stage, FileFormat::Parquet, &input).await?;
     let (segment, path) = staged.segment.ok_or("no rows were staged")?;
     table.segments.push(segment);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use duckdb::core::{LogicalTypeHandle, LogicalTypeId};
 use duckdb::types::{ToSqlOutput, Value as DuckValue, ValueRef};
 use duckdb::{Connection, Statement, ToSql, params_from_iter};
-use platform::{Error, Result};
+use platform::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -191,10 +191,12 @@ fn in_transaction<T>(connection: &Connection, begin: &str, run: impl FnOnce() ->
     let result = run();
     let end = || connection.execute_batch("ROLLBACK");
     // The interruption of what was run may come so late that it hits the end, and the transaction would stay open.
-    end()
-        .or_else(|_| end())
-        .map_err(|error| messages::own_error(&error))?;
-    result
+    match (result, end().or_else(|_| end())) {
+        (result, Ok(())) => result,
+        // A fault that invalidates the database breaks the end too, and tells more than that.
+        (Err(error), Err(_)) if error.kind() != ErrorKind::InvalidRequest => Err(error),
+        (_, Err(error)) => Err(messages::of_the_end(&error)),
+    }
 }
 
 fn execute<'a>(connection: &'a Connection, original: &str, rewritten: &Rewritten) -> Result<Statement<'a>> {

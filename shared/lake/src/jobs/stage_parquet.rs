@@ -85,7 +85,7 @@ fn unreadable(target: &Target, error: &duckdb::Error) -> Error {
     let text = messages::text(error);
     match messages::cause(&text) {
         Cause::Memory | Cause::Interrupted => messages::own_error(error),
-        Cause::Statement | Cause::Internal => Error::unprocessable(format!(
+        Cause::Statement | Cause::Fence | Cause::Fault | Cause::Internal => Error::unprocessable(format!(
             "Table '{}': the Parquet file is damaged, or uses something of Parquet that cannot be read.",
             target.table
         ))

@@ -103,7 +103,8 @@ impl DataStores {
             table.segments = made;
         }
         if !altered.required.is_empty() || !altered.keys.is_empty() {
-            self.inner.engine.check_rows(altered, paths).await?;
+            let account = workshop.tenant.account();
+            self.inner.engine.check_rows(account, altered, paths).await?;
         }
         Ok(table)
     }
@@ -144,7 +145,14 @@ impl DataStores {
             let made = self
                 .inner
                 .engine
-                .rewrite(before, altered, missing, folder, workshop.now)
+                .rewrite(
+                    workshop.tenant.account(),
+                    before,
+                    altered,
+                    missing,
+                    folder,
+                    workshop.now,
+                )
                 .await?;
             for (old_id, segment) in old_ids.into_iter().zip(made) {
                 let key = keys::segment_key(workshop.tenant, store, &segment.segment_id);

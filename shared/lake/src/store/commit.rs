@@ -25,6 +25,8 @@ pub struct Author {
 /// A store as it was read.
 #[derive(Clone, Debug)]
 pub struct Loaded {
+    /// The account and project that it belongs to.
+    pub tenant: Tenant,
     /// Its head.
     pub record: StoreRecord,
     /// The manifest of its current version.
@@ -45,7 +47,11 @@ impl DataStores {
     pub async fn load(&self, tenant: &Tenant, store: &str) -> Result<Loaded> {
         let record = self.inner.records.get(tenant, store).await?;
         let manifest = self.manifest(tenant, store, &record.version_id).await?;
-        Ok(Loaded { record, manifest })
+        Ok(Loaded {
+            tenant: tenant.clone(),
+            record,
+            manifest,
+        })
     }
 
     /// The manifest of a version. It is kept by the version's id alone, so the caller must know that the version is one of
@@ -142,7 +148,14 @@ impl DataStores {
             .await;
         if matches!(written, Ok(Written::Done)) {
             self.reached(Step::HeadMoved);
-            return Ok(Some((Loaded { record, manifest }, version)));
+            return Ok(Some((
+                Loaded {
+                    tenant: tenant.clone(),
+                    record,
+                    manifest,
+                },
+                version,
+            )));
         }
         // The answer of a write that took effect may be lost, and its repetition by the SDK is refused then. Whoever is
         // told that it failed repeats the change; so the record of the version, written with the head, has the last word.
@@ -152,7 +165,14 @@ impl DataStores {
             .has_version(tenant, &record.id, &version.id)
             .await?
         {
-            return Ok(Some((Loaded { record, manifest }, version)));
+            return Ok(Some((
+                Loaded {
+                    tenant: tenant.clone(),
+                    record,
+                    manifest,
+                },
+                version,
+            )));
         }
         written.map(|_| None)
     }

@@ -82,7 +82,14 @@ impl DataStores {
                 let as_it_is = as_it_is(&part);
                 let engine = &self.inner.engine;
                 let made = engine
-                    .rewrite(&part, &as_it_is, vec![input], folder.path(), now)
+                    .rewrite(
+                        tenant.account(),
+                        &part,
+                        &as_it_is,
+                        vec![input],
+                        folder.path(),
+                        now,
+                    )
                     .await?;
                 for new in made {
                     let key = keys::segment_key(tenant, store, &new.segment_id);

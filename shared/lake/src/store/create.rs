@@ -47,6 +47,10 @@ impl DataStores {
         };
         let version = version_record(&manifest, "Created the data store".to_owned(), author, now);
         self.inner.records.insert(tenant, &record, &version).await?;
-        Ok(Loaded { record, manifest })
+        Ok(Loaded {
+            tenant: tenant.clone(),
+            record,
+            manifest,
+        })
     }
 }

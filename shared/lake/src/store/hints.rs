@@ -1,6 +1,6 @@
 //! Messages about work in the background. Each is a hint: it may be lost, come twice or too late.
 
-use platform::queue::Queue;
+use platform::queue::{Delivery, Queue};
 use platform::{Error, Result, Tenant};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
@@ -33,7 +33,12 @@ pub struct StoreHint {
 impl Hint {
     pub(super) async fn send(&self, queue: &dyn Queue) -> Result<()> {
         let body = serde_json::to_string(self).map_err(Error::internal)?;
-        queue.send(&body).await
+        let (Self::Import(ImportHint { account, .. }) | Self::Compact(StoreHint { account, .. })) = self;
+        let delivery = Delivery {
+            group: Some(account),
+            ..Delivery::default()
+        };
+        queue.send_as(&body, delivery).await
     }
 }
 

@@ -186,7 +186,7 @@ impl DataStores {
         let mut staged: BTreeMap<String, StagedTable> = BTreeMap::new();
         for attempt in 0..MAX_ATTEMPTS {
             // Not for longer than it is needed: there are few children.
-            let mut session = self.inner.engine.begin_import();
+            let mut session = self.inner.engine.begin_import(tenant.account());
             for (wanted, input) in import.tables.iter().zip(&inputs) {
                 let table = table(&base.manifest, &wanted.table)?;
                 let key = table.name.to_lowercase();

@@ -119,6 +119,7 @@ impl DataStores {
         let folder = TempDir::new_in(&self.inner.staging).map_err(platform::Error::internal)?;
         let output = folder.path().join(name);
         let scope = Scope {
+            account: tenant.account(),
             key: "",
             tables: &[],
             directory: self.inner.segments.directory(),

@@ -138,6 +138,7 @@ impl DataStores {
 
     pub(super) fn scope<'a>(&'a self, loaded: &'a Loaded) -> Scope<'a> {
         Scope {
+            account: loaded.tenant.account(),
             key: &loaded.manifest.version_id,
             tables: &loaded.manifest.tables,
             directory: self.inner.segments.directory(),

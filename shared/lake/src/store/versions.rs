@@ -43,12 +43,18 @@ impl DataStores {
     /// another store.
     pub async fn load_version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<Loaded> {
         let records = &self.inner.records;
-        let (record, version) = tokio::try_join!(
+        let (record, version) = tokio::join!(
             records.get(tenant, store),
             records.version(tenant, store, version)
-        )?;
+        );
+        // A missing store first, whichever read ends first: its versions are missing too.
+        let (record, version) = (record?, version?);
         let manifest = self.manifest(tenant, store, &version.id).await?;
-        Ok(Loaded { record, manifest })
+        Ok(Loaded {
+            tenant: tenant.clone(),
+            record,
+            manifest,
+        })
     }
 
     /// Makes a snapshot: a version with a name and the content of the current one. A taken name is a 409.

@@ -126,7 +126,7 @@ impl Store {
         // All files of an import are in its folder.
         let own = self.directory.path().join("own-input");
         std::fs::copy(input, &own).unwrap();
-        let mut import = self.engine.begin_import();
+        let mut import = self.engine.begin_import("acme");
         import.stage(stage, format, &own).await
     }
 
@@ -146,6 +146,7 @@ impl Store {
 
     pub(crate) fn scope(&self) -> Scope<'_> {
         Scope {
+            account: "acme",
             key: "store/version",
             tables: &self.tables,
             directory: self.directory.path(),

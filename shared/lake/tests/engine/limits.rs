@@ -178,6 +178,7 @@ async fn a_warm_child_serves_its_version_only() {
     assert_eq!(store.engine.idle_children(), warm);
     let params = serde_json::Map::new();
     let other = lake::Scope {
+        account: "acme",
         key: "store/other",
         tables: &[],
         directory: store.directory.path(),

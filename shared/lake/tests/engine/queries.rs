@@ -275,6 +275,7 @@ async fn old_files_are_read_under_the_present_schema() {
     );
     store.tables[0].columns.remove(1);
     let key = lake::Scope {
+        account: "acme",
         key: "store/next",
         ..store.scope()
     };

@@ -302,7 +302,7 @@ async fn keys_occur_once() {
         ),
     ] {
         let (_, path) = store.stage_csv(0, csv).await.unwrap().segment.unwrap();
-        let mut import = store.engine.begin_import();
+        let mut import = store.engine.begin_import("acme");
         let checked = import.check_keys(&store.tables[0], &path, existing.clone()).await;
         match checked {
             Ok(()) => assert_eq!(expected, "", "{csv}"),

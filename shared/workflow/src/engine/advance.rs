@@ -87,6 +87,7 @@ impl Engine {
         };
         self.know_history(tenant, known, draft).await?;
         let task = Task {
+            account: tenant.account().to_owned(),
             code: Arc::clone(code),
             history: Arc::clone(&known.history),
             processed: draft.state.processed,

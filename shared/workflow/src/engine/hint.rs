@@ -31,7 +31,7 @@ impl Hint {
 impl Engine {
     /// Sends a hint. One that cannot be sent is as one that was lost: the run is found by its time.
     pub(crate) async fn hint(&self, tenant: &Tenant, run_id: &str, delay_ms: u64) {
-        self.hint_as(tenant, run_id, tenant.project(), delay_ms).await;
+        self.hint_as(tenant, run_id, tenant.account(), delay_ms).await;
     }
 
     /// The same of a group: those of one that sends many do not hold up the others.
@@ -53,7 +53,7 @@ impl Engine {
 
     /// The same for a run whose state is at hand. The runs of one subscription are a group of their own: its receiver may be slow.
     pub(crate) async fn hint_at(&self, state: &RunState, delay_ms: u64) {
-        let group = state.about.rule_id.as_deref().unwrap_or(&state.project);
+        let group = state.about.rule_id.as_deref().unwrap_or(&state.account);
         match Tenant::new(&state.account, &state.project) {
             Ok(tenant) => self.hint_as(&tenant, &state.run_id, group, delay_ms).await,
             Err(cause) => warn!(run_id = state.run_id, %cause, "hint not sent"),

@@ -19,6 +19,7 @@ impl Engine {
         let mut history = self.history(tenant, &state).await?;
         self.fetch_all(&mut history, false).await?;
         let task = Task {
+            account: tenant.account().to_owned(),
             code: Arc::clone(code),
             history: Arc::new(history),
             processed: state.processed,
