@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::App;
 use crate::model::{PromptTemplate, etag};
+use crate::sandboxed::Checker;
 use crate::validate;
 
 /// A new template.
@@ -76,6 +77,9 @@ pub async fn handler(
     };
     check_name("name", &prompt.name)?;
     validate::check(&prompt)?;
+    Checker::new(&app.sandbox, tenant.account())
+        .check(&prompt)
+        .await?;
     app.prompts.insert(&tenant, &prompt).await?;
     let (id, tag) = (prompt.id.clone(), etag(&prompt));
     Ok(Reply::created(

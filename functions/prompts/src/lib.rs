@@ -1,6 +1,5 @@
 //! The prompt template endpoints: a library of versioned templates, and who uses them.
 
-mod complexity;
 mod create;
 mod delete;
 mod facets;
@@ -10,6 +9,8 @@ mod get;
 mod interactions;
 mod list;
 mod model;
+mod sandboxed;
+mod schema;
 mod search;
 mod templates;
 mod update;
@@ -26,6 +27,9 @@ use platform::http::{Credentials, audited, authenticate};
 use platform::records::audit::AuditAction;
 use platform::records::interactions::Interactions;
 use platform::records::prompts::Prompts;
+use sandbox::Sandbox;
+
+pub use sandboxed::{run_if_child, sandbox};
 
 /// What the handlers work with.
 #[derive(Clone)]
@@ -33,6 +37,7 @@ pub struct App {
     platform: Platform,
     prompts: Prompts,
     interactions: Interactions,
+    sandbox: Sandbox,
 }
 
 impl FromRef<App> for Platform {
@@ -41,12 +46,13 @@ impl FromRef<App> for Platform {
     }
 }
 
-/// The routes, below the API root.
-pub fn routes(platform: Platform) -> ApiRouter {
+/// The routes, below the API root, over a [`sandbox()`].
+pub fn routes(platform: Platform, sandbox: Sandbox) -> ApiRouter {
     let app = App {
         prompts: Prompts::new(platform.records.clone()),
         interactions: Interactions::new(platform.records.clone()),
         platform: platform.clone(),
+        sandbox,
     };
     let mutation = |action| from_fn_with_state(audited(&platform, action, "prompt"), record);
     let creates = mutation(AuditAction::Create);

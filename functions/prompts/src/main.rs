@@ -4,11 +4,19 @@ use platform::Platform;
 use platform::config::Environment;
 use platform::telemetry::{self, Format};
 
+fn main() -> Result<(), lambda_http::Error> {
+    prompts_function::run_if_child();
+    serve()
+}
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), lambda_http::Error> {
+async fn serve() -> Result<(), lambda_http::Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
     let platform = Platform::from_environment(&environment)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
-    platform::http::serve(prompts_function::routes(platform), clock, edge).await
+    // A function has one request at a time.
+    let sandbox = prompts_function::sandbox(1)?;
+    sandbox.warm()?;
+    platform::http::serve(prompts_function::routes(platform, sandbox), clock, edge).await
 }

@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use crate::App;
 use crate::model::{PromptPath, PromptTemplate, etag};
+use crate::sandboxed::Checker;
 use crate::validate;
 
 /// Lost races before the caller is asked to repeat. With a pause of up to 100 ms each it is never seen below some
@@ -113,6 +114,7 @@ async fn save(
     headers: &HeaderMap,
     body: &UpdatePrompt,
 ) -> Result<PromptRecord> {
+    let mut checker = Checker::new(&app.sandbox, tenant.account());
     for attempt in 0..MAX_ATTEMPTS {
         let current = app.prompts.get(tenant, id).await?;
         if_match(headers, &etag(&current))?;
@@ -122,6 +124,7 @@ async fn save(
         next.updated_by = call.principal.reference();
         next.updated_at = app.platform.clock.now().max(next.updated_at);
         validate::check(&next)?;
+        checker.check(&next).await?;
         if app.prompts.save(tenant, &next).await? == Written::Done {
             return Ok(next);
         }

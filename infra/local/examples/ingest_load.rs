@@ -13,7 +13,8 @@ use ingest_function::Ingest;
 use local::bus::LocalBus;
 use local::data_dir::DataDir;
 use local::sealer::LocalSealer;
-use local::services::{DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, Services, at_once};
+use local::server::{self, Limits};
+use local::services::{DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, Services};
 use platform::config::{CorsOrigins, EdgeConfig};
 use platform::objects::Objects;
 use platform::records::channels::Channels;
@@ -89,7 +90,13 @@ async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Resul
     let router: Router = platform::http::edge(ingest_function::routes(ingest).into(), clock, edge);
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?;
-    tokio::spawn(async move { axum::serve(at_once(listener), router).await });
+    let service = platform::http::serve::normalized(router);
+    tokio::spawn(server::serve(
+        listener,
+        service,
+        Limits::default(),
+        std::future::pending(),
+    ));
     Ok(format!("http://{address}"))
 }
 

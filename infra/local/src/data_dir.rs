@@ -1,4 +1,4 @@
-//! The data directory: everything that the local service keeps.
+//! The data directory: everything that the local service keeps. What it holds of callers is readable by the owner alone.
 //!
 //! | path | what |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `endpoints.json` | where that process answers, for the operator command |
 //! | `records.sqlite` | the tables |
 //! | `objects/<bucket>/…` | the objects |
-//! | `keys/` | the keys that sign local tokens and seal secrets, and the key pair of the object store; readable by the owner alone |
+//! | `keys/` | the keys that sign local tokens and seal secrets, and the secrets that the ports behind the public one ask for |
 //! | `cache/` | copies of data files; may be deleted while nothing runs |
 
 use std::fs::{self, File, OpenOptions};
@@ -51,7 +51,8 @@ impl DataDir {
         let unusable = |error| unusable(root, &error);
         make_private(root).map_err(unusable)?;
         for folder in ["keys", "objects", "cache"] {
-            fs::create_dir_all(root.join(folder)).map_err(unusable)?;
+            make_private(&root.join(folder)).map_err(unusable)?;
+            set_mode(&root.join(folder), 0o700).map_err(unusable)?;
         }
         let lock = OpenOptions::new()
             .create(true)
@@ -80,7 +81,7 @@ impl DataDir {
     pub fn open_keys(root: &Path) -> Result<Self, ConfigError> {
         let unusable = |error| unusable(root, &error);
         make_private(root).map_err(unusable)?;
-        fs::create_dir_all(root.join("keys")).map_err(unusable)?;
+        make_private(&root.join("keys")).map_err(unusable)?;
         let opened = Self {
             root: root.to_owned(),
             lock: None,
@@ -136,6 +137,15 @@ impl DataDir {
         self.root.join(name)
     }
 
+    /// The path of a file that only its owner can read and write, made where it is missing.
+    pub fn private_file(&self, name: &str) -> Result<PathBuf, ConfigError> {
+        let path = self.path(name);
+        let made = private_options().truncate(false).open(&path);
+        made.and_then(|_| set_mode(&path, 0o600))
+            .map_err(|error| unusable(&self.root, &error))?;
+        Ok(path)
+    }
+
     /// Where the process that has the directory open answers.
     pub fn endpoints(&self) -> Result<Endpoints, ConfigError> {
         let text = fs::read(self.path("endpoints.json")).unwrap_or_default();
@@ -173,6 +183,30 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
+/// For a file that is its owner's alone where it is made.
+fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true).write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options
+}
+
+/// Takes from others what an older version, or a lax umask, left them.
+fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    }
+    #[cfg(not(unix))]
+    let _ = (path, mode);
+    Ok(())
+}
+
 /// Writes a file whole or not at all; a private one is readable by its owner alone.
 pub fn write_whole(path: &Path, bytes: &[u8], private: bool) -> Result<(), ConfigError> {
     let write = || {
@@ -181,16 +215,11 @@ pub fn write_whole(path: &Path, bytes: &[u8], private: bool) -> Result<(), Confi
         }
         // Of this process alone: the operator command may run several times at once.
         let temporary = path.with_extension(format!("new-{}", std::process::id()));
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(true).write(true);
-        #[cfg(unix)]
-        if private {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600);
-        }
-        #[cfg(not(unix))]
-        let _ = private;
-        let mut file = options.open(&temporary)?;
+        let mut options = match private {
+            true => private_options(),
+            false => OpenOptions::new(),
+        };
+        let mut file = options.create(true).truncate(true).write(true).open(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, path)

@@ -1,7 +1,8 @@
 //! `millrace`: the local runner's command.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::Ipv4Addr;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,12 +11,14 @@ use local::data_dir::DataDir;
 use local::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use local::queue_server;
 use local::runner::Service;
-use local::services::{Services, at_once};
+use local::server::{self, Limits};
+use local::services::Services;
 use mimalloc::MiMalloc;
 use platform::Clock;
 use platform::config::{ConfigError, Environment};
 use platform::http::serve::normalized;
 use platform::telemetry::{self, Format};
+use rustix::fs::FileType;
 use tokio::net::TcpListener;
 
 /// The C library's allocator takes a lock that the threads of the HTTP server and of the AWS SDK wait for.
@@ -39,10 +42,11 @@ struct Arguments {
 
 fn main() -> std::process::ExitCode {
     lake::run_if_child();
+    prompts_function::run_if_child();
     match start(Arguments::parse()) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(refusal) => {
-            let _ = writeln!(std::io::stderr(), "millrace: {refusal}");
+            let _ = writeln!(io::stderr(), "millrace: {refusal}");
             std::process::ExitCode::FAILURE
         }
     }
@@ -78,12 +82,13 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
         ("events", service.events.queue.clone()),
         ("tasks", service.runs.tasks.clone()),
     ];
-    let queues = queue_server::serve(queues.into()).await?;
+    let queues = queue_server::serve(queues.into(), services.secret()).await?;
     services.publish(&data, queues)?;
     let router = service.router()?;
     service
         .stores
         .warm()
+        .and_then(|()| service.prompt_checks.warm())
         .map_err(|error| ConfigError::new(error.to_string()))?;
     service
         .resume_upkeep()
@@ -92,18 +97,16 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     let token = issuer
         .token(&Subject::default(), Clock::System.now(), LIFETIME_SECONDS)
         .map_err(|error| ConfigError::new(error.to_string()))?;
-    greet(port, &data, &token);
+    greet(port, &data, may_print(io::stdout().as_fd()).then_some(&token));
 
     let followers = service.runs.followers.clone();
-    let server = axum::ServiceExt::<axum::extract::Request>::into_make_service(normalized(router));
-    axum::serve(at_once(listener), server)
-        .with_graceful_shutdown(async move {
-            stopped().await;
-            // Streams end by themselves only with their runs.
-            followers.end();
-        })
-        .await
-        .map_err(|error| ConfigError::new(format!("The server failed: {error}.")))
+    let stop = async move {
+        stopped().await;
+        // Streams end by themselves only with their runs.
+        followers.end();
+    };
+    server::serve(listener, normalized(router), Limits::default(), stop).await;
+    Ok(())
 }
 
 async fn listen(port: u16) -> Result<TcpListener, ConfigError> {
@@ -126,7 +129,23 @@ async fn stopped() {
     let _ = interrupt.await;
 }
 
-fn greet(port: u16, data: &DataDir, token: &str) {
+/// Whether a secret that is printed here stays with the owner: not in a file that others can read.
+fn may_print(output: BorrowedFd<'_>) -> bool {
+    rustix::fs::fstat(output).is_ok_and(|file| {
+        FileType::from_raw_mode(file.st_mode) != FileType::RegularFile || file.st_mode & 0o044 == 0
+    })
+}
+
+fn greet(port: u16, data: &DataDir, token: Option<&String>) {
+    let token = token.map_or_else(
+        || "Others can read this file, so no token is printed here:\n\nexport TOKEN=$(make -s token)".to_owned(),
+        |token| {
+            format!(
+                "A token of the developer 'dev' of account 'acme', project 'demo', good for 12 hours ('make -s token' prints \
+                 another):\n\nexport TOKEN={token}"
+            )
+        },
+    );
     let base = format!("http://127.0.0.1:{port}");
     let text = format!(
         r#"Millrace is ready.
@@ -136,9 +155,7 @@ fn greet(port: u16, data: &DataDir, token: &str) {
   reference   {base}/docs
   data        {}
 
-A token of the developer 'dev' of account 'acme', project 'demo', good for 12 hours ('make -s token' prints another):
-
-export TOKEN={token}
+{token}
 
 Try:
 
@@ -150,6 +167,6 @@ curl -s -H "Authorization: Bearer $TOKEN" {base}/api/v1/audit-trail
 "#,
         data.root().display(),
     );
-    let mut out = std::io::stdout();
+    let mut out = io::stdout();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

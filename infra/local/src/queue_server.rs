@@ -14,12 +14,13 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use platform::Clock;
-use platform::config::ConfigError;
+use platform::config::{ConfigError, Secret};
 use platform::ids;
 use platform::queue::{Delivery, Queue as _};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::guard;
 use crate::queue::LocalQueue;
 use crate::services::listen;
 
@@ -34,12 +35,16 @@ struct SendMessage {
     delay_seconds: u64,
 }
 
-/// Answers for these queues, each under its name, from now on: the endpoint.
-pub async fn serve(queues: BTreeMap<&'static str, Arc<LocalQueue>>) -> Result<String, ConfigError> {
+/// Answers for these queues, each under its name, to callers who show the secret: the endpoint.
+pub async fn serve(
+    queues: BTreeMap<&'static str, Arc<LocalQueue>>,
+    secret: &Secret,
+) -> Result<String, ConfigError> {
     let (listener, address) = listen().await?;
     let router = Router::new()
         .route("/", post(answer))
         .with_state(Arc::new(queues));
+    let router = guard::for_holders_of(secret.clone(), router);
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(format!("http://{address}"))
 }

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aide::axum::ApiRouter;
-use aide::swagger::Swagger;
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
-use axum::middleware::from_fn;
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use lake::store::{
     DataStores, ImportServices, MAX_BACKGROUND_INPUT_BYTES, MAX_INPUT_BYTES, Retention, Step, StoreConfig,
@@ -26,13 +25,16 @@ use platform::records::audit::AuditTrail;
 use platform::records::stores::Stores;
 use platform::sources::Sources;
 use platform::{Clock, Platform, Result};
+use sandbox::Sandbox;
 use tracing::warn;
 
 use crate::data_dir::DataDir;
 use crate::events::LocalEvents;
-use crate::gateway::whole_body;
+use crate::gateway;
+use crate::hosts::{Hosts, only_known_hosts};
 use crate::issuer::Issuer;
 use crate::queue::{LocalQueue, Settings};
+use crate::reference;
 use crate::runs::LocalRuns;
 use crate::samples;
 use crate::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, Services};
@@ -46,14 +48,16 @@ const AUDIT_RETRY: Settings = Settings {
     group_share: usize::MAX,
 };
 
-/// As the import queue of `template.yaml`.
+/// As the import queue of `template.yaml`, with one import of an account at a time.
 const IMPORTS: Settings = Settings {
     batch_size: 1,
     visibility: Duration::from_secs(960),
     max_receives: 6,
-    concurrency: 1,
-    group_share: usize::MAX,
+    concurrency: MAX_BACKGROUND_IMPORTS,
+    group_share: 1,
 };
+/// Imports in the background at a time.
+const MAX_BACKGROUND_IMPORTS: u32 = 2;
 /// How often overdue imports are looked for.
 const IMPORT_SWEEP: Duration = Duration::from_secs(60);
 
@@ -71,6 +75,12 @@ const IMPORT_DEADLINE: Duration = Duration::from_secs(600);
 const COLLECTION: Duration = Duration::from_secs(3_600);
 /// Queries at a time.
 const MAX_QUERIES: usize = 4;
+
+/// How long a body may take; as long as API Gateway waits for a whole answer.
+const BODY: Duration = Duration::from_secs(29);
+
+/// Prompt templates that are checked at a time.
+const MAX_PROMPT_CHECKS: usize = 2;
 
 /// What the ingest base URL ends in: in the cloud a URL of its own.
 const INGEST_ROOT: &str = "/ingest";
@@ -90,6 +100,9 @@ pub struct Service {
     /// Events, subscriptions and ingest channels.
     pub events: LocalEvents,
     retention: Retention,
+    hosts: Hosts,
+    /// Children that check prompt templates.
+    pub prompt_checks: Sandbox,
 }
 
 impl Service {
@@ -129,7 +142,7 @@ impl Service {
         let of_importer = StoreConfig {
             directory: data.path("cache/importer"),
             cache_bytes: IMPORTER_CACHE_BYTES,
-            max_children: 1,
+            max_children: MAX_BACKGROUND_IMPORTS as usize,
             max_copied_bytes: 0,
             max_input_bytes: MAX_BACKGROUND_INPUT_BYTES,
             ..config.clone()
@@ -153,6 +166,9 @@ impl Service {
             importer,
             imports,
             retention: Retention::from_environment(environment)?,
+            hosts: Hosts::from_environment(environment),
+            prompt_checks: prompts_function::sandbox(MAX_PROMPT_CHECKS)
+                .map_err(|error| ConfigError::new(error.to_string()))?,
         })
     }
 
@@ -220,7 +236,10 @@ impl Service {
                 self.platform.clone(),
                 self.stores.clone(),
             ))
-            .merge(prompts_function::routes(self.platform.clone()))
+            .merge(prompts_function::routes(
+                self.platform.clone(),
+                self.prompt_checks.clone(),
+            ))
             .merge(stream_function::routes(
                 self.platform.clone(),
                 self.runs.stream.clone(),
@@ -238,18 +257,21 @@ impl Service {
     /// The whole server: the API, its OpenAPI document at `/openapi.json` and its reference page at `/docs`.
     pub fn router(&self) -> Result<Router, ConfigError> {
         let document = self.openapi()?;
-        let reference = Swagger::new("/openapi.json").with_title("Millrace");
-        let pages = ApiRouter::new().route("/docs", reference.axum_route()).route(
-            "/openapi.json",
-            get(|| async { ([(CONTENT_TYPE, "application/json")], document) }),
-        );
-        let api: Router = ApiRouter::new()
+        let reference = reference::page("/openapi.json");
+        let pages = ApiRouter::new()
+            .route("/docs", get(|| async { reference }))
+            .route(
+                "/openapi.json",
+                get(|| async { ([(CONTENT_TYPE, "application/json")], document) }),
+            );
+        let api: Router = ApiRouter::<()>::new()
             .nest(API_ROOT, self.routes())
             .nest(INGEST_ROOT, ingest_function::routes(self.events.ingest.clone()))
             .merge(pages)
             .into();
+        let api = api.layer(from_fn_with_state(self.hosts.clone(), only_known_hosts));
         let edge = platform::http::edge(api, self.platform.clock.clone(), self.platform.edge.clone());
-        Ok(edge.layer(from_fn(whole_body)))
+        Ok(edge.layer(from_fn_with_state(BODY, gateway::read_to_end)))
     }
 
     /// The OpenAPI document as text.

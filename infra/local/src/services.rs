@@ -1,6 +1,7 @@
 //! The twins of the cloud's record and object services, in this process, over the data directory.
 //!
-//! Both answer HTTP on ports of their own, so that everything above goes the same way as in the cloud, SDK included.
+//! Both answer HTTP on ports of their own, so that everything above goes the same way as in the cloud, SDK included. They answer
+//! only programs that hold a secret of the directory: the records see it with each request, the objects see signatures made with it.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -15,8 +16,8 @@ use axum::http::StatusCode;
 use axum::serve::{Listener, ListenerExt as _};
 use base64::Engine as _;
 use dynoxide::Database;
-use platform::aws::sdk_config_for;
-use platform::config::ConfigError;
+use platform::aws::{Keys, sdk_config_for};
+use platform::config::{ConfigError, Secret};
 use platform::queue::SqsQueue;
 use platform::records::schema::{TableKind, create_table};
 use rand::Rng as _;
@@ -28,7 +29,9 @@ use tower::ServiceExt;
 use tracing::{error, warn};
 
 use crate::data_dir::{DataDir, Endpoints, read_or_make};
+use crate::guard;
 use crate::object_files::ObjectFiles;
+use crate::record_server;
 
 /// Name of the table of records.
 pub const RECORDS_TABLE: &str = "millrace-records";
@@ -52,22 +55,26 @@ pub struct Services {
     /// The object store.
     pub objects: SdkConfig,
     endpoints: Endpoints,
+    /// What the record store and the queues ask for.
+    secret: Secret,
 }
 
 impl Services {
     /// Starts them over a directory that this process has for itself; connects to those of the process that has it
     /// otherwise.
     pub async fn open(data: &DataDir) -> Result<Self, ConfigError> {
-        let secret = object_store_secret(data)?;
+        let secret = Secret::new(secret(data, "services")?);
+        let object_store = Secret::new(self::secret(data, "object-store")?);
         let endpoints = if data.is_ours() {
-            start(data, &secret).await?
+            start(data, &secret, &object_store).await?
         } else {
             data.endpoints()?
         };
         let services = Self {
             endpoints: endpoints.clone(),
-            records: sdk_config_for(&endpoints.records, "local", "local"),
-            objects: sdk_config_for(&endpoints.objects, "local", &secret),
+            records: sdk_config_for(&endpoints.records, Keys::shown(&secret)),
+            objects: sdk_config_for(&endpoints.objects, Keys::signing(&object_store)),
+            secret,
         };
         if data.is_ours() {
             for (table, kind) in [
@@ -84,6 +91,11 @@ impl Services {
         Ok(services)
     }
 
+    /// What a caller of the record store and the queues must show.
+    pub fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
     /// Says in the directory where the services answer, and where the queues do: for a process that stays.
     pub fn publish(&self, data: &DataDir, queues: String) -> Result<(), ConfigError> {
         data.publish(&Endpoints {
@@ -95,25 +107,25 @@ impl Services {
     /// The queue of this name of the process that has the directory open; None where that has no queues.
     pub fn queue(&self, name: &str) -> Option<SqsQueue> {
         let endpoint = self.endpoints.queues.as_ref()?;
-        let sdk = sdk_config_for(endpoint, "local", "local");
+        let sdk = sdk_config_for(endpoint, Keys::shown(&self.secret));
         Some(SqsQueue::connect(&sdk, format!("{endpoint}/{name}")))
     }
 }
 
-async fn start(data: &DataDir, secret: &str) -> Result<Endpoints, ConfigError> {
-    let path = data.path("records.sqlite");
+async fn start(data: &DataDir, secret: &Secret, object_store: &Secret) -> Result<Endpoints, ConfigError> {
+    let path = data.private_file("records.sqlite")?;
     let database = Database::new(&path.to_string_lossy()).map_err(broken)?;
-    let records_at = serve_records(database).map_err(broken)?;
+    let records_at = serve_records(database, secret.clone()).map_err(broken)?;
 
     std::fs::create_dir_all(data.path("objects").join(DATA_BUCKET)).map_err(broken)?;
     let files =
         s3s_fs::FileSystem::new(data.path("objects")).map_err(|error| broken(format!("{error:?}")))?;
     let mut builder = S3ServiceBuilder::new(ObjectFiles::new(files, data.path("objects")));
-    builder.set_auth(SimpleAuth::from_single("local", secret));
+    builder.set_auth(SimpleAuth::from_single("local", object_store.expose()));
     let service = ServiceExt::<Request>::map_response(builder.build(), |response| response.map(Body::new));
     let service = HandleError::new(service, |_| async { StatusCode::INTERNAL_SERVER_ERROR });
     let (objects, objects_at) = listen().await?;
-    let router = Router::new().fallback_service(service);
+    let router = guard::without_browsers(Router::new().fallback_service(service));
     tokio::spawn(async move { axum::serve(objects, router).await });
 
     Ok(Endpoints {
@@ -125,7 +137,7 @@ async fn start(data: &DataDir, secret: &str) -> Result<Endpoints, ConfigError> {
 
 /// The twin of DynamoDB does its work at once, on the thread that its request came in on, and one request at a time: with a
 /// thread of its own, nothing else waits for it.
-fn serve_records(database: Database) -> std::io::Result<SocketAddr> {
+fn serve_records(database: Database, secret: Secret) -> std::io::Result<SocketAddr> {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
@@ -134,7 +146,10 @@ fn serve_records(database: Database) -> std::io::Result<SocketAddr> {
         match TcpListener::from_std(listener) {
             Ok(listener) => {
                 tokio::spawn(sweep(database.clone()));
-                dynoxide::server::serve_on(listener, database).await;
+                let router = guard::for_holders_of(secret, record_server::routes(database));
+                if let Err(error) = axum::serve(listener, router).await {
+                    error!(%error, "the record store ended");
+                }
             }
             Err(error) => error!(%error, "the record store did not start"),
         }
@@ -149,17 +164,12 @@ fn serve_records(database: Database) -> std::io::Result<SocketAddr> {
 pub(crate) async fn listen() -> Result<(impl Listener<Addr = SocketAddr>, SocketAddr), ConfigError> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
     let address = listener.local_addr().map_err(broken)?;
-    Ok((at_once(listener), address))
-}
-
-/// A listener whose connections send every part of an answer when it is there. As they are by themselves, each part after the first
-/// waits until the client has acknowledged the one before: 40 ms for the news of a stream.
-pub fn at_once(listener: TcpListener) -> impl Listener<Addr = SocketAddr> {
-    listener.tap_io(|connection| {
+    let listener = listener.tap_io(|connection| {
         if let Err(error) = connection.set_nodelay(true) {
             warn!(%error, "a connection sends in packets");
         }
-    })
+    });
+    Ok((listener, address))
 }
 
 async fn sweep(database: Database) {
@@ -169,11 +179,6 @@ async fn sweep(database: Database) {
         let database = database.clone();
         let _ = tokio::task::spawn_blocking(move || database.sweep_ttl()).await;
     }
-}
-
-/// The object store's secret key, of this directory alone: another user of the machine cannot read the objects.
-fn object_store_secret(data: &DataDir) -> Result<String, ConfigError> {
-    secret(data, "object-store")
 }
 
 /// A secret of this directory alone, made when it is first needed.

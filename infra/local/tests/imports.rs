@@ -17,7 +17,7 @@ use lake::store::{
 };
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, RECORDS_TABLE, Services};
-use platform::config::{AwsEnvironment, Environment};
+use platform::config::{AwsEnvironment, Environment, Secret};
 use platform::objects::{Objects, artifact_key};
 use platform::outbound::Outbound;
 use platform::queue::{BoxFuture, Delivery, Queue};
@@ -155,7 +155,7 @@ impl World {
 
     /// An importer whose object store is away.
     fn broken_importer(&self) -> DataStores {
-        let nowhere = aws::sdk_config_for("http://127.0.0.1:9", "id", "key");
+        let nowhere = aws::sdk_config_for("http://127.0.0.1:9", aws::Keys::signing(&Secret::new("key")));
         self.importer_over(&nowhere, "broken")
     }
 

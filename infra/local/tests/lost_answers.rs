@@ -19,7 +19,7 @@ use platform::outbound::Outbound;
 use platform::records::Table;
 use platform::records::stores::Stores;
 use platform::sources::Sources;
-use platform::{Clock, Result, Tenant, aws};
+use platform::{Clock, Result, Tenant};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -154,7 +154,15 @@ async fn after_a_lost_answer(with_repetitions: Next, rival: bool) -> (Vec<String
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let routes = Router::new().fallback(pass).with_state(proxy);
     tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
-    let behind_proxy = world.stores(&aws::sdk_config_for(&endpoint, "local", "local"), "behind");
+    let behind_proxy = world.stores(
+        &world
+            .services
+            .records
+            .to_builder()
+            .endpoint_url(&endpoint)
+            .build(),
+        "behind",
+    );
 
     create_table(&behind_proxy, &store, "ours").await.unwrap();
     let loaded = beside.load(&tenant(), &store).await.unwrap();

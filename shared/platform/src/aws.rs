@@ -8,7 +8,7 @@ use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 
-use crate::config::AwsEnvironment;
+use crate::config::{AwsEnvironment, Secret};
 
 /// The configuration of a Lambda function. Region and credentials come from its environment, where Lambda puts them: the
 /// SDK's chain of other places (profiles, roles, metadata services) is neither asked nor linked.
@@ -27,13 +27,28 @@ pub async fn sdk_config_of_operator() -> SdkConfig {
         .await
 }
 
-/// A configuration for a twin of the services at `endpoint`, which knows the one key pair that is given.
-pub fn sdk_config_for(endpoint: &str, access_key: &str, secret_key: &str) -> SdkConfig {
-    let credentials = Credentials::new(access_key, secret_key, None, None, "millrace");
+/// The credentials of a twin of the services.
+pub struct Keys(Credentials);
+
+impl Keys {
+    /// For a twin that checks signatures.
+    pub fn signing(secret: &Secret) -> Self {
+        Self(Credentials::new("local", secret.expose(), None, None, "millrace"))
+    }
+
+    /// For a twin that wants the secret itself, in the header of a session token.
+    pub fn shown(secret: &Secret) -> Self {
+        let token = Some(secret.expose().to_owned());
+        Self(Credentials::new("local", "local", token, None, "millrace"))
+    }
+}
+
+/// A configuration for a twin of the services at `endpoint`.
+pub fn sdk_config_for(endpoint: &str, keys: Keys) -> SdkConfig {
     configured(
         None,
         Some(endpoint.to_owned()),
-        SharedCredentialsProvider::new(credentials),
+        SharedCredentialsProvider::new(keys.0),
     )
 }
 

@@ -56,6 +56,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "for development: `true` lets webhooks and imports reach this machine, over plain http as well; a Lambda function refuses it",
     ),
     (
+        "MILLRACE_HOSTS",
+        "for the local runner, optional: host names that it answers under besides those of the loopback interface, comma-joined",
+    ),
+    (
         "MILLRACE_IMPORT_QUEUE",
         "URL of the SQS queue of imports that run in the background",
     ),

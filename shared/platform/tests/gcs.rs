@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use futures::StreamExt as _;
-use platform::config::{AwsEnvironment, Environment};
+use platform::config::{AwsEnvironment, Environment, Secret};
 use platform::outbound::Outbound;
 use platform::sources::{RemoteFile, Sources};
 use platform::{Tenant, aws};
@@ -101,7 +101,7 @@ impl World {
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value));
         let environment = Environment::from_variables(variables).unwrap();
-        let s3 = aws::sdk_config_for("http://127.0.0.1:9", "id", "key");
+        let s3 = aws::sdk_config_for("http://127.0.0.1:9", aws::Keys::signing(&Secret::new("key")));
         let outbound = Outbound::local(&AwsEnvironment::default()).unwrap();
         Self {
             sources: Sources::from_environment(&environment, &s3, outbound).unwrap(),
@@ -177,7 +177,7 @@ async fn what_cannot_be_fetched_says_why() {
 
 #[test]
 fn credentials_that_are_none_stop_the_start_without_being_shown() {
-    let s3 = aws::sdk_config_for("http://127.0.0.1:9", "id", "key");
+    let s3 = aws::sdk_config_for("http://127.0.0.1:9", aws::Keys::signing(&Secret::new("key")));
     let refusal = |variables: &[(&str, &str)]| {
         let variables = variables
             .iter()

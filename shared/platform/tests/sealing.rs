@@ -53,7 +53,10 @@ async fn stand_in() -> KmsSealer {
             .await
             .unwrap();
     });
-    KmsSealer::connect(&aws::sdk_config_for(&endpoint, "id", "key"), KEY.to_owned())
+    KmsSealer::connect(
+        &aws::sdk_config_for(&endpoint, aws::Keys::signing(&Secret::new("key"))),
+        KEY.to_owned(),
+    )
 }
 
 #[tokio::test]
@@ -89,7 +92,7 @@ async fn a_secret_opens_where_it_was_sealed_and_nowhere_else() {
 #[tokio::test]
 async fn kms_out_of_reach_is_worth_a_repetition() {
     let nobody = KmsSealer::connect(
-        &aws::sdk_config_for("http://127.0.0.1:9", "id", "key"),
+        &aws::sdk_config_for("http://127.0.0.1:9", aws::Keys::signing(&Secret::new("key"))),
         KEY.to_owned(),
     );
     let tenant = Tenant::new("acme", "demo").unwrap();

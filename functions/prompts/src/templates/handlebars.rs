@@ -2,53 +2,37 @@
 
 use handlebars::Template;
 
-use super::{SyntaxError, on_deep_stack};
+use super::SyntaxError;
+use super::pieces::{are_independent, cut};
 
-/// Deepest nesting of blocks: the parser's time grows with its square.
-const MAX_BLOCK_DEPTH: usize = 100;
+/// Shortest piece that is parsed by itself, in bytes.
+const PIECE_BYTES: usize = 1_024;
 
+/// Refuses content that is no template.
 pub fn check(content: &str) -> Result<(), SyntaxError> {
-    blocks_are_bounded(content)?;
-    on_deep_stack(|| {
-        Template::compile(content).map(drop).map_err(|error| {
-            let (line, column) = error.pos().unwrap_or((1, 1));
-            SyntaxError {
-                line,
-                column,
-                reason: error.reason().to_string().trim_end_matches('.').to_owned(),
-            }
-        })
-    })
+    check_in_pieces(content, PIECE_BYTES)
 }
 
-fn blocks_are_bounded(content: &str) -> Result<(), SyntaxError> {
-    let mut depth = 0_usize;
-    for (index, _) in content.match_indices("{{") {
-        let tag = content
-            .get(index..)
-            .unwrap_or_default()
-            .trim_start_matches('{')
-            .trim_start_matches('~');
-        if tag.starts_with('#') {
-            depth += 1;
-        } else if tag.starts_with('/') {
-            depth = depth.saturating_sub(1);
-        }
-        if depth > MAX_BLOCK_DEPTH {
-            let before = content.get(..index).unwrap_or_default();
-            return Err(SyntaxError {
-                line: before.matches('\n').count() + 1,
-                column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
-                reason: format!("blocks are nested more than {MAX_BLOCK_DEPTH} deep"),
-            });
-        }
+fn check_in_pieces(content: &str, least_bytes: usize) -> Result<(), SyntaxError> {
+    let pieces = cut(content, least_bytes)?;
+    if are_independent(&pieces) && pieces.iter().all(|piece| Template::compile(piece).is_ok()) {
+        return Ok(());
     }
-    Ok(())
+    // The whole tells the place of a fault, and is what counts where the pieces were cut wrong.
+    Template::compile(content).map(drop).map_err(|error| {
+        let (line, column) = error.pos().unwrap_or((1, 1));
+        SyntaxError {
+            line,
+            column,
+            reason: error.reason().to_string().trim_end_matches('.').to_owned(),
+        }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn valid_templates_pass() {
@@ -68,6 +52,8 @@ mod tests {
         let error = check("line one\nHi {{name}").unwrap_err();
         assert_eq!(error.line, 2, "{error:?}");
         assert_eq!(check("{{#if a}}x{{/each}}").unwrap_err().line, 1);
+        let late = format!("{}{{{{#if b}}}}", "{{a}}\n".repeat(2_000));
+        assert_eq!(check(&late).unwrap_err().line, 2_001);
     }
 
     #[test]
@@ -83,20 +69,58 @@ mod tests {
         assert_eq!(check(&nested(1).repeat(1_000)), Ok(()));
     }
 
-    /// Each would end the process on an ordinary stack.
-    #[test]
-    fn the_deepest_nesting_is_survived() {
-        let longest = 256 * 1_024;
-        for (open, close) in [
-            ("{{#if a}}", "{{/if}}"),
-            ("{{#each a}}", ""),
-            ("{{x (", ""),
-            ("(", ""),
-            ("{{#if (a ", ""),
-        ] {
-            let depth = longest / (open.len() + close.len());
-            let _ = check(&format!("{}{}", open.repeat(depth), close.repeat(depth)));
-            let _ = check(&format!("{{{{x {}", open.repeat(depth)));
+    const TOKENS: [&str; 40] = [
+        "{{a}}",
+        "{{{a}}}",
+        "{{&a}}",
+        "{{~a~}}",
+        "{{#if a}}",
+        "{{/if}}",
+        "{{else}}",
+        "{{else if b}}",
+        "{{^}}",
+        "{{#each b}}",
+        "{{/each}}",
+        "{{!-- c --}}",
+        "{{!-- c }}",
+        "--}}",
+        "{{! d }}",
+        "{{!}}",
+        "{{{{raw}}}}",
+        "{{{{/raw}}}}",
+        "\\{{e}}",
+        "\\\\{{f}}",
+        "{{x \"}}\"}}",
+        "{{x '{{'}}",
+        "{{[g}}]}}",
+        "{{> p}}",
+        "{{#> p}}",
+        "{{/p}}",
+        "{{#*inline \"q\"}}",
+        "{{/inline}}",
+        "{{* r}}",
+        "{",
+        "}",
+        "{{",
+        "}}",
+        "}}}",
+        "{{{",
+        "text",
+        "\n",
+        " ",
+        "~",
+        "é",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+
+        /// Cutting a template changes nothing of the verdict.
+        #[test]
+        fn pieces_are_judged_as_the_whole_is(tokens in prop::collection::vec(0..TOKENS.len(), 0..12)) {
+            let content: String = tokens.iter().map(|token| TOKENS[*token]).collect();
+            let whole = Template::compile(&content).is_ok();
+            prop_assert_eq!(check_in_pieces(&content, 1).is_ok(), whole, "{}", content);
         }
     }
 }

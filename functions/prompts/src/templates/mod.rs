@@ -2,23 +2,37 @@
 
 mod handlebars;
 mod jst;
+mod pieces;
 
 use platform::records::prompts::ContentType;
-use platform::{Error, Result};
 
-/// Refuses content with a syntax error: 400 with its line and column, both counted from 1.
-pub fn check(content_type: ContentType, content: &str) -> Result<()> {
+/// Longest content that is parsed, in bytes.
+pub const MAX_BYTES: usize = 64 * 1_024;
+
+/// Refuses content with a syntax error, in a sentence with its line and column, both counted from 1.
+pub fn check(content_type: ContentType, content: &str) -> Result<(), String> {
     let (language, checked) = match content_type {
-        ContentType::Handlebars => ("Handlebars", handlebars::check(content)),
-        ContentType::Jst => ("JavaScript", jst::check(content)),
+        ContentType::Handlebars => ("Handlebars", bounded(content).and_then(handlebars::check)),
+        ContentType::Jst => ("JavaScript", bounded(content).and_then(jst::check)),
         ContentType::Text => return Ok(()),
     };
     checked.map_err(|error| {
-        Error::invalid(format!(
+        format!(
             "The content is not a valid {language} template at line {}, column {}: {}.",
             error.line, error.column, error.reason
-        ))
+        )
     })
+}
+
+fn bounded(content: &str) -> Result<&str, SyntaxError> {
+    match content.len() > MAX_BYTES {
+        true => Err(SyntaxError::at(
+            content,
+            MAX_BYTES,
+            format!("a template that is parsed has at most {MAX_BYTES} bytes"),
+        )),
+        false => Ok(content),
+    }
 }
 
 /// Where a template is wrong, and how.
@@ -32,21 +46,31 @@ pub struct SyntaxError {
     pub reason: String,
 }
 
-/// Stack of the thread that parses. Both parsers work by recursion, a few bytes of content a level; this is enough for the
-/// longest content that nests with every byte. It is address space, not memory, until it is used.
-const STACK_BYTES: usize = 512 * 1_024 * 1_024;
+impl SyntaxError {
+    /// At a byte offset of the content; one within a character counts for its beginning.
+    fn at(content: &str, offset: usize, reason: String) -> Self {
+        let before = content
+            .get(..content.floor_char_boundary(offset))
+            .unwrap_or_default();
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
+            reason,
+        }
+    }
+}
 
-/// Runs a parser where nesting cannot overflow the stack.
-fn on_deep_stack(parse: impl FnOnce() -> Result<(), SyntaxError> + Send) -> Result<(), SyntaxError> {
-    let unparsed = || SyntaxError {
-        line: 1,
-        column: 1,
-        reason: "it could not be parsed".to_owned(),
-    };
-    std::thread::scope(|scope| {
-        let parser = std::thread::Builder::new()
-            .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, parse);
-        parser.map_err(|_| unparsed())?.join().map_err(|_| unparsed())?
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_contents_are_refused_where_they_are_parsed() {
+        for content_type in [ContentType::Handlebars, ContentType::Jst] {
+            assert_eq!(check(content_type, &"x".repeat(MAX_BYTES)), Ok(()));
+            let refusal = check(content_type, &"é".repeat(MAX_BYTES / 2 + 1)).unwrap_err();
+            assert!(refusal.contains("at most 65536 bytes"), "{refusal}");
+        }
+        assert_eq!(check(ContentType::Text, &"x".repeat(MAX_BYTES + 1)), Ok(()));
+    }
 }

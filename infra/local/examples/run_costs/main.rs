@@ -15,7 +15,7 @@ use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
 use platform::objects::Objects;
 use platform::records::Table;
 use platform::records::runs::Runs;
-use platform::{Clock, Tenant, aws};
+use platform::{Clock, Tenant};
 use serde_json::{Value, json};
 use workflow::engine::{Engine, Hint, StartRun};
 use workflow::wiring::Wiring;
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Error> {
         .endpoint_url()
         .ok_or("the records have no endpoint")?;
     let (counter, endpoint) = Counter::before(backend).await?;
-    let counted = aws::sdk_config_for(&endpoint, "local", "local");
+    let counted = services.records.to_builder().endpoint_url(&endpoint).build();
     let table = |name| Table::connect(&counted, name);
     let wiring = Wiring {
         runs: Runs::new(table(RUNS_TABLE), table(EVENTS_TABLE)),

@@ -43,11 +43,12 @@ impl Emulator {
     pub fn of(data_dir: &Path) -> Result<Self> {
         let endpoints: Value = serde_json::from_slice(&std::fs::read(data_dir.join("endpoints.json"))?)?;
         let records = endpoints.get("records").and_then(Value::as_str);
+        let secret = std::fs::read_to_string(data_dir.join("keys/services"))?;
         let config = aws_sdk_dynamodb::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .endpoint_url(records.ok_or("endpoints.json names no records")?)
             .region(Region::from_static("us-east-1"))
-            .credentials_provider(Credentials::new("local", "local", None, None, "bench"))
+            .credentials_provider(Credentials::new("local", "local", Some(secret), None, "bench"))
             .build();
         Ok(Self {
             client: Client::from_conf(config),

@@ -1,0 +1,216 @@
+//! JSON Schemas that callers write, and their data.
+//!
+//! What is known to be costly is refused by name, so that its author learns why. What is costly in other ways is ended by the sandbox
+//! that this runs in.
+
+use jsonschema::PatternOptions;
+use serde_json::{Map, Value};
+
+/// Most patterns of a schema.
+const MAX_PATTERNS: usize = 100;
+/// Longest pattern, in bytes.
+const MAX_PATTERN_BYTES: usize = 1_000;
+/// Largest pattern once compiled, in bytes. A Unicode class that is repeated takes much more than its text.
+const MAX_COMPILED_BYTES: usize = 256 * 1_024;
+
+/// Keywords whose value is a schema, or a list of schemas.
+const SCHEMAS: [&str; 13] = [
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "contains",
+    "else",
+    "if",
+    "items",
+    "not",
+    "oneOf",
+    "prefixItems",
+    "propertyNames",
+    "then",
+];
+/// Keywords whose value has schemas by name.
+const SCHEMAS_BY_NAME: [&str; 6] = [
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+];
+/// Keywords that are refused, and what to do instead.
+const REFUSED: [(&str, &str); 4] = [
+    ("$dynamicRef", "write it as a $ref"),
+    ("$recursiveRef", "write it as a $ref"),
+    ("unevaluatedItems", "use 'items' or 'additionalItems'"),
+    ("unevaluatedProperties", "use 'additionalProperties'"),
+];
+
+/// Whether `schema` is a JSON Schema that is taken, and `data`, where there is any, satisfies it. The error is a sentence.
+pub fn check(schema: &Value, data: Option<&Value>) -> Result<(), String> {
+    let mut patterns = 0;
+    if let Value::Object(keywords) = schema {
+        refuse(keywords, &mut patterns, true)
+            .map_err(|reason| format!("The field 'inputSchema' {reason}."))?;
+    }
+    let linear = PatternOptions::regex()
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_COMPILED_BYTES);
+    let validator = jsonschema::options().with_pattern_options(linear).build(schema);
+    let validator = validator.map_err(|error| {
+        format!(
+            "The field 'inputSchema' is not a valid JSON Schema: {}.",
+            error.masked()
+        )
+    })?;
+    let Some(data) = data else {
+        return Ok(());
+    };
+    validator.validate(data).map_err(|error| {
+        let place = error.instance_path().to_string();
+        let place = match place.as_str() {
+            "" => String::new(),
+            place => format!(" at {place}"),
+        };
+        format!(
+            "The field 'test_data' does not satisfy 'inputSchema'{place}: {}.",
+            error.masked()
+        )
+    })
+}
+
+/// Refuses what is known to be costly. The error ends a sentence about the schema.
+fn refuse(keywords: &Map<String, Value>, patterns: &mut usize, is_root: bool) -> Result<(), String> {
+    for (keyword, advice) in REFUSED {
+        if keywords.contains_key(keyword) {
+            return Err(format!("has the keyword '{keyword}'; {advice}"));
+        }
+    }
+    if !is_root && keywords.contains_key("$id") {
+        return Err("has an '$id' below its root; name the part under '$defs' instead".to_owned());
+    }
+    if let Some(Value::String(reference)) = keywords.get("$ref")
+        && reference != "#"
+        && !reference.starts_with("#/")
+    {
+        return Err(format!(
+            "refers to '{reference}'; a $ref must be a pointer into the same schema, such as #/$defs/name"
+        ));
+    }
+    let by_name = keywords.get("patternProperties").and_then(Value::as_object);
+    let own = keywords.get("pattern").and_then(Value::as_str);
+    for pattern in by_name
+        .into_iter()
+        .flat_map(Map::keys)
+        .map(String::as_str)
+        .chain(own)
+    {
+        *patterns += 1;
+        if *patterns > MAX_PATTERNS {
+            return Err(format!("has more than {MAX_PATTERNS} patterns"));
+        }
+        if pattern.len() > MAX_PATTERN_BYTES {
+            return Err(format!("has a pattern of more than {MAX_PATTERN_BYTES} bytes"));
+        }
+    }
+    for below in subschemas(keywords) {
+        refuse(below, patterns, false)?;
+    }
+    Ok(())
+}
+
+/// The schemas that stand in one, at the places where the standard has schemas.
+fn subschemas(keywords: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
+    let direct = SCHEMAS.iter().filter_map(|keyword| keywords.get(*keyword));
+    let direct = direct.flat_map(|value| match value {
+        Value::Array(list) => list.as_slice(),
+        single => std::slice::from_ref(single),
+    });
+    let named = SCHEMAS_BY_NAME
+        .iter()
+        .filter_map(|keyword| keywords.get(*keyword)?.as_object());
+    direct
+        .chain(named.flat_map(Map::values))
+        .filter_map(Value::as_object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refusal(schema: &Value) -> String {
+        check(schema, Some(&json!({}))).unwrap_err()
+    }
+
+    #[test]
+    fn ordinary_schemas_pass() {
+        let tree = json!({ "type": "object", "properties": { "children": { "type": "array", "items": { "$ref": "#" } } } });
+        let data = json!({ "children": [{ "children": [{}, {}] }, {}] });
+        assert_eq!(check(&tree, Some(&data)), Ok(()));
+        let definitions = json!({
+            "$id": "https://example.com/root",
+            "$defs": { "name": { "type": "string", "pattern": "^\\p{L}+$" } },
+            "properties": { "a": { "$ref": "#/$defs/name" } },
+        });
+        assert_eq!(check(&definitions, Some(&json!({ "a": "x" }))), Ok(()));
+        assert!(check(&definitions, Some(&json!({ "a": "1" }))).is_err());
+        let wide: Map<_, _> = (0..500)
+            .map(|number| (format!("p{number}"), json!({ "type": "number" })))
+            .collect();
+        assert_eq!(
+            check(&json!({ "properties": wide }), Some(&json!({ "p1": 1 }))),
+            Ok(())
+        );
+    }
+
+    /// Names of properties and plain data are not keywords.
+    #[test]
+    fn only_keywords_are_refused() {
+        for schema in [
+            json!({ "properties": { "$id": { "type": "string" }, "unevaluatedItems": {} } }),
+            json!({ "properties": { "a": { "const": { "$id": "x", "unevaluatedProperties": 1 } } } }),
+            json!({ "enum": [{ "$ref": "https://example.com" }] }),
+            json!({ "default": { "$dynamicRef": "#" } }),
+        ] {
+            let refused = check(&schema, None);
+            assert_eq!(refused, Ok(()), "{schema}");
+        }
+    }
+
+    #[test]
+    fn what_is_costly_is_refused_by_name() {
+        let many: Map<_, _> = (0..101)
+            .map(|number| (format!("p{number}"), json!({ "pattern": "a" })))
+            .collect();
+        for (schema, reason) in [
+            (json!({ "$ref": "https://example.com/x" }), "pointer"),
+            (json!({ "$ref": "#name" }), "pointer"),
+            (json!({ "allOf": [{ "$dynamicRef": "#" }] }), "$dynamicRef"),
+            (
+                json!({ "anyOf": [{ "unevaluatedProperties": false }] }),
+                "additionalProperties",
+            ),
+            (
+                json!({ "items": { "unevaluatedItems": false } }),
+                "unevaluatedItems",
+            ),
+            (
+                json!({ "$defs": { "a": { "$id": "https://example.com/a" } } }),
+                "below its root",
+            ),
+            (
+                json!({ "dependencies": { "a": { "$id": "b" } } }),
+                "below its root",
+            ),
+            (json!({ "properties": many }), "more than 100 patterns"),
+            (json!({ "pattern": "a".repeat(1_001) }), "more than 1000 bytes"),
+            (json!({ "pattern": "(\\w{99}){99}" }), "not a valid JSON Schema"),
+            (json!({ "pattern": "^(?=a)b" }), "not a valid JSON Schema"),
+            (json!({ "pattern": "(a)\\1" }), "not a valid JSON Schema"),
+        ] {
+            let refusal = refusal(&schema);
+            assert!(refusal.contains(reason), "{schema}: {refusal}");
+        }
+    }
+}

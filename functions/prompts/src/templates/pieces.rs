@@ -1,0 +1,119 @@
+//! Cuts a Handlebars template into pieces that can be parsed one by one.
+//!
+//! The parser works out line and column of each tag from the beginning of its text, so its time grows with the square of the text. A
+//! template is a sequence of elements, and a cut between two of them changes nothing for either. One linear scan finds such places
+//! without understanding what stands in a tag, so it can be wrong; see [`are_independent`] for why that does not matter.
+
+use super::SyntaxError;
+
+/// Deepest nesting of blocks: the parser's time grows with its square.
+const MAX_BLOCK_DEPTH: usize = 100;
+
+const LONG_COMMENT: &str = "{{!--";
+const LONG_COMMENT_END: &str = "--}}";
+
+/// The pieces of a template, none but the last shorter than `least_bytes`. Refuses blocks that nest too deep.
+pub fn cut(content: &str, least_bytes: usize) -> Result<Vec<&str>, SyntaxError> {
+    let mut pieces = Vec::new();
+    let mut scan = Scan {
+        content,
+        depth: 0,
+        has_long_comments: true,
+    };
+    let (mut begin, mut at) = (0, 0);
+    while let Some(end) = scan.next_tag(at)? {
+        at = end;
+        let after = content.as_bytes().get(end);
+        // A third brace could belong to the tag.
+        if scan.depth == 0 && end - begin >= least_bytes && after != Some(&b'}') {
+            pieces.extend(content.get(begin..end));
+            begin = end;
+        }
+    }
+    pieces.extend(content.get(begin..).filter(|rest| !rest.is_empty()));
+    Ok(pieces)
+}
+
+/// Whether pieces that are templates each by itself are one together.
+///
+/// The grammar reads from left to right, and what it has read as an element of a piece it reads so in the whole, except that a comment
+/// of the short form can be the beginning of one of the long form which ends in a later piece.
+pub fn are_independent(pieces: &[&str]) -> bool {
+    pieces.iter().all(|piece| {
+        let last = piece.rfind(LONG_COMMENT).and_then(|at| piece.get(at..));
+        last.is_none_or(|comment| comment.contains(LONG_COMMENT_END))
+    })
+}
+
+struct Scan<'a> {
+    content: &'a str,
+    /// Of the block that the last tag opened or closed.
+    depth: usize,
+    /// Whether a long comment may still end somewhere, so that its end is looked for at most once in vain.
+    has_long_comments: bool,
+}
+
+impl Scan<'_> {
+    /// The end of the next tag from `at` on; None where there is none, or where tags can no longer be told from text.
+    fn next_tag(&mut self, at: usize) -> Result<Option<usize>, SyntaxError> {
+        let Some(begin) = self.find("{{", at) else {
+            return Ok(None);
+        };
+        let tag = self.content.get(begin..).unwrap_or_default();
+        if tag.starts_with("{{{{") {
+            return Ok(None);
+        }
+        if tag.starts_with(LONG_COMMENT) && self.has_long_comments {
+            if let Some(end) = self.find(LONG_COMMENT_END, begin) {
+                return Ok(Some(end + LONG_COMMENT_END.len()));
+            }
+            self.has_long_comments = false;
+        }
+        let Some(end) = self.find("}}", begin + 2) else {
+            return Ok(None);
+        };
+        match tag
+            .trim_start_matches(['{', '~', ' ', '\t', '\n', '\r'])
+            .chars()
+            .next()
+        {
+            Some('#') => self.depth += 1,
+            Some('/') => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        if self.depth > MAX_BLOCK_DEPTH {
+            let reason = format!("blocks are nested more than {MAX_BLOCK_DEPTH} deep");
+            return Err(SyntaxError::at(self.content, begin, reason));
+        }
+        Ok(Some(end + 2))
+    }
+
+    fn find(&self, what: &str, from: usize) -> Option<usize> {
+        Some(from + self.content.get(from..)?.find(what)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_lie_between_elements() {
+        assert_eq!(cut("", 1).unwrap(), Vec::<&str>::new());
+        assert_eq!(cut("text", 1).unwrap(), ["text"]);
+        assert_eq!(cut("a{{b}}c{{{d}}}e", 1).unwrap(), ["a{{b}}", "c{{{d}}}e"]);
+        assert_eq!(
+            cut("{{#if a}}{{b}}{{/if}}{{c}}", 1).unwrap(),
+            ["{{#if a}}{{b}}{{/if}}", "{{c}}"]
+        );
+        assert_eq!(cut("{{!-- }} --}}{{a}}", 1).unwrap(), ["{{!-- }} --}}", "{{a}}"]);
+        assert_eq!(cut("{{{{raw}}}}{{a}}{{{{/raw}}}}", 1).unwrap().len(), 1);
+        assert_eq!(cut("{{a}}{{b}}", 6).unwrap(), ["{{a}}{{b}}"]);
+    }
+
+    #[test]
+    fn a_short_comment_may_be_the_beginning_of_a_long_one() {
+        assert!(are_independent(&["{{!-- a --}}", "{{! b }}"]));
+        assert!(!are_independent(&["{{!-- a }}", "{{b}} --}}"]));
+    }
+}

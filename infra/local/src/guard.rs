@@ -1,0 +1,50 @@
+//! Who may ask the servers behind the public port: programs that can read the data directory.
+//!
+//! Other users of the machine reach every port of its loopback interface, and so do the pages that its browsers show. A page cannot
+//! leave out `Origin` on a request that it could read or that carries a body, and it does not have the secret.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{HeaderName, ORIGIN};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use platform::config::Secret;
+use subtle::ConstantTimeEq as _;
+
+use crate::hosts::Hosts;
+
+/// Where the AWS SDK puts the session token of its credentials.
+const TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
+
+/// The routes, for callers whose session token is the secret.
+pub fn for_holders_of(secret: Secret, routes: Router) -> Router {
+    without_browsers(routes.layer(from_fn_with_state(Arc::new(secret), prove)))
+}
+
+/// The routes, for programs alone.
+pub fn without_browsers(routes: Router) -> Router {
+    routes.layer(from_fn(refuse_browsers))
+}
+
+async fn prove(State(secret): State<Arc<Secret>>, request: Request, next: Next) -> Response {
+    let shown = request.headers().get(TOKEN);
+    let shown = shown.map_or(&[][..], |value| value.as_bytes());
+    if bool::from(shown.ct_eq(secret.expose().as_bytes())) {
+        return next.run(request).await;
+    }
+    refusal("This port is for programs that can read the data directory of the runner.")
+}
+
+async fn refuse_browsers(request: Request, next: Next) -> Response {
+    if request.headers().contains_key(ORIGIN) || !Hosts::default().know(&request) {
+        return refusal("This port is not for browsers.");
+    }
+    next.run(request).await
+}
+
+fn refusal(sentence: &'static str) -> Response {
+    (StatusCode::FORBIDDEN, sentence).into_response()
+}

@@ -1,0 +1,134 @@
+//! Under which names a server of this machine answers.
+//!
+//! A page of a browser can lead a name of its own to this machine (DNS rebinding). The browser then takes the server for that page's
+//! own, and only the `Host` of the request gives the page away.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::HOST;
+use axum::http::uri::Authority;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use platform::config::Environment;
+use platform::{Error, Result};
+
+/// The names besides those of the loopback interface.
+#[derive(Clone, Debug, Default)]
+pub struct Hosts(Arc<[String]>);
+
+impl Hosts {
+    /// From `MILLRACE_HOSTS`: names without ports, comma-joined.
+    pub fn from_environment(environment: &Environment) -> Self {
+        let names = environment.optional("MILLRACE_HOSTS").unwrap_or_default();
+        let names = names.split(',').map(|name| name.trim().to_ascii_lowercase());
+        Self(names.filter(|name| !name.is_empty()).collect())
+    }
+
+    /// Whether every name that a request gives is known. The port does not matter: it may have been forwarded.
+    pub fn know(&self, request: &Request) -> bool {
+        let mut headers = request.headers().get_all(HOST).iter();
+        let (Some(host), None) = (headers.next(), headers.next()) else {
+            return false;
+        };
+        let host = Authority::try_from(host.as_bytes());
+        // A request line with a whole URL names a host as well.
+        let mut named = host.iter().chain(request.uri().authority());
+        host.is_ok() && named.all(|authority| self.knows(authority))
+    }
+
+    fn knows(&self, authority: &Authority) -> bool {
+        let name = authority.host().to_ascii_lowercase();
+        if authority.as_str().contains('@') {
+            return false;
+        }
+        let literal = name
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse::<IpAddr>();
+        literal.is_ok_and(|address| address.is_loopback())
+            || name == "localhost"
+            || name.ends_with(".localhost")
+            || self.0.contains(&name)
+    }
+}
+
+/// Refuses requests under names that are not known, with 403.
+pub async fn only_known_hosts(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
+    match check(&hosts, &request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+fn check(hosts: &Hosts, request: &Request) -> Result<()> {
+    if hosts.know(request) {
+        return Ok(());
+    }
+    Err(Error::forbidden(
+        "This service does not answer under the host name of the request. Use 127.0.0.1 or localhost, or start it with the \
+         name in MILLRACE_HOSTS.",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+
+    fn is_known(uri: &str, hosts: &[&str]) -> bool {
+        let known =
+            Environment::from_variables([("MILLRACE_HOSTS".into(), "dev.example, box".into())]).unwrap();
+        let mut request = Request::builder().uri(uri);
+        for host in hosts {
+            request = request.header(HOST, *host);
+        }
+        Hosts::from_environment(&known).know(&request.body(Body::empty()).unwrap())
+    }
+
+    #[test]
+    fn loopback_names_and_configured_ones_are_known() {
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:3000",
+            "127.9.9.9:1",
+            "localhost",
+            "LocalHost:8080",
+            "app.localhost",
+            "[::1]:3000",
+            "dev.example",
+            "DEV.example:443",
+            "box",
+        ] {
+            assert!(is_known("/", &[host]), "{host}");
+        }
+        assert!(is_known("http://127.0.0.1:3000/docs", &["127.0.0.1:3000"]));
+    }
+
+    #[test]
+    fn every_other_name_is_refused() {
+        for host in [
+            "",
+            "evil.example",
+            "evil.example:3000",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "evil.localhost.example",
+            "xlocalhost",
+            "127.0.0.1@evil.example",
+            "evil.example@127.0.0.1",
+            "0.0.0.0:3000",
+            "10.0.0.1",
+            "[::ffff:10.0.0.1]",
+            "dev.example.evil.example",
+            "127.0.0.1 evil.example",
+            "2130706433",
+        ] {
+            assert!(!is_known("/", &[host]), "{host}");
+        }
+        assert!(!is_known("/", &[]), "no name");
+        assert!(!is_known("/", &["127.0.0.1", "127.0.0.1"]), "two names");
+        assert!(!is_known("http://evil.example/", &["127.0.0.1"]));
+    }
+}

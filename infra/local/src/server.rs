@@ -1,0 +1,88 @@
+//! The public port: connections are bounded in number, and none waits long for the head of a request.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tower_http::normalize_path::NormalizePath;
+use tracing::{debug, warn};
+
+/// What a connection may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// From the opening of a connection, or the last answer on it, to the end of a request's head.
+    pub head: Duration,
+    /// Largest head, in bytes.
+    pub head_bytes: usize,
+    /// Most connections at a time; more wait until one ends.
+    pub connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(30),
+            head_bytes: 64 * 1_024,
+            connections: 2_048,
+        }
+    }
+}
+
+/// Between two tries to take a connection, where the system has no more of them.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves until `stop`, and then until the requests under way are answered.
+pub async fn serve(
+    listener: TcpListener,
+    service: NormalizePath<Router>,
+    limits: Limits,
+    stop: impl Future<Output = ()>,
+) {
+    let permits = Arc::new(Semaphore::new(limits.connections));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(limits.head_bytes);
+    let graceful = GracefulShutdown::new();
+    tokio::pin!(stop);
+    loop {
+        let accepted = async {
+            let permit = Arc::clone(&permits).acquire_owned().await;
+            (listener.accept().await, permit)
+        };
+        let (accepted, permit) = tokio::select! {
+            accepted = accepted => accepted,
+            () = &mut stop => break,
+        };
+        let socket = match accepted {
+            Ok((socket, _)) => socket,
+            Err(error) => {
+                warn!(%error, "no connection could be taken");
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        // Each part of an answer leaves when it is there. Otherwise each after the first waits until the client has acknowledged the
+        // one before: 40 ms for the news of a stream.
+        if let Err(error) = socket.set_nodelay(true) {
+            warn!(%error, "a connection sends in packets");
+        }
+        let connection =
+            http.serve_connection(TokioIo::new(socket), TowerToHyperService::new(service.clone()));
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                debug!(%error, "a connection ended early");
+            }
+            drop(permit);
+        });
+    }
+    graceful.shutdown().await;
+}

@@ -1,0 +1,140 @@
+//! The child, seen from inside: one thread works, the other watches how much processor time the task has taken.
+
+use std::io;
+use std::process::{ExitCode, abort, exit};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rlimit::Resource;
+use rustix::process::nice;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::frame;
+
+/// What a child does with each input.
+pub type Work = fn(&[u8]) -> Vec<u8>;
+
+/// Stack of the working thread: parsers work by recursion. It counts towards the memory of the child, and a task that overflows it
+/// ends the child.
+const STACK_BYTES: usize = 64 * 1_024 * 1_024;
+/// How far below its parent the scheduler ranks a child.
+const NICENESS: i32 = 5;
+
+/// Becomes a child if this process was started as one for `argument`, and then never returns.
+///
+/// Call it first in `main`.
+pub fn run_if_child(argument: &str, work: Work) {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() != Some(argument) {
+        return;
+    }
+    let mut number = || arguments.next().and_then(|text| text.parse::<u64>().ok());
+    let (Some(processor_ms), Some(memory_bytes)) = (number(), number()) else {
+        exit(2);
+    };
+    let code = run(work, Duration::from_millis(processor_ms), memory_bytes);
+    exit(if code == ExitCode::SUCCESS { 0 } else { 1 });
+}
+
+fn run(work: Work, budget: Duration, memory_bytes: u64) -> ExitCode {
+    // Best effort: a child that ranks as its parent does is still bounded.
+    let _ = nice(NICENESS);
+    let limited = Resource::CORE
+        .set(0, 0)
+        .and_then(|()| Resource::DATA.set(memory_bytes, memory_bytes));
+    if limited.is_err() {
+        return ExitCode::FAILURE;
+    }
+    let meter = Arc::new(Meter::default());
+    let metered = Arc::clone(&meter);
+    let worker = thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(move || serve(work, &metered));
+    if worker.is_err() {
+        return ExitCode::FAILURE;
+    }
+    meter.watch(budget)
+}
+
+/// Works until the parent closes the pipe, which also happens when the parent is killed.
+fn serve(work: Work, meter: &Meter) {
+    // Also where the work panics.
+    let _end = End(meter);
+    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    while let Ok(task) = frame::read(&mut input) {
+        meter.start();
+        let done = work(&task);
+        meter.stop();
+        if frame::write(&mut output, &done).is_err() {
+            break;
+        }
+    }
+}
+
+struct End<'a>(&'a Meter);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.set(State::Ended);
+    }
+}
+
+/// What the watcher knows of the task under way.
+#[derive(Clone, Copy, Default)]
+enum State {
+    #[default]
+    Idle,
+    /// A task, and the processor time at which it began.
+    Busy(Duration),
+    /// There will be no more tasks.
+    Ended,
+}
+
+/// Counts the processor time of a task.
+#[derive(Default)]
+struct Meter {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Meter {
+    fn start(&self) {
+        self.set(State::Busy(processor_time()));
+    }
+
+    fn stop(&self) {
+        self.set(State::Idle);
+    }
+
+    fn set(&self, state: State) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        self.changed.notify_all();
+    }
+
+    /// Ends the process when a task spends its budget. Returns once there are no more tasks.
+    fn watch(&self, budget: Duration) -> ExitCode {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            state = match *state {
+                State::Ended => return ExitCode::SUCCESS,
+                State::Idle => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                State::Busy(began) => {
+                    let spent = processor_time().saturating_sub(began);
+                    let Some(left) = budget.checked_sub(spent).filter(|left| !left.is_zero()) else {
+                        // Not `exit`, which would run handlers under the working thread.
+                        abort();
+                    };
+                    // One working thread spends no more than this much meanwhile.
+                    let waited = self.changed.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+}
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}

@@ -1,0 +1,132 @@
+//! Work on what strangers wrote, in a child process with hard limits on processor time and memory.
+//!
+//! Some inputs are small to send and long to work out: schemas, patterns, templates. How long cannot be told from outside in every case,
+//! and a thread that does not end cannot be ended. So such work runs in a child: the same program, started with a private argument and
+//! an empty environment. The child counts its own processor time, so that a busy machine takes nothing from a task, and ends itself
+//! when a task spends its budget. A child that crashes costs one answer.
+//!
+//! **Invariant:** no task takes more processor time or memory than its [`Limits`].
+
+mod child;
+mod frame;
+mod process;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use platform::fair::{FairPermits, MAX_WAITING_REQUESTS};
+use platform::{Error, Result};
+use process::{Ended, Process};
+
+pub use child::{Work, run_if_child};
+
+/// How much one task may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Processor time of one task, over all threads of the child.
+    pub processor: Duration,
+    /// Memory that the child may write to, its stacks included. The operating system enforces it.
+    pub memory_bytes: u64,
+    /// How long the parent waits for an answer, on a machine that has no time for the child.
+    pub patience: Duration,
+}
+
+/// A task took more than its limits, or crashed. It would do so again.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Exceeded;
+
+/// Runs tasks in children. Clones share them.
+#[derive(Clone)]
+pub struct Sandbox {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    program: PathBuf,
+    argument: &'static str,
+    limits: Limits,
+    permits: FairPermits,
+    idle: Mutex<Vec<Process>>,
+}
+
+impl Sandbox {
+    /// Children of this program, whose `main` begins with [`run_if_child`] for the same argument; at most `max` at a time.
+    pub fn new(argument: &'static str, limits: Limits, max: usize) -> Result<Self> {
+        let program = std::env::current_exe().map_err(Error::internal)?;
+        Ok(Self::of(program, argument, limits, max))
+    }
+
+    /// The same with children of another program.
+    pub fn of(program: PathBuf, argument: &'static str, limits: Limits, max: usize) -> Self {
+        let inner = Inner {
+            program,
+            argument,
+            limits,
+            permits: FairPermits::new(max, MAX_WAITING_REQUESTS),
+            idle: Mutex::default(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// What one task may take.
+    pub fn limits(&self) -> Limits {
+        self.inner.limits
+    }
+
+    /// Starts a child ahead of the first task.
+    pub fn warm(&self) -> Result<()> {
+        let process = self.inner.start()?;
+        self.inner.idle().push(process);
+        Ok(())
+    }
+
+    /// What the work makes of `input`, which `account` sent. 503 where no child is free, or the machine has no time for one.
+    pub async fn run(&self, account: &str, input: &[u8]) -> Result<Result<Vec<u8>, Exceeded>> {
+        let patience = self.inner.limits.patience;
+        let _permit = self.inner.permits.acquire(account, patience).await?;
+        let idle = self.inner.idle().pop();
+        let waited = idle.is_some();
+        let mut process = match idle {
+            Some(process) => process,
+            None => self.inner.start()?,
+        };
+        let mut done = process.run(input, patience).await;
+        if waited && matches!(done, Err(Ended::Lost)) {
+            process = self.inner.start()?;
+            done = process.run(input, patience).await;
+        }
+        match done {
+            Ok(output) => {
+                self.inner.idle().push(process);
+                Ok(Ok(output))
+            }
+            Err(Ended::OverTask(status)) => {
+                tracing::warn!(
+                    argument = self.inner.argument,
+                    status,
+                    "a sandboxed task exceeded its limits"
+                );
+                // The next task finds a child again.
+                if let Err(error) = self.warm() {
+                    tracing::warn!(%error, "no sandboxed child could be started ahead");
+                }
+                Ok(Err(Exceeded))
+            }
+            Err(Ended::Lost) => Err(Error::unavailable("a sandboxed child was killed")),
+            Err(Ended::Late) => Err(Error::unavailable("a sandboxed child got no time")),
+        }
+    }
+}
+
+impl Inner {
+    fn start(&self) -> Result<Process> {
+        Process::start(&self.program, self.argument, self.limits).map_err(Error::unavailable)
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Process>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
