@@ -39,6 +39,7 @@ CARGO_FUZZ_VERSION := 0.13.2
 CARGO_FUZZ_DIR := $(CACHE)/cargo-fuzz-$(CARGO_FUZZ_VERSION)
 FUZZ := $(CACHE)/fuzz
 FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= statement names template schema list_filter path page_token ingest_body
 # Of the fuzzer's address space; past it DuckDB says that it has no memory, as it does in a child.
 FUZZ_MEMORY_KB := 8000000
 PIP_VERSION := 26.3
@@ -116,16 +117,22 @@ validate: tools ## Check template.yaml
 openapi: duckdb ## Write infra/openapi.json from the code
 	@trap 'rm -f infra/openapi.json.new' EXIT; $(LOADER) cargo run -q $(LOCKED) -p local --bin openapi >infra/openapi.json.new; mv infra/openapi.json.new infra/openapi.json
 
-# Without a sanitizer, because the prebuilt libduckdb has none. What a run finds new is among the beginnings of the next.
+# Without a sanitizer, because the prebuilt libduckdb has none. What a run finds new is among the beginnings of the next; what is worth
+# keeping for everyone goes into the checkout's seeds.
 .PHONY: fuzz
-fuzz: duckdb $(CARGO_FUZZ_DIR)/bin/cargo-fuzz ## Fuzz the checker of statements (FUZZ_SECONDS=60)
-	@rm -rf '$(FUZZ)'/{seeds,tmp}; mkdir -p '$(FUZZ)'/{seeds,tmp,corpus,found}; cp tests/data/tpch/q*.sql '$(FUZZ)/seeds'
-	@{ sed -n 's/^[!?]//p' shared/lake/tests/fixtures/hostile.sql; sed '/^# /d; s/^? //' tests/data/hostile.sql; } | \
-		awk -v folder='$(FUZZ)/seeds' '{ file = folder "/hostile-" NR ".sql"; printf "%s", $$0 >file; close(file) }'
-	@PATH='$(CARGO_FUZZ_DIR)/bin':"$$PATH" cargo fuzz build --fuzz-dir shared/lake/fuzz --target-dir '$(CARGO_TARGET_DIR)/fuzz' --dev --sanitizer none statement
+fuzz: duckdb $(CARGO_FUZZ_DIR)/bin/cargo-fuzz ## Fuzz what callers send (FUZZ_SECONDS=60 each, FUZZ_TARGETS="statement schema")
+	@for target in $(FUZZ_TARGETS); do mkdir -p '$(FUZZ)'/$$target/{corpus,found,seeds,tmp}; done
+	@cp tests/data/tpch/q*.sql '$(FUZZ)/statement/seeds' 2>/dev/null || true
+	@if [ -d '$(FUZZ)/statement/seeds' ]; then { sed -n 's/^[!?]//p' shared/lake/tests/fixtures/hostile.sql; sed '/^# /d; s/^? //' tests/data/hostile.sql; } | \
+		awk -v folder='$(FUZZ)/statement/seeds' '{ file = folder "/hostile-" NR ".sql"; printf "%s", $$0 >file; close(file) }'; fi
+	@for folder in shared/lake/fuzz tests/fuzz; do \
+		PATH='$(CARGO_FUZZ_DIR)/bin':"$$PATH" cargo fuzz build --fuzz-dir $$folder --target-dir '$(CARGO_TARGET_DIR)/fuzz' --dev --sanitizer none; done
 	@$(LOADER) ulimit -v $(FUZZ_MEMORY_KB) || true; host=$$(rustc -vV | sed -n 's/^host: //p'); \
-		TMPDIR='$(FUZZ)/tmp' '$(CARGO_TARGET_DIR)/fuzz/'"$$host"'/debug/statement' '$(FUZZ)'/{corpus,seeds} -artifact_prefix='$(FUZZ)/found/' \
-			-dict=shared/lake/fuzz/sql.dict -max_len=4096 -max_total_time=$(FUZZ_SECONDS) -timeout=60 -rss_limit_mb=0 -malloc_limit_mb=0 $(ARGS)
+		for target in $(FUZZ_TARGETS); do echo "== $$target"; mkdir -p "tests/fuzz/seeds/$$target"; \
+			dictionary=$$(ls {shared/lake,tests}/fuzz/$$target.dict 2>/dev/null || true); \
+			TMPDIR="$(FUZZ)/$$target/tmp" "$(CARGO_TARGET_DIR)/fuzz/$$host/debug/$$target" "$(FUZZ)/$$target"/{corpus,seeds} "tests/fuzz/seeds/$$target" \
+				-artifact_prefix="$(FUZZ)/$$target/found/" $${dictionary:+-dict=$$dictionary} -max_len=4096 -max_total_time=$(FUZZ_SECONDS) \
+				-timeout=60 -rss_limit_mb=0 -malloc_limit_mb=0 $(ARGS); done
 
 .PHONY: sim
 sim: ## Simulate the workflow engine under faults (SIM_SEEDS=20000; SIM_SEED=7 tells the story of one)

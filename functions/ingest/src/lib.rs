@@ -82,6 +82,12 @@ pub fn routes(ingest: Ingest) -> ApiRouter {
         .with_state(ingest)
 }
 
+/// What becomes of a body, in the hands of a fuzzer.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use crate::post::incoming;
+}
+
 /// The refusal of credentials, whatever is wrong with them.
 fn refused() -> Error {
     Error::unauthenticated("The channel does not exist, or the token or signature is missing or wrong.")

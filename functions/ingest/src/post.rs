@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use events::channel::Channel;
 use events::envelope::{Category, Envelope, RawObject};
-use events::transform;
+use events::transform::{self, Defaults, Incoming};
 use platform::http::{body, parse, strict};
 use platform::records::events::IngestKey;
 use platform::{Error, ErrorKind, Result, Tenant, ids};
@@ -82,13 +82,7 @@ async fn find(ingest: &Ingest, tenant: Option<&Tenant>, id: &str) -> Result<Opti
 
 /// Makes an event of a body, and publishes it; its id, or that of the one which was sent under the same key before.
 async fn take(ingest: &Ingest, tenant: &Tenant, channel: &Channel, bytes: &[u8]) -> Result<String> {
-    check_depth(bytes)?;
-    let strict::Json(value) = parse(bytes)?;
-    let Value::Object(fields) = value else {
-        return Err(Error::invalid("The body must be a JSON object."));
-    };
-    let text = std::str::from_utf8(bytes).map_err(|_| Error::invalid("The body is not valid UTF-8."))?;
-    let incoming = transform::read(text.trim(), &fields, channel.defaults())?;
+    let incoming = incoming(bytes, channel.defaults())?;
     let now = ingest.clock.now();
     let event_id = ids::new_id(now);
     let envelope = Envelope {
@@ -111,6 +105,17 @@ async fn take(ingest: &Ingest, tenant: &Tenant, channel: &Channel, bytes: &[u8])
         key,
     });
     ingest.publisher.publish(tenant, envelope, key, now).await
+}
+
+/// The parts of an event from a body. 400 for a body that is none.
+pub fn incoming(bytes: &[u8], defaults: Defaults<'_>) -> Result<Incoming> {
+    check_depth(bytes)?;
+    let strict::Json(value) = parse(bytes)?;
+    let Value::Object(fields) = value else {
+        return Err(Error::invalid("The body must be a JSON object."));
+    };
+    let text = std::str::from_utf8(bytes).map_err(|_| Error::invalid("The body is not valid UTF-8."))?;
+    transform::read(text.trim(), &fields, defaults)
 }
 
 /// 400 for JSON that nests deeper than those who read the event can follow. In a text that is no JSON it may be wrong.

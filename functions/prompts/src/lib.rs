@@ -31,6 +31,13 @@ use sandbox::Sandbox;
 
 pub use sandboxed::{run_if_child, sandbox};
 
+/// What the sandbox works on, in the hands of a fuzzer.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use crate::schema::check as check_schema;
+    pub use crate::templates::{check as check_template, handlebars_verdicts};
+}
+
 /// What the handlers work with.
 #[derive(Clone)]
 pub struct App {

@@ -6,10 +6,11 @@ use axum::extract::State;
 use platform::auth::permission::UseRuns;
 use platform::http::openapi::with_errors;
 use platform::http::text::check_name;
-use platform::http::{Call, Json, Path, Reply};
+use platform::http::{Call, Json, Path, Reply, strict};
 use platform::{Error, Result};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use workflow::payload::Payload;
 
@@ -28,13 +29,28 @@ pub struct SignalPath {
 }
 
 /// What to tell. Further fields go with it.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 pub struct SendSignal {
     /// The message.
     pub message: String,
     /// Whatever else the run's code reads.
     #[serde(flatten)]
     pub further: Map<String, Value>,
+}
+
+/// By hand, because the derived reader of flattened fields keeps the last of two equal keys.
+impl<'de> Deserialize<'de> for SendSignal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let strict::Json(body) = strict::Json::deserialize(deserializer)?;
+        let Value::Object(mut further) = body else {
+            return Err(D::Error::custom("expected an object"));
+        };
+        match further.remove("message") {
+            Some(Value::String(message)) => Ok(Self { message, further }),
+            Some(_) => Err(D::Error::custom("the field `message` must be a string")),
+            None => Err(D::Error::missing_field("message")),
+        }
+    }
 }
 
 /// The signal was taken.

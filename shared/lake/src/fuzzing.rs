@@ -18,7 +18,7 @@ use crate::jobs::query::PlanReply;
 use crate::limits::EngineLimits;
 use crate::manifest::ManifestColumn;
 use crate::protocol::{BoundTable, Job};
-use crate::{fence, sql};
+use crate::{fence, parameters, sql, statement};
 
 /// How long a statement may take before it is interrupted.
 const DEADLINE: Duration = Duration::from_millis(200);
@@ -163,6 +163,35 @@ impl Target {
             Ok(body) => Err(format!("the table 'kept' holds {body}")),
             Err(error) => Err(format!("the next query failed: {error}")),
         }
+    }
+}
+
+/// A connection on which names are compared.
+pub struct Names {
+    connection: Connection,
+}
+
+impl Names {
+    /// Over an empty database that reaches no file.
+    pub fn open() -> Result<Self> {
+        let connection = Connection::open_in_memory().map_err(Error::internal)?;
+        fence::close(&connection, [], [], "")?;
+        Ok(Self { connection })
+    }
+
+    /// Whether what a WITH defines is what the other name finds: to the checker, and to DuckDB. None where the checker refuses the
+    /// statement for another reason.
+    pub fn compare(&self, defined: &str, used: &str) -> Option<(bool, bool)> {
+        let (defined, used) = (sql::identifier(defined), sql::identifier(used));
+        let sql = format!("WITH {defined} AS (SELECT 1 AS only_here) SELECT only_here FROM {used}");
+        let rewritten = parameters::rewrite(&sql, &Map::new()).ok()?;
+        let to_checker = match statement::check(&self.connection, &[], &sql, &rewritten) {
+            Ok(_) => true,
+            Err(error) if error.message().contains("does not exist in this store") => false,
+            Err(_) => return None,
+        };
+        let to_duckdb = self.connection.prepare(&rewritten.sql).is_ok();
+        Some((to_checker, to_duckdb))
     }
 }
 

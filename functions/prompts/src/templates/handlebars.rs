@@ -29,6 +29,13 @@ fn check_in_pieces(content: &str, least_bytes: usize) -> Result<(), SyntaxError>
     })
 }
 
+/// Whether content is a template, judged in pieces and as a whole.
+#[cfg(fuzzing)]
+pub fn verdicts(content: &str) -> (bool, bool) {
+    let whole = cut(content, 1).is_ok() && Template::compile(content).is_ok();
+    (check_in_pieces(content, 1).is_ok(), whole)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

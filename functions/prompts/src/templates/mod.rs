@@ -6,6 +6,9 @@ mod pieces;
 
 use platform::records::prompts::ContentType;
 
+#[cfg(fuzzing)]
+pub use handlebars::verdicts as handlebars_verdicts;
+
 /// Longest content that is parsed, in bytes.
 pub const MAX_BYTES: usize = 64 * 1_024;
 

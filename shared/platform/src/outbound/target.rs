@@ -41,6 +41,13 @@ const METADATA_NAMES: [&str; 4] = [
     "metadata.tencentyun.com",
 ];
 
+fn has_empty_label(name: &str) -> bool {
+    name.strip_suffix('.')
+        .unwrap_or(name)
+        .split('.')
+        .any(str::is_empty)
+}
+
 /// Whether a name is for a network's own machines: it has one label, or such an end.
 fn is_internal(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
@@ -76,6 +83,9 @@ pub(super) fn parse(text: &str, policy: Policy) -> Result<Uri, OutboundError> {
     // The parser has brought every notation of an address (decimal, octal, hexadecimal, with a dot at the end) to one.
     let literal = match url.host() {
         None => return refused("it names no host"),
+        Some(url::Host::Domain(name)) if has_empty_label(name) => {
+            return refused(&format!("'{name}' is no host name"));
+        }
         Some(url::Host::Domain(name)) if !is_local && is_internal(name) => {
             return refused(&format!("'{name}' is a name of internal networks"));
         }
@@ -238,6 +248,10 @@ mod tests {
             ("https://exam\tple.com/", "space"),
             ("https://example.com/\r\nx: y", "space"),
             (" https://example.com/", "space"),
+            ("https://127.0.0.1../", "no host name"),
+            ("https://./", "no host name"),
+            ("https://.example.com/", "no host name"),
+            ("https://a..example.com/", "no host name"),
             ("https://example.com:22/", "port 22"),
             ("https://example.com:25/", "port 25"),
             ("https://example.com:1023/", "port 1023"),

@@ -1,0 +1,26 @@
+//! Two names are one to the checker of statements exactly where they are one to DuckDB. The input is two names with a line break
+//! between them.
+#![no_main]
+
+use std::cell::RefCell;
+
+use lake::fuzzing::Names;
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+thread_local! {
+    static NAMES: RefCell<Names> = RefCell::new(Names::open().expect("a connection"));
+}
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    let text = str::from_utf8(data).unwrap_or_default();
+    let Some((defined, used)) = text.split_once('\n') else {
+        return Corpus::Reject;
+    };
+    NAMES.with_borrow(|names| match names.compare(defined, used) {
+        Some((to_checker, to_duckdb)) => {
+            assert_eq!(to_checker, to_duckdb, "{defined:?} and {used:?}");
+            Corpus::Keep
+        }
+        None => Corpus::Reject,
+    })
+});

@@ -1,0 +1,34 @@
+//! A body from outside is refused, or makes an event that carries it byte for byte. The input is a body.
+#![no_main]
+
+use events::transform::{Defaults, Transform};
+use ingest_function::fuzzing::incoming;
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+
+fuzz_target!(|data: &[u8]| {
+    let transform = Transform {
+        action_path: Some("a.0.b".to_owned()),
+        resource_type_path: Some("type".to_owned()),
+        resource_id_path: Some("id".to_owned()),
+        idempotency_key_path: Some("key".to_owned()),
+        timestamp_path: Some("at".to_owned()),
+        ..Transform::default()
+    };
+    for transform in [None, Some(&transform)] {
+        let defaults = Defaults {
+            action: Some("received"),
+            resource_type: None,
+            transform,
+        };
+        let Ok(event) = incoming(data, defaults) else { continue };
+        let details = serde_json::to_string(&event.details).expect("details are JSON");
+        let sent = str::from_utf8(data).expect("what is taken is UTF-8").trim();
+        assert!(details.contains(sent), "{sent:?} is not in {details:?}");
+        let read: Value = serde_json::from_str(&details).expect("details are JSON");
+        assert!(read["payload"].is_object());
+        for name in [&event.action, &event.resource_type] {
+            assert!(!name.is_empty() && name.len() <= 500 && !name.chars().any(char::is_control), "{name:?}");
+        }
+    }
+});

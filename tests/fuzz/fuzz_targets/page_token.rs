@@ -1,0 +1,29 @@
+//! No page token but the one that was issued is taken. The first byte of the input says how the rest changes that one.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use platform::config::Secret;
+use platform::page_token::PageTokens;
+
+const LISTING: &str = "runs of acme/demo";
+const PLACE: &str = "place 7";
+
+fuzz_target!(|data: &[u8]| {
+    let Some((how, rest)) = data.split_first() else { return };
+    let Ok(text) = str::from_utf8(rest) else { return };
+    let tokens = PageTokens::new(Secret::new("a key"));
+    let issued = tokens.issue(&LISTING, &PLACE).expect("a token");
+    let changed = match how % 4 {
+        0 => text.to_owned(),
+        1 => format!("{issued}{text}"),
+        2 => format!("{text}{issued}"),
+        _ => issued
+            .char_indices()
+            .map(|(at, c)| text.chars().nth(at).filter(char::is_ascii_graphic).unwrap_or(c))
+            .collect(),
+    };
+    if let Ok(place) = tokens.read::<String>(&LISTING, &changed) {
+        assert_eq!((place.as_str(), &changed), (PLACE, &issued));
+    }
+    assert!(tokens.read::<String>(&"another listing", &changed).is_err());
+});

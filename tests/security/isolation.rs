@@ -1,0 +1,147 @@
+//! What one tenant sees of another: nothing, in the words of an id that never existed.
+//!
+//! Each row of the tables in `data/isolation-*.txt` is one request with an id that is not the caller's, or
+//! does not belong where it stands. Each caller sends it twice: with the foreign id, and with an id that
+//! never existed. Both answers must be the same, and hold nothing of the victim. Afterwards the victim finds
+//! everything as it was, and sends the plain requests itself: they work, so no path was mistyped.
+
+mod callers;
+mod furnishing;
+mod household;
+mod links;
+mod rows;
+mod spellings;
+mod verdict;
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::stream::{self, StreamExt as _};
+use rows::{Expected, Row, foreign_parameters, matches};
+use tests::Method;
+use world::World;
+
+/// Least number of pairs of a row and a caller.
+const LEAST_PAIRS: usize = 350;
+/// Requests under way at a time.
+const AT_ONCE: usize = 8;
+/// Parameters of paths that are chosen from a list and name no record.
+const CHOICES: [&str; 3] = ["action", "query_name", "signal_name"];
+/// Operations that no table of the OpenAPI document has: the public ingest endpoint.
+const UNDOCUMENTED: [&str; 1] = ["ingest"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_tenant_sees_or_changes_another() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let rows = rows::all();
+    let before = world.as_the_owner_sees_it().await;
+    for (request, seen) in &before {
+        assert_eq!(seen["status"], 200, "{request}: {seen}");
+    }
+    let links = world.links().await;
+    let mut wrong = check_coverage(&world, &rows).await;
+
+    let (creating, refused): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.expected == Expected::Own);
+    let mut pairs = 0;
+    for file in rows::FILES {
+        let of_file = refused.iter().filter(|row| row.file == file.0);
+        let asked = of_file.flat_map(|row| row.callers.chars().map(|caller| world.judge(row, caller)));
+        let found: Vec<_> = stream::iter(asked).buffer_unordered(AT_ONCE).collect().await;
+        pairs += found.len();
+        wrong.extend(found.into_iter().flatten());
+    }
+    // One at a time: they change what the caller itself has.
+    for row in creating {
+        for caller in row.callers.chars() {
+            pairs += 1;
+            wrong.extend(world.judge(row, caller).await);
+        }
+    }
+    for (pair, faults) in world.judge_links(&links).await {
+        pairs += 1;
+        wrong.extend(faults.into_iter().map(|fault| format!("{pair}: {fault}")));
+    }
+
+    let after = world.as_the_owner_sees_it().await;
+    assert_eq!(before.len(), after.len());
+    for ((request, before), (_, after)) in before.iter().zip(&after) {
+        if before != after {
+            wrong.push(format!("{request} was {before}\n  and is {after}"));
+        }
+    }
+    wrong.extend(check_owner(&world, &rows).await);
+
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(pairs >= LEAST_PAIRS, "{pairs} pairs");
+}
+
+/// Whether the tables have every operation of the document, each with a foreign id of every kind that its
+/// path takes, and with every kind of caller that could get in.
+async fn check_coverage(world: &World, rows: &[Row]) -> Vec<String> {
+    let document = world.document().await;
+    let mut templates = BTreeMap::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if let Some(id) = operation["operationId"].as_str() {
+                let method: Method = method.to_uppercase().parse().unwrap();
+                let path = path.strip_prefix("/api/v1").unwrap_or(path).to_owned();
+                templates.insert(id.to_owned(), (method, path));
+            }
+        }
+    }
+    let mut wrong = Vec::new();
+    let mut covered: BTreeSet<(String, String)> = BTreeSet::new();
+    for row in rows {
+        covered.extend(
+            row.callers
+                .chars()
+                .map(|caller| (row.operation.clone(), caller.to_string())),
+        );
+        match templates.get(&row.operation) {
+            Some((method, template)) if row.method == *method && matches(template, &row.target) => {
+                let named = foreign_parameters(template, &row.target).into_iter();
+                covered.extend(named.map(|name| (row.operation.clone(), name)));
+            }
+            None if UNDOCUMENTED.contains(&row.operation.as_str()) => {}
+            _ => wrong.push(format!("{row} is not the operation {}", row.operation)),
+        }
+    }
+    for (operation, (_, template)) in templates {
+        let parameters = template
+            .split('/')
+            .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let ids = parameters
+            .filter(|name| !CHOICES.contains(name))
+            .map(str::to_owned);
+        let callers = [
+            ("P", true),
+            ("A", true),
+            ("K", template.starts_with("/data")),
+            ("W", operation != "audit_list"),
+        ];
+        let callers = callers.into_iter().filter(|(_, is_needed)| *is_needed);
+        for needed in ids.chain(callers.map(|(caller, _)| caller.to_owned())) {
+            if !covered.contains(&(operation.clone(), needed.clone())) {
+                wrong.push(format!(
+                    "no row of {operation} has a foreign {needed}, or the caller {needed}"
+                ));
+            }
+        }
+    }
+    wrong
+}
+
+/// Whether the requests are good ones: the owner gets what the others do not. What deletes comes last.
+async fn check_owner(world: &World, rows: &[Row]) -> Vec<String> {
+    let (last, first): (Vec<_>, Vec<_>) = rows
+        .iter()
+        .filter(|row| row.owner_status.is_some())
+        .partition(|row| row.method == Method::DELETE);
+    let mut wrong = Vec::new();
+    for row in first.into_iter().chain(last) {
+        wrong.extend(world.judge_owner(row).await);
+    }
+    wrong
+}

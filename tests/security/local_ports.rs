@@ -1,0 +1,234 @@
+//! The ports of the local runner besides the public one: another user of the machine and a page of a browser reach them, and learn and
+//! change nothing.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tests::{Method, Persona, Service, variable};
+
+/// What a page in Chromium sends besides: for a plain request, and for the question before one with headers of its own.
+const OF_A_PAGE: [(&str, &str); 5] = [
+    ("origin", "https://evil.example"),
+    ("referer", "https://evil.example/"),
+    ("sec-fetch-site", "cross-site"),
+    ("sec-fetch-mode", "cors"),
+    ("sec-fetch-dest", "empty"),
+];
+
+/// SigV4 in form, of a key that everyone can guess. The local record store does not check signatures.
+const FORGED: &str = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, \
+    SignedHeaders=host;x-amz-date;x-amz-target, Signature=0000000000000000000000000000000000000000000000000000000000000000";
+
+struct Ports {
+    service: Service,
+    secret: String,
+    records: String,
+    objects: String,
+    queues: String,
+}
+
+impl Ports {
+    async fn start() -> Option<Self> {
+        let service = Service::start_local().await?;
+        let text = std::fs::read(service.data_dir().join("endpoints.json")).unwrap();
+        let endpoints: Value = serde_json::from_slice(&text).unwrap();
+        let port = |name: &str| endpoints[name].as_str().unwrap().to_owned();
+        Some(Self {
+            secret: std::fs::read_to_string(service.data_dir().join("keys/services")).unwrap(),
+            records: port("records"),
+            objects: port("objects"),
+            queues: port("queues"),
+            service,
+        })
+    }
+
+    /// A scan of the record store, as an attacker sends it.
+    fn scan(&self) -> tests::Request {
+        let body = json!({ "TableName": "millrace-records" }).to_string();
+        self.signed(&self.records, "DynamoDB_20120810.Scan", body)
+    }
+
+    /// A message about a run, as an attacker sends it.
+    fn message(&self) -> tests::Request {
+        let url = format!("{}/tasks", self.queues);
+        let body = json!({ "QueueUrl": url, "MessageBody": "{}" }).to_string();
+        self.signed(&self.queues, "AmazonSQS.SendMessage", body)
+    }
+
+    fn signed(&self, endpoint: &str, target: &str, body: String) -> tests::Request {
+        self.service
+            .request(Method::POST, &format!("{endpoint}/"))
+            .header("content-type", "application/x-amz-json-1.0")
+            .header("authorization", FORGED)
+            .header("x-amz-date", "20260101T000000Z")
+            .header("x-amz-target", target)
+            .body(body)
+    }
+}
+
+#[tokio::test]
+async fn only_the_secret_of_the_directory_opens_them() {
+    let Some(ports) = Ports::start().await else { return };
+    let flipped: String = ports.secret.chars().rev().collect();
+    let (prefix, extended) = (&ports.secret[1..], format!("{}x", ports.secret));
+    for wrong in ["", "local", "Bearer", prefix, &extended, &flipped] {
+        for request in [ports.scan(), ports.message()] {
+            let answer = request.header("x-amz-security-token", wrong).await;
+            assert_eq!(answer.status, 403, "{wrong}: {}", answer.text());
+        }
+    }
+    for request in [ports.scan(), ports.message()] {
+        assert_eq!(request.await.status, 403);
+    }
+    for request in [ports.scan(), ports.message()] {
+        let answer = request.header("x-amz-security-token", &ports.secret).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    for path in [
+        "/",
+        "/millrace-data",
+        "/millrace-data/x",
+        "/millrace-data?list-type=2",
+    ] {
+        let url = format!("{}{path}", ports.objects);
+        for method in [Method::GET, Method::PUT, Method::DELETE] {
+            let answer = ports.service.request(method.clone(), &url).await;
+            assert!(answer.status >= 400, "{method} {path}: {}", answer.status);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_a_browser_is_refused_whatever_it_knows() {
+    let Some(ports) = Ports::start().await else { return };
+    let of_a_page = |request: tests::Request| {
+        OF_A_PAGE
+            .iter()
+            .fold(request, |request, (name, value)| request.header(name, value))
+    };
+    for endpoint in [&ports.records, &ports.objects, &ports.queues] {
+        let url = format!("{endpoint}/");
+        let preflight = ports.service.request(Method::OPTIONS, &url);
+        let preflight = preflight
+            .header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "authorization,x-amz-target");
+        let answer = of_a_page(preflight).await;
+        assert_eq!(answer.status, 403, "{url}");
+        assert_eq!(answer.header("access-control-allow-origin"), "", "{url}");
+        let rebound = ports
+            .service
+            .request(Method::GET, &url)
+            .header("host", "evil.example");
+        assert_eq!(rebound.await.status, 403, "{url}");
+    }
+    for request in [ports.scan(), ports.message()] {
+        let answer = of_a_page(request.header("x-amz-security-token", &ports.secret)).await;
+        assert_eq!(answer.status, 403);
+        assert_eq!(answer.header("access-control-allow-origin"), "");
+    }
+}
+
+/// A program of another user of the machine. Only root can become one, so elsewhere this checks what such a user is kept from by.
+#[tokio::test]
+async fn another_user_of_the_machine_reads_and_plants_nothing() {
+    let Some(ports) = Ports::start().await else { return };
+    let token = ports.service.scope().token(Persona::Developer);
+    let data = ports.service.data_dir();
+    for name in ["records.sqlite", "keys/services", "keys/object-store"] {
+        assert_eq!(mode(&data.join(name)) & 0o077, 0, "{name}");
+    }
+    for name in ["keys", "objects", "cache"] {
+        assert_eq!(mode(&data.join(name)) & 0o077, 0, "{name}");
+    }
+    let id = Command::new("id").arg("-u").output().unwrap();
+    if String::from_utf8_lossy(&id.stdout).trim() != "0" {
+        return println!("skipped: only root can start a program as another user");
+    }
+    let script = format!(
+        "import urllib.request, urllib.error\n\
+         def ask(url, headers, body):\n\
+         \x20   request = urllib.request.Request(url, body.encode(), headers)\n\
+         \x20   try: return urllib.request.build_opener(urllib.request.ProxyHandler({{}})).open(request).status\n\
+         \x20   except urllib.error.HTTPError as error: return error.code\n\
+         base = {{'content-type': 'application/x-amz-json-1.0', 'authorization': '{FORGED}', 'x-amz-date': '20260101T000000Z'}}\n\
+         print(ask('{records}/', base | {{'x-amz-target': 'DynamoDB_20120810.Scan'}}, '{{\"TableName\":\"millrace-records\"}}'))\n\
+         print(ask('{queues}/', base | {{'x-amz-target': 'AmazonSQS.SendMessage'}}, '{{\"QueueUrl\":\"{queues}/tasks\",\"MessageBody\":\"x\"}}'))\n\
+         for path in ['keys/services', 'keys/object-store', 'records.sqlite', 'endpoints.json']:\n\
+         \x20   try: open('{data}/' + path, 'rb').read(1); print('read')\n\
+         \x20   except PermissionError: print('kept')\n",
+        records = ports.records,
+        queues = ports.queues,
+        data = data.display(),
+    );
+    let nobody = Command::new("setpriv")
+        .args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--",
+            "/usr/bin/env",
+            "python3",
+            "-c",
+            &script,
+        ])
+        .current_dir("/")
+        .env("PATH", "/usr/bin:/bin:/usr/local/bin")
+        .output();
+    let output = nobody.unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(
+        told.split_whitespace().collect::<Vec<_>>(),
+        ["403", "403", "kept", "kept", "kept", "kept"],
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    ports.service.get(&token, "/prompts").await.expect_status(200);
+}
+
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).unwrap().permissions().mode()
+}
+
+/// The page is shown by a browser, where one is named by CHROMIUM.
+#[tokio::test]
+async fn a_page_in_a_real_browser_reaches_none_of_them() {
+    let Some(chromium) = variable("CHROMIUM") else {
+        return println!("skipped: set CHROMIUM to the program of a Chromium");
+    };
+    let Some(ports) = Ports::start().await else { return };
+    let page = ports.service.folder().join("page.html");
+    let script = format!(
+        "<body><script>(async () => {{ const told = [];\n\
+         for (const [url, target] of [['{}/', 'DynamoDB_20120810.Scan'], ['{}/', 'AmazonSQS.SendMessage'], ['{}/millrace-data', '']]) {{\n\
+           for (const mode of ['cors', 'no-cors']) {{\n\
+             try {{ const a = await fetch(url, {{method: 'POST', mode, body: '{{\"TableName\":\"millrace-records\"}}', \
+                headers: mode == 'cors' ? {{'x-amz-target': target, 'authorization': `{FORGED}`, 'x-amz-date': 'x'}} : {{}}}});\n\
+               told.push(a.type == 'opaque' ? 'opaque' : 'read ' + a.status); }} catch (e) {{ told.push('refused'); }} }} }}\n\
+         document.body.textContent = 'told: ' + told.join(', '); }})();</script></body>",
+        ports.records, ports.queues, ports.objects
+    );
+    std::fs::write(&page, script).unwrap();
+    let output = Command::new(chromium)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--disable-sync",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            ports.service.folder().join("chromium").display()
+        ))
+        .args(["--virtual-time-budget=5000", "--dump-dom"])
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    let page = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        page.contains("told: refused, opaque, refused, opaque, refused, opaque"),
+        "{page}"
+    );
+}

@@ -1,0 +1,160 @@
+//! What one tenant does costs another one little: work that is scarce is shared by account.
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tests::{Persona, Service};
+
+/// Ends at its deadline only.
+const ENDLESS: &str =
+    "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r";
+
+/// A store of a project of its own, with one table of some rows.
+async fn furnished(service: &Service) -> (String, String) {
+    let token = service.scope().token(Persona::Developer);
+    let store = service
+        .post(&token, "/data", &json!({ "name": "Store" }))
+        .await
+        .id();
+    let table = json!({ "tables": [{ "name": "kept", "columns": [{ "name": "id", "type": "INTEGER" }] }] });
+    let tables = service
+        .post(&token, &format!("/data/{store}/tables"), &table)
+        .await;
+    tables.expect_status(201);
+    let rows: Vec<Value> = (0..100).map(|id| json!({ "id": id })).collect();
+    import(service, &token, &store, &rows).await;
+    (token, store)
+}
+
+async fn import(service: &Service, token: &str, store: &str, rows: &[Value]) {
+    let body = json!({ "tables": { "kept": { "source": "inline", "data": rows } } });
+    let imported = service.post(token, &format!("/data/{store}/import"), &body).await;
+    imported.expect_status(200);
+}
+
+#[tokio::test]
+async fn endless_queries_leave_room_for_others() {
+    let Some(service) = Service::start_local().await else {
+        return;
+    };
+    let (attacker, attacked) = furnished(&service).await;
+    let (victim, store) = furnished(&service).await;
+    let query = |token: &str, store: &str, sql: &str| {
+        service.post(token, &format!("/data/{store}/query"), &json!({ "sql": sql }))
+    };
+    let attacks = join_all((0..8).map(|_| query(&attacker, &attacked, ENDLESS).send()));
+    let work = async {
+        for _ in 0..10 {
+            let answer = query(&victim, &store, "SELECT count(*) AS n FROM kept").await;
+            assert_eq!(answer.expect_status(200).body["rows"][0][0], 100);
+        }
+        import(&service, &victim, &store, &[json!({ "id": 100 })]).await;
+    };
+    tokio::select! {
+        biased;
+        ended = attacks => panic!("all endless queries ended before the work beside them: {ended:?}"),
+        () = work => {}
+    }
+    // The attacks are gone with their connections, and the attacker is answered again.
+    let answer = query(&attacker, &attacked, "SELECT count(*) AS n FROM kept").await;
+    assert_eq!(answer.expect_status(200).body["rows"][0][0], 100);
+}
+
+/// One who asks more than can wait is told so; others are not.
+#[tokio::test]
+async fn a_flood_of_queries_is_refused_to_its_sender_alone() {
+    let Some(service) = Service::start_local().await else {
+        return;
+    };
+    let (attacker, attacked) = furnished(&service).await;
+    let (victim, store) = furnished(&service).await;
+    let path = format!("/data/{attacked}/query");
+    let body = json!({ "sql": ENDLESS });
+    let mut flood: Vec<_> = (0..80)
+        .map(|_| Box::pin(service.post(&attacker, &path, &body).send()))
+        .collect();
+    let first = futures::future::select_all(flood.iter_mut()).await.0.unwrap();
+    first.expect_error(503, "unavailable");
+    let answer = service
+        .post(
+            &victim,
+            &format!("/data/{store}/query"),
+            &json!({ "sql": "SELECT 1 AS n" }),
+        )
+        .await;
+    answer.expect_status(200);
+}
+
+/// Imports in the background: one account has one at a time, and another's is not behind all of them.
+#[tokio::test]
+async fn many_imports_of_one_account_do_not_hold_up_another() {
+    let Some(service) = Service::start_local().await else {
+        return;
+    };
+    let (attacker, victim) = (Importer::new(&service).await, Importer::new(&service).await);
+    let mut attacks = Vec::new();
+    for _ in 0..20 {
+        attacks.push(attacker.begin().await);
+    }
+    let own = victim.begin().await;
+    while victim.status(&own).await != "COMPLETED" {
+        tokio::task::yield_now().await;
+    }
+    let last = attacker.status(&attacks[19]).await;
+    assert_ne!(last, "COMPLETED", "the import came after all of another account");
+}
+
+/// An account with a store and a file to import.
+struct Importer<'a> {
+    service: &'a Service,
+    token: String,
+    store: String,
+}
+
+impl<'a> Importer<'a> {
+    async fn new(service: &'a Service) -> Self {
+        let scope = service.scope();
+        let token = scope.token(Persona::Developer);
+        let store = service
+            .post(&token, "/data", &json!({ "name": "Store" }))
+            .await
+            .id();
+        let table =
+            json!({ "tables": [{ "name": "kept", "columns": [{ "name": "id", "type": "INTEGER" }] }] });
+        let tables = service
+            .post(&token, &format!("/data/{store}/tables"), &table)
+            .await;
+        tables.expect_status(201);
+        let rows = (0..100_000).map(|id| format!("{id}\n"));
+        let file = service.folder().join("rows.csv");
+        std::fs::write(
+            &file,
+            std::iter::once("id\n".to_owned()).chain(rows).collect::<String>(),
+        )
+        .unwrap();
+        let put = ["artifact", "put", &file.to_string_lossy(), "out/rows.csv"];
+        scope.ops(&put).expect_success();
+        Self {
+            service,
+            token,
+            store,
+        }
+    }
+
+    /// Begins an import in the background; its id.
+    async fn begin(&self) -> String {
+        let table = json!({ "source": "artifact", "uri": "out/rows.csv" });
+        let body = json!({ "background": true, "tables": { "kept": table } });
+        let path = format!("/data/{}/import", self.store);
+        self.service
+            .post(&self.token, &path, &body)
+            .await
+            .expect_status(202)
+            .id()
+    }
+
+    async fn status(&self, import: &str) -> String {
+        let path = format!("/data/{}/import/{import}", self.store);
+        let record = self.service.get(&self.token, &path).await.expect_status(200).body;
+        record["status"].as_str().unwrap().to_owned()
+    }
+}

@@ -1,0 +1,450 @@
+//! Statements that reach for what is not theirs.
+//!
+//! Each statement of `data/statements.sql` runs in one of two projects of one service, two at a time in each.
+//! No answer tells of a file, a path or a setting, and after each group the store answers as before.
+
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use futures::StreamExt as _;
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tests::{Answer, Method, Persona, Service, Store, binary, unique};
+
+/// The statements, under headings; the head of the file says what the mark before each means.
+const STATEMENTS: &str = include_str!("data/statements.sql");
+
+/// Words of the service's inside. An answer tells one only where the statement itself holds it.
+const INSIDE: [&str; 19] = [
+    ".parquet",
+    "read_parquet",
+    "segments",
+    "staging",
+    "lake",
+    "duckdb_",
+    "json_serialize_sql",
+    "memory_limit",
+    "temp_directory",
+    "allowed_paths",
+    "allowed_directories",
+    "enable_external_access",
+    "lock_configuration",
+    "max_expression_depth",
+    "panicked",
+    "internal error",
+    "std::",
+    "field_id",
+    "stack trace",
+];
+
+/// Names of files with a secret, beside the data directory and where the runner works.
+const SECRETS: [&str; 6] = [
+    "secret.csv",
+    "secret.json",
+    "secret.csv.gz",
+    "k.csv",
+    "\u{212a}.csv",
+    "\u{c9}.csv",
+];
+
+/// Bodies that hold no query, one a line after what the refusal names. A character is the byte of its number.
+const BODIES: &str = include_str!("data/query-bodies.txt");
+
+/// Values of parameters that mean to leave their place, or that are of an odd type.
+const PARAMETERS: &str = include_str!("data/parameters.json");
+
+/// How long an answer may take: 25 s for a query, one until its process is killed, four for a busy machine.
+const WITHIN: Duration = Duration::from_secs(30);
+/// How long an answer may take where the statement is none that uses all of its time.
+const SOON: Duration = Duration::from_secs(10);
+/// Statements at a time in one project, which holds at most two of the four query processes.
+const AT_ONCE: usize = 2;
+
+/// Most statements of one validation.
+const MAX_VALIDATED: usize = 100;
+
+/// A statement and what must come of it.
+struct Row {
+    mark: char,
+    expected: Value,
+    sql: String,
+    line: usize,
+}
+
+impl Row {
+    fn is_heavy(&self) -> bool {
+        self.mark == '^'
+    }
+
+    /// The statuses that its answer may have.
+    fn statuses(&self) -> &'static [u16] {
+        match self.mark {
+            '!' => &[400],
+            'x' => &[400, 422],
+            '^' => &[408, 413, 422],
+            '?' => &[200, 400, 422],
+            '=' => &[200],
+            mark => panic!("line {} begins with '{mark}'", self.line),
+        }
+    }
+}
+
+/// A project's store with one table.
+struct Place {
+    token: String,
+    path: String,
+}
+
+/// A service, the stores of two projects of it, and files that no statement may read.
+struct Target {
+    store: Store,
+    places: [Place; 2],
+    secret: String,
+    hidden: Vec<String>,
+    params: Value,
+}
+
+impl Target {
+    async fn start() -> Option<Self> {
+        let store = Store::start_local().await?;
+        let other = store.scope.token(Persona::OtherProject);
+        let created = store.service.post(&other, "/data", &json!({ "name": "Other" }));
+        let other_id = created.await.expect_status(201).id();
+        let places = [(store.token.clone(), store.id.clone()), (other, other_id)].map(|(token, id)| Place {
+            token,
+            path: format!("/data/{id}"),
+        });
+        for place in &places {
+            place.fill(&store.service).await;
+        }
+        let secret = unique("secret");
+        for name in SECRETS {
+            std::fs::write(store.service.folder().join(name), secret_file(name, &secret)).unwrap();
+        }
+        let folder = store.service.folder().to_string_lossy().into_owned();
+        let programs = binary("millrace")
+            .with_file_name("")
+            .to_string_lossy()
+            .into_owned();
+        let hidden = vec![folder.clone(), programs, store.scope.account.clone()];
+        let params = PARAMETERS.replace("{secret}", &format!("{folder}/{}", SECRETS[0]));
+        Some(Self {
+            store,
+            places,
+            secret,
+            hidden,
+            params: serde_json::from_str(&params).unwrap(),
+        })
+    }
+
+    /// The rows of the file, by their headings.
+    fn groups(&self) -> Vec<(&'static str, Vec<Row>)> {
+        let folder = self.store.service.folder().to_string_lossy().into_owned();
+        let mut groups: Vec<(&str, Vec<Row>)> = Vec::new();
+        for (number, line) in STATEMENTS.lines().enumerate() {
+            if let Some(heading) = line.strip_prefix("# ") {
+                groups.push((heading, Vec::new()));
+            } else if !line.is_empty() {
+                let row = row(number + 1, line, &folder);
+                groups.last_mut().unwrap().1.push(row);
+            }
+        }
+        groups.retain(|(_, rows)| !rows.is_empty());
+        groups
+    }
+
+    /// Asks all rows of some groups, each group in one project, and returns what is wrong.
+    async fn check(&self, groups: &[(&str, Vec<Row>)]) -> Vec<String> {
+        let in_place = async |number: usize| {
+            let place = &self.places[number];
+            let mut wrong = Vec::new();
+            for (heading, rows) in groups.iter().skip(number).step_by(self.places.len()) {
+                let asked = rows.iter().map(|row| self.check_row(place, row));
+                let found: Vec<_> = futures::stream::iter(asked)
+                    .buffer_unordered(AT_ONCE)
+                    .collect()
+                    .await;
+                wrong.extend(found.into_iter().flatten());
+                for rows in rows.chunks(MAX_VALIDATED) {
+                    wrong.extend(self.check_validation(place, heading, rows).await);
+                }
+                wrong.extend(place.probe(&self.store.service, heading).await);
+            }
+            wrong
+        };
+        join_all([0, 1].map(in_place)).await.concat()
+    }
+
+    async fn check_row(&self, place: &Place, row: &Row) -> Vec<String> {
+        let began = Instant::now();
+        let answer = place.ask(&self.store.service, &row.sql, &self.params).await;
+        let took = began.elapsed();
+        let mut wrong = self.leaks(&answer, &row.sql);
+        if !row.statuses().contains(&answer.status) {
+            wrong.push(format!("not {:?}", row.statuses()));
+        }
+        if row.mark == '=' && answer.body["rows"] != row.expected {
+            wrong.push(format!("not {}", row.expected));
+        }
+        if took > if row.is_heavy() { WITHIN } else { SOON } {
+            wrong.push(format!("after {took:?}"));
+        }
+        let (sql, text) = (start(&row.sql), start(&answer.text()));
+        prefixed(
+            &format!("line {}: {sql} => {} {text}", row.line, answer.status),
+            wrong,
+        )
+    }
+
+    /// What is wrong with the validation of the statements that must be refused; parameters have no values.
+    async fn check_validation(&self, place: &Place, heading: &str, rows: &[Row]) -> Vec<String> {
+        let is_refused = |row: &&Row| row.mark == '!' && !row.sql.contains("{{");
+        let refused: Vec<_> = rows.iter().filter(is_refused).collect();
+        let statements: Vec<_> = refused.iter().map(|row| row.sql.as_str()).collect();
+        let body = json!({ "queries": statements });
+        let path = format!("{}/query/validate", place.path);
+        let answer = self.store.service.post(&place.token, &path, &body).await;
+        let mut wrong = self.leaks(&answer, &statements.join("\n"));
+        match answer.status {
+            200 => {
+                let errors = answer.body["errors"].as_array().unwrap();
+                let numbers: Vec<_> = errors.iter().map(|error| error["index"].as_u64()).collect();
+                let valid = statements
+                    .iter()
+                    .enumerate()
+                    .filter(|(number, _)| !numbers.contains(&Some(*number as u64)));
+                wrong.extend(valid.map(|(_, sql)| format!("valid: {}", start(sql))));
+            }
+            status => wrong.push(format!("{status} {}", start(&answer.text()))),
+        }
+        prefixed(&format!("validation of '{heading}'"), wrong)
+    }
+
+    /// What an answer tells of the inside, and of the secret files.
+    fn leaks(&self, answer: &Answer, sql: &str) -> Vec<String> {
+        if answer.status != 200 {
+            answer.check_error();
+        }
+        let (text, sql) = (answer.text().to_lowercase(), sql.to_lowercase());
+        let words = INSIDE.into_iter().chain(self.hidden.iter().map(String::as_str));
+        let told = words.filter(|word| {
+            let word = word.to_lowercase();
+            text.contains(&word) && !sql.contains(&word)
+        });
+        let mut leaks: Vec<_> = told.map(|word| format!("'{word}' in the answer")).collect();
+        // As in DuckDB's advice to change a setting.
+        if answer.message().contains("\"SET ") || answer.message().contains(" SET ") {
+            leaks.push("a setting in the answer".to_owned());
+        }
+        if text.contains(&self.secret) {
+            leaks.push("a secret file in the answer".to_owned());
+        }
+        leaks
+    }
+}
+
+impl Place {
+    async fn fill(&self, service: &Service) {
+        let columns = tests::stores::columns(&["id INTEGER primary_key", "name STRING"]);
+        let tables = json!({ "tables": [{ "name": "kept", "columns": columns }] });
+        let made = service.post(&self.token, &format!("{}/tables", self.path), &tables);
+        made.await.expect_status(201);
+        let rows = json!([{ "id": 1, "name": "a" }, { "id": 2, "name": "b" }]);
+        let rows = tests::stores::inline("kept", &rows);
+        let imported = service.post(&self.token, &format!("{}/import", self.path), &rows);
+        imported.await.expect_status(200);
+    }
+
+    async fn ask(&self, service: &Service, sql: &str, params: &Value) -> Answer {
+        let body = json!({ "sql": sql, "params": params });
+        service
+            .post(&self.token, &format!("{}/query", self.path), &body)
+            .await
+    }
+
+    /// What is wrong with the answer to an ordinary query.
+    async fn probe(&self, service: &Service, after: &str) -> Option<String> {
+        let sql = "SELECT id, name FROM kept ORDER BY id";
+        let answer = self.ask(service, sql, &json!({})).await;
+        let is_right = answer.status == 200 && answer.body["rows"] == json!([[1, "a"], [2, "b"]]);
+        (!is_right).then(|| format!("after '{after}': {} {}", answer.status, answer.text()))
+    }
+
+    async fn detail(&self, service: &Service) -> Value {
+        service.get(&self.token, &self.path).await.expect_status(200).body
+    }
+}
+
+fn secret_file(name: &str, secret: &str) -> Vec<u8> {
+    let csv = format!("a,b\n{secret},1\n").into_bytes();
+    match name.rsplit('.').next() {
+        Some("json") => json!([{ "a": secret, "b": 1 }]).to_string().into_bytes(),
+        Some("gz") => {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            std::io::Write::write_all(&mut encoder, &csv).unwrap();
+            encoder.finish().unwrap()
+        }
+        _ => csv,
+    }
+}
+
+/// A row of the file, such as `! DROP VIEW kept` or `= [[1]] SELECT 1`.
+fn row(line: usize, text: &str, folder: &str) -> Row {
+    let mark = text.chars().next().unwrap();
+    let mut sql = &text[2..];
+    let mut expected = Value::Null;
+    if mark == '=' {
+        let mut values = serde_json::Deserializer::from_str(sql).into_iter();
+        expected = values.next().unwrap().unwrap();
+        sql = &sql[values.byte_offset() + 1..];
+    }
+    let sql = sql
+        .replace("{secret}", &format!("{folder}/{}", SECRETS[0]))
+        .replace("{folder}", folder);
+    Row {
+        mark,
+        expected,
+        sql: expanded(&sql),
+        line,
+    }
+}
+
+/// A text with its characters `{U+212A}` and repetitions `{9*ab}` written out. In a repetition `<n>` is its
+/// number, `<m>` the number before, and `<end>` a closing brace.
+pub(crate) fn expanded(text: &str) -> String {
+    let text = replaced(text, |inner| {
+        let code = u32::from_str_radix(inner.strip_prefix("U+")?, 16).ok()?;
+        Some(char::from_u32(code)?.to_string())
+    });
+    replaced(&text, |inner| {
+        let (times, part) = inner.split_once('*')?;
+        let part = part.replace("<end>", "}");
+        let times = 1..=times.parse::<usize>().ok()?;
+        let repeated = times.map(|number| {
+            let before = (number - 1).to_string();
+            part.replace("<n>", &number.to_string()).replace("<m>", &before)
+        });
+        Some(repeated.collect())
+    })
+}
+
+/// A text in which what stands between braces is replaced where `replace` knows it.
+fn replaced(text: &str, replace: impl Fn(&str) -> Option<String>) -> String {
+    let mut written = String::new();
+    let mut rest = text;
+    while let Some(open) = rest.find('{') {
+        let (before, from_brace) = rest.split_at(open);
+        written.push_str(before);
+        let inner = from_brace[1..].split('}').next().unwrap();
+        match replace(inner) {
+            Some(replacement) => {
+                written.push_str(&replacement);
+                rest = &from_brace[inner.len() + 2..];
+            }
+            None => {
+                written.push('{');
+                rest = &from_brace[1..];
+            }
+        }
+    }
+    written + rest
+}
+
+/// What is wrong, each with what it is about.
+fn prefixed(about: &str, wrong: Vec<String>) -> Vec<String> {
+    wrong.into_iter().map(|what| format!("{about}: {what}")).collect()
+}
+
+/// The beginning of a text, for a message.
+fn start(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+/// Files in a folder or below that hostile statements would have written.
+fn hostile_files(folder: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let in_entry = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let found = name.starts_with("hostile").then_some(name);
+        hostile_files(&entry.path()).into_iter().chain(found)
+    };
+    entries.flat_map(in_entry).collect()
+}
+
+#[tokio::test]
+async fn no_statement_gets_out_or_in() {
+    let Some(target) = Target::start().await else {
+        return;
+    };
+    let before = join_all(
+        target
+            .places
+            .each_ref()
+            .map(|place| place.detail(&target.store.service)),
+    )
+    .await;
+    let mut groups = target.groups();
+    for (_, rows) in &mut groups {
+        rows.retain(|row| !row.is_heavy());
+    }
+    let wrong = target.check(&groups).await;
+    let count: usize = groups.iter().map(|(_, rows)| rows.len()).sum();
+    assert!(count >= 320, "{count} statements");
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    let after = join_all(
+        target
+            .places
+            .each_ref()
+            .map(|place| place.detail(&target.store.service)),
+    )
+    .await;
+    assert_eq!(before, after);
+    assert_eq!(hostile_files(target.store.service.folder()), [""; 0]);
+}
+
+#[tokio::test]
+async fn statements_that_are_too_heavy_end_in_time_and_alone() {
+    let Some(target) = Target::start().await else {
+        return;
+    };
+    let rows = target.groups().into_iter().flat_map(|(_, rows)| rows);
+    let mut groups = [("heavy", Vec::new()), ("heavy", Vec::new())];
+    for (number, row) in rows.filter(Row::is_heavy).enumerate() {
+        groups[number % 2].1.push(row);
+    }
+    let count = groups[0].1.len() + groups[1].1.len();
+    assert!((8..=12).contains(&count), "{count} heavy statements");
+    let wrong = target.check(&groups).await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn bodies_that_hold_no_query_are_refused() {
+    let Some(target) = Target::start().await else {
+        return;
+    };
+    let (place, service) = (&target.places[0], &target.store.service);
+    let mut wrong = Vec::new();
+    for line in BODIES.lines().filter(|line| !line.starts_with('#')) {
+        let (named, body) = line.split_once(" | ").unwrap();
+        let body = expanded(body);
+        let bytes = body.chars().map(|letter| u8::try_from(letter).unwrap());
+        let request = service.request(Method::POST, &format!("{}/query", place.path));
+        let request = request
+            .token(&place.token)
+            .header("content-type", "application/json");
+        let answer = request.body(bytes.collect::<Vec<u8>>()).await;
+        wrong.extend(prefixed(line, target.leaks(&answer, &body)));
+        if answer.status != 400 || !answer.message().contains(named) {
+            wrong.push(format!("{line}: {} {}", answer.status, answer.text()));
+        }
+    }
+    wrong.extend(place.probe(service, "bodies").await);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
