@@ -1,4 +1,5 @@
-//! Requests under a foreign name, as a browser sends them for a page that leads its own name to this machine (DNS rebinding).
+//! Requests under a foreign name, as a browser sends them for a page that leads its own name to this machine
+//! (DNS rebinding).
 
 use tests::{Method, Persona, Service};
 

@@ -1,5 +1,5 @@
-//! The ports of the local runner besides the public one: another user of the machine and a page of a browser reach them, and learn and
-//! change nothing.
+//! The ports of the local runner besides the public one: another user of the machine and a page of a browser
+//! reach them, and learn and change nothing.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tests::{Method, Persona, Service, variable};
 
-/// What a page in Chromium sends besides: for a plain request, and for the question before one with headers of its own.
+/// What a page in Chromium sends besides: for a plain request, and for the question before one with headers
+/// of its own.
 const OF_A_PAGE: [(&str, &str); 5] = [
     ("origin", "https://evil.example"),
     ("referer", "https://evil.example/"),
@@ -129,7 +130,8 @@ async fn a_page_of_a_browser_is_refused_whatever_it_knows() {
     }
 }
 
-/// A program of another user of the machine. Only root can become one, so elsewhere this checks what such a user is kept from by.
+/// A program of another user of the machine. Only root can become one, so elsewhere this checks what such a
+/// user is kept from by.
 #[tokio::test]
 async fn another_user_of_the_machine_reads_and_plants_nothing() {
     let Some(ports) = Ports::start().await else { return };

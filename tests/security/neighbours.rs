@@ -59,9 +59,9 @@ async fn endless_queries_leave_room_for_others() {
     assert_eq!(answer.expect_status(200).body["rows"][0][0], 100);
 }
 
-/// One who asks more than can wait is told so; others are not.
+/// A flood of one account waits for itself.
 #[tokio::test]
-async fn a_flood_of_queries_is_refused_to_its_sender_alone() {
+async fn a_flood_of_queries_holds_up_its_sender_alone() {
     let Some(service) = Service::start_local().await else {
         return;
     };
@@ -69,19 +69,85 @@ async fn a_flood_of_queries_is_refused_to_its_sender_alone() {
     let (victim, store) = furnished(&service).await;
     let path = format!("/data/{attacked}/query");
     let body = json!({ "sql": ENDLESS });
-    let mut flood: Vec<_> = (0..80)
-        .map(|_| Box::pin(service.post(&attacker, &path, &body).send()))
-        .collect();
-    let first = futures::future::select_all(flood.iter_mut()).await.0.unwrap();
-    first.expect_error(503, "unavailable");
-    let answer = service
-        .post(
-            &victim,
-            &format!("/data/{store}/query"),
-            &json!({ "sql": "SELECT 1 AS n" }),
-        )
-        .await;
-    answer.expect_status(200);
+    let flood = join_all((0..80).map(|_| service.post(&attacker, &path, &body).send()));
+    let work = async {
+        for _ in 0..10 {
+            let query = service.post(
+                &victim,
+                &format!("/data/{store}/query"),
+                &json!({ "sql": "SELECT 1 AS n" }),
+            );
+            query.await.expect_status(200);
+            service.get(&victim, "/prompts").await.expect_status(200);
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = flood => panic!("the flood ended before the work beside it: {ended:?}"),
+        () = work => {}
+    }
+}
+
+/// Slow queries of two accounts lend their places on.
+#[tokio::test]
+async fn endless_queries_of_two_accounts_leave_room_for_a_third() {
+    let Some(service) = Service::start_local().await else {
+        return;
+    };
+    let (first, second) = (furnished(&service).await, furnished(&service).await);
+    let (victim, store) = furnished(&service).await;
+    let body = json!({ "sql": ENDLESS });
+    let attacks = [&first, &second, &first, &second]
+        .map(|(token, store)| service.post(token, &format!("/data/{store}/query"), &body).send());
+    let work = async {
+        let query = json!({ "sql": "SELECT count(*) AS n FROM kept" });
+        for _ in 0..5 {
+            let answer = service
+                .post(&victim, &format!("/data/{store}/query"), &query)
+                .await;
+            assert_eq!(answer.expect_status(200).body["rows"][0][0], 100);
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = join_all(attacks) => panic!("the endless queries ended before the work beside them: {ended:?}"),
+        () = work => {}
+    }
+}
+
+/// The memory that a service at work may take, its children not counted, in KB.
+const MAX_MEMORY_KB: u64 = 500 * 1_024;
+
+/// Histories of a large run are in memory one by one, not once for each query and each signal.
+#[tokio::test]
+async fn a_run_with_a_large_history_costs_its_owner() {
+    let Some(mut service) = Service::start_local().await else {
+        return;
+    };
+    let (owner, other) = (service.scope(), service.scope());
+    let (token, victim) = (owner.token(Persona::Developer), other.token(Persona::Developer));
+    let started = owner.ops_json(&["run", "start", "Approval", "--id", "big", "--input", "{}"]);
+    let run = format!("/workflows/runs/big/{}", started["run_id"].as_str().unwrap());
+    let signal = json!({ "message": "x".repeat(250_000) });
+    for _ in 0..40 {
+        let sent = service
+            .post(&token, &format!("{run}/signal/Other"), &signal)
+            .await;
+        sent.expect_status(200);
+    }
+    let queries = join_all((0..40).map(|_| service.get(&token, &format!("{run}/query/__state")).send()));
+    let work = async {
+        for _ in 0..20 {
+            service.get(&victim, "/prompts?limit=1").await.expect_status(200);
+        }
+    };
+    let (answers, ()) = tokio::join!(queries, work);
+    for answer in answers {
+        let status = answer.unwrap().status;
+        assert!([200, 503].contains(&status), "{status}");
+    }
+    let memory = service.process().memory_kb();
+    assert!(memory < MAX_MEMORY_KB, "{memory} KB");
 }
 
 /// Imports in the background: one account has one at a time, and another's is not behind all of them.

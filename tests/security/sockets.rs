@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use tests::{Persona, Service, samples};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -102,9 +103,10 @@ async fn a_refusal_reaches_a_caller_who_still_sends() {
     }
 }
 
-/// Many slow heads do not keep others out. That they are dropped in time is tested with a moved clock, in the runner's own tests.
+/// Many slow heads do not keep others out. That they are dropped in time is tested with a moved clock, in the
+/// runner's own tests.
 #[tokio::test]
-async fn slow_sockets_keep_nobody_out() {
+async fn slow_sockets_keep_no_caller_out() {
     let Some(service) = Service::start_local().await else {
         return;
     };
@@ -119,4 +121,43 @@ async fn slow_sockets_keep_nobody_out() {
     for _ in 0..20 {
         service.get(&token, "/prompts").await.expect_status(200);
     }
+}
+
+/// Answers that their caller never reads: no more of one account than it may have requests under way.
+#[tokio::test]
+async fn unread_answers_of_an_account_are_bounded() {
+    let Some(mut service) = Service::start_local().await else {
+        return;
+    };
+    let token = service.scope().token(Persona::Developer);
+    let store = service
+        .post(&token, "/data", &json!({ "name": "Store" }))
+        .await
+        .id();
+    let query =
+        json!({ "sql": "SELECT repeat('x', 1000) AS a FROM range(5000)", "limit": 10_000 }).to_string();
+    let host = service.origin().trim_start_matches("http://").to_owned();
+    let request = format!(
+        "POST /api/v1/data/{store}/query HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{query}",
+        query.len()
+    );
+    let mut unread = Vec::new();
+    for _ in 0..100 {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4_096).unwrap();
+        let mut socket = socket.connect(host.parse().unwrap()).await.unwrap();
+        socket.write_all(request.as_bytes()).await.unwrap();
+        unread.push(socket);
+    }
+    // Another account is answered, and once it was, the first answers of this one are there.
+    let other = service.scope().token(Persona::Developer);
+    for socket in unread.iter().take(4) {
+        socket.readable().await.unwrap();
+    }
+    for _ in 0..20 {
+        service.get(&other, "/prompts").await.expect_status(200);
+    }
+    let memory = service.process().memory_kb();
+    assert!(memory < 500 * 1_024, "{memory} KB");
 }

@@ -1,4 +1,5 @@
-//! What is checked of a template in a sandbox: its content and its schema, which others wrote and which can be long to work out.
+//! What is checked of a template in a sandbox: its content and its schema, which others wrote and which can
+//! be long to work out.
 
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ pub fn run_if_child() {
     sandbox::run_if_child(ARGUMENT, work);
 }
 
-/// A sandbox for checks, with at most `max` of them at a time. The program's `main` begins with [`run_if_child`].
+/// A sandbox for checks, with at most `max` of them at a time. The program's `main` begins with
+/// [`run_if_child`].
 pub fn sandbox(max: usize) -> Result<Sandbox> {
     Sandbox::new(ARGUMENT, LIMITS, max)
 }
@@ -72,7 +74,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// 400 for a template that could never be rendered, whose own data its schema refuses, or that takes too long to check.
+    /// 400 for a template that could never be rendered, whose own data its schema refuses, or that takes too
+    /// long to check.
     pub async fn check(&mut self, prompt: &PromptRecord) -> Result<()> {
         if prompt.content_type == ContentType::Text && prompt.input_schema.is_none() {
             return Ok(());

@@ -1,7 +1,9 @@
 //! JSON Schemas that callers write, and their data.
 //!
-//! What is known to be costly is refused by name, so that its author learns why. What is costly in other ways is ended by the sandbox
-//! that this runs in.
+//! What is known to be costly is refused by name, so that its author learns why. What is costly in other ways
+//! is ended by the sandbox that this runs in.
+
+use std::collections::HashSet;
 
 use jsonschema::PatternOptions;
 use serde_json::{Map, Value};
@@ -46,13 +48,10 @@ const REFUSED: [(&str, &str); 4] = [
     ("unevaluatedProperties", "use 'additionalProperties'"),
 ];
 
-/// Whether `schema` is a JSON Schema that is taken, and `data`, where there is any, satisfies it. The error is a sentence.
+/// Whether `schema` is a JSON Schema that is taken, and `data`, where there is any, satisfies it. The error
+/// is a sentence.
 pub fn check(schema: &Value, data: Option<&Value>) -> Result<(), String> {
-    let mut patterns = 0;
-    if let Value::Object(keywords) = schema {
-        refuse(keywords, &mut patterns, true)
-            .map_err(|reason| format!("The field 'inputSchema' {reason}."))?;
-    }
+    Refusal::of(schema).map_err(|reason| format!("The field 'inputSchema' {reason}."))?;
     let linear = PatternOptions::regex()
         .size_limit(MAX_COMPILED_BYTES)
         .dfa_size_limit(MAX_COMPILED_BYTES);
@@ -80,43 +79,78 @@ pub fn check(schema: &Value, data: Option<&Value>) -> Result<(), String> {
 }
 
 /// Refuses what is known to be costly. The error ends a sentence about the schema.
-fn refuse(keywords: &Map<String, Value>, patterns: &mut usize, is_root: bool) -> Result<(), String> {
-    for (keyword, advice) in REFUSED {
-        if keywords.contains_key(keyword) {
-            return Err(format!("has the keyword '{keyword}'; {advice}"));
+struct Refusal<'a> {
+    root: &'a Value,
+    seen: HashSet<*const Map<String, Value>>,
+    patterns: usize,
+}
+
+impl<'a> Refusal<'a> {
+    fn of(schema: &'a Value) -> Result<(), String> {
+        let mut refusal = Self {
+            root: schema,
+            seen: HashSet::new(),
+            patterns: 0,
+        };
+        schema
+            .as_object()
+            .map_or(Ok(()), |keywords| refusal.look(keywords))
+    }
+
+    /// Looks at a schema and at those that stand in it or that it refers to, at each once.
+    fn look(&mut self, keywords: &'a Map<String, Value>) -> Result<(), String> {
+        if !self.seen.insert(std::ptr::from_ref(keywords)) {
+            return Ok(());
+        }
+        for (keyword, advice) in REFUSED {
+            if keywords.contains_key(keyword) {
+                return Err(format!("has the keyword '{keyword}'; {advice}"));
+            }
+        }
+        let is_root = self
+            .root
+            .as_object()
+            .is_some_and(|root| std::ptr::eq(root, keywords));
+        if !is_root && keywords.contains_key("$id") {
+            return Err("has an '$id' below its root; name the part under '$defs' instead".to_owned());
+        }
+        let by_name = keywords.get("patternProperties").and_then(Value::as_object);
+        let own = keywords.get("pattern").and_then(Value::as_str);
+        for pattern in by_name
+            .into_iter()
+            .flat_map(Map::keys)
+            .map(String::as_str)
+            .chain(own)
+        {
+            self.patterns += 1;
+            if self.patterns > MAX_PATTERNS {
+                return Err(format!("has more than {MAX_PATTERNS} patterns"));
+            }
+            if pattern.len() > MAX_PATTERN_BYTES {
+                return Err(format!("has a pattern of more than {MAX_PATTERN_BYTES} bytes"));
+            }
+        }
+        for below in subschemas(keywords) {
+            self.look(below)?;
+        }
+        match keywords.get("$ref") {
+            Some(Value::String(reference)) => self.follow(reference),
+            _ => Ok(()),
         }
     }
-    if !is_root && keywords.contains_key("$id") {
-        return Err("has an '$id' below its root; name the part under '$defs' instead".to_owned());
+
+    fn follow(&mut self, reference: &str) -> Result<(), String> {
+        let pointer = reference
+            .strip_prefix('#')
+            .filter(|pointer| !pointer.contains('%'));
+        let target = pointer.and_then(|pointer| self.root.pointer(pointer));
+        let Some(target) = target else {
+            return Err(format!(
+                "refers to '{reference}'; a $ref must be a pointer into the same schema, such as #/$defs/name"
+            ));
+        };
+        target.as_object().map_or(Ok(()), |target| self.look(target))
     }
-    if let Some(Value::String(reference)) = keywords.get("$ref")
-        && reference != "#"
-        && !reference.starts_with("#/")
-    {
-        return Err(format!(
-            "refers to '{reference}'; a $ref must be a pointer into the same schema, such as #/$defs/name"
-        ));
-    }
-    let by_name = keywords.get("patternProperties").and_then(Value::as_object);
-    let own = keywords.get("pattern").and_then(Value::as_str);
-    for pattern in by_name
-        .into_iter()
-        .flat_map(Map::keys)
-        .map(String::as_str)
-        .chain(own)
-    {
-        *patterns += 1;
-        if *patterns > MAX_PATTERNS {
-            return Err(format!("has more than {MAX_PATTERNS} patterns"));
-        }
-        if pattern.len() > MAX_PATTERN_BYTES {
-            return Err(format!("has a pattern of more than {MAX_PATTERN_BYTES} bytes"));
-        }
-    }
-    for below in subschemas(keywords) {
-        refuse(below, patterns, false)?;
-    }
-    Ok(())
 }
 
 /// The schemas that stand in one, at the places where the standard has schemas.
@@ -186,6 +220,16 @@ mod tests {
         for (schema, reason) in [
             (json!({ "$ref": "https://example.com/x" }), "pointer"),
             (json!({ "$ref": "#name" }), "pointer"),
+            (
+                json!({ "$ref": "#/foo", "foo": { "unevaluatedProperties": false } }),
+                "additionalProperties",
+            ),
+            (
+                json!({ "$ref": "#/foo/0", "foo": [{ "$ref": "https://example.com" }] }),
+                "pointer",
+            ),
+            (json!({ "$ref": "#/fo%6f", "foo": {} }), "pointer"),
+            (json!({ "$ref": "#/nowhere" }), "pointer"),
             (json!({ "allOf": [{ "$dynamicRef": "#" }] }), "$dynamicRef"),
             (
                 json!({ "anyOf": [{ "unevaluatedProperties": false }] }),

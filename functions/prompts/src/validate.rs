@@ -1,5 +1,5 @@
-//! What every written template must satisfy, on create and on update alike, and what is quick to tell; the rest is checked in a
-//! sandbox.
+//! What every written template must satisfy, on create and on update alike, and what is quick to tell; the
+//! rest is checked in a sandbox.
 
 use platform::http::text::{check_name, check_tags};
 use platform::records::prompts::PromptRecord;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, Stream as Frames};
+use platform::fair::Permit;
 use platform::records::runs::UpdatesHead;
 use platform::{Result, Tenant};
 use tokio::sync::watch;
@@ -50,6 +51,7 @@ struct Following {
     ending: Option<watch::Receiver<bool>>,
     /// When the answer ends, whatever becomes of the run.
     ends_at: Option<Instant>,
+    _permit: Permit,
     next_sign: Instant,
 }
 
@@ -61,6 +63,7 @@ pub async fn follow(
     told: Option<watch::Receiver<()>>,
     beginning: Beginning,
 ) -> Result<impl Frames<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static> {
+    let permit = stream.permits.acquire(tenant.account(), Duration::ZERO).await?;
     let followers = stream.followers.clone();
     let head = stream.runs.updates_head(&tenant, &state.run_id).await?;
     // Older ones are not kept.
@@ -86,6 +89,7 @@ pub async fn follow(
         has_ended: false,
         told,
         next_sign: now + KEEP_ALIVE,
+        _permit: permit,
     };
     Ok(stream::unfold(following, |mut following| async move {
         let frame = following.next().await?;

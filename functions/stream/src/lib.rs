@@ -15,6 +15,7 @@ use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use platform::Platform;
 use platform::config::{ConfigError, Environment};
+use platform::fair::{FairPermits, MAX_WAITING_REQUESTS};
 use platform::http::{Credentials, authenticate};
 use platform::records::runs::Runs;
 use workflow::engine::Engine;
@@ -27,7 +28,9 @@ const POLL: Duration = Duration::from_millis(200);
 /// comes again, and goes on where it was.
 const LIFETIME: Duration = Duration::from_secs(110);
 /// How often records are looked at where changes are told: only in case one was made by another process.
-const POLL_TOLD: Duration = Duration::from_secs(5);
+const POLL_TOLD: Duration = Duration::from_secs(60);
+/// Streams of one process at a time; one account has half of them.
+const MAX_STREAMS: usize = 2_000;
 
 /// What the stream needs beside the platform.
 #[derive(Clone)]
@@ -39,6 +42,7 @@ pub struct Stream {
     poll: Duration,
     /// How long one answer lasts; for ever where it is missing.
     lifetime: Option<Duration>,
+    permits: FairPermits,
 }
 
 impl Stream {
@@ -51,6 +55,7 @@ impl Stream {
             followers: None,
             poll: POLL,
             lifetime: Some(LIFETIME),
+            permits: FairPermits::new(MAX_STREAMS, MAX_WAITING_REQUESTS),
         })
     }
 
@@ -62,6 +67,7 @@ impl Stream {
             followers: Some(followers),
             poll: POLL_TOLD,
             lifetime: None,
+            permits: FairPermits::new(MAX_STREAMS, MAX_WAITING_REQUESTS),
         }
     }
 }

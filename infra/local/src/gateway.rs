@@ -1,9 +1,9 @@
-//! What API Gateway does before it calls a function, where callers notice it: it bounds how long a body may take, and reads a
-//! request to its end.
+//! What API Gateway does before it calls a function, where callers notice it: it bounds how long a body may
+//! take, and reads a request to its end.
 //!
-//! A function refuses many a request unread, and reads no body before it knows the caller. On a connection of HTTP/1.1 that would be
-//! closed under a caller who still sends, who would see a broken connection in place of the refusal. So what the function leaves of a
-//! body is read after it has answered, and thrown away.
+//! A function refuses many a request unread, and reads no body before it knows the caller. On a connection of
+//! HTTP/1.1 that would be closed under a caller who still sends, who would see a broken connection in place
+//! of the refusal. So what the function leaves of a body is read after it has answered, and thrown away.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

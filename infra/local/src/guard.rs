@@ -1,7 +1,8 @@
-//! Who may ask the servers behind the public port: programs that can read the data directory.
+//! Restricts the servers behind the public port to programs that can read the data directory.
 //!
-//! Other users of the machine reach every port of its loopback interface, and so do the pages that its browsers show. A page cannot
-//! leave out `Origin` on a request that it could read or that carries a body, and it does not have the secret.
+//! Other users of the machine reach every port of its loopback interface, and so do the pages that its
+//! browsers show. A page cannot leave out `Origin` on a request that it could read or that carries a body,
+//! and it does not have the secret.
 
 use std::sync::Arc;
 

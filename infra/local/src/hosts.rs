@@ -1,7 +1,7 @@
 //! Under which names a server of this machine answers.
 //!
-//! A page of a browser can lead a name of its own to this machine (DNS rebinding). The browser then takes the server for that page's
-//! own, and only the `Host` of the request gives the page away.
+//! A page of a browser can lead a name of its own to this machine (DNS rebinding). The browser then takes the
+//! server for that page's own, and only the `Host` of the request gives the page away.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,7 +26,8 @@ impl Hosts {
         Self(names.filter(|name| !name.is_empty()).collect())
     }
 
-    /// Whether every name that a request gives is known. The port does not matter: it may have been forwarded.
+    /// Whether every name that a request gives is known. The port does not matter: it may have been
+    /// forwarded.
     pub fn know(&self, request: &Request) -> bool {
         let mut headers = request.headers().get_all(HOST).iter();
         let (Some(host), None) = (headers.next(), headers.next()) else {

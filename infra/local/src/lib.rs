@@ -21,3 +21,4 @@ pub mod samples;
 pub mod sealer;
 pub mod server;
 pub mod services;
+mod stalling;

@@ -1,9 +1,9 @@
 //! The twin of an SQS queue with a Lambda behind it, in this process.
 //!
-//! It hands real SQS events to the function's own handler, in batches; delivers again, after the visibility timeout, what
-//! the handler reports as failed; and sets aside what was received too often. Messages of one group do not hold up those of
-//! others: groups take turns, and none has more than its share with the handler. What it holds is lost with the process: a queue carries hints, never
-//! truth.
+//! It hands real SQS events to the function's own handler, in batches; delivers again, after the visibility
+//! timeout, what the handler reports as failed; and sets aside what was received too often. Messages of one
+//! group do not hold up those of others: groups take turns, and none has more than its share with the
+//! handler. What it holds is lost with the process: a queue carries hints, never truth.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -39,9 +39,17 @@ pub struct Settings {
     pub group_share: usize,
 }
 
+impl Settings {
+    /// Most messages of one account that are with the handler at a time: half, where there is more than one.
+    fn account_share(&self) -> usize {
+        self.batch_size * usize::try_from(self.concurrency.div_ceil(2)).unwrap_or(usize::MAX)
+    }
+}
+
 struct Message {
     id: String,
     group: Arc<str>,
+    account: Option<Arc<str>>,
     body: String,
     receives: u32,
 }
@@ -55,6 +63,15 @@ struct Group {
     in_flight: usize,
     /// When it last had its turn, in numbers of messages.
     served: u64,
+    /// The account that it belongs to.
+    account: Option<Arc<str>>,
+}
+
+/// What an account has of the handler, over all of its groups.
+#[derive(Default)]
+struct Account {
+    in_flight: usize,
+    served: u64,
 }
 
 #[derive(Default)]
@@ -63,6 +80,7 @@ struct State {
     /// The first message of each group that has not its whole share with the handler.
     heads: BTreeMap<Place, Arc<str>>,
     next: u64,
+    accounts: HashMap<Arc<str>, Account>,
     /// Messages that were delivered so far.
     delivered: u64,
     dead: Vec<String>,
@@ -165,7 +183,7 @@ impl LocalQueue {
         let mut state = self.state();
         let mut batch = Vec::new();
         while batch.len() < self.settings.batch_size
-            && let Some(place) = state.next_in_turn(now)
+            && let Some(place) = state.next_in_turn(now, self.settings.account_share())
         {
             let Some(group) = state.heads.remove(&place) else {
                 break;
@@ -178,6 +196,11 @@ impl LocalQueue {
             if let Some(mut message) = of_group.waiting.remove(&place) {
                 of_group.in_flight += 1;
                 of_group.served = delivered;
+                if let Some(account) = &message.account {
+                    let account = state.accounts.entry(Arc::clone(account)).or_default();
+                    account.in_flight += 1;
+                    account.served = delivered;
+                }
                 message.receives += 1;
                 batch.push(message);
             }
@@ -195,6 +218,7 @@ impl LocalQueue {
             if let Some(of_group) = state.groups.get_mut(&group) {
                 of_group.in_flight -= 1;
             }
+            state.leave(message.account.as_ref());
             if !failed(&message.id) {
                 state.show_head(&group, share);
             } else if message.receives >= self.settings.max_receives {
@@ -221,6 +245,7 @@ impl State {
         let place = (Instant::now() + delay, self.next);
         let group = Arc::clone(&message.group);
         let of_group = self.groups.entry(Arc::clone(&group)).or_default();
+        of_group.account.clone_from(&message.account);
         if let Some((head, _)) = of_group.waiting.first_key_value() {
             self.heads.remove(head);
         }
@@ -228,13 +253,34 @@ impl State {
         self.show_head(&group, share);
     }
 
-    /// The place of the next message: of the groups that have one for now, the one that has waited longest for its turn.
-    fn next_in_turn(&self, now: Instant) -> Option<Place> {
+    /// Takes back what an account has of the handler.
+    fn leave(&mut self, account: Option<&Arc<str>>) {
+        let Some(name) = account else { return };
+        if let Some(account) = self.accounts.get_mut(name) {
+            account.in_flight -= 1;
+            if account.in_flight == 0
+                && !self
+                    .groups
+                    .values()
+                    .any(|group| group.account.as_ref() == Some(name))
+            {
+                self.accounts.remove(name);
+            }
+        }
+    }
+
+    /// The place of the next message: of the accounts with room, the one that has waited longest for its
+    /// turn, and of its groups the one that has.
+    fn next_in_turn(&self, now: Instant, account_share: usize) -> Option<Place> {
         let ready = self.heads.iter().take_while(|((at, _), _)| *at <= now);
-        let served = |group| self.groups.get(group).map_or(0, |group: &Group| group.served);
-        ready
-            .min_by_key(|(place, group)| (served(*group), **place))
-            .map(|(place, _)| *place)
+        let turns = ready.filter_map(|(place, name)| {
+            let group = self.groups.get(name)?;
+            let account = group.account.as_ref().and_then(|name| self.accounts.get(name));
+            let has_room = account.is_none_or(|account| account.in_flight < account_share);
+            let served = account.map_or(0, |account| account.served);
+            has_room.then_some(((served, group.served, *place), *place))
+        });
+        turns.min().map(|(_, place)| place)
     }
 
     /// Puts the first message of a group where it is seen, if the group has room; forgets a group without messages.
@@ -261,6 +307,7 @@ impl Queue for LocalQueue {
             let message = Message {
                 id,
                 group: delivery.group.unwrap_or_default().into(),
+                account: delivery.account.map(Into::into),
                 body: body.to_owned(),
                 receives: 0,
             };
@@ -349,7 +396,7 @@ mod tests {
         let began = Instant::now();
         let delivery = Delivery {
             delay: Duration::from_secs(300),
-            group: None,
+            ..Delivery::default()
         };
         queue.send_as("late", delivery).await.unwrap();
         queue.send("early").await.unwrap();
@@ -412,8 +459,8 @@ mod tests {
         };
         let queue = LocalQueue::start("test", settings, Clock::System, handler);
         let of = |group| Delivery {
-            delay: Duration::ZERO,
             group: Some(group),
+            ..Delivery::default()
         };
         for number in 0..6 {
             queue.send_as(&format!("slow {number}"), of("a")).await.unwrap();
@@ -427,6 +474,44 @@ mod tests {
         let order = order.lock().unwrap();
         assert_eq!(order[..3], ["quick 0", "quick 1", "quick 2"]);
         assert_eq!(order.len(), 9);
+    }
+
+    /// Many groups of one account have no more of the handler than half.
+    #[tokio::test(start_paused = true)]
+    async fn an_account_has_half_however_many_groups_it_has() {
+        let most = Arc::new(Mutex::new((0, 0)));
+        let counted = Arc::clone(&most);
+        let handler: Handler = Arc::new(move |_| {
+            let counted = Arc::clone(&counted);
+            Box::pin(async move {
+                {
+                    let mut counted = counted.lock().unwrap();
+                    counted.0 += 1;
+                    counted.1 = counted.1.max(counted.0);
+                }
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                counted.lock().unwrap().0 -= 1;
+                SqsBatchResponse::default()
+            })
+        });
+        let settings = Settings {
+            batch_size: 1,
+            concurrency: 8,
+            group_share: 2,
+            ..SETTINGS
+        };
+        let queue = LocalQueue::start("test", settings, Clock::System, handler);
+        for group in 0..12 {
+            let group = format!("subscription {group}");
+            let delivery = Delivery {
+                group: Some(&group),
+                account: Some("a"),
+                ..Delivery::default()
+            };
+            queue.send_as("a", delivery).await.unwrap();
+        }
+        queue.drain().await;
+        assert_eq!(*most.lock().unwrap(), (0, 4));
     }
 
     #[tokio::test(start_paused = true)]

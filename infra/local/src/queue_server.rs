@@ -16,7 +16,7 @@ use axum::routing::post;
 use platform::Clock;
 use platform::config::{ConfigError, Secret};
 use platform::ids;
-use platform::queue::{Delivery, Queue as _};
+use platform::queue::{Delivery, MAX_DELAY, Queue as _};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -64,8 +64,8 @@ async fn answer(State(queues): State<Queues>, headers: HeaderMap, body: Bytes) -
         return refusal("QueueDoesNotExist", "There is no such queue.");
     };
     let delivery = Delivery {
-        delay: Duration::from_secs(message.delay_seconds),
-        group: None,
+        delay: Duration::from_secs(message.delay_seconds).min(MAX_DELAY),
+        ..Delivery::default()
     };
     match queue.send_as(&message.message_body, delivery).await {
         Ok(()) => {

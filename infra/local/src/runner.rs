@@ -14,6 +14,7 @@ use lake::store::{
 };
 use platform::auth::Verifier;
 use platform::config::{AwsEnvironment, ConfigError, CorsOrigins, EdgeConfig, Environment};
+use platform::fair::FairPermits;
 use platform::http::audit::AuditLog;
 use platform::http::openapi;
 use platform::http::serve::API_ROOT;
@@ -79,6 +80,9 @@ const MAX_QUERIES: usize = 4;
 /// How long a body may take; as long as API Gateway waits for a whole answer.
 const BODY: Duration = Duration::from_secs(29);
 
+/// Requests at a time, of which one account has half; and how many more of an account wait.
+const MAX_REQUESTS: usize = 64;
+const MAX_WAITING_REQUESTS_OF_ACCOUNT: usize = 2_048;
 /// Prompt templates that are checked at a time.
 const MAX_PROMPT_CHECKS: usize = 2;
 
@@ -224,6 +228,7 @@ fn platform(data: &DataDir, services: &Services) -> Platform {
             cors: CorsOrigins::Any,
             base_path: String::new(),
         },
+        requests: Some(FairPermits::new(MAX_REQUESTS, MAX_WAITING_REQUESTS_OF_ACCOUNT)),
     }
 }
 

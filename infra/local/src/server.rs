@@ -14,6 +14,8 @@ use tokio::sync::Semaphore;
 use tower_http::normalize_path::NormalizePath;
 use tracing::{debug, warn};
 
+use crate::stalling::Stalling;
+
 /// What a connection may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -21,6 +23,8 @@ pub struct Limits {
     pub head: Duration,
     /// Largest head, in bytes.
     pub head_bytes: usize,
+    /// How long a caller may take none of an answer.
+    pub stall: Duration,
     /// Most connections at a time; more wait until one ends.
     pub connections: usize,
 }
@@ -30,15 +34,25 @@ impl Default for Limits {
         Self {
             head: Duration::from_secs(30),
             head_bytes: 64 * 1_024,
-            connections: 2_048,
+            stall: Duration::from_secs(30),
+            connections: connections(),
         }
     }
 }
 
+/// As many as half of the files that the process may open, at most 2,048.
+fn connections() -> usize {
+    let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or(1_024);
+    usize::try_from(files / 2).map_or(2_048, |half| half.min(2_048))
+}
+
+/// How long the requests under way may take once the server is to stop.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
 /// Between two tries to take a connection, where the system has no more of them.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `stop`, and then until the requests under way are answered.
+/// Serves until `stop`, and then until the requests under way are answered, for a while.
 pub async fn serve(
     listener: TcpListener,
     service: NormalizePath<Router>,
@@ -69,13 +83,15 @@ pub async fn serve(
                 continue;
             }
         };
-        // Each part of an answer leaves when it is there. Otherwise each after the first waits until the client has acknowledged the
-        // one before: 40 ms for the news of a stream.
+        // Each part of an answer leaves when it is there. Otherwise each after the first waits until the
+        // client has acknowledged the one before: 40 ms for the news of a stream.
         if let Err(error) = socket.set_nodelay(true) {
             warn!(%error, "a connection sends in packets");
         }
-        let connection =
-            http.serve_connection(TokioIo::new(socket), TowerToHyperService::new(service.clone()));
+        let connection = http.serve_connection(
+            TokioIo::new(Box::pin(Stalling::new(socket, limits.stall))),
+            TowerToHyperService::new(service.clone()),
+        );
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
             if let Err(error) = connection.await {
@@ -84,5 +100,5 @@ pub async fn serve(
             drop(permit);
         });
     }
-    graceful.shutdown().await;
+    let _ = tokio::time::timeout(LAST_ANSWERS, graceful.shutdown()).await;
 }

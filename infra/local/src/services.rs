@@ -1,7 +1,8 @@
 //! The twins of the cloud's record and object services, in this process, over the data directory.
 //!
-//! Both answer HTTP on ports of their own, so that everything above goes the same way as in the cloud, SDK included. They answer
-//! only programs that hold a secret of the directory: the records see it with each request, the objects see signatures made with it.
+//! Both answer HTTP on ports of their own, so that everything above goes the same way as in the cloud, SDK
+//! included. They answer only programs that hold a secret of the directory: the records see it with each
+//! request, the objects see signatures made with it.
 
 use std::net::SocketAddr;
 use std::thread;

@@ -17,6 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 const LIMITS: Limits = Limits {
     head: Duration::from_secs(30),
     head_bytes: 64 * 1_024,
+    stall: Duration::from_secs(30),
     connections: 300,
 };
 const BODY: Duration = Duration::from_secs(29);

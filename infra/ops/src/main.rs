@@ -110,7 +110,8 @@ async fn start() -> ExitCode {
     }
 }
 
-/// The sentence of a refusal, and all that is known of a fault. The log's own text leaves out the data that was asked about.
+/// The sentence of a refusal, and all that is known of a fault. The log's own text leaves out the data that
+/// was asked about.
 fn told(error: &Error) -> String {
     match (error.status() < 500, error.details()) {
         (true, Some(details)) => format!("{} ({details})", error.message()),

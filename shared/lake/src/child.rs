@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, abort, exit};
@@ -132,10 +132,7 @@ fn work(settings: &Settings, jobs: &mpsc::Receiver<Request>, unfinished: &Atomic
         let done = context.run_within(Duration::from_millis(request.deadline_ms), request.job);
         let written = match done {
             Ok((value, body)) => write_frame(&mut context.output, &Reply::Done(value), &body),
-            Err(error) => {
-                let _ = writeln!(io::stderr(), "{error}");
-                write_frame(&mut context.output, &Reply::Failed(Failure::from(error)), &[])
-            }
+            Err(error) => write_frame(&mut context.output, &Reply::Failed(Failure::from(error)), &[]),
         };
         unfinished.fetch_sub(1, Ordering::SeqCst);
         written.map_err(Error::internal)?;

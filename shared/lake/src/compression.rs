@@ -4,12 +4,12 @@
 //! import would be missing without any error. So a file that DuckDB decompresses is read through once before.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use platform::{Error, Result};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -22,6 +22,9 @@ const HARMLESS_BYTES: u64 = 1_024 * 1_024 * 1_024;
 /// How many times larger a file may get beyond that: tables get 5 to 50 times smaller, and only a file that is made to do harm
 /// is a thousand times larger than it looks.
 const MAX_RATIO: u64 = 300;
+/// Members of a gzip file, whatever they hold, and the bytes that each beyond these must hold on the average.
+const FREE_MEMBERS: u64 = 10_000;
+const BYTES_A_MEMBER: u64 = 1_024;
 const BUFFER_BYTES: usize = 256 * 1_024;
 
 /// How a file is compressed.
@@ -68,7 +71,7 @@ impl Compression {
         let file = BufReader::with_capacity(BUFFER_BYTES, file);
         let plain: Box<dyn Read> = match self {
             Self::None => return Ok(Box::new(file)),
-            Self::Gzip => Box::new(MultiGzDecoder::new(file)),
+            Self::Gzip => Box::new(Members::new(file)),
             Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
         };
         Ok(Box::new(Guarded {
@@ -94,12 +97,55 @@ impl Compression {
     pub(crate) fn damage(self, error: &io::Error) -> String {
         if error.kind() == io::ErrorKind::FileTooLarge {
             format!(
-                "the {} file decompresses to more than {MAX_RATIO} times its size",
+                "the {} file decompresses to more than {MAX_RATIO} times its size, or has very many parts",
                 self.name()
             )
         } else {
             format!("the {} file is cut off or damaged", self.name())
         }
+    }
+}
+
+/// The members of a gzip file, one after another. Tools that write many make each of some kilobytes; empty
+/// ones cost time and hold nothing.
+struct Members<R> {
+    member: Option<GzDecoder<R>>,
+    bytes: u64,
+    members: u64,
+}
+
+impl<R: BufRead> Members<R> {
+    fn new(file: R) -> Self {
+        Self {
+            member: Some(GzDecoder::new(file)),
+            bytes: 0,
+            members: 1,
+        }
+    }
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let count = member.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                self.bytes += count as u64;
+                return Ok(count);
+            }
+            let mut rest = self.member.take().map(GzDecoder::into_inner);
+            let has_more = match &mut rest {
+                Some(rest) => !rest.fill_buf()?.is_empty(),
+                None => false,
+            };
+            if has_more {
+                self.members += 1;
+                if self.members > FREE_MEMBERS + self.bytes / BYTES_A_MEMBER {
+                    return Err(io::ErrorKind::FileTooLarge.into());
+                }
+                self.member = rest.map(GzDecoder::new);
+            }
+        }
+        Ok(0)
     }
 }
 

@@ -166,7 +166,7 @@ impl Engine {
         });
         let mut process = self.pool.start_aside()?;
         let deadline = self.limits.import_deadline.max(COPY_DEADLINE);
-        process.run(job, deadline).await?.map(drop)
+        process.run(job, deadline, || ()).await?.map(drop)
     }
 
     async fn export(&self, scope: Scope<'_>, form: Form, output: &Path) -> Result<()> {
@@ -197,7 +197,7 @@ impl Engine {
     pub(crate) async fn run_alone(&self, account: &str, job: Job) -> Result<Value> {
         let deadline: Duration = self.limits.import_deadline;
         let mut lease = self.pool.take(None, account, deadline).await?;
-        let done = lease.process.run(job, deadline).await;
+        let done = lease.run(job, deadline).await;
         drop(lease);
         // Not before: the start of a child takes as much of the processors as a small job.
         self.pool.warm_for_next();

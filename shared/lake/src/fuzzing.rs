@@ -179,8 +179,8 @@ impl Names {
         Ok(Self { connection })
     }
 
-    /// Whether what a WITH defines is what the other name finds: to the checker, and to DuckDB. None where the checker refuses the
-    /// statement for another reason.
+    /// Whether what a WITH defines is what the other name finds: to the checker, and to DuckDB. None where
+    /// the checker refuses the statement for another reason.
     pub fn compare(&self, defined: &str, used: &str) -> Option<(bool, bool)> {
         let (defined, used) = (sql::identifier(defined), sql::identifier(used));
         let sql = format!("WITH {defined} AS (SELECT 1 AS only_here) SELECT only_here FROM {used}");

@@ -109,7 +109,7 @@ impl<'a> ImportSession<'a> {
             Some(lease) => lease,
             none => none.insert(self.pool.take(None, self.account, self.deadline).await?),
         };
-        let done = lease.process.run(job, self.deadline).await?;
+        let done = lease.run(job, self.deadline).await?;
         done.map(|(value, _)| value)
     }
 }

@@ -47,6 +47,13 @@ pub(crate) enum Cause {
     Internal,
 }
 
+/// The part of a text about a statement that says of which kind it is: the rest can hold values of a row.
+pub(crate) fn kind(text: &str) -> Option<&'static str> {
+    ABOUT_THE_STATEMENT
+        .into_iter()
+        .find(|kind| text.starts_with(kind))
+}
+
 /// The text of DuckDB's error.
 pub(crate) fn text(error: &DuckError) -> String {
     match error {
@@ -57,7 +64,10 @@ pub(crate) fn text(error: &DuckError) -> String {
 
 /// Why DuckDB failed, read from its text.
 pub(crate) fn cause(text: &str) -> Cause {
-    if text.starts_with("Out of Memory Error")
+    // First, because such a text can hold any words of the caller.
+    if ABOUT_THE_STATEMENT.iter().any(|kind| text.starts_with(kind)) {
+        Cause::Statement
+    } else if text.starts_with("Out of Memory Error")
         || text.contains("std::bad_alloc")
         || text.contains("Allocation failure")
     {
@@ -68,8 +78,6 @@ pub(crate) fn cause(text: &str) -> Cause {
         Cause::Fence
     } else if text.starts_with("INTERNAL Error") || text.starts_with("FATAL Error") {
         Cause::Fault
-    } else if ABOUT_THE_STATEMENT.iter().any(|kind| text.starts_with(kind)) {
-        Cause::Statement
     } else {
         Cause::Internal
     }
@@ -78,7 +86,8 @@ pub(crate) fn cause(text: &str) -> Cause {
 /// The error for the caller of a query. The kind carries the rest: memory is 422, an interruption is 408.
 pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewritten) -> Error {
     let text = text(error);
-    if matches!(error, DuckError::FromSqlConversionFailure(..)) || text.contains("Unsupported Arrow type") {
+    let has_no_form = text.contains("Unsupported Arrow type") && cause(&text) != Cause::Statement;
+    if matches!(error, DuckError::FromSqlConversionFailure(..)) || has_no_form {
         // Raised for a result's type, such as VARIANT or TYPE.
         return Error::unprocessable(
             "The query returns a column of a type that has no JSON form; cast it to VARCHAR.",
@@ -325,6 +334,10 @@ mod tests {
         assert_eq!(cause("Out of Memory Error: failed to allocate"), Cause::Memory);
         assert_eq!(cause("INTERRUPT Error: Interrupted!"), Cause::Interrupted);
         assert_eq!(cause("Binder Error: no"), Cause::Statement);
+        assert_eq!(
+            cause("Invalid Input Error: std::bad_alloc of a caller"),
+            Cause::Statement
+        );
         assert_eq!(cause("IO Error: /tmp/x"), Cause::Internal);
         assert_eq!(cause("INTERNAL Error: Assertion"), Cause::Fault);
         assert_eq!(cause("Permission Error: Cannot access file"), Cause::Fence);

@@ -7,7 +7,7 @@
 
 use std::io::{self, Read};
 
-use memchr::{memchr, memchr3};
+use memchr::{memchr, memchr2, memchr3};
 
 use crate::types::ColumnType;
 
@@ -126,6 +126,66 @@ pub(crate) fn is_plain(mut csv: impl Read, forms: &[Form]) -> io::Result<bool> {
             bytes.resize(filled * 2, 0);
         }
     }
+}
+
+/// How a CSV file is divided, plain or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// The longest record, with the end of its line.
+    pub(crate) longest_bytes: u64,
+    /// Whether the last field begins with a quote that nothing closes.
+    pub(crate) is_open: bool,
+}
+
+/// The shape of a file. A quote counts at the beginning of a field alone, as for DuckDB.
+pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
+    let mut shape = Shape::default();
+    let mut place = Place::FieldStart;
+    let mut record = 0;
+    let mut bytes = vec![0; PIECE_BYTES];
+    loop {
+        let read = csv.read(&mut bytes)?;
+        let mut rest = bytes.get(..read).unwrap_or_default();
+        if rest.is_empty() {
+            shape.longest_bytes = shape.longest_bytes.max(record);
+            shape.is_open = place == Place::Quoted;
+            return Ok(shape);
+        }
+        while let Some(first) = rest.first() {
+            let length = match place {
+                Place::FieldStart | Place::QuoteInQuoted => 0,
+                Place::Unquoted => memchr2(b',', b'\n', rest).unwrap_or(rest.len()),
+                Place::Quoted => memchr(b'"', rest).unwrap_or(rest.len()),
+            };
+            let Some(byte) = rest.get(length) else {
+                record += rest.len() as u64;
+                break;
+            };
+            let byte = if length == 0 { first } else { byte };
+            place = match (place, byte) {
+                (Place::FieldStart | Place::QuoteInQuoted, b'"') => Place::Quoted,
+                (Place::Quoted, _) => Place::QuoteInQuoted,
+                (_, b',' | b'\n') => Place::FieldStart,
+                _ => Place::Unquoted,
+            };
+            record += length as u64 + 1;
+            if place == Place::FieldStart && *byte == b'\n' {
+                shape.longest_bytes = shape.longest_bytes.max(record);
+                record = 0;
+            }
+            rest = rest.get(length + 1..).unwrap_or_default();
+        }
+    }
+}
+
+/// Where the next byte of a CSV file stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    FieldStart,
+    Unquoted,
+    Quoted,
+    /// Behind a quote in quotes, which closes them unless another follows.
+    QuoteInQuoted,
 }
 
 /// What stands at the beginning of some bytes.

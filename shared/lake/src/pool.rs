@@ -2,15 +2,18 @@
 //!
 //! A child that was bound to a version serves only that version, so that two tenants never share a process; a
 //! new version gets the spare that was started ahead. At most `max` children work at a time, and at most
-//! `max` wait bound. Accounts share them: one holds half of those at work, and a child whose job takes long ranks below the others.
+//! `max` wait bound. Accounts share them: one holds
+//! at most half of those at work, and a child whose job takes long has the lowest priority.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use platform::Result;
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS, Permit};
+use serde_json::Value;
 
 use crate::process::{Process, Start};
+use crate::protocol::Job;
 
 /// Children, by what they are bound to.
 pub(crate) struct Pool {
@@ -39,7 +42,14 @@ pub(crate) struct Lease {
     pub(crate) process: Process,
     /// Whether the child is bound to the scope already.
     pub(crate) is_bound: bool,
-    _permit: Permit,
+    permit: Permit,
+}
+
+impl Lease {
+    /// As [`Process::run`]; a job that takes long lends its permit on.
+    pub(crate) async fn run(&mut self, job: Job, deadline: Duration) -> Result<Result<(Value, Vec<u8>)>> {
+        self.process.run(job, deadline, || self.permit.lend()).await
+    }
 }
 
 impl Pool {
@@ -91,7 +101,7 @@ impl Pool {
             return Ok(Lease {
                 process,
                 is_bound: true,
-                _permit: permit,
+                permit,
             });
         }
         let is_ready = match &mut spare {
@@ -105,7 +115,7 @@ impl Pool {
         Ok(Lease {
             process,
             is_bound: false,
-            _permit: permit,
+            permit,
         })
     }
 
@@ -116,8 +126,8 @@ impl Pool {
         Process::start(&start)
     }
 
-    /// Keeps a child that is bound to `scope` for the next job there. One that ranks below the others cannot rise again, so the next
-    /// job gets another.
+    /// Keeps a child that is bound to `scope` for the next job there. A process cannot
+    /// raise its priority again, so a child with the lowest one is replaced.
     pub(crate) fn give_back(&self, scope: &str, account: &str, lease: Lease) {
         if lease.process.is_demoted() {
             drop(lease);
@@ -153,7 +163,8 @@ impl Pool {
 }
 
 impl Idle {
-    /// Takes the longest unused child of the account that has the most, so that one who asks many versions displaces its own.
+    /// Takes the longest unused child of the account that has the most, so that one who asks many versions
+    /// displaces its own.
     fn evict(&mut self) -> Option<Bound> {
         let of = |account: &str| self.bound.iter().filter(|bound| bound.account == account).count();
         let most = self.bound.iter().map(|bound| of(&bound.account)).max()?;

@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long a child that waits has to answer; one that was just started loads the library first.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Up to here a job ranks as any other.
+/// A job has normal priority for this long.
 const QUICK: Duration = Duration::from_millis(250);
 /// The highest niceness.
 const LOWEST_RANK: i32 = 19;
@@ -81,7 +81,8 @@ impl Process {
             .env_clear()
             .env(ALLOCATOR_RESERVE, "0")
             .current_dir(temp.path())
-            // A group of its own: what ranks below others are its threads, all of them, and no other process.
+            // A process group of its own: the priority is set for all threads of the child, and for no other
+            // process.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -116,7 +117,7 @@ impl Process {
         self.parts.as_ref().and_then(|parts| parts.child.id())
     }
 
-    /// Whether the child ranks below others since one of its jobs took long.
+    /// Whether the child has the lowest priority since one of its jobs took long.
     pub(crate) fn is_demoted(&self) -> bool {
         self.is_demoted
     }
@@ -141,10 +142,15 @@ impl Process {
 
     /// Runs one job within `deadline`. The inner result is what the job says; after an outer error the child
     /// is of no more use and must be dropped.
-    pub(crate) async fn run(&mut self, job: Job, deadline: Duration) -> Result<Result<(Value, Vec<u8>)>> {
+    pub(crate) async fn run(
+        &mut self,
+        job: Job,
+        deadline: Duration,
+        takes_long: impl FnOnce(),
+    ) -> Result<Result<(Value, Vec<u8>)>> {
         let deadline_ms = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
         let head = frame_head(&Request { deadline_ms, job }, &[]).map_err(Error::internal)?;
-        match tokio::time::timeout(deadline + GRACE, self.work(&head)).await {
+        match tokio::time::timeout(deadline + GRACE, self.work(&head, takes_long)).await {
             Err(_) => Err(self.too_slow(deadline)),
             Ok(Err(error)) => Err(self.died(&error).await),
             Ok(Ok((Reply::Done(value), body))) => Ok(Ok((value, body))),
@@ -155,13 +161,16 @@ impl Process {
                     messages::FENCED => return Ok(Err(fenced())),
                     _ => return Ok(Err(failure.into())),
                 };
-                Err(error.with_source(failure.cause.unwrap_or_default()))
+                Err(error
+                    .with_source(failure.cause.unwrap_or_default())
+                    .quoting_data())
             }
         }
     }
 
-    /// As [`exchange`](Self::exchange). A job that takes long goes on at the lowest rank, so that short ones beside it stay short.
-    async fn work(&mut self, head: &[u8]) -> io::Result<(Reply, Vec<u8>)> {
+    /// As [`exchange`](Self::exchange). A job that takes long continues at the lowest priority, so that short
+    /// ones stay short.
+    async fn work(&mut self, head: &[u8], takes_long: impl FnOnce()) -> io::Result<(Reply, Vec<u8>)> {
         let group = self
             .id()
             .and_then(|id| i32::try_from(id).ok())
@@ -175,6 +184,7 @@ impl Process {
             tokio::select! {
                 exchanged = &mut exchange => exchanged,
                 () = &mut quick => {
+                    takes_long();
                     is_demoted = is_demoted || setpriority_pgrp(group, LOWEST_RANK).is_ok();
                     exchange.await
                 }
@@ -261,7 +271,7 @@ impl Drop for Process {
     }
 }
 
-/// The check of statements is there to see this first: where the fence has to stop a statement, the check has a gap.
+/// A statement that only the fence stops shows a gap in the check of statements, so it is logged as an error.
 fn fenced() -> Error {
     tracing::error!("the fence stopped a statement that the check let pass");
     Error::invalid("The query names something outside of the store's tables.")

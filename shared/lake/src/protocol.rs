@@ -14,6 +14,7 @@ use crate::answer::Format;
 use crate::file_format::FileFormat;
 use crate::jobs::{check_keys, check_rows, export, rewrite};
 use crate::manifest::ManifestColumn;
+use crate::messages;
 use crate::position::Position;
 use crate::staging;
 
@@ -123,7 +124,13 @@ impl From<Error> for Failure {
             status: error.status(),
             message: error.message().to_owned(),
             details: error.details().map(str::to_owned),
-            cause: std::error::Error::source(&error).map(ToString::to_string),
+            cause: std::error::Error::source(&error).map(|cause| {
+                let cause = cause.to_string();
+                match messages::kind(&cause).filter(|_| error.status() >= 500) {
+                    Some(kind) => format!("{kind}, in words that quote data of the caller"),
+                    None => cause,
+                }
+            }),
             position: Position::of(&error),
         }
     }

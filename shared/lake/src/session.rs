@@ -204,7 +204,7 @@ impl<'a> Session<'a> {
         // Taken away, so that a session that is dropped meanwhile ends the child with its job.
         let taken = self.lease.take();
         let mut lease = taken.ok_or_else(|| Error::internal("the session lost its child"))?;
-        let result = match lease.process.run(job, left).await {
+        let result = match lease.run(job, left).await {
             Ok(result) => {
                 // After a fault of DuckDB's own the database may be unusable, and after a lack of memory its address space is
                 // full of holes: the next job gets a fresh child.

@@ -229,7 +229,10 @@ fn check_required(
             }
             Source::Default => "true".to_owned(),
         };
-        let first = format!("SELECT n FROM {} WHERE {is_missing} LIMIT 1", numbered(relation));
+        let first = format!(
+            "SELECT {ROW_NUMBER} FROM {} WHERE {is_missing} LIMIT 1",
+            numbered(&relation.sql)
+        );
         match context
             .connection
             .query_row(&first, [], |row| row.get::<_, u64>(0))
@@ -253,8 +256,12 @@ fn check_required(
     Ok(())
 }
 
-fn numbered(relation: &Relation) -> String {
-    format!("(SELECT row_number() OVER () AS n, * FROM {})", relation.sql)
+/// What rows are numbered under. No column of a table can have this name, so it hides none.
+pub(crate) const ROW_NUMBER: &str = "\"row number\"";
+
+/// A relation whose rows are numbered from 1.
+pub(crate) fn numbered(relation: &str) -> String {
+    format!("(SELECT row_number() OVER () AS {ROW_NUMBER}, * FROM {relation})")
 }
 
 /// The first rows and values that are wrong, in the order of the rows.
@@ -282,7 +289,7 @@ pub(crate) fn bad_values(
         };
         if let Some((is_bad, value)) = found {
             candidates.push(format!(
-                "CASE WHEN {is_bad} THEN {{i: {index}::UINTEGER, v: {value}::VARCHAR}} END"
+                "CASE WHEN {is_bad} THEN {{i: {index}::UINTEGER, v: TRY_CAST({value} AS VARCHAR)}} END"
             ));
             conditions.push(is_bad);
         }
@@ -291,9 +298,10 @@ pub(crate) fn bad_values(
         return Ok(Vec::new());
     }
     let search = format!(
-        "SELECT n, bad.i, bad.v FROM (SELECT n, unnest([{}]) AS bad FROM {} WHERE {}) WHERE bad IS NOT NULL LIMIT {MAX_LISTED}",
+        "SELECT {ROW_NUMBER}, bad.i, bad.v FROM (SELECT {ROW_NUMBER}, unnest([{}]) AS bad FROM {} WHERE {}) \
+         WHERE bad IS NOT NULL LIMIT {MAX_LISTED}",
         candidates.join(", "),
-        numbered(relation),
+        numbered(&relation.sql),
         conditions.join(" OR ")
     );
     let read = || -> duckdb::Result<Vec<(u64, Option<u32>, String)>> {

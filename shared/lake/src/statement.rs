@@ -94,8 +94,8 @@ struct Check<'a> {
     needs: RefCell<Needs>,
 }
 
-/// Names of common table expressions in scope, innermost last. As DuckDB does, they are compared without regard to the case of ASCII
-/// letters alone: a name that is another one only to Unicode is another one here.
+/// Names of common table expressions in scope, innermost last. As DuckDB does, they are compared without
+/// regard to the case of ASCII letters alone: a name that is another one only to Unicode is another one here.
 type Scope = Vec<String>;
 
 /// Checks `rewritten`, made from the caller's `original`, against the names of the store's `tables`: what it needs.

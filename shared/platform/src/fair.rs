@@ -1,7 +1,8 @@
-//! Permits for work that is scarce, shared among those who ask: each account waits in a queue of its own, and none holds more than
-//! its share.
+//! Permits for scarce work, shared by account: each account waits in a queue of its own, and none holds more
+//! than its share.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,21 +24,42 @@ struct Inner {
     share: usize,
     /// Most of one account that wait; more are refused.
     max_waiting: usize,
+    /// Most permits that are lent on.
+    max_lent: usize,
     state: Mutex<State>,
 }
 
 struct State {
     free: usize,
+    /// Permits that were lent on, because their work counts little.
+    lent: usize,
     held: HashMap<Arc<str>, usize>,
     /// The accounts that wait, the one whose turn is next first; each is here once.
     turns: VecDeque<Arc<str>>,
     waiting: HashMap<Arc<str>, VecDeque<oneshot::Sender<Permit>>>,
 }
 
-/// Leave for one piece of work, until it is dropped.
+/// Permission for one piece of work, until it is dropped.
 pub struct Permit {
     inner: Arc<Inner>,
     account: Arc<str>,
+    is_lent: AtomicBool,
+}
+
+impl Permit {
+    /// Lends the permit to the next in turn while the work goes on, because it takes long and gives way to
+    /// any other. Half of the permits can be lent; the account still holds this one.
+    pub fn lend(&self) {
+        {
+            let mut state = self.inner.lock();
+            if state.lent >= self.inner.max_lent || self.is_lent.swap(true, Ordering::Relaxed) {
+                return;
+            }
+            state.lent += 1;
+            state.free += 1;
+        }
+        self.inner.hand_out();
+    }
 }
 
 impl FairPermits {
@@ -46,6 +68,7 @@ impl FairPermits {
         let max = max.max(1);
         let state = State {
             free: max,
+            lent: 0,
             held: HashMap::new(),
             turns: VecDeque::new(),
             waiting: HashMap::new(),
@@ -54,12 +77,14 @@ impl FairPermits {
             inner: Arc::new(Inner {
                 share: max.div_ceil(2),
                 max_waiting,
+                max_lent: max / 2,
                 state: Mutex::new(state),
             }),
         }
     }
 
-    /// A permit for `account`. 503 where none comes within `patience`, or too many of the account wait already.
+    /// A permit for `account`. 503 where none comes within `patience`, or too many of the account wait
+    /// already.
     pub async fn acquire(&self, account: &str, patience: Duration) -> Result<Permit> {
         let mine = self.inner.enqueue(account)?;
         self.inner.hand_out();
@@ -87,7 +112,8 @@ impl Inner {
         Ok(mine)
     }
 
-    /// Gives free permits to those whose turn it is. One who went away gives his back at once, by dropping it.
+    /// Gives free permits to the next accounts in turn. A waiter that went away frees its permit by dropping
+    /// it.
     fn hand_out(self: &Arc<Self>) {
         loop {
             let Some((waiter, account)) = self.lock().next(self.share) else {
@@ -96,6 +122,7 @@ impl Inner {
             let permit = Permit {
                 inner: Arc::clone(self),
                 account,
+                is_lent: AtomicBool::new(false),
             };
             drop(waiter.send(permit));
         }
@@ -107,7 +134,8 @@ impl Inner {
 }
 
 impl State {
-    /// Takes a free permit for the first in turn whose account has not its whole share, and moves that account to the end.
+    /// Takes a free permit for the first account in turn that holds less than its share, and moves it to the
+    /// end.
     fn next(&mut self, share: usize) -> Option<(oneshot::Sender<Permit>, Arc<str>)> {
         let Self { held, waiting, .. } = self;
         self.turns.retain(|account| {
@@ -137,7 +165,10 @@ impl Drop for Permit {
     fn drop(&mut self) {
         {
             let mut state = self.inner.lock();
-            state.free += 1;
+            match self.is_lent.load(Ordering::Relaxed) {
+                true => state.lent -= 1,
+                false => state.free += 1,
+            }
             match state.held.get_mut(&self.account) {
                 Some(held) if *held > 1 => *held -= 1,
                 _ => {
@@ -168,6 +199,32 @@ mod tests {
         assert_eq!(third.err().unwrap().status(), 503);
         let of_b = permits.acquire("b", LONG).now_or_never();
         assert!(of_b.is_some_and(|permit| permit.is_ok()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_work_of_two_accounts_leaves_room_for_a_third() {
+        let permits = FairPermits::new(4, 5);
+        let mut slow = Vec::new();
+        for account in ["a", "a", "b", "b"] {
+            slow.push(acquire(&permits, account).await);
+        }
+        assert!(permits.acquire("c", Duration::from_secs(1)).await.is_err());
+        for permit in &slow {
+            permit.lend();
+            permit.lend();
+        }
+        let of_c = [acquire(&permits, "c").await, acquire(&permits, "c").await];
+        assert!(
+            permits.acquire("a", Duration::from_secs(1)).await.is_err(),
+            "it has its share"
+        );
+        assert!(
+            permits.acquire("d", Duration::from_secs(1)).await.is_err(),
+            "half are lent"
+        );
+        drop((slow, of_c));
+        let state = permits.inner.lock();
+        assert_eq!((state.free, state.lent, state.held.len()), (4, 0, 0));
     }
 
     #[tokio::test(start_paused = true)]

@@ -27,6 +27,7 @@ pub use tenant::Tenant;
 
 use auth::{Verifier, VerifierConfig};
 use config::{ConfigError, EdgeConfig, Environment};
+use fair::FairPermits;
 use http::audit::AuditLog;
 use queue::SqsQueue;
 use records::Table;
@@ -50,6 +51,8 @@ pub struct Platform {
     pub audit: AuditLog,
     /// The edge around the routes.
     pub edge: EdgeConfig,
+    /// Requests at a time, where a process has many: each until its answer is taken.
+    pub requests: Option<FairPermits>,
 }
 
 impl Platform {
@@ -75,6 +78,7 @@ impl Platform {
             audit: AuditLog::new(trail.clone(), retry),
             trail,
             edge: EdgeConfig::from_environment(environment)?,
+            requests: None,
         })
     }
 }

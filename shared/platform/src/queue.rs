@@ -19,6 +19,9 @@ pub struct Delivery<'a> {
     pub delay: Duration,
     /// Whose message it is: one who sends many does not hold up the others (SQS fair queues).
     pub group: Option<&'a str>,
+    /// The account that the group belongs to. SQS does not know of it; the queues of the local runner share
+    /// by it as well.
+    pub account: Option<&'a str>,
 }
 
 /// A queue to send to.

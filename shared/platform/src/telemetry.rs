@@ -1,6 +1,7 @@
 //! Logs: one JSON object a line in the cloud, lines for people on a laptop.
 //!
-//! What callers send stands in both. So every character that could end a line, or that a terminal obeys, is written as an escape.
+//! What callers send stands in both. So every character that could end a line, or that a terminal obeys, is
+//! written as an escape.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! The child, seen from inside: one thread works, the other watches how much processor time the task has taken.
+//! The child, seen from inside: one thread works, the other watches how much processor time the task has
+//! taken.
 
 use std::io;
 use std::process::{ExitCode, abort, exit};
@@ -15,8 +16,8 @@ use crate::frame;
 /// What a child does with each input.
 pub type Work = fn(&[u8]) -> Vec<u8>;
 
-/// Stack of the working thread: parsers work by recursion. It counts towards the memory of the child, and a task that overflows it
-/// ends the child.
+/// Stack of the working thread: parsers work by recursion. It counts towards the memory of the child, and a
+/// task that overflows it ends the child.
 const STACK_BYTES: usize = 64 * 1_024 * 1_024;
 /// How far below its parent the scheduler ranks a child.
 const NICENESS: i32 = 5;

@@ -1,9 +1,10 @@
-//! Work on what strangers wrote, in a child process with hard limits on processor time and memory.
+//! Runs work on untrusted input in a child process with hard limits on processor time and memory.
 //!
-//! Some inputs are small to send and long to work out: schemas, patterns, templates. How long cannot be told from outside in every case,
-//! and a thread that does not end cannot be ended. So such work runs in a child: the same program, started with a private argument and
-//! an empty environment. The child counts its own processor time, so that a busy machine takes nothing from a task, and ends itself
-//! when a task spends its budget. A child that crashes costs one answer.
+//! Some inputs are small to send and long to work out: schemas, patterns, templates. How long cannot be told
+//! from outside in every case, and a thread that does not end cannot be ended. So such work runs in a child:
+//! the same program, started with a private argument and an empty environment. The child counts its own
+//! processor time, so that a busy machine takes nothing from a task, and ends itself when a task spends its
+//! budget. A child that crashes costs one answer.
 //!
 //! **Invariant:** no task takes more processor time or memory than its [`Limits`].
 
@@ -51,7 +52,8 @@ struct Inner {
 }
 
 impl Sandbox {
-    /// Children of this program, whose `main` begins with [`run_if_child`] for the same argument; at most `max` at a time.
+    /// Children of this program, whose `main` begins with [`run_if_child`] for the same argument; at most
+    /// `max` at a time.
     pub fn new(argument: &'static str, limits: Limits, max: usize) -> Result<Self> {
         let program = std::env::current_exe().map_err(Error::internal)?;
         Ok(Self::of(program, argument, limits, max))
@@ -83,7 +85,8 @@ impl Sandbox {
         Ok(())
     }
 
-    /// What the work makes of `input`, which `account` sent. 503 where no child is free, or the machine has no time for one.
+    /// What the work makes of `input`, which `account` sent. 503 where no child is free, or the machine has
+    /// no time for one.
     pub async fn run(&self, account: &str, input: &[u8]) -> Result<Result<Vec<u8>, Exceeded>> {
         let patience = self.inner.limits.patience;
         let _permit = self.inner.permits.acquire(account, patience).await?;

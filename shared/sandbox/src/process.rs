@@ -12,7 +12,8 @@ use tokio::time::timeout;
 
 use crate::{Limits, frame};
 
-/// How much of its address space mimalloc, the local runner's allocator, takes in advance: the child's memory is limited.
+/// How much of its address space mimalloc, the local runner's allocator, takes in advance: the child's memory
+/// is limited.
 const ALLOCATOR_RESERVE: &str = "MIMALLOC_ARENA_RESERVE";
 const SIGKILL: i32 = 9;
 
@@ -93,7 +94,8 @@ impl Process {
         Ok(answer)
     }
 
-    /// Why the child closed its pipe. Its limits end it by other signals than `kill -9` and the kernel that needs memory.
+    /// Why the child closed its pipe. Its limits end it by other signals than `kill -9` and the kernel that
+    /// needs memory.
     async fn end(&mut self) -> Ended {
         match timeout(GRACE, self.child.wait()).await {
             Ok(Ok(status)) if status.signal() == Some(SIGKILL) => Ended::Lost,

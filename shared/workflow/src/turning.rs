@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use platform::fair::FairPermits;
 use platform::queue::BoxFuture;
 use tracing::error;
 
@@ -15,18 +14,12 @@ use crate::turn::{Code, Replay, Turn, turn};
 
 /// How long code may run before it has to give way.
 pub const TURN_LIMIT: Duration = Duration::from_secs(5);
-/// Turns at a time. Most take less than a millisecond.
-const MAX_TURNS: usize = 16;
-/// How long a turn waits for others. Longer than its own account's turns can take that come before it, unless their code is stuck.
-const PERMIT_PATIENCE: Duration = Duration::from_secs(300);
 /// How long it is waited for after it was told to end.
 const ABORT_GRACE: Duration = Duration::from_millis(500);
 
 /// A turn to be made.
 #[derive(Clone)]
 pub struct Task {
-    /// The account of the run: accounts share the threads.
-    pub account: String,
     /// The code.
     pub code: Code,
     /// The history.
@@ -67,22 +60,11 @@ impl Turning for Inline {
 }
 
 /// Runs it on a thread of its own, and does not wait for ever. Code that asks for anything after it was told to end, ends
-/// there; a thread whose code does not even do that is left behind, and its run gets no other until it ends. Accounts share the threads,
-/// so that the slow code of one holds up its own runs alone.
+/// there; a thread whose code does not even do that is left behind, and its run gets no other until it ends.
+#[derive(Default)]
 pub struct OnThread {
-    permits: FairPermits,
     /// The runs whose threads were left behind and go on.
     left: Arc<Mutex<BTreeSet<String>>>,
-}
-
-impl Default for OnThread {
-    fn default() -> Self {
-        Self {
-            // Who sends the turns bounds them.
-            permits: FairPermits::new(MAX_TURNS, usize::MAX),
-            left: Arc::default(),
-        }
-    }
 }
 
 impl OnThread {
@@ -106,7 +88,6 @@ impl Turning for OnThread {
         };
         let left = Arc::clone(&self.left);
         let is_left = self.is_left(&run_id);
-        let permits = self.permits.clone();
         Box::pin(async move {
             if is_left {
                 return Err(TaskFailure::stuck(format!(
@@ -114,8 +95,6 @@ impl Turning for OnThread {
                     TURN_LIMIT.as_secs()
                 )));
             }
-            let permit = permits.acquire(&task.account, PERMIT_PATIENCE).await;
-            let _permit = permit.map_err(|error| TaskFailure::stuck(error.to_string()))?;
             let abort = Arc::new(AtomicBool::new(false));
             let told = Arc::clone(&abort);
             let has_ended = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,5 @@
-//! No page token but the one that was issued is taken. The first byte of the input says how the rest changes that one.
+//! No page token but the one that was issued is taken. The first byte of the input says how the rest changes
+//! that one.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! The path of a request leads to a handler with the ids that stand in it, or is refused; a dot-path leads into JSON or nowhere. The input
-//! is a path.
+//! The path of a request leads to a handler with the ids that stand in it, or is refused; a dot-path leads
+//! into JSON or nowhere. The input is a path.
 #![no_main]
 
 use axum::Router;

@@ -1,5 +1,6 @@
-//! A schema is refused or taken, and data satisfies it or not: nothing else comes of it. The input is JSON with the fields `schema` and
-//! `data`. What takes long or deep is ended by the sandbox in the service; here each is run on a stack as deep as there.
+//! A schema is refused or taken, and data satisfies it or not: nothing else comes of it. The input is JSON
+//! with the fields `schema` and `data`. What takes long or deep is ended by the sandbox in the service; here
+//! each is run on a stack as deep as there.
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};

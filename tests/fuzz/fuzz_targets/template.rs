@@ -1,5 +1,5 @@
-//! A Handlebars template is judged in pieces as it is judged whole, and no content breaks a parser. The input is a content; its first
-//! byte chooses the language.
+//! A Handlebars template is judged in pieces as it is judged whole, and no content breaks a parser. The input
+//! is a content; its first byte chooses the language.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,16 +1,26 @@
 //! Cuts a Handlebars template into pieces that can be parsed one by one.
 //!
-//! The parser works out line and column of each tag from the beginning of its text, so its time grows with the square of the text. A
-//! template is a sequence of elements, and a cut between two of them changes nothing for either. One linear scan finds such places
-//! without understanding what stands in a tag, so it can be wrong; see [`are_independent`] for why that does not matter.
+//! The parser works out line and column of each tag from the beginning of its text, so its time grows with
+//! the square of the text. A template is a sequence of elements, and a cut between two of them changes
+//! nothing for either. One linear scan finds such places without understanding what stands in a tag, so it
+//! can be wrong; see [`are_independent`] for why that does not matter.
 
 use super::SyntaxError;
 
 /// Deepest nesting of blocks: the parser's time grows with its square.
 const MAX_BLOCK_DEPTH: usize = 100;
 
-const LONG_COMMENT: &str = "{{!--";
+const COMMENT: &str = "{{!";
 const LONG_COMMENT_END: &str = "--}}";
+
+/// Whether a tag is a comment of the long form, `{{!-- … --}}`. The grammar lets white space stand before the
+/// dashes.
+fn is_long_comment(tag: &str) -> bool {
+    let inside = tag.strip_prefix(COMMENT).unwrap_or_default();
+    inside
+        .trim_start_matches([' ', '\t', '\n', '\r'])
+        .starts_with("--")
+}
 
 /// The pieces of a template, none but the last shorter than `least_bytes`. Refuses blocks that nest too deep.
 pub fn cut(content: &str, least_bytes: usize) -> Result<Vec<&str>, SyntaxError> {
@@ -36,11 +46,15 @@ pub fn cut(content: &str, least_bytes: usize) -> Result<Vec<&str>, SyntaxError> 
 
 /// Whether pieces that are templates each by itself are one together.
 ///
-/// The grammar reads from left to right, and what it has read as an element of a piece it reads so in the whole, except that a comment
-/// of the short form can be the beginning of one of the long form which ends in a later piece.
+/// The grammar reads from left to right, and what it has read as an element of a piece it reads so in the
+/// whole, except that a comment of the short form can be the beginning of one of the long form which ends in
+/// a later piece.
 pub fn are_independent(pieces: &[&str]) -> bool {
     pieces.iter().all(|piece| {
-        let last = piece.rfind(LONG_COMMENT).and_then(|at| piece.get(at..));
+        let comments = piece
+            .rmatch_indices(COMMENT)
+            .filter_map(|(at, _)| piece.get(at..));
+        let last = comments.into_iter().find(|tag| is_long_comment(tag));
         last.is_none_or(|comment| comment.contains(LONG_COMMENT_END))
     })
 }
@@ -54,16 +68,24 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// The end of the next tag from `at` on; None where there is none, or where tags can no longer be told from text.
+    /// The end of the next tag from `at` on; None where there is none, or where tags can no longer be told
+    /// from text.
     fn next_tag(&mut self, at: usize) -> Result<Option<usize>, SyntaxError> {
-        let Some(begin) = self.find("{{", at) else {
-            return Ok(None);
+        let mut from = at;
+        let begin = loop {
+            let Some(begin) = self.find("{{", from) else {
+                return Ok(None);
+            };
+            if !self.is_escaped(begin) {
+                break begin;
+            }
+            from = begin + 2;
         };
         let tag = self.content.get(begin..).unwrap_or_default();
         if tag.starts_with("{{{{") {
             return Ok(None);
         }
-        if tag.starts_with(LONG_COMMENT) && self.has_long_comments {
+        if is_long_comment(tag) && self.has_long_comments {
             if let Some(end) = self.find(LONG_COMMENT_END, begin) {
                 return Ok(Some(end + LONG_COMMENT_END.len()));
             }
@@ -86,6 +108,12 @@ impl Scan<'_> {
             return Err(SyntaxError::at(self.content, begin, reason));
         }
         Ok(Some(end + 2))
+    }
+
+    /// Whether one backslash stands before a place: it makes text of the braces, where two make a tag.
+    fn is_escaped(&self, at: usize) -> bool {
+        let before = self.content.get(..at).unwrap_or_default();
+        before.ends_with('\\') && !before.ends_with("\\\\")
     }
 
     fn find(&self, what: &str, from: usize) -> Option<usize> {

@@ -1,5 +1,5 @@
-//! Two names are one to the checker of statements exactly where they are one to DuckDB. The input is two names with a line break
-//! between them.
+//! Two names are one to the checker of statements exactly where they are one to DuckDB. The input is two
+//! names with a line break between them.
 #![no_main]
 
 use std::cell::RefCell;

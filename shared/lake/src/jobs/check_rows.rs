@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::child::Context;
 use crate::key::Key;
 use crate::manifest::ManifestColumn;
+use crate::staging::{ROW_NUMBER, numbered};
 use crate::{fence, messages, sql};
 
 /// What is checked over which files.
@@ -42,7 +43,8 @@ fn check_required(context: &Context, input: &Input, column: &ManifestColumn) -> 
         return Ok(());
     }
     let first = format!(
-        "SELECT min(n) FROM (SELECT row_number() OVER () AS n, * FROM {relation}) WHERE {is_missing}"
+        "SELECT min({ROW_NUMBER}) FROM {} WHERE {is_missing}",
+        numbered(&relation)
     );
     let row = find::<u64>(context, &first)?.unwrap_or(0);
     Err(Error::conflict(format!(

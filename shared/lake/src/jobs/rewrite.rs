@@ -13,7 +13,7 @@ use crate::child::Context;
 use crate::manifest::{ManifestColumn, Segment};
 use crate::messages::{self, Cause};
 use crate::segment_file::{self, CopyError};
-use crate::staging::{self, MAX_LISTED, Target};
+use crate::staging::{self, MAX_LISTED, ROW_NUMBER, Target, numbered};
 use crate::type_change::TypeChange;
 use crate::{conversion, fence, sql};
 
@@ -145,10 +145,10 @@ fn bad_values(context: &Context, input: &Input, file: &File, most: usize) -> Res
         return Ok(Vec::new());
     }
     let search = format!(
-        "SELECT n, bad.i, bad.v FROM (SELECT n, unnest([{}]) AS bad FROM (SELECT row_number() OVER () AS n, * FROM {}) \
-         WHERE {}) WHERE bad IS NOT NULL LIMIT {most}",
+        "SELECT {ROW_NUMBER}, bad.i, bad.v FROM (SELECT {ROW_NUMBER}, unnest([{}]) AS bad FROM {} WHERE {}) \
+         WHERE bad IS NOT NULL LIMIT {most}",
         candidates.join(", "),
-        relation(&input.sources, &file.paths)?,
+        numbered(&relation(&input.sources, &file.paths)?),
         conditions.join(" OR ")
     );
     let read = || -> duckdb::Result<Vec<(u64, u32, String)>> {

@@ -14,7 +14,7 @@ use platform::{Error, Result};
 use crate::child::Context;
 use crate::compression::Compression;
 use crate::messages::{self, Cause};
-use crate::plain::{Form, is_plain};
+use crate::plain::{Form, Shape, is_plain, shape};
 use crate::segment_file::CopyError;
 use crate::sql;
 use crate::staging::{self, Bad, Input, MAX_LISTED, Relation, Source, Target, Written};
@@ -40,7 +40,14 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
         sql: relation(&input.input, compression, &texts, "")?,
         flaw: None,
     };
-    let failed = match staging::write(context, target, &sources, &relation) {
+    // DuckDB has read files with such rows as if they ended there.
+    let path = input.input.clone();
+    let scan = thread::spawn(move || shape(compression.open(&path)?));
+    let written = staging::write(context, target, &sources, &relation);
+    if let Ok(Ok(shape)) = scan.join() {
+        check_shape(target, shape)?;
+    }
+    let failed = match written {
         Err(error) if error.status() == 500 => error,
         other => return other,
     };
@@ -51,6 +58,18 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     } else {
         Err(staging::refuse(&target.table, &bad))
     }
+}
+
+fn check_shape(target: &Target, shape: Shape) -> Result<()> {
+    let what = match shape {
+        Shape { is_open: true, .. } => "a quote is never closed",
+        Shape { longest_bytes, .. } if longest_bytes > MAX_ROW_BYTES => "a row is longer than 2 MB",
+        Shape { .. } => return Ok(()),
+    };
+    Err(Error::unprocessable(format!(
+        "Table '{}': the file cannot be read as CSV, because {what}.",
+        target.table
+    )))
 }
 
 /// Has DuckDB convert the values while it reads them, which takes half of the time. None where they are not plain, or anything

@@ -34,7 +34,7 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     };
     let sources = map_columns(target, &columns(context, target, &relation)?)?;
     match staging::write(context, target, &sources, &relation) {
-        Err(error) if error.status() == 500 => Err(fault(context, target, &relation).unwrap_or(error)),
+        Err(error) if error.status() == 500 => Err(fault(context, target, &relation, error)),
         other => other,
     }
 }
@@ -73,23 +73,33 @@ fn columns(context: &Context, target: &Target, relation: &Relation) -> Result<Ve
     read().map_err(|error| unreadable(target, &error))
 }
 
-/// What is wrong with a file whose footer can be read; None if everything in it can.
-fn fault(context: &Context, target: &Target, relation: &Relation) -> Option<Error> {
+/// What is wrong with a file whose footer can be read, and whose rows made `failed`.
+fn fault(context: &Context, target: &Target, relation: &Relation, failed: Error) -> Error {
     // Of every value: a count alone is answered from the footer.
     let read_all = format!("SELECT bit_xor(hash(COLUMNS(*))) FROM {}", relation.sql);
-    let error = context.connection.execute_batch(&read_all).err()?;
-    Some(unreadable(target, &error))
+    if let Err(error) = context.connection.execute_batch(&read_all) {
+        return unreadable(target, &error);
+    }
+    let cause = std::error::Error::source(&failed).map(ToString::to_string);
+    match cause.as_deref().and_then(messages::kind) {
+        // A value beyond what DuckDB converts, such as a time before its first one.
+        Some(_) => damaged(target).with_source(failed),
+        None => failed,
+    }
+}
+
+fn damaged(target: &Target) -> Error {
+    Error::unprocessable(format!(
+        "Table '{}': the Parquet file is damaged, or uses something of Parquet that cannot be read.",
+        target.table
+    ))
 }
 
 fn unreadable(target: &Target, error: &duckdb::Error) -> Error {
     let text = messages::text(error);
     match messages::cause(&text) {
         Cause::Memory | Cause::Interrupted => messages::own_error(error),
-        Cause::Statement | Cause::Fence | Cause::Fault | Cause::Internal => Error::unprocessable(format!(
-            "Table '{}': the Parquet file is damaged, or uses something of Parquet that cannot be read.",
-            target.table
-        ))
-        .with_source(text),
+        Cause::Statement | Cause::Fence | Cause::Fault | Cause::Internal => damaged(target).with_source(text),
     }
 }
 

@@ -36,6 +36,7 @@ impl Hint {
         let (Self::Import(ImportHint { account, .. }) | Self::Compact(StoreHint { account, .. })) = self;
         let delivery = Delivery {
             group: Some(account),
+            account: Some(account),
             ..Delivery::default()
         };
         queue.send_as(&body, delivery).await

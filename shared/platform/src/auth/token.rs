@@ -209,7 +209,8 @@ fn header(token: &str) -> Result<Header> {
     if !raw.get("alg").is_some_and(Value::is_string) {
         return Err(is_no_token());
     }
-    // RFC 7515, 4.1.11: what is critical and not understood makes the token invalid, and nothing is understood here.
+    // RFC 7515, 4.1.11: what is critical and not understood makes the token invalid, and nothing is
+    // understood here.
     if raw.contains_key("crit") {
         return Err(Error::unauthenticated(
             "The access token demands extensions ('crit') that this service does not have.",

@@ -13,6 +13,7 @@ use tracing::{Instrument as _, error, warn};
 
 use super::authenticate::Caller;
 use super::edge::RequestId;
+use super::path;
 use super::reply::CreatedResource;
 use crate::Platform;
 use crate::auth::{Principal, PrincipalKind};
@@ -52,14 +53,15 @@ impl Audited {
 }
 
 /// Runs the route, then writes its audit record. The resource is the one that the route made, else the
-/// path's first id or the one that [`Audited::identified_by`] names.
+/// path's first id or the one that [`Audited::identified_by`] names; none where no id can be like that.
 pub async fn record(State(audited): State<Audited>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let in_path = match RawPathParams::from_request_parts(&mut parts, &()).await {
         Ok(parameters) => parameters
             .iter()
             .find(|(name, _)| audited.parameter.is_none_or(|wanted| *name == wanted))
-            .map(|(_, value)| value.to_owned()),
+            .map(|(_, value)| value.to_owned())
+            .filter(|value| path::is_id(value)),
         Err(_) => None,
     };
     let caller = parts.extensions.get::<Caller>().cloned();

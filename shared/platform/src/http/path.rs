@@ -28,11 +28,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
                     "The {name} of the path is longer than {MAX_ID_LENGTH} characters."
                 )));
             }
-            // A `#` would reach into the keys of another record.
-            if value
-                .chars()
-                .any(|character| character.is_control() || character == '#')
-            {
+            if !is_id(value) {
                 return Err(Error::invalid(format!(
                     "The {name} of the path holds a character that no id has."
                 )));
@@ -45,6 +41,12 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
             })?;
         Ok(Self(value))
     }
+}
+
+/// Whether a text can be an id. A `#` would reach into the keys of another record.
+pub(super) fn is_id(text: &str) -> bool {
+    let is_odd = |character: char| character.is_control() || character == '#';
+    text.chars().count() <= MAX_ID_LENGTH && !text.chars().any(is_odd)
 }
 
 impl<T: JsonSchema> OperationInput for Path<T> {

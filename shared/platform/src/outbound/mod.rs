@@ -157,8 +157,8 @@ impl Outbound {
         target::parse(url, self.policy).map(drop)
     }
 
-    /// The same, and looks a name up once. A name that is not known, or not within a second, may be asked: it is looked up again at
-    /// every connection.
+    /// The same, and looks a name up once. A name that is not known, or not within a second, may be asked: it
+    /// is looked up again at every connection.
     pub async fn check_now(&self, url: &str) -> Result<(), OutboundError> {
         let uri = target::parse(url, self.policy)?;
         let host = uri.host().unwrap_or_default();

@@ -18,7 +18,8 @@ const SERVICE_PORTS: [u16; 46] = [
     6669, 6697, 9042, 9092, 9200, 9300, 10080, 10250, 11211, 27017, 27018, 27019,
 ];
 
-/// Ends of names that no public service has: RFC 6761, 6762, 8375 and 9476, what ICANN keeps back, and names of clusters.
+/// Ends of names that no public service has: RFC 6761, 6762, 8375 and 9476, what ICANN keeps back, and names
+/// of clusters.
 const INTERNAL_ENDS: [&str; 12] = [
     "corp",
     "home",

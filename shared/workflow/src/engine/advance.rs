@@ -85,9 +85,9 @@ impl Engine {
             draft.turn_failed(TaskFailure::unknown_type(&draft.state.workflow_type));
             return Ok(None);
         };
+        let _permit = self.sharing.turn(tenant).await?;
         self.know_history(tenant, known, draft).await?;
         let task = Task {
-            account: tenant.account().to_owned(),
             code: Arc::clone(code),
             history: Arc::clone(&known.history),
             processed: draft.state.processed,

@@ -45,6 +45,7 @@ impl Engine {
         let delivery = Delivery {
             delay: Duration::from_millis(delay_ms),
             group: Some(group),
+            account: Some(tenant.account()),
         };
         if let Err(cause) = self.services.queue.send_as(&body, delivery).await {
             warn!(run_id, %cause, "hint not sent");

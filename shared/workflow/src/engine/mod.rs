@@ -17,6 +17,7 @@ mod hint;
 mod lifecycle;
 mod payloads;
 mod query;
+mod sharing;
 mod signal;
 pub(crate) mod start;
 mod sweep;
@@ -114,6 +115,7 @@ pub struct Services {
 #[derive(Clone)]
 pub struct Engine {
     services: Arc<Services>,
+    sharing: Arc<sharing::Sharing>,
 }
 
 impl Engine {
@@ -121,6 +123,7 @@ impl Engine {
     pub fn new(services: Services) -> Self {
         Self {
             services: Arc::new(services),
+            sharing: Arc::default(),
         }
     }
 

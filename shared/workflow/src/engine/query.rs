@@ -12,6 +12,8 @@ use crate::turning::Task;
 impl Engine {
     /// The answer of a run, open or closed, to a query. 404 where it knows no such query, 500 where its code fails.
     pub async fn query(&self, tenant: &Tenant, run_id: &str, name: &str) -> Result<Payload> {
+        // Before the history is read, which may be large.
+        let _permit = self.sharing.query(tenant).await?;
         let state = self.get(tenant, run_id).await?;
         let Some(code) = self.services.registry.find_workflow(&state.workflow_type) else {
             return Err(failed(&TaskFailure::unknown_type(&state.workflow_type)));
@@ -19,7 +21,6 @@ impl Engine {
         let mut history = self.history(tenant, &state).await?;
         self.fetch_all(&mut history, false).await?;
         let task = Task {
-            account: tenant.account().to_owned(),
             code: Arc::clone(code),
             history: Arc::new(history),
             processed: state.processed,

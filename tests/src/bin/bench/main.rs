@@ -18,6 +18,7 @@ mod imports;
 mod listing;
 mod load;
 mod memory;
+mod neighbours;
 mod objects;
 mod plain;
 mod programs;
@@ -44,7 +45,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Names of the parts, in their order.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "bootstrap",
     "ready",
     "prompts",
@@ -58,6 +59,7 @@ const PARTS: [&str; 13] = [
     "listing",
     "runs",
     "events",
+    "neighbours",
 ];
 
 #[tokio::main]
@@ -98,7 +100,8 @@ async fn run(wanted: &[String]) -> Result<()> {
             "engine" => engine::measure()?,
             "listing" => listing::measure().await?,
             "runs" => runs::measure().await?,
-            _ => events::measure().await?,
+            "events" => events::measure().await?,
+            _ => neighbours::measure().await?,
         });
     }
     std::io::stdout().write_all(report::table(&rows).as_bytes())?;

@@ -4,6 +4,7 @@
 //! beyond that is ours: the HTTP server, token, permission, shapes, log line and audit.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tempfile::tempdir;
@@ -13,10 +14,13 @@ use crate::emulator::Emulator;
 use crate::load::Side;
 use crate::report::{Comparison, Figure, Row};
 use crate::runner::{Runner, answer, id, json};
+use crate::statistics::median;
 
 const PART: &str = "prompts";
 /// Rounds of each side.
 const ROUNDS: usize = 10;
+/// Writes with one client, of each side.
+const WRITES: usize = 400;
 /// Templates that are read.
 const PROMPTS: usize = 256;
 
@@ -87,7 +91,34 @@ pub async fn measure() -> Result<Vec<Row>> {
     }
     let mut rows = compared("GET /prompts/{id}, 16 clients", &get, &get_alone);
     rows.extend(compared("POST /prompts, 16 clients", &create, &create_alone));
+    rows.push(checked(&runner).await?);
     Ok(rows)
+}
+
+/// What the check in a child process adds to a write: a template beside one of the same size that needs none,
+/// in turns.
+async fn checked(runner: &Runner) -> Result<Row> {
+    let template = body("checked");
+    let mut text = template.clone();
+    if let Value::Object(fields) = &mut text {
+        fields.insert("content_type".to_owned(), "text".into());
+        fields.remove("inputSchema");
+    }
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for _ in 0..WRITES {
+        for (times, body) in [(&mut with, &template), (&mut without, &text)] {
+            let began = Instant::now();
+            answer(runner.post("/prompts", body)).await?;
+            times.push(began.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    let (with, without) = (median(&with), median(&without));
+    let row = Row::new(PART, "POST /prompts, 1 client: p50", Figure::Milliseconds(with));
+    Ok(row.beside(
+        "without a check",
+        Figure::Milliseconds(without),
+        Comparison::times(with, without),
+    ))
 }
 
 fn pick(ids: &[String], number: usize) -> &str {

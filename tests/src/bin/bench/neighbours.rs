@@ -1,0 +1,244 @@
+//! What one account costs another: the p95 of reads, writes and queries of a victim, alone and beside an
+//! attacker, in turns.
+//!
+//! The attacker has four requests under way at any time, eight where they are queries. Its bombs are those
+//! that once stopped others for seconds: `tests/security/bombs.rs` has all of them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use reqwest::{Client, RequestBuilder};
+use serde_json::{Map, Value, json};
+use tempfile::tempdir;
+
+use crate::memory::Watch;
+use crate::report::{Comparison, Figure, Row};
+use crate::runner::{Runner, answer, id, json as json_of};
+use crate::statistics::percentile;
+use crate::{Result, programs};
+
+const PART: &str = "neighbours";
+/// Rounds of each side, and requests of each kind in one.
+const ROUNDS: usize = 6;
+const REQUESTS: usize = 25;
+
+/// The kinds of a victim's requests.
+const KINDS: [&str; 3] = ["reads", "writes", "queries"];
+
+/// Measures it.
+pub async fn measure() -> Result<Vec<Row>> {
+    let folder = tempdir()?;
+    let runner = Runner::start(&folder.path().join("data"))?;
+    let victim = Account::open(&runner, runner.token()).await?;
+    let token = other_token(&runner)?;
+    let attacker = Account::open(&runner, &token).await?;
+    let mut rows = Vec::new();
+    for (name, at_once, path, body) in attacks(&attacker) {
+        let watch = Watch::over(runner.process_id());
+        let (mut alone, mut beside) = (Times::default(), Times::default());
+        for round in 0..=ROUNDS {
+            let mut times = Times::default();
+            victim.work(&mut times).await?;
+            let mut attacked = Times::default();
+            tokio::select! {
+                worked = victim.work(&mut attacked) => worked?,
+                () = attacker.attack(at_once, &path, &body) => {}
+            }
+            if round > 0 {
+                alone.extend(times);
+                beside.extend(attacked);
+            }
+        }
+        let memory = watch.peak_megabytes();
+        for (kind, (beside, alone)) in KINDS.iter().zip(beside.0.iter().zip(&alone.0)) {
+            let (beside, alone) = (percentile(beside, 0.95), percentile(alone, 0.95));
+            let row = Row::new(
+                PART,
+                format!("{name}: p95 of another's {kind}"),
+                Figure::Milliseconds(beside),
+            );
+            rows.push(row.beside(
+                "alone",
+                Figure::Milliseconds(alone),
+                Comparison::times(beside, alone),
+            ));
+        }
+        rows.push(Row::new(
+            PART,
+            format!("{name}: memory with children, peak"),
+            Figure::Megabytes(memory),
+        ));
+        // The next request of the attacker works.
+        answer(attacker.post("/prompts", &prompt(json!({})))).await?;
+    }
+    Ok(rows)
+}
+
+/// The attacks: how many at a time, of what, where.
+fn attacks(attacker: &Account) -> Vec<(&'static str, usize, String, Value)> {
+    let doubling = |keyword: &str| {
+        let part = |level: usize| {
+            let next = json!({ "$ref": format!("#/definitions/p{}", level + 1) });
+            (format!("p{level}"), json!({ keyword: { "a": next, "b": next } }))
+        };
+        let mut parts: Map<String, Value> = (0..40).map(part).collect();
+        parts.insert("p40".to_owned(), json!({}));
+        json!({ "definitions": parts, "allOf": [{ "$ref": "#/definitions/p0" }] })
+    };
+    let patterns = |count: usize| {
+        let many = (0..count).map(|number| {
+            (
+                format!("a{number}"),
+                json!({ "pattern": format!("(\\p{{L}}|\\w){{1,{number}}}") }),
+            )
+        });
+        json!({ "properties": many.collect::<Map<_, _>>() })
+    };
+    let template = |content: String| with(prompt(json!({})), "content", content.into());
+    let endless = "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r";
+    let prompts = "/prompts".to_owned();
+    vec![
+        (
+            "endless queries",
+            8,
+            format!("/data/{}/query", attacker.store),
+            json!({ "sql": endless }),
+        ),
+        (
+            "dependentSchemas",
+            4,
+            prompts.clone(),
+            prompt(doubling("dependentSchemas")),
+        ),
+        (
+            "dependencies",
+            4,
+            prompts.clone(),
+            prompt(with(
+                doubling("dependencies"),
+                "$schema",
+                "http://json-schema.org/draft-07/schema#".into(),
+            )),
+        ),
+        ("90 Unicode patterns", 4, prompts.clone(), prompt(patterns(90))),
+        (
+            "1,000 Unicode patterns",
+            4,
+            prompts.clone(),
+            prompt(patterns(1_000)),
+        ),
+        (
+            "64 KB of {{a}} in a block",
+            4,
+            prompts.clone(),
+            template(format!("{{{{#if a}}}}{}{{{{/if}}}}", "{{a}}".repeat(13_000))),
+        ),
+        ("64 KB of {{", 4, prompts.clone(), template("{{".repeat(32_768))),
+        ("250 KB of {{a}}", 4, prompts, template("{{a}}".repeat(50_000))),
+    ]
+}
+
+fn prompt(schema: Value) -> Value {
+    let body = with(crate::prompts::body("Neighbour"), "inputSchema", schema);
+    with(body, "test_data", json!({ "a": "x", "b": {} }))
+}
+
+/// An object with one more field, or with another value of it.
+fn with(mut object: Value, field: &str, value: Value) -> Value {
+    if let Value::Object(fields) = &mut object {
+        fields.insert(field.to_owned(), value);
+    }
+    object
+}
+
+/// A token of another account.
+fn other_token(runner: &Runner) -> Result<String> {
+    let output = programs::command(&programs::binary("ops")?)
+        .arg("--data-dir")
+        .arg(runner.data_dir())
+        .args(["token", "--account", "other"])
+        .output()?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+/// The times of a victim's requests in milliseconds, by kind.
+#[derive(Default)]
+struct Times([Vec<f64>; 3]);
+
+impl Times {
+    fn extend(&mut self, other: Self) {
+        for (times, more) in self.0.iter_mut().zip(other.0) {
+            times.extend(more);
+        }
+    }
+}
+
+/// An account with a prompt template, and a store of a hundred rows.
+struct Account {
+    http: Client,
+    base_url: String,
+    token: Arc<str>,
+    prompt: String,
+    store: String,
+}
+
+impl Account {
+    async fn open(runner: &Runner, token: &str) -> Result<Self> {
+        let mut account = Self {
+            http: Client::builder().no_proxy().build()?,
+            base_url: runner.base_url().to_owned(),
+            token: token.into(),
+            prompt: String::new(),
+            store: String::new(),
+        };
+        account.prompt = id(&json_of(account.post("/prompts", &prompt(json!({})))).await?)?;
+        account.store = id(&json_of(account.post("/data", &json!({ "name": "Store" }))).await?)?;
+        let store = format!("/data/{}", account.store);
+        let table =
+            json!({ "tables": [{ "name": "kept", "columns": [{ "name": "id", "type": "INTEGER" }] }] });
+        answer(account.post(&format!("{store}/tables"), &table)).await?;
+        let rows: Vec<Value> = (0..100).map(|id| json!({ "id": id })).collect();
+        let import = json!({ "tables": { "kept": { "source": "inline", "data": rows } } });
+        answer(account.post(&format!("{store}/import"), &import)).await?;
+        Ok(account)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> RequestBuilder {
+        let request = self.http.post(format!("{}{path}", self.base_url));
+        request.bearer_auth(&self.token).json(body)
+    }
+
+    /// Requests of each kind, one after another.
+    async fn work(&self, times: &mut Times) -> Result<()> {
+        let [reads, writes, queries] = &mut times.0;
+        let query = json!({ "sql": "SELECT count(*) AS n, max(id) AS id FROM kept" });
+        for _ in 0..REQUESTS {
+            let read = self
+                .http
+                .get(format!("{}/prompts/{}", self.base_url, self.prompt));
+            for (times, request) in [
+                (&mut *reads, read.bearer_auth(&self.token)),
+                (&mut *writes, self.post("/prompts", &prompt(json!({})))),
+                (
+                    &mut *queries,
+                    self.post(&format!("/data/{}/query", self.store), &query),
+                ),
+            ] {
+                let began = Instant::now();
+                answer(request).await?;
+                times.push(began.elapsed().as_secs_f64() * 1e3);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps so many requests under way, whatever they are answered, until it is dropped.
+    async fn attack(&self, at_once: usize, path: &str, body: &Value) {
+        let mut under_way: FuturesUnordered<_> = (0..at_once).map(|_| self.post(path, body).send()).collect();
+        while under_way.next().await.is_some() {
+            under_way.push(self.post(path, body).send());
+        }
+    }
+}
