@@ -86,12 +86,16 @@ impl FairPermits {
     /// A permit for `account`. 503 where none comes within `patience`, or too many of the account wait
     /// already.
     pub async fn acquire(&self, account: &str, patience: Duration) -> Result<Permit> {
-        let mine = self.inner.enqueue(account)?;
-        self.inner.hand_out();
-        tokio::time::timeout(patience, mine)
+        tokio::time::timeout(patience, self.wait(account))
             .await
             .map_err(|_| Error::unavailable("no permit came in time"))?
-            .map_err(Error::internal)
+    }
+
+    /// The same, however long it takes.
+    pub async fn wait(&self, account: &str) -> Result<Permit> {
+        let mine = self.inner.enqueue(account)?;
+        self.inner.hand_out();
+        mine.await.map_err(Error::internal)
     }
 }
 

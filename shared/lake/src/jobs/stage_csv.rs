@@ -40,23 +40,23 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
         sql: relation(&input.input, compression, &texts, "")?,
         flaw: None,
     };
-    // DuckDB has read files with such rows as if they ended there.
     let path = input.input.clone();
     let scan = thread::spawn(move || shape(compression.open(&path)?));
     let written = staging::write(context, target, &sources, &relation);
-    if let Ok(Ok(shape)) = scan.join() {
-        check_shape(target, shape)?;
-    }
+    let shape = scan.join().ok().and_then(Result::ok).unwrap_or_default();
     let failed = match written {
+        // DuckDB has read files with a record that is too long as if they ended there.
+        Ok(written) => return check_shape(target, shape).map(|()| written),
         Err(error) if error.status() == 500 => error,
-        other => return other,
+        Err(error) => return Err(error),
     };
     // Not a value: a row of the wrong shape, or bytes that are not UTF-8.
-    let bad = bad_rows(context, input, compression, header.len())?;
-    if bad.is_empty() {
-        Err(failed)
-    } else {
-        Err(staging::refuse(&target.table, &bad))
+    match bad_rows(context, input, compression, header.len()) {
+        Ok(bad) if !bad.is_empty() => Err(staging::refuse(&target.table, &bad)),
+        found => {
+            check_shape(target, shape)?;
+            found.and(Err(failed))
+        }
     }
 }
 

@@ -85,7 +85,7 @@ impl Engine {
             draft.turn_failed(TaskFailure::unknown_type(&draft.state.workflow_type));
             return Ok(None);
         };
-        let _permit = self.sharing.turn(tenant).await?;
+        let _permit = self.sharing.turn(tenant, self.services.sleep.as_ref()).await?;
         self.know_history(tenant, known, draft).await?;
         let task = Task {
             code: Arc::clone(code),

@@ -13,7 +13,7 @@ impl Engine {
     /// The answer of a run, open or closed, to a query. 404 where it knows no such query, 500 where its code fails.
     pub async fn query(&self, tenant: &Tenant, run_id: &str, name: &str) -> Result<Payload> {
         // Before the history is read, which may be large.
-        let _permit = self.sharing.query(tenant).await?;
+        let _permit = self.sharing.query(tenant, self.services.sleep.as_ref()).await?;
         let state = self.get(tenant, run_id).await?;
         let Some(code) = self.services.registry.find_workflow(&state.workflow_type) else {
             return Err(failed(&TaskFailure::unknown_type(&state.workflow_type)));

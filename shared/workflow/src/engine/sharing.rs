@@ -4,19 +4,23 @@
 //! of their writes read the history again: so few of them work on one run at a time, and the others come back later.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
+use futures::future::{Either, select};
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS, Permit};
-use platform::{Result, Tenant};
+use platform::queue::BoxFuture;
+use platform::{Error, Result, Tenant};
+
+use super::Sleep;
 
 /// Turns at a time. Most take less than a millisecond.
 const MAX_TURNS: usize = 6;
-/// How long a turn waits for others. A hint that is not followed then comes again.
-const TURN_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a turn waits for others, in milliseconds. A hint that is not followed then comes again.
+const TURN_PATIENCE_MS: u64 = 60_000;
 /// Queries at a time, and how long one waits.
 const MAX_QUERIES: usize = 4;
-const QUERY_PATIENCE: Duration = Duration::from_secs(10);
+const QUERY_PATIENCE_MS: u64 = 10_000;
 /// Drives of one run at a time in this process: one that holds attempts, and a few that take in what comes meanwhile.
 const MAX_DRIVES: usize = 4;
 
@@ -62,12 +66,12 @@ impl Default for Sharing {
 }
 
 impl Sharing {
-    pub(super) async fn turn(&self, tenant: &Tenant) -> Result<Permit> {
-        self.turns.acquire(tenant.account(), TURN_PATIENCE).await
+    pub(super) async fn turn(&self, tenant: &Tenant, sleep: &dyn Sleep) -> Result<Permit> {
+        within(&self.turns, tenant, sleep.sleep(TURN_PATIENCE_MS)).await
     }
 
-    pub(super) async fn query(&self, tenant: &Tenant) -> Result<Permit> {
-        self.queries.acquire(tenant.account(), QUERY_PATIENCE).await
+    pub(super) async fn query(&self, tenant: &Tenant, sleep: &dyn Sleep) -> Result<Permit> {
+        within(&self.queries, tenant, sleep.sleep(QUERY_PATIENCE_MS)).await
     }
 
     pub(super) fn enter(&self, run_id: &str) -> Entry {
@@ -91,6 +95,14 @@ impl Sharing {
         if let Some(of_run) = lock(&self.drives).get_mut(run_id) {
             of_run.is_hinted = false;
         }
+    }
+}
+
+/// A permit; 503 where none comes in time.
+async fn within(permits: &FairPermits, tenant: &Tenant, late: BoxFuture<'static, ()>) -> Result<Permit> {
+    match select(pin!(permits.wait(tenant.account())), late).await {
+        Either::Left((permit, _)) => permit,
+        Either::Right(_) => Err(Error::unavailable("too many turns of the account wait")),
     }
 }
 
