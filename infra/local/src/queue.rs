@@ -206,7 +206,8 @@ impl LocalQueue {
             }
             state.show_head(&group, self.settings.group_share);
         }
-        let next = state.heads.first_key_value().map(|((at, _), _)| *at);
+        // What is ready now and was not taken waits for a message of its account to be settled.
+        let next = state.heads.range((now, u64::MAX)..).next().map(|((at, _), _)| *at);
         (batch, next)
     }
 
