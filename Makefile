@@ -128,9 +128,9 @@ fuzz: duckdb $(CARGO_FUZZ_DIR)/bin/cargo-fuzz ## Fuzz what callers send (FUZZ_SE
 	@for folder in shared/lake/fuzz tests/fuzz; do \
 		PATH='$(CARGO_FUZZ_DIR)/bin':"$$PATH" cargo fuzz build --fuzz-dir $$folder --target-dir '$(CARGO_TARGET_DIR)/fuzz' --dev --sanitizer none; done
 	@$(LOADER) ulimit -v $(FUZZ_MEMORY_KB) || true; host=$$(rustc -vV | sed -n 's/^host: //p'); \
-		for target in $(FUZZ_TARGETS); do echo "== $$target"; mkdir -p "tests/fuzz/seeds/$$target"; \
+		for target in $(FUZZ_TARGETS); do echo "== $$target"; seeds=$$(ls -d "tests/fuzz/seeds/$$target" 2>/dev/null || true); \
 			dictionary=$$(ls {shared/lake,tests}/fuzz/$$target.dict 2>/dev/null || true); \
-			TMPDIR="$(FUZZ)/$$target/tmp" "$(CARGO_TARGET_DIR)/fuzz/$$host/debug/$$target" "$(FUZZ)/$$target"/{corpus,seeds} "tests/fuzz/seeds/$$target" \
+			TMPDIR="$(FUZZ)/$$target/tmp" "$(CARGO_TARGET_DIR)/fuzz/$$host/debug/$$target" "$(FUZZ)/$$target"/{corpus,seeds} $$seeds \
 				-artifact_prefix="$(FUZZ)/$$target/found/" $${dictionary:+-dict=$$dictionary} -max_len=4096 -max_total_time=$(FUZZ_SECONDS) \
 				-timeout=60 -rss_limit_mb=0 -malloc_limit_mb=0 $(ARGS); done
 
