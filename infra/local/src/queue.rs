@@ -207,7 +207,11 @@ impl LocalQueue {
             state.show_head(&group, self.settings.group_share);
         }
         // What is ready now and was not taken waits for a message of its account to be settled.
-        let next = state.heads.range((now, u64::MAX)..).next().map(|((at, _), _)| *at);
+        let next = state
+            .heads
+            .range((now, u64::MAX)..)
+            .next()
+            .map(|((at, _), _)| *at);
         (batch, next)
     }
 

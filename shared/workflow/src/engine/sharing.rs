@@ -1,7 +1,8 @@
 //! What accounts share: threads and memory for turns and queries, and the drives of one run.
 //!
-//! Each turn and each query holds a whole history in memory. Hints come as fast as signals do, and drives of one run that lose the race
-//! of their writes read the history again: so few of them work on one run at a time, and the others come back later.
+//! Each turn and each query holds a whole history in memory. Hints come as fast as signals do, and drives of
+//! one run that lose the race of their writes read the history again: so few of them work on one run at a
+//! time, and the others come back later.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -21,7 +22,8 @@ const TURN_PATIENCE_MS: u64 = 60_000;
 /// Queries at a time, and how long one waits.
 const MAX_QUERIES: usize = 4;
 const QUERY_PATIENCE_MS: u64 = 10_000;
-/// Drives of one run at a time in this process: one that holds attempts, and a few that take in what comes meanwhile.
+/// Drives of one run at a time in this process: one that holds attempts, and a few that take in what comes
+/// meanwhile.
 const MAX_DRIVES: usize = 4;
 
 /// What one process has for turns, queries and drives.
