@@ -172,7 +172,8 @@ async fn imports_at_once_all_land() {
     let store = Store::start().await;
     store.table("t", &["n INTEGER"]).await;
     let before = store.detail().await;
-    let bodies: Vec<_> = (0..32)
+    // One fewer than the files from which on a table is compacted, which makes a version too.
+    let bodies: Vec<_> = (0..31)
         .map(|n| inline("t", &json!([{ "n": n }, { "n": n + 100 }])))
         .collect();
     let answers = join_all(
@@ -186,16 +187,16 @@ async fn imports_at_once_all_land() {
         let answer = answer.expect_status(200);
         versions.insert(answer.body["version_id"].to_string());
     }
-    assert_eq!(versions.len(), 32);
+    assert_eq!(versions.len(), 31);
     let sums = store
         .rows("SELECT count(*), count(DISTINCT n), sum(n), min(n), max(n) FROM t")
         .await;
-    assert_eq!(sums, json!([[64, 64, 496 + 496 + 3_200, 0, 131]]));
+    assert_eq!(sums, json!([[62, 62, 465 + 465 + 3_100, 0, 130]]));
     let after = store.detail().await;
-    assert_eq!(after["total_rows"], 64);
+    assert_eq!(after["total_rows"], 62);
     assert_eq!(
         after["version_count"].as_u64().unwrap(),
-        before["version_count"].as_u64().unwrap() + 32
+        before["version_count"].as_u64().unwrap() + 31
     );
     assert_eq!(after["schema_version"], before["schema_version"]);
 }

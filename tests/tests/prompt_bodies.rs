@@ -98,7 +98,9 @@ async fn duplicate_keys_are_refused() {
 #[tokio::test]
 async fn bodies_over_the_limit_are_413() {
     let (service, token) = started().await;
-    let largest = with("content", "x".repeat(250 * 1_024).into());
+    // Only a text may be longer than 64 KiB.
+    let mut largest = with("content", "x".repeat(250 * 1_024).into());
+    largest["content_type"] = "text".into();
     service
         .post(&token, "/prompts", &largest)
         .await
@@ -239,7 +241,11 @@ async fn updates_cannot_add_up_to_more_than_a_record_holds() {
     let path = format!("/prompts/{}", created.id());
     let large = "x".repeat(200 * 1_024);
     service
-        .put(&token, &path, &json!({ "content": large }))
+        .put(
+            &token,
+            &path,
+            &json!({ "content_type": "text", "content": large }),
+        )
         .await
         .expect_status(200);
     let answer = service

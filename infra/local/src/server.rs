@@ -40,9 +40,12 @@ impl Default for Limits {
     }
 }
 
+/// Most files that the process has open: connections, children and data files.
+const MAX_FILES: u64 = 16_384;
+
 /// As many as half of the files that the process may open, at most 2,048.
 fn connections() -> usize {
-    let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or(1_024);
+    let files = rlimit::increase_nofile_limit(MAX_FILES).unwrap_or(1_024);
     usize::try_from(files / 2).map_or(2_048, |half| half.min(2_048))
 }
 

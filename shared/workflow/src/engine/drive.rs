@@ -19,15 +19,12 @@ use super::Engine;
 use super::advance::Known;
 use super::attempt::{Attempt, Finished};
 use super::effects::Done;
-use super::sharing::Entry;
 use crate::draft::Draft;
 use crate::limits;
 use crate::payload::Payload;
 use crate::pending::PendingActivity;
 use crate::state::{Effect, RunState};
 
-/// When a hint comes back at a run that is driven by enough, in milliseconds.
-const COME_AGAIN_MS: u64 = 1_000;
 /// Hints that are sent for attempts which this invocation does not take on.
 const MAX_HINTS: usize = 8;
 /// Times in a row that the records may fail an invocation which holds attempts, before these are given up with it.
@@ -38,15 +35,9 @@ const FAILURE_PAUSE_MS: u64 = 100;
 impl Engine {
     /// Looks at a run, and makes it go on as far as it can. Errors are of the kind that passes: the hint is to come again.
     pub async fn drive(&self, tenant: &Tenant, run_id: &str) -> Result<()> {
-        let _place = match self.sharing.enter(run_id) {
-            Entry::Entered(place) => place,
-            Entry::Hinted => return Ok(()),
-            Entry::ComeAgain => {
-                self.hint(tenant, run_id, COME_AGAIN_MS).await;
-                return Ok(());
-            }
+        let Some(_place) = self.place_to_drive(tenant, run_id).await else {
+            return Ok(());
         };
-        self.sharing.forget_hint(run_id);
         let mut drive = Drive {
             engine: self.clone(),
             tenant: tenant.clone(),

@@ -13,7 +13,7 @@ use platform::fair::{FairPermits, MAX_WAITING_REQUESTS, Permit};
 use platform::queue::BoxFuture;
 use platform::{Error, Result, Tenant};
 
-use super::Sleep;
+use super::{Engine, Sleep};
 
 /// Turns at a time. Most take less than a millisecond.
 const MAX_TURNS: usize = 6;
@@ -22,6 +22,8 @@ const TURN_PATIENCE_MS: u64 = 60_000;
 /// Queries at a time, and how long one waits.
 const MAX_QUERIES: usize = 4;
 const QUERY_PATIENCE_MS: u64 = 10_000;
+/// When a hint comes back at a run that enough drive, in milliseconds.
+const COME_AGAIN_MS: u64 = 1_000;
 /// Drives of one run at a time in this process: one that holds attempts, and a few that take in what comes
 /// meanwhile.
 const MAX_DRIVES: usize = 4;
@@ -41,7 +43,7 @@ struct Drives {
 }
 
 /// Whether a run may be driven.
-pub enum Entry {
+enum Entry {
     /// It may, until the place is dropped.
     Entered(Place),
     /// It is driven by enough, and a hint is to come back later.
@@ -76,7 +78,7 @@ impl Sharing {
         within(&self.queries, tenant, sleep.sleep(QUERY_PATIENCE_MS)).await
     }
 
-    pub(super) fn enter(&self, run_id: &str) -> Entry {
+    fn enter(&self, run_id: &str) -> Entry {
         let mut drives = lock(&self.drives);
         let of_run = drives.entry(run_id.to_owned()).or_default();
         if of_run.count < MAX_DRIVES {
@@ -93,9 +95,26 @@ impl Sharing {
     }
 
     /// The hint that was to come back is there.
-    pub(super) fn forget_hint(&self, run_id: &str) {
+    fn forget_hint(&self, run_id: &str) {
         if let Some(of_run) = lock(&self.drives).get_mut(run_id) {
             of_run.is_hinted = false;
+        }
+    }
+}
+
+impl Engine {
+    /// A place among the drives of a run. None where enough drive it: then a hint comes back later.
+    pub(super) async fn place_to_drive(&self, tenant: &Tenant, run_id: &str) -> Option<Place> {
+        match self.sharing.enter(run_id) {
+            Entry::Entered(place) => {
+                self.sharing.forget_hint(run_id);
+                Some(place)
+            }
+            Entry::Hinted => None,
+            Entry::ComeAgain => {
+                self.hint(tenant, run_id, COME_AGAIN_MS).await;
+                None
+            }
         }
     }
 }

@@ -1,0 +1,205 @@
+//! Tests of the twin of a queue.
+
+use super::*;
+use aws_lambda_events::event::sqs::BatchItemFailure;
+
+/// A handler that fails a message until it was received `times` times, and the log of what it was given.
+fn failing(times: u32) -> (Handler, Arc<Mutex<Vec<String>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    let handler: Handler = Arc::new(move |event| {
+        let log = Arc::clone(&log);
+        Box::pin(async move {
+            let mut response = SqsBatchResponse::default();
+            for record in event.records {
+                log.lock().unwrap().push(record.body.clone().unwrap());
+                if record.attributes["ApproximateReceiveCount"]
+                    .parse::<u32>()
+                    .unwrap()
+                    <= times
+                {
+                    let mut failure = BatchItemFailure::default();
+                    failure.item_identifier = record.message_id.unwrap();
+                    response.batch_item_failures.push(failure);
+                }
+            }
+            response
+        })
+    });
+    (handler, seen)
+}
+
+const SETTINGS: Settings = Settings {
+    batch_size: 10,
+    visibility: Duration::from_secs(60),
+    max_receives: 5,
+    concurrency: 1,
+    group_share: usize::MAX,
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_message_comes_again_after_its_visibility_timeout() {
+    let (handler, seen) = failing(1);
+    let queue = LocalQueue::start("test", SETTINGS, Clock::System, handler);
+    let began = Instant::now();
+    queue.send("a").await.unwrap();
+    queue.send("b").await.unwrap();
+    queue.drain().await;
+    assert_eq!(*seen.lock().unwrap(), ["a", "b", "a", "b"]);
+    assert!(began.elapsed() >= SETTINGS.visibility);
+    assert!(queue.dead_letters().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_is_held_back_until_its_time_and_overtaken_until_then() {
+    let (handler, seen) = failing(0);
+    let queue = LocalQueue::start("test", SETTINGS, Clock::System, handler);
+    let began = Instant::now();
+    let delivery = Delivery {
+        delay: Duration::from_secs(300),
+        ..Delivery::default()
+    };
+    queue.send_as("late", delivery).await.unwrap();
+    queue.send("early").await.unwrap();
+    queue.drain().await;
+    assert_eq!(*seen.lock().unwrap(), ["early", "late"]);
+    assert!(began.elapsed() >= delivery.delay);
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_batches_are_handled_at_once_as_the_settings_say() {
+    let most = Arc::new(Mutex::new((0, 0)));
+    let counted = Arc::clone(&most);
+    let handler: Handler = Arc::new(move |_| {
+        let counted = Arc::clone(&counted);
+        Box::pin(async move {
+            let now = {
+                let mut counted = counted.lock().unwrap();
+                counted.0 += 1;
+                counted.1 = counted.1.max(counted.0);
+                counted.0
+            };
+            tokio::time::sleep(Duration::from_secs(now)).await;
+            counted.lock().unwrap().0 -= 1;
+            SqsBatchResponse::default()
+        })
+    });
+    let settings = Settings {
+        batch_size: 1,
+        concurrency: 3,
+        ..SETTINGS
+    };
+    let queue = LocalQueue::start("test", settings, Clock::System, handler);
+    for body in ["a", "b", "c", "d", "e", "f", "g"] {
+        queue.send(body).await.unwrap();
+    }
+    queue.drain().await;
+    assert_eq!(*most.lock().unwrap(), (0, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_does_not_hold_up_another() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&order);
+    let handler: Handler = Arc::new(move |event| {
+        let log = Arc::clone(&log);
+        Box::pin(async move {
+            let body = event.records[0].body.clone().unwrap();
+            if body.starts_with("slow") {
+                tokio::time::sleep(Duration::from_secs(10)).await;
+            }
+            log.lock().unwrap().push(body);
+            SqsBatchResponse::default()
+        })
+    });
+    let settings = Settings {
+        batch_size: 1,
+        concurrency: 4,
+        group_share: 2,
+        ..SETTINGS
+    };
+    let queue = LocalQueue::start("test", settings, Clock::System, handler);
+    let of = |group| Delivery {
+        group: Some(group),
+        ..Delivery::default()
+    };
+    for number in 0..6 {
+        queue.send_as(&format!("slow {number}"), of("a")).await.unwrap();
+    }
+    for number in 0..3 {
+        queue.send_as(&format!("quick {number}"), of("b")).await.unwrap();
+    }
+    let began = Instant::now();
+    queue.drain().await;
+    assert_eq!(began.elapsed().as_secs(), 30, "two of the slow group at a time");
+    let order = order.lock().unwrap();
+    assert_eq!(order[..3], ["quick 0", "quick 1", "quick 2"]);
+    assert_eq!(order.len(), 9);
+}
+
+/// Many groups of one account have no more of the handler than half.
+#[tokio::test(start_paused = true)]
+async fn an_account_has_half_however_many_groups_it_has() {
+    let most = Arc::new(Mutex::new((0, 0)));
+    let counted = Arc::clone(&most);
+    let handler: Handler = Arc::new(move |_| {
+        let counted = Arc::clone(&counted);
+        Box::pin(async move {
+            {
+                let mut counted = counted.lock().unwrap();
+                counted.0 += 1;
+                counted.1 = counted.1.max(counted.0);
+            }
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            counted.lock().unwrap().0 -= 1;
+            SqsBatchResponse::default()
+        })
+    });
+    let settings = Settings {
+        batch_size: 1,
+        concurrency: 8,
+        group_share: 2,
+        ..SETTINGS
+    };
+    let queue = LocalQueue::start("test", settings, Clock::System, handler);
+    for group in 0..12 {
+        let group = format!("subscription {group}");
+        let delivery = Delivery {
+            group: Some(&group),
+            account: Some("a"),
+            ..Delivery::default()
+        };
+        queue.send_as("a", delivery).await.unwrap();
+    }
+    queue.drain().await;
+    assert_eq!(*most.lock().unwrap(), (0, 4));
+}
+
+#[tokio::test(start_paused = true)]
+async fn groups_take_turns() {
+    let (handler, seen) = failing(0);
+    let settings = Settings {
+        batch_size: 1,
+        ..SETTINGS
+    };
+    let queue = LocalQueue::start("test", settings, Clock::System, handler);
+    for body in ["a 1", "a 2", "a 3", "a 4", "b 1", "c 1"] {
+        let delivery = Delivery {
+            group: body.get(..1),
+            ..Delivery::default()
+        };
+        queue.send_as(body, delivery).await.unwrap();
+    }
+    queue.drain().await;
+    assert_eq!(*seen.lock().unwrap(), ["a 1", "b 1", "c 1", "a 2", "a 3", "a 4"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_always_fails_is_set_aside() {
+    let (handler, seen) = failing(u32::MAX);
+    let queue = LocalQueue::start("test", SETTINGS, Clock::System, handler);
+    queue.send("bad").await.unwrap();
+    queue.drain().await;
+    assert_eq!(seen.lock().unwrap().len(), 5);
+    assert_eq!(queue.dead_letters(), ["bad"]);
+}
