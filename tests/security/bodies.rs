@@ -318,7 +318,6 @@ async fn a_body_of_another_type_or_size_is_refused() {
 
 /// What a server sent until it closed the connection.
 pub(crate) struct Sent {
-    /// The first answer.
     pub answer: Answer,
     /// What came after it.
     pub rest: Vec<u8>,

@@ -1,4 +1,5 @@
-//! The data directory: everything that the local service keeps. What it holds of callers is readable by the owner alone.
+//! The data directory: everything that the local service keeps. Only its owner can read what it holds of
+//! callers.
 //!
 //! | path | what |
 //! |---|---|
@@ -7,7 +8,7 @@
 //! | `endpoints.json` | where that process answers, for the operator command |
 //! | `records.sqlite` | the tables |
 //! | `objects/<bucket>/…` | the objects |
-//! | `keys/` | the keys that sign local tokens and seal secrets, and the secrets that the ports behind the public one ask for |
+//! | `keys/` | the keys that sign local tokens and seal secrets, and the secrets of the other ports |
 //! | `cache/` | copies of data files; may be deleted while nothing runs |
 
 use std::fs::{self, File, OpenOptions};

@@ -23,7 +23,6 @@ pub struct Furnishing {
     pub token: String,
     /// A folder for files.
     pub folder: PathBuf,
-    /// Where webhooks go.
     pub receiver: String,
     pub extent: Extent,
 }

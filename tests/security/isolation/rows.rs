@@ -49,7 +49,6 @@ pub enum Expected {
     Own,
 }
 
-/// One request.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub file: &'static str,
@@ -79,7 +78,6 @@ impl fmt::Display for Row {
     }
 }
 
-/// All rows.
 pub fn all() -> Vec<Row> {
     let mut rows = Vec::new();
     for (file, text) in FILES {
@@ -93,7 +91,6 @@ pub fn all() -> Vec<Row> {
     rows
 }
 
-/// The row of a line.
 #[track_caller]
 pub fn read(file: &'static str, line: usize, text: &str) -> Row {
     let fields: Vec<_> = text.split('|').map(str::trim).collect();

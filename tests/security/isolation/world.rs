@@ -36,7 +36,6 @@ pub struct World {
 /// Which ids stand for `$name` and `^name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ids {
-    /// The foreign ones.
     Foreign,
     /// Such as never existed.
     Absent,

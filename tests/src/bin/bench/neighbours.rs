@@ -27,7 +27,6 @@ const REQUESTS: usize = 25;
 /// The kinds of a victim's requests.
 const KINDS: [&str; 3] = ["reads", "writes", "queries"];
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let runner = Runner::start(&folder.path().join("data"))?;
