@@ -1,17 +1,22 @@
 //! What one account costs another: the p95 of reads, writes and queries of a victim, alone and beside an
 //! attacker, in turns.
 //!
-//! The attacker has four requests under way at any time, eight where they are queries. Its bombs are those
-//! that once stopped others for seconds: `tests/security/bombs.rs` has all of them.
+//! The attacker has four requests under way at any time, eight where they are queries, and has attacked for a
+//! second when the victim begins. It sends from a thread of its own, so that the victim does not wait for the
+//! sender. Its bombs once stopped others for seconds: `tests/security/bombs.rs` has all of them.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use axum::body::Bytes;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Map, Value, json};
 use tempfile::tempdir;
+use tokio::sync::oneshot;
 
 use crate::memory::Watch;
 use crate::report::{Comparison, Figure, Row};
@@ -23,6 +28,8 @@ const PART: &str = "neighbours";
 /// Rounds of each side, and requests of each kind in one.
 const ROUNDS: usize = 6;
 const REQUESTS: usize = 25;
+/// How long the attacker is ahead of the victim.
+const LEAD: Duration = Duration::from_secs(1);
 
 /// The kinds of a victim's requests.
 const KINDS: [&str; 3] = ["reads", "writes", "queries"];
@@ -41,10 +48,10 @@ pub async fn measure() -> Result<Vec<Row>> {
             let mut times = Times::default();
             victim.work(&mut times).await?;
             let mut attacked = Times::default();
-            tokio::select! {
-                worked = victim.work(&mut attacked) => worked?,
-                () = attacker.attack(at_once, &path, &body) => {}
-            }
+            let attack = attacker.attack(at_once, &path, &body)?;
+            tokio::time::sleep(LEAD).await;
+            victim.work(&mut attacked).await?;
+            attack.stop()?;
             if round > 0 {
                 alone.extend(times);
                 beside.extend(attacked);
@@ -233,11 +240,52 @@ impl Account {
         Ok(())
     }
 
-    /// Keeps so many requests under way, whatever they are answered, until it is dropped.
-    async fn attack(&self, at_once: usize, path: &str, body: &Value) {
-        let mut under_way: FuturesUnordered<_> = (0..at_once).map(|_| self.post(path, body).send()).collect();
-        while under_way.next().await.is_some() {
-            under_way.push(self.post(path, body).send());
-        }
+    /// Keeps `at_once` requests under way, whatever they are answered, until it is stopped.
+    fn attack(&self, at_once: usize, path: &str, body: &Value) -> Result<Attack> {
+        let (stop, stopped) = oneshot::channel();
+        let url = format!("{}{path}", self.base_url);
+        let token = Arc::clone(&self.token);
+        let body = Bytes::from(body.to_string());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let send_all = async move {
+            let http = Client::builder().no_proxy().build()?;
+            let send = || {
+                let request = http.post(&url).bearer_auth(&token);
+                request
+                    .header(CONTENT_TYPE, "application/json")
+                    .body(body.clone())
+                    .send()
+            };
+            let mut under_way: FuturesUnordered<_> = (0..at_once).map(|_| send()).collect();
+            while under_way.next().await.is_some() {
+                under_way.push(send());
+            }
+            Ok::<(), reqwest::Error>(())
+        };
+        let thread = thread::spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    sent = send_all => sent,
+                    _ = stopped => Ok(()),
+                }
+            })
+        });
+        Ok(Attack { stop, thread })
+    }
+}
+
+/// An attack under way.
+struct Attack {
+    stop: oneshot::Sender<()>,
+    thread: thread::JoinHandle<std::result::Result<(), reqwest::Error>>,
+}
+
+impl Attack {
+    fn stop(self) -> Result<()> {
+        drop(self.stop);
+        self.thread.join().map_err(|_| "the attacker panicked")??;
+        Ok(())
     }
 }
