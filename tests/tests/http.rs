@@ -210,6 +210,8 @@ async fn a_browser_may_call_the_local_runner() {
             ["*", origin].contains(&preflight.header("access-control-allow-origin")),
             "{path}"
         );
+        assert_eq!(preflight.header("x-content-type-options"), "nosniff", "{path}");
+        assert!(!preflight.header("x-request-id").is_empty(), "{path}");
         let methods = list(preflight.header("access-control-allow-methods"));
         assert!(methods.contains(&method.to_lowercase()), "{path}: {methods:?}");
         // The Fetch standard excepts `authorization` from the wildcard.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    ALLOW, AUTHORIZATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, LOCATION,
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, LOCATION,
     WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
@@ -24,6 +24,9 @@ use crate::ids;
 /// The request's id, in every answer, log line and audit record; a request extension.
 #[derive(Clone, Debug)]
 pub struct RequestId(pub String);
+
+/// Most characters of a cause in the log.
+const MAX_LOGGED: usize = 4_000;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -59,7 +62,6 @@ impl aide::OperationOutput for Error {
 
 /// Puts the edge around a router: unknown paths and methods, request ids, error bodies, CORS.
 pub fn edge(router: Router, clock: Clock, config: EdgeConfig) -> Router {
-    let cors = cors(&config.cors);
     let router = router
         .fallback(|| async { Error::new(ErrorKind::NotFound, "There is nothing at this path.") })
         .method_not_allowed_fallback(|| async {
@@ -67,15 +69,15 @@ pub fn edge(router: Router, clock: Clock, config: EdgeConfig) -> Router {
                 ErrorKind::MethodNotAllowed,
                 "This path does not take this method; see the Allow header.",
             )
-        })
-        .layer(middleware::from_fn_with_state(
-            (clock, Arc::<str>::from(config.base_path)),
-            finish,
-        ));
-    match cors {
+        });
+    let router = match cors(&config.cors) {
         Some(cors) => router.layer(cors),
         None => router,
-    }
+    };
+    router.layer(middleware::from_fn_with_state(
+        (clock, Arc::<str>::from(config.base_path)),
+        finish,
+    ))
 }
 
 fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
@@ -139,7 +141,8 @@ pub async fn finish(
         let failure = response.extensions_mut().remove::<Arc<Error>>();
         let status = response.status().as_u16();
         let duration_ms = clock.now().as_millis() - began.as_millis();
-        match &failure {
+        let cause = failure.as_ref().map(|failure| shortened(failure.to_string()));
+        match cause {
             Some(cause) if status >= 500 => {
                 error!(%method, path, route, status, duration_ms, %cause, "request failed");
             }
@@ -147,7 +150,7 @@ pub async fn finish(
             None => info!(%method, path, route, status, duration_ms, "request"),
         }
         if let Some(failure) = failure {
-            response = error_response(&failure, &response, &id);
+            response = error_response(&failure, response, &id);
         }
         let location = response
             .headers()
@@ -173,7 +176,7 @@ pub async fn finish(
     .await
 }
 
-fn error_response(failure: &Error, refused: &Response, request_id: &str) -> Response {
+fn error_response(failure: &Error, refused: Response, request_id: &str) -> Response {
     let body = ErrorBody {
         status: failure.status(),
         error: failure.kind().code(),
@@ -182,19 +185,24 @@ fn error_response(failure: &Error, refused: &Response, request_id: &str) -> Resp
         request_id: request_id.to_owned(),
     };
     let text = serde_json::to_vec(&body).unwrap_or_default();
-    let mut response = (refused.status(), text).into_response();
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(allow) = refused.headers().get(ALLOW) {
-        response.headers_mut().insert(ALLOW, allow.clone());
-    }
+    let (parts, _) = refused.into_parts();
+    let mut response = Response::from_parts(parts, text.into());
+    let headers = response.headers_mut();
+    headers.remove(CONTENT_LENGTH);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if failure.kind() == ErrorKind::Unauthenticated {
-        response
-            .headers_mut()
-            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     response
+}
+
+/// A cause as the log has it: CloudWatch takes 256 KB a line, and a message can quote the caller.
+fn shortened(mut cause: String) -> String {
+    if let Some((end, _)) = cause.char_indices().nth(MAX_LOGGED) {
+        cause.truncate(end);
+        cause.push('…');
+    }
+    cause
 }
 
 /// The caller's request id where it is 1 to 128 of `[A-Za-z0-9._-]`.
