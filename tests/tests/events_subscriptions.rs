@@ -428,6 +428,11 @@ async fn what_the_platform_brings_is_seen_and_what_is_protected_is_replaced() {
         .scope
         .ops(&["subscription", "delete", &shut])
         .expect_success();
+    let mut body = events.webhook_body("/system");
+    body["enabled"] = json!(false);
+    std::fs::write(file, body.to_string()).unwrap();
+    let disabled = events.get(&events.token, &path(&create(&[]))).await;
+    assert_eq!(disabled.expect_status(200).body["enabled"], json!(false));
     events
         .get(&events.token, &path(&shut))
         .await

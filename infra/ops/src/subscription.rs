@@ -51,6 +51,7 @@ pub enum SubscriptionCommand {
 struct NewSubscription {
     name: String,
     description: Option<String>,
+    enabled: Option<bool>,
     #[serde(default, deserialize_with = "strict::name")]
     priority: Priority,
     #[serde(deserialize_with = "strict::name")]
@@ -78,7 +79,7 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
                 name: given.name,
                 description: given.description,
                 scope: Scope::Project,
-                enabled: true,
+                enabled: given.enabled.unwrap_or(true),
                 priority: given.priority,
                 run_as_role: given.run_as_role,
                 filter: Filter::parse(given.filter.0)?,
