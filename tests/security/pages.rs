@@ -6,7 +6,7 @@ use std::process::Command;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
-use tests::{Method, Persona, Service, binary, unique, variable};
+use tests::{Method, Persona, Service, binary, browser, unique};
 
 #[tokio::test]
 async fn every_answer_says_what_a_browser_may_make_of_it() {
@@ -70,32 +70,13 @@ async fn the_reference_page_runs_what_it_brings_and_nothing_else() {
 /// The page is shown by a browser, where one is named by CHROMIUM.
 #[tokio::test]
 async fn the_reference_page_works_in_a_real_browser() {
-    let Some(chromium) = variable("CHROMIUM") else {
-        return println!("skipped: set CHROMIUM to the program of a Chromium");
-    };
     let Some(service) = Service::start_local().await else {
         return;
     };
-    let output = Command::new(chromium)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--disable-sync",
-        ])
-        .arg(format!(
-            "--user-data-dir={}",
-            service.folder().join("chromium").display()
-        ))
-        .args([
-            "--virtual-time-budget=20000",
-            "--enable-logging=stderr",
-            "--dump-dom",
-        ])
-        .arg(format!("{}/docs", service.origin()))
-        .output()
-        .unwrap();
+    let url = format!("{}/docs", service.origin());
+    let Some(output) = browser::load(service.folder(), &url) else {
+        return;
+    };
     let (page, log) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),

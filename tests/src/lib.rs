@@ -32,6 +32,7 @@
 )]
 
 mod answer;
+pub mod browser;
 mod client;
 pub mod dashboards;
 mod environment;

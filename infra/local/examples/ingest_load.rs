@@ -94,7 +94,7 @@ async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Resul
     tokio::spawn(server::serve(
         listener,
         service,
-        Limits::default(),
+        Limits::public(),
         std::future::pending(),
     ));
     Ok(format!("http://{address}"))

@@ -105,7 +105,7 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
         // Streams end by themselves only with their runs.
         followers.end();
     };
-    server::serve(listener, normalized(router), Limits::default(), stop).await;
+    server::serve(listener, normalized(router), Limits::public(), stop).await;
     Ok(())
 }
 

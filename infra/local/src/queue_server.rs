@@ -4,6 +4,7 @@
 //! Only sending is there, because nobody else reads the queues.
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use serde_json::json;
 
 use crate::guard;
 use crate::queue::LocalQueue;
+use crate::server::{self, Limits};
 use crate::services::listen;
 
 type Queues = Arc<BTreeMap<&'static str, Arc<LocalQueue>>>;
@@ -45,7 +47,7 @@ pub async fn serve(
         .route("/", post(answer))
         .with_state(Arc::new(queues));
     let router = guard::for_holders_of(secret.clone(), router);
-    tokio::spawn(async move { axum::serve(listener, router).await });
+    tokio::spawn(server::serve(listener, router, Limits::internal(), pending()));
     Ok(format!("http://{address}"))
 }
 

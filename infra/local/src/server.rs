@@ -1,17 +1,20 @@
-//! The public port: connections are bounded in number, and none waits long for the head of a request.
+//! Serves a port: limits the number of connections, and how long each may wait for the head of a request.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::http::Request;
+use axum::response::Response;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use tower_http::normalize_path::NormalizePath;
+use tower::Service;
 use tracing::{debug, warn};
 
 use crate::stalling::Stalling;
@@ -29,24 +32,32 @@ pub struct Limits {
     pub connections: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
+/// Most files that the process has open: connections, children and data files.
+const MAX_FILES: u64 = 16_384;
+
+impl Limits {
+    /// Of the public port: a quarter of the files that the process may open, at most 2,048.
+    pub fn public() -> Self {
+        Self::of(files() / 4, 2_048)
+    }
+
+    /// Of each of the three ports behind it. The process is the client too, so a connection takes two files.
+    pub fn internal() -> Self {
+        Self::of(files() / 12, 1_024)
+    }
+
+    fn of(connections: u64, most: usize) -> Self {
         Self {
             head: Duration::from_secs(30),
             head_bytes: 64 * 1_024,
             stall: Duration::from_secs(30),
-            connections: connections(),
+            connections: usize::try_from(connections).map_or(most, |connections| connections.min(most)),
         }
     }
 }
 
-/// Most files that the process has open: connections, children and data files.
-const MAX_FILES: u64 = 16_384;
-
-/// As many as half of the files that the process may open, at most 2,048.
-fn connections() -> usize {
-    let files = rlimit::increase_nofile_limit(MAX_FILES).unwrap_or(1_024);
-    usize::try_from(files / 2).map_or(2_048, |half| half.min(2_048))
+fn files() -> u64 {
+    rlimit::increase_nofile_limit(MAX_FILES).unwrap_or(1_024)
 }
 
 /// How long the requests under way may take once the server is to stop.
@@ -56,12 +67,11 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until `stop`, and then until the requests under way are answered, for a while.
-pub async fn serve(
-    listener: TcpListener,
-    service: NormalizePath<Router>,
-    limits: Limits,
-    stop: impl Future<Output = ()>,
-) {
+pub async fn serve<S>(listener: TcpListener, service: S, limits: Limits, stop: impl Future<Output = ()>)
+where
+    S: Service<Request<Incoming>, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
     let permits = Arc::new(Semaphore::new(limits.connections));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())

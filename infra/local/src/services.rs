@@ -4,6 +4,7 @@
 //! included. They answer only programs that hold a secret of the directory: the records see it with each
 //! request, the objects see signatures made with it.
 
+use std::future::pending;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
@@ -14,7 +15,6 @@ use axum::body::Body;
 use axum::error_handling::HandleError;
 use axum::extract::Request;
 use axum::http::StatusCode;
-use axum::serve::{Listener, ListenerExt as _};
 use base64::Engine as _;
 use dynoxide::Database;
 use platform::aws::{Keys, sdk_config_for};
@@ -27,12 +27,13 @@ use s3s::service::S3ServiceBuilder;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tower::ServiceExt;
-use tracing::{error, warn};
+use tracing::error;
 
 use crate::data_dir::{DataDir, Endpoints, read_or_make};
 use crate::guard;
 use crate::object_files::ObjectFiles;
 use crate::record_server;
+use crate::server::{Limits, serve};
 
 /// Name of the table of records.
 pub const RECORDS_TABLE: &str = "millrace-records";
@@ -126,8 +127,8 @@ async fn start(data: &DataDir, secret: &Secret, object_store: &Secret) -> Result
     let service = ServiceExt::<Request>::map_response(builder.build(), |response| response.map(Body::new));
     let service = HandleError::new(service, |_| async { StatusCode::INTERNAL_SERVER_ERROR });
     let (objects, objects_at) = listen().await?;
-    let router = guard::without_browsers(Router::new().fallback_service(service));
-    tokio::spawn(async move { axum::serve(objects, router).await });
+    let router = guard::for_signed_requests(Router::new().fallback_service(service));
+    tokio::spawn(serve(objects, router, Limits::internal(), pending()));
 
     Ok(Endpoints {
         records: format!("http://{records_at}"),
@@ -148,9 +149,7 @@ fn serve_records(database: Database, secret: Secret) -> std::io::Result<SocketAd
             Ok(listener) => {
                 tokio::spawn(sweep(database.clone()));
                 let router = guard::for_holders_of(secret, record_server::routes(database));
-                if let Err(error) = axum::serve(listener, router).await {
-                    error!(%error, "the record store ended");
-                }
+                serve(listener, router, Limits::internal(), pending()).await;
             }
             Err(error) => error!(%error, "the record store did not start"),
         }
@@ -162,14 +161,9 @@ fn serve_records(database: Database, secret: Secret) -> std::io::Result<SocketAd
 }
 
 /// A free port of this machine to listen on.
-pub(crate) async fn listen() -> Result<(impl Listener<Addr = SocketAddr>, SocketAddr), ConfigError> {
+pub(crate) async fn listen() -> Result<(TcpListener, SocketAddr), ConfigError> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
     let address = listener.local_addr().map_err(broken)?;
-    let listener = listener.tap_io(|connection| {
-        if let Err(error) = connection.set_nodelay(true) {
-            warn!(%error, "a connection sends in packets");
-        }
-    });
     Ok((listener, address))
 }
 
