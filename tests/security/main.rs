@@ -18,6 +18,7 @@ mod local_ports;
 mod logs;
 mod neighbours;
 mod pages;
+mod permits;
 mod sockets;
 mod sql;
 mod templates;

@@ -80,9 +80,10 @@ const MAX_QUERIES: usize = 4;
 /// How long a body may take; as long as API Gateway waits for a whole answer.
 const BODY: Duration = Duration::from_secs(29);
 
-/// Requests at a time, of which one account has half; and how many more of an account wait.
+/// Requests at a time, of which one account has half.
 const MAX_REQUESTS: usize = 64;
-const MAX_WAITING_REQUESTS_OF_ACCOUNT: usize = 2_048;
+/// Requests of one account that wait; far fewer than there can be connections.
+const MAX_WAITING_REQUESTS_OF_ACCOUNT: usize = 256;
 /// Prompt templates that are checked at a time.
 const MAX_PROMPT_CHECKS: usize = 2;
 

@@ -1,8 +1,7 @@
 //! Permits for scarce work, shared by account: each account waits in a queue of its own, and none holds more
 //! than its share.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,8 +30,11 @@ struct Inner {
 
 struct State {
     free: usize,
-    /// Permits that were lent on, because their work counts little.
-    lent: usize,
+    next_id: u64,
+    /// Permits that are lent.
+    lent: HashSet<u64>,
+    /// Permits to be lent as soon as one fewer is, the oldest first.
+    to_lend: VecDeque<u64>,
     held: HashMap<Arc<str>, usize>,
     /// The accounts that wait, the one whose turn is next first; each is here once.
     turns: VecDeque<Arc<str>>,
@@ -43,20 +45,21 @@ struct State {
 pub struct Permit {
     inner: Arc<Inner>,
     account: Arc<str>,
-    is_lent: AtomicBool,
+    id: u64,
 }
 
 impl Permit {
-    /// Lends the permit to the next in turn while the work goes on, because it takes long and gives way to
-    /// any other. Half of the permits can be lent; the account still holds this one.
+    /// Lends the permit to the next account in turn while its work continues, because the work takes long and
+    /// gives way to any other. The account still holds the permit. Half of the permits can be lent at a time;
+    /// one more is lent when an earlier one is dropped.
     pub fn lend(&self) {
         {
             let mut state = self.inner.lock();
-            if state.lent >= self.inner.max_lent || self.is_lent.swap(true, Ordering::Relaxed) {
+            if state.lent.contains(&self.id) || state.to_lend.contains(&self.id) {
                 return;
             }
-            state.lent += 1;
-            state.free += 1;
+            state.to_lend.push_back(self.id);
+            state.lend_next(self.inner.max_lent);
         }
         self.inner.hand_out();
     }
@@ -68,7 +71,9 @@ impl FairPermits {
         let max = max.max(1);
         let state = State {
             free: max,
-            lent: 0,
+            next_id: 0,
+            lent: HashSet::new(),
+            to_lend: VecDeque::new(),
             held: HashMap::new(),
             turns: VecDeque::new(),
             waiting: HashMap::new(),
@@ -120,13 +125,13 @@ impl Inner {
     /// it.
     fn hand_out(self: &Arc<Self>) {
         loop {
-            let Some((waiter, account)) = self.lock().next(self.share) else {
+            let Some((waiter, account, id)) = self.lock().next(self.share) else {
                 return;
             };
             let permit = Permit {
                 inner: Arc::clone(self),
                 account,
-                is_lent: AtomicBool::new(false),
+                id,
             };
             drop(waiter.send(permit));
         }
@@ -140,7 +145,7 @@ impl Inner {
 impl State {
     /// Takes a free permit for the first account in turn that holds less than its share, and moves it to the
     /// end.
-    fn next(&mut self, share: usize) -> Option<(oneshot::Sender<Permit>, Arc<str>)> {
+    fn next(&mut self, share: usize) -> Option<(oneshot::Sender<Permit>, Arc<str>, u64)> {
         let Self { held, waiting, .. } = self;
         self.turns.retain(|account| {
             let waiters = waiting.entry(Arc::clone(account)).or_default();
@@ -161,7 +166,17 @@ impl State {
         self.turns.push_back(Arc::clone(&account));
         self.free -= 1;
         *self.held.entry(Arc::clone(&account)).or_default() += 1;
-        Some((waiter, account))
+        self.next_id += 1;
+        Some((waiter, account, self.next_id))
+    }
+
+    fn lend_next(&mut self, max_lent: usize) {
+        if self.lent.len() < max_lent
+            && let Some(id) = self.to_lend.pop_front()
+        {
+            self.lent.insert(id);
+            self.free += 1;
+        }
     }
 }
 
@@ -169,9 +184,11 @@ impl Drop for Permit {
     fn drop(&mut self) {
         {
             let mut state = self.inner.lock();
-            match self.is_lent.load(Ordering::Relaxed) {
-                true => state.lent -= 1,
-                false => state.free += 1,
+            if state.lent.remove(&self.id) {
+                state.lend_next(self.inner.max_lent);
+            } else {
+                state.to_lend.retain(|id| *id != self.id);
+                state.free += 1;
             }
             match state.held.get_mut(&self.account) {
                 Some(held) if *held > 1 => *held -= 1,
@@ -226,9 +243,13 @@ mod tests {
             permits.acquire("d", Duration::from_secs(1)).await.is_err(),
             "half are lent"
         );
-        drop((slow, of_c));
+        // The third of the slow ones is lent once the first is gone.
+        slow.remove(0);
+        let of_d = acquire(&permits, "d").await;
+        drop((slow, of_c, of_d));
         let state = permits.inner.lock();
-        assert_eq!((state.free, state.lent, state.held.len()), (4, 0, 0));
+        assert_eq!((state.free, state.lent.len(), state.held.len()), (4, 0, 0));
+        assert!(state.to_lend.is_empty());
     }
 
     #[tokio::test(start_paused = true)]

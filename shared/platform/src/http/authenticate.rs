@@ -1,24 +1,16 @@
 //! Who calls: the token or key of a request becomes a principal, once, before anything else looks at it.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
-use hyper::body::{Bytes, Frame, SizeHint};
+use axum::response::Response;
 
+use super::request_permit::RequestPermit;
 use crate::Platform;
 use crate::auth::{Principal, api_key};
 use crate::error::{Error, Result};
-use crate::fair::Permit;
-
-/// How long a request waits for others of its account, where a process has many at a time.
-const PATIENCE: Duration = Duration::from_secs(25);
 
 /// Which credentials a group of routes takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,48 +46,16 @@ pub async fn authenticate(
     request
         .extensions_mut()
         .insert(Caller(principal.map(Arc::new).map_err(Arc::new)));
-    let caller = request.extensions().get::<Caller>().cloned();
-    match (&platform.requests, caller) {
-        // Streams have permits of their own, and last.
-        (Some(requests), Some(Caller(Ok(principal)))) if credentials != Credentials::TokenOrQuery => {
-            match requests.acquire(&principal.account_id, PATIENCE).await {
-                Ok(permit) => next.run(request).await.map(|body| {
-                    Body::new(Held {
-                        body,
-                        _permit: permit,
-                    })
-                }),
-                Err(refusal) => refusal.into_response(),
-            }
-        }
-        _ => next.run(request).await,
-    }
-}
-
-/// The body of an answer, with a permit until the caller has the whole of it or is gone.
-struct Held {
-    body: Body,
-    _permit: Permit,
-}
-
-impl hyper::body::Body for Held {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    // Streams have permits of their own, and last.
+    let requests = platform.requests.as_ref();
+    let Some(requests) = requests.filter(|_| credentials != Credentials::TokenOrQuery) else {
+        return next.run(request).await;
+    };
+    let permit = RequestPermit::new(requests.clone());
+    request.extensions_mut().insert(permit.clone());
+    let request = request.map(|body| permit.over_request(body));
+    let response = next.run(request).await;
+    response.map(|body| permit.over_answer(body))
 }
 
 /// The token in the query, where that is taken and no header has one.

@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 
 use super::authenticate::Caller;
 use super::edge::RequestId;
+use super::request_permit::RequestPermit;
 use crate::Platform;
 use crate::auth::{Principal, Required};
 use crate::clock::UtcTime;
@@ -26,6 +27,8 @@ pub struct Call<P> {
     pub now: UtcTime,
     /// The request's id.
     pub request_id: String,
+    /// Held until the handler ends, even if the caller has gone.
+    _permit: Option<RequestPermit>,
     permission: PhantomData<P>,
 }
 
@@ -57,6 +60,10 @@ where
             Err(refusal) => return Err(again(refusal)),
         };
         principal.require(P::ANY_OF)?;
+        let permit = parts.extensions.get::<RequestPermit>().cloned();
+        if let Some(permit) = &permit {
+            permit.take(&principal.account_id).await?;
+        }
         let request_id = parts
             .extensions
             .get::<RequestId>()
@@ -66,6 +73,7 @@ where
             principal,
             now: Platform::from_ref(state).clock.now(),
             request_id,
+            _permit: permit,
             permission: PhantomData,
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! A handler sees none of it: its signature names a [`Call`] with the permission that it needs, a [`Json`] body, a
 //! [`Query`] or a [`Path`], and what it returns is a [`Reply`] or an [`Error`](crate::Error). Around the handlers stand, from
-//! the outside in: CORS, trailing slashes, request ids with the one log line and the error body ([`mod@edge`]), the token
+//! the outside in: trailing slashes, request ids with the one log line and the error body, CORS ([`mod@edge`]), the token
 //! ([`mod@authenticate`]), and the audit record of a mutation ([`audit`]).
 
 pub mod audit;
@@ -15,6 +15,7 @@ pub mod path;
 pub mod precondition;
 pub mod query;
 pub mod reply;
+pub mod request_permit;
 pub mod serve;
 pub mod strict;
 pub mod text;
