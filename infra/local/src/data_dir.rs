@@ -51,16 +51,17 @@ impl DataDir {
     pub fn open(root: &Path) -> Result<Self, ConfigError> {
         let unusable = |error| unusable(root, &error);
         make_private(root).map_err(unusable)?;
+        check_owner(root)?;
         for folder in ["keys", "objects", "cache"] {
             make_private(&root.join(folder)).map_err(unusable)?;
             set_mode(&root.join(folder), 0o700).map_err(unusable)?;
         }
-        let lock = OpenOptions::new()
-            .create(true)
+        // Another user who could open it could lock it.
+        let lock = private_options()
             .truncate(false)
-            .write(true)
             .open(root.join("lock"))
             .map_err(unusable)?;
+        set_mode(&root.join("lock"), 0o600).map_err(unusable)?;
         let lock = match lock.try_lock() {
             Ok(()) => Some(lock),
             Err(fs::TryLockError::WouldBlock) => None,
@@ -82,6 +83,7 @@ impl DataDir {
     pub fn open_keys(root: &Path) -> Result<Self, ConfigError> {
         let unusable = |error| unusable(root, &error);
         make_private(root).map_err(unusable)?;
+        check_owner(root)?;
         make_private(&root.join("keys")).map_err(unusable)?;
         let opened = Self {
             root: root.to_owned(),
@@ -170,6 +172,27 @@ fn unusable(root: &Path, error: &std::io::Error) -> ConfigError {
         "The data directory {} cannot be used: {error}. Set DATA_DIR to a folder that you may write.",
         root.display()
     ))
+}
+
+/// Refuses a folder that another user can write: that user could replace the keys.
+fn check_owner(root: &Path) -> Result<(), ConfigError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let found = fs::metadata(root).map_err(|error| unusable(root, &error))?;
+        let shown = root.display();
+        if found.uid() != rustix::process::geteuid().as_raw() {
+            return Err(ConfigError::new(format!(
+                "The data directory {shown} belongs to another user. Set DATA_DIR to a folder of your own."
+            )));
+        }
+        if found.mode() & 0o022 != 0 {
+            return Err(ConfigError::new(format!(
+                "Other users can write the data directory {shown}. Run `chmod go-w {shown}`, or set DATA_DIR to another folder."
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Makes a folder that only its owner can enter; one that is there stays as it is.
@@ -267,6 +290,21 @@ mod tests {
             refusal.contains("has format 2, written by a newer version of Millrace"),
             "{refusal}"
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_others_can_write_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for mode in [0o770, 0o702] {
+            set_mode(folder.path(), mode).unwrap();
+            for opened in [DataDir::open(folder.path()), DataDir::open_keys(folder.path())] {
+                let refusal = opened.unwrap_err().to_string();
+                assert!(refusal.contains("chmod go-w"), "{refusal}");
+            }
+        }
+        set_mode(folder.path(), 0o755).unwrap();
+        assert!(DataDir::open(folder.path()).is_ok());
     }
 
     #[test]

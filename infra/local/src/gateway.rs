@@ -3,7 +3,7 @@
 //!
 //! A function refuses many a request unread, and reads no body before it knows the caller. On a connection of
 //! HTTP/1.1 that would be closed under a caller who still sends, who would see a broken connection in place
-//! of the refusal. So what the function leaves of a body is read after it has answered, and thrown away.
+//! of the refusal. So what the function leaves of a body is read beside the answer, and thrown away.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
+use axum::http::header::EXPECT;
 use axum::middleware::Next;
 use axum::response::Response;
 use http_body_util::BodyExt as _;
@@ -34,9 +35,13 @@ pub async fn read_to_end(State(limit): State<Duration>, request: Request, next: 
         late: Box::pin(sleep_until(due)),
         back: Some(back),
     });
+    // A caller who asks first sends nothing once the answer is there.
+    let asks_first = parts.headers.contains_key(EXPECT);
     let response = next.run(Request::from_parts(parts, lent)).await;
-    if let Ok(rest) = given_back.try_recv() {
-        let _ = tokio::time::timeout_at(due, throw_away(rest)).await;
+    if let Ok(rest) = given_back.try_recv()
+        && !asks_first
+    {
+        tokio::spawn(tokio::time::timeout_at(due, throw_away(rest)));
     }
     response
 }

@@ -3,7 +3,7 @@
 //! A page of a browser can lead a name of its own to this machine (DNS rebinding). The browser then takes the
 //! server for that page's own, and only the `Host` of the request gives the page away.
 
-use std::net::IpAddr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -40,18 +40,28 @@ impl Hosts {
     }
 
     fn knows(&self, authority: &Authority) -> bool {
-        let name = authority.host().to_ascii_lowercase();
-        if authority.as_str().contains('@') {
+        let text = authority.as_str().to_ascii_lowercase();
+        // The brackets of an IPv6 address hold colons of their own.
+        let (name, port) = match text.rsplit_once(':') {
+            Some((name, port)) if !port.ends_with(']') => (name, port),
+            _ => (text.as_str(), ""),
+        };
+        if !port.bytes().all(|byte| byte.is_ascii_digit()) {
             return false;
         }
-        let literal = name
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .parse::<IpAddr>();
-        literal.is_ok_and(|address| address.is_loopback())
+        if let Some(literal) = name.strip_prefix('[') {
+            let address = literal.strip_suffix(']').map(str::parse::<Ipv6Addr>);
+            return address.is_some_and(|address| address.is_ok_and(|address| address.is_loopback()));
+        }
+        let is_name = |name: &str| {
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+            !name.starts_with('.') && name.bytes().all(fits)
+        };
+        let address = name.parse::<Ipv4Addr>();
+        address.is_ok_and(|address| address.is_loopback())
             || name == "localhost"
-            || name.ends_with(".localhost")
-            || self.0.contains(&name)
+            || (name.ends_with(".localhost") && is_name(name))
+            || self.0.iter().any(|known| known == name)
     }
 }
 
@@ -125,6 +135,13 @@ mod tests {
             "dev.example.evil.example",
             "127.0.0.1 evil.example",
             "2130706433",
+            "localhost:evil.example",
+            "[::1]evil.example",
+            "[127.0.0.1]",
+            "[::1%25evil]",
+            ".localhost",
+            "evil%2eexample.localhost",
+            "127.0.0.1:80:80",
         ] {
             assert!(!is_known("/", &[host]), "{host}");
         }

@@ -1,4 +1,4 @@
-//! A connection that ends when its other side takes nothing of what it is sent.
+//! A connection that ends when its other side takes too little of what it is sent.
 
 use std::io;
 use std::pin::Pin;
@@ -8,36 +8,56 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A connection, and how long a write may stand still.
+/// Least bytes that the other side takes within the limit, unless it takes all there is.
+const LEAST_BYTES: usize = 32 * 1_024;
+
+/// A connection, and how long a write may wait.
 pub struct Stalling<C> {
     connection: C,
     limit: Duration,
-    /// Runs while a write waits.
+    /// Runs from the first write that waits until enough is taken.
     late: Option<Pin<Box<Sleep>>>,
+    taken: usize,
 }
 
 impl<C> Stalling<C> {
-    /// Over a connection, with a limit from one byte that is taken to the next.
+    /// Over a connection, with a limit in which [`LEAST_BYTES`] are taken.
     pub fn new(connection: C, limit: Duration) -> Self {
         Self {
             connection,
             limit,
             late: None,
+            taken: 0,
         }
     }
 }
 
 impl<C: AsyncWrite + Unpin> Stalling<C> {
-    /// A write's progress, or an error when it has waited too long.
-    fn watch<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.late = None;
-            return written;
+    /// The progress of a write, or an error when too little was taken in time.
+    fn watch(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(count)) = written {
+            self.taken += count;
+            if self.taken >= LEAST_BYTES {
+                self.reset();
+            }
         }
-        let limit = self.limit;
-        let late = self.late.get_or_insert_with(|| Box::pin(sleep(limit)));
-        ready!(late.as_mut().poll(context));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        let late = match (&mut self.late, &written) {
+            (None, Poll::Ready(_)) => return written,
+            (late, _) => late.get_or_insert_with(|| Box::pin(sleep(self.limit))),
+        };
+        match late.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => written,
+        }
+    }
+
+    fn reset(&mut self) {
+        self.late = None;
+        self.taken = 0;
     }
 }
 
@@ -75,8 +95,9 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for Stalling<C> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.connection).poll_flush(context);
-        self.watch(context, flushed)
+        let flushed = ready!(Pin::new(&mut self.connection).poll_flush(context));
+        self.reset();
+        Poll::Ready(flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -93,7 +114,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_nothing_is_left() {
+    async fn a_reader_that_takes_nothing_is_dropped() {
         let (near, _far) = duplex(10);
         let began = Instant::now();
         let written = Stalling::new(near, LIMIT).write_all(&[0; 100]).await;
@@ -102,15 +123,52 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_slow_is_served() {
-        let (near, mut far) = duplex(10);
-        let reader = tokio::spawn(async move {
-            for _ in 0..100 {
-                sleep(LIMIT / 2).await;
-                far.read_u8().await.unwrap();
+    async fn a_reader_that_trickles_is_dropped() {
+        let (near, mut far) = duplex(1_024);
+        tokio::spawn(async move {
+            loop {
+                sleep(LIMIT / 10).await;
+                far.read_exact(&mut [0; 1_024]).await.unwrap();
             }
         });
-        Stalling::new(near, LIMIT).write_all(&[0; 100]).await.unwrap();
+        let began = Instant::now();
+        let written = Stalling::new(near, LIMIT).write_all(&[0; 1_000_000]).await;
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(began.elapsed(), LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_reader_is_served() {
+        let (near, mut far) = duplex(1_024);
+        let reader = tokio::spawn(async move {
+            for _ in 0..20 {
+                sleep(LIMIT / 2).await;
+                far.read_exact(&mut [0; LEAST_BYTES]).await.unwrap();
+            }
+        });
+        Stalling::new(near, LIMIT)
+            .write_all(&[0; 20 * LEAST_BYTES])
+            .await
+            .unwrap();
         reader.await.unwrap();
+    }
+
+    /// The messages of a stream are few and small.
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_with_nothing_to_write_lasts() {
+        let (near, mut far) = duplex(1_024);
+        let mut near = Stalling::new(near, LIMIT);
+        for _ in 0..3 {
+            let write = async {
+                near.write_all(&[0; 1_500]).await.unwrap();
+                near.flush().await.unwrap();
+            };
+            let read = async {
+                sleep(LIMIT / 2).await;
+                far.read_exact(&mut [0; 1_500]).await.unwrap();
+            };
+            tokio::join!(write, read);
+            sleep(LIMIT * 2).await;
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
+use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::post;
 use local::gateway::read_to_end;
@@ -32,6 +33,7 @@ async fn start() -> String {
     };
     let routes = Router::new()
         .route("/", post(echo))
+        .route("/refuse", post(|| async { StatusCode::UNAUTHORIZED }))
         .layer(from_fn_with_state(BODY, read_to_end));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -98,6 +100,22 @@ async fn a_slow_body_ends_with_the_time_of_a_body() {
         answer.contains("no body") && answer.contains("timed out"),
         "{answer}"
     );
+}
+
+/// A refusal waits neither for the rest of a body, nor for a body that its caller has asked about.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_does_not_wait_for_the_body() {
+    let address = start().await;
+    for expects in ["", "expect: 100-continue\r\n"] {
+        let head = format!("POST /refuse HTTP/1.1\r\nhost: a\r\n{expects}content-length: 10\r\n\r\n");
+        let mut socket = begun(&address, &head).await;
+        let mut answer = [0; 12];
+        tokio::time::timeout(BODY / 2, socket.read_exact(&mut answer))
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 401", "{expects}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
