@@ -3,10 +3,17 @@
 use std::sync::Arc;
 
 use platform::bus::{Bus, DETAIL_TYPE, SOURCE};
-use platform::queue::{BoxFuture, Queue};
+use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::{Clock, Error, Result, ids};
+use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+
+/// The part of an envelope that says in whose turn it is matched.
+#[derive(Deserialize)]
+struct Sender {
+    account_id: String,
+}
 
 /// A bus of this process.
 pub struct LocalBus {
@@ -39,8 +46,15 @@ impl Bus for LocalBus {
             });
             let head = head.to_string();
             let body = format!(r#"{},"detail":{detail}}}"#, head.trim_end_matches('}'));
+            let of: Option<Sender> = serde_json::from_str(detail.get()).ok();
+            let account = of.as_ref().map(|of| of.account_id.as_str());
+            let delivery = Delivery {
+                group: account,
+                account,
+                ..Delivery::default()
+            };
             for target in &self.targets {
-                target.send(&body).await?;
+                target.send_as(&body, delivery.clone()).await?;
             }
             Ok(())
         })
@@ -50,15 +64,15 @@ impl Bus for LocalBus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use platform::queue::Delivery;
     use serde_json::Value;
     use std::sync::Mutex;
 
     #[derive(Default)]
-    struct Kept(Mutex<Vec<String>>);
+    struct Kept(Mutex<Vec<String>>, Mutex<Vec<Option<String>>>);
 
     impl Queue for Kept {
-        fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+        fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+            self.1.lock().unwrap().push(delivery.account.map(str::to_owned));
             self.0.lock().unwrap().push(body.to_owned());
             Box::pin(async { Ok(()) })
         }
@@ -68,8 +82,11 @@ mod tests {
     async fn every_target_gets_the_event_in_eventbridges_shape() {
         let (first, second) = (Arc::new(Kept::default()), Arc::new(Kept::default()));
         let bus = LocalBus::new(Clock::System, vec![first.clone(), second.clone()]);
-        bus.publish(r#"{"event_id":"e1"}"#).await.unwrap();
+        bus.publish(r#"{"event_id":"e1","account_id":"acme"}"#)
+            .await
+            .unwrap();
         for queue in [first, second] {
+            assert_eq!(*queue.1.lock().unwrap(), [Some("acme".to_owned())]);
             let event: Value = serde_json::from_str(&queue.0.lock().unwrap()[0]).unwrap();
             assert_eq!(event["detail-type"], "millrace.event");
             assert_eq!(event["detail"]["event_id"], "e1");

@@ -72,6 +72,7 @@ struct Group {
 struct Account {
     in_flight: usize,
     served: u64,
+    groups: usize,
 }
 
 #[derive(Default)]
@@ -196,8 +197,9 @@ impl LocalQueue {
             if let Some(mut message) = of_group.waiting.remove(&place) {
                 of_group.in_flight += 1;
                 of_group.served = delivered;
-                if let Some(account) = &message.account {
-                    let account = state.accounts.entry(Arc::clone(account)).or_default();
+                if let Some(name) = &message.account
+                    && let Some(account) = state.accounts.get_mut(name)
+                {
                     account.in_flight += 1;
                     account.served = delivered;
                 }
@@ -223,7 +225,11 @@ impl LocalQueue {
             if let Some(of_group) = state.groups.get_mut(&group) {
                 of_group.in_flight -= 1;
             }
-            state.leave(message.account.as_ref());
+            if let Some(name) = &message.account
+                && let Some(account) = state.accounts.get_mut(name)
+            {
+                account.in_flight -= 1;
+            }
             if !failed(&message.id) {
                 state.show_head(&group, share);
             } else if message.receives >= self.settings.max_receives {
@@ -249,29 +255,20 @@ impl State {
         self.next += 1;
         let place = (Instant::now() + delay, self.next);
         let group = Arc::clone(&message.group);
-        let of_group = self.groups.entry(Arc::clone(&group)).or_default();
-        of_group.account.clone_from(&message.account);
+        let of_group = self.groups.entry(Arc::clone(&group)).or_insert_with(|| {
+            if let Some(name) = &message.account {
+                self.accounts.entry(Arc::clone(name)).or_default().groups += 1;
+            }
+            Group {
+                account: message.account.clone(),
+                ..Group::default()
+            }
+        });
         if let Some((head, _)) = of_group.waiting.first_key_value() {
             self.heads.remove(head);
         }
         of_group.waiting.insert(place, message);
         self.show_head(&group, share);
-    }
-
-    /// Takes back what an account has of the handler.
-    fn leave(&mut self, account: Option<&Arc<str>>) {
-        let Some(name) = account else { return };
-        if let Some(account) = self.accounts.get_mut(name) {
-            account.in_flight -= 1;
-            if account.in_flight == 0
-                && !self
-                    .groups
-                    .values()
-                    .any(|group| group.account.as_ref() == Some(name))
-            {
-                self.accounts.remove(name);
-            }
-        }
     }
 
     /// The place of the next message: of the accounts with room, the one that has waited longest for its
@@ -298,7 +295,15 @@ impl State {
                 self.heads.insert(*head, Arc::clone(group));
             }
             None if of_group.in_flight == 0 => {
-                self.groups.remove(group);
+                let account = self.groups.remove(group).and_then(|group| group.account);
+                if let Some(name) = account
+                    && let Some(account) = self.accounts.get_mut(&name)
+                {
+                    account.groups -= 1;
+                    if account.groups == 0 {
+                        self.accounts.remove(&name);
+                    }
+                }
             }
             _ => {}
         }
