@@ -5,11 +5,9 @@
 //! longer, what is known is written while it goes on. What follows from its end is begun only when that is written.
 
 use std::collections::BTreeSet;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures::future::{Either, select};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use platform::queue::BoxFuture;
 use platform::{Error, Result, Tenant, UtcTime};
@@ -18,7 +16,9 @@ use tracing::{info, warn};
 use super::Engine;
 use super::advance::Known;
 use super::attempt::{Attempt, Finished};
+use super::beside::{beside, ended_soon};
 use super::effects::Done;
+use super::sharing::Place;
 use crate::draft::Draft;
 use crate::limits;
 use crate::payload::Payload;
@@ -35,11 +35,12 @@ const FAILURE_PAUSE_MS: u64 = 100;
 impl Engine {
     /// Looks at a run, and makes it go on as far as it can. Errors are of the kind that passes: the hint is to come again.
     pub async fn drive(&self, tenant: &Tenant, run_id: &str) -> Result<()> {
-        let Some(_place) = self.place_to_drive(tenant, run_id).await else {
+        let Some(place) = self.place_to_drive(tenant, run_id).await else {
             return Ok(());
         };
         let mut drive = Drive {
             engine: self.clone(),
+            place,
             tenant: tenant.clone(),
             began_at: self.services.clock.now(),
             running: FuturesUnordered::new(),
@@ -100,6 +101,7 @@ enum Next {
 
 struct Drive {
     engine: Engine,
+    place: Place,
     tenant: Tenant,
     began_at: UtcTime,
     running: FuturesUnordered<BoxFuture<'static, Finished>>,
@@ -147,6 +149,17 @@ impl Drive {
         self.go_on(state).await
     }
 
+    async fn advance(
+        &mut self,
+        known: &mut Known,
+        draft: &mut Draft,
+        finished: &mut Vec<Finished>,
+    ) -> Result<Option<Draft>> {
+        let (engine, tenant) = (self.engine.clone(), self.tenant.clone());
+        let advance = engine.advance(&tenant, known, draft, finished);
+        beside(&mut self.running, &mut self.ended, advance).await
+    }
+
     fn may_try_again(&self, cause: &Error) -> bool {
         self.failures < MAX_FAILURES && cause.is_transient() && self.holds_attempts()
     }
@@ -176,10 +189,7 @@ impl Drive {
             }
             let mut finished = self.finished.clone();
             let on_durable_ground = finished.is_empty() && draft.state.last_event == known.state.last_event;
-            let mut next_run = self
-                .engine
-                .advance(&self.tenant, &mut known, &mut draft, &mut finished)
-                .await?;
+            let mut next_run = self.advance(&mut known, &mut draft, &mut finished).await?;
             self.begin_attempts(&mut draft).await?;
             let mut failed_effects = false;
             if on_durable_ground
@@ -194,18 +204,12 @@ impl Drive {
                 self.note_ended();
                 draft.now = self.engine.services.clock.now();
                 finished = self.finished.clone();
-                next_run = self
-                    .engine
-                    .advance(&self.tenant, &mut known, &mut draft, &mut finished)
-                    .await?;
+                next_run = self.advance(&mut known, &mut draft, &mut finished).await?;
                 self.begin_attempts(&mut draft).await?;
             } else if !outstanding.is_empty() {
                 failed_effects = self.perform(&known.state, &outstanding, &mut draft).await;
-                next_run = self
-                    .engine
-                    .advance(&self.tenant, &mut known, &mut draft, &mut finished)
-                    .await?
-                    .or(next_run);
+                let advanced = self.advance(&mut known, &mut draft, &mut finished).await?;
+                next_run = advanced.or(next_run);
                 self.begin_attempts(&mut draft).await?;
             }
             // What could not be done is tried again after a while, and not before everything else.
@@ -237,7 +241,10 @@ impl Drive {
                 continue;
             }
             if self.ended.is_empty() {
-                let Some(ended) = self.running.next().await else {
+                let resting = self.place.rest();
+                let ended = self.running.next().await;
+                drop(resting);
+                let Some(ended) = ended else {
                     self.engine.hand_over(&known.state).await;
                     return Ok(Next::Leave);
                 };
@@ -404,39 +411,6 @@ impl Begun {
                 && activity.worker == self.activity.worker
                 && activity.started_at == self.activity.started_at
         })
-    }
-}
-
-/// Does something while attempts go on: those that end meanwhile are put to `ended`.
-async fn beside<T>(
-    running: &mut FuturesUnordered<BoxFuture<'static, Finished>>,
-    ended: &mut Vec<Finished>,
-    work: impl Future<Output = T>,
-) -> T {
-    let mut work = pin!(work);
-    while !running.is_empty() {
-        match select(work.as_mut(), running.next()).await {
-            Either::Left((done, _)) => return done,
-            Either::Right((finished, _)) => ended.extend(finished),
-        }
-    }
-    work.await
-}
-
-/// Waits for the attempts that end within a short time.
-async fn ended_soon(
-    running: &mut FuturesUnordered<BoxFuture<'static, Finished>>,
-    ended: &mut Vec<Finished>,
-    mut soon: BoxFuture<'static, ()>,
-) {
-    while !running.is_empty() {
-        match select(running.next(), soon).await {
-            Either::Left((finished, left)) => {
-                ended.extend(finished);
-                soon = left;
-            }
-            Either::Right(_) => return,
-        }
     }
 }
 

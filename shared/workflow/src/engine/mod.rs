@@ -7,6 +7,7 @@
 
 pub(crate) mod advance;
 pub(crate) mod attempt;
+mod beside;
 mod cancel;
 mod change;
 mod delivery;

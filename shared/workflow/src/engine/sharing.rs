@@ -1,8 +1,8 @@
-//! What accounts share: threads and memory for turns and queries, and the drives of one run.
+//! Shares turns and queries between accounts, and limits the drives of one run.
 //!
-//! Each turn and each query holds a whole history in memory. Hints come as fast as signals do, and drives of
-//! one run that lose the race of their writes read the history again: so few of them work on one run at a
-//! time, and the others come back later.
+//! Each turn and each query holds a whole history in memory. Hints arrive as fast as signals do, and a drive
+//! that loses the race of its write reads the history again. So only a few drives work on one run at a time;
+//! the other hints are merged into one that comes back later.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -11,24 +11,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::{Either, select};
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS, Permit};
 use platform::queue::BoxFuture;
-use platform::{Error, Result, Tenant};
+use platform::{Error, Result, Tenant, UtcTime};
 
 use super::{Engine, Sleep};
 
 /// Turns at a time. Most take less than a millisecond.
 const MAX_TURNS: usize = 6;
-/// How long a turn waits for others, in milliseconds. A hint that is not followed then comes again.
+/// Longest wait of a turn, in milliseconds. After it the queue delivers the hint again.
 const TURN_PATIENCE_MS: u64 = 60_000;
-/// Queries at a time, and how long one waits.
+/// Queries at a time.
 const MAX_QUERIES: usize = 4;
+/// Longest wait of a query, in milliseconds.
 const QUERY_PATIENCE_MS: u64 = 10_000;
-/// When a hint comes back at a run that enough drive, in milliseconds.
+/// Delay of a hint at a run that has all of its drives, in milliseconds.
 const COME_AGAIN_MS: u64 = 1_000;
-/// Drives of one run at a time in this process: one that holds attempts, and a few that take in what comes
-/// meanwhile.
+/// How long other hints add nothing to a delayed one, in milliseconds. Shorter than its delay, so that it finds
+/// this time over when it arrives.
+const QUIET_MS: u64 = COME_AGAIN_MS / 2;
+/// Drives of one run that read, turn or write at a time in this process. One that waits for its attempts does
+/// not count.
 const MAX_DRIVES: usize = 4;
 
-/// What one process has for turns, queries and drives.
+/// The permits and drives of one process.
 pub struct Sharing {
     turns: FairPermits,
     queries: FairPermits,
@@ -38,17 +42,16 @@ pub struct Sharing {
 #[derive(Default)]
 struct Drives {
     count: usize,
-    /// Whether a hint is on its way that comes back later.
-    is_hinted: bool,
+    /// Until then a delayed hint is on its way for certain.
+    quiet_until: Option<UtcTime>,
 }
 
-/// Whether a run may be driven.
 enum Entry {
-    /// It may, until the place is dropped.
+    /// The run may be driven until the place is dropped.
     Entered(Place),
-    /// It is driven by enough, and a hint is to come back later.
+    /// The run has all of its drives; the caller sends the delayed hint.
     ComeAgain,
-    /// It is driven by enough, and a hint will come back.
+    /// The run has all of its drives, and the delayed hint is sent.
     Hinted,
 }
 
@@ -78,7 +81,7 @@ impl Sharing {
         within(&self.queries, tenant, sleep.sleep(QUERY_PATIENCE_MS)).await
     }
 
-    fn enter(&self, run_id: &str) -> Entry {
+    fn enter(&self, run_id: &str, now: UtcTime) -> Entry {
         let mut drives = lock(&self.drives);
         let of_run = drives.entry(run_id.to_owned()).or_default();
         if of_run.count < MAX_DRIVES {
@@ -88,28 +91,19 @@ impl Sharing {
                 run_id: run_id.to_owned(),
             });
         }
-        match std::mem::replace(&mut of_run.is_hinted, true) {
-            true => Entry::Hinted,
-            false => Entry::ComeAgain,
+        if of_run.quiet_until.is_some_and(|until| now < until) {
+            return Entry::Hinted;
         }
-    }
-
-    /// The hint that was to come back is there.
-    fn forget_hint(&self, run_id: &str) {
-        if let Some(of_run) = lock(&self.drives).get_mut(run_id) {
-            of_run.is_hinted = false;
-        }
+        of_run.quiet_until = Some(now.plus_ms(QUIET_MS));
+        Entry::ComeAgain
     }
 }
 
 impl Engine {
-    /// A place among the drives of a run. None where enough drive it: then a hint comes back later.
+    /// A place among the drives of a run. None where the run has all of its drives: a hint comes back later.
     pub(super) async fn place_to_drive(&self, tenant: &Tenant, run_id: &str) -> Option<Place> {
-        match self.sharing.enter(run_id) {
-            Entry::Entered(place) => {
-                self.sharing.forget_hint(run_id);
-                Some(place)
-            }
+        match self.sharing.enter(run_id, self.services.clock.now()) {
+            Entry::Entered(place) => Some(place),
             Entry::Hinted => None,
             Entry::ComeAgain => {
                 self.hint(tenant, run_id, COME_AGAIN_MS).await;
@@ -119,7 +113,7 @@ impl Engine {
     }
 }
 
-/// A permit; 503 where none comes in time.
+/// A permit. 503 when none is free before `late`.
 async fn within(permits: &FairPermits, tenant: &Tenant, late: BoxFuture<'static, ()>) -> Result<Permit> {
     match select(pin!(permits.wait(tenant.account())), late).await {
         Either::Left((permit, _)) => permit,
@@ -127,8 +121,15 @@ async fn within(permits: &FairPermits, tenant: &Tenant, late: BoxFuture<'static,
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
+impl Place {
+    /// Gives the place to other drives until the guard is dropped, which takes it back even if they fill the
+    /// run: a drive that holds attempts must write how they ended.
+    pub(super) fn rest(&self) -> Rest<'_> {
+        self.leave();
+        Rest(self)
+    }
+
+    fn leave(&self) {
         let mut drives = lock(&self.drives);
         if let Some(of_run) = drives.get_mut(&self.run_id) {
             of_run.count -= 1;
@@ -136,6 +137,22 @@ impl Drop for Place {
                 drives.remove(&self.run_id);
             }
         }
+    }
+}
+
+/// A place that its drive does not need for now.
+pub(super) struct Rest<'a>(&'a Place);
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        let mut drives = lock(&self.0.drives);
+        drives.entry(self.0.run_id.clone()).or_default().count += 1;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
@@ -150,20 +167,32 @@ mod tests {
     #[test]
     fn few_drive_one_run_and_one_hint_comes_back() {
         let sharing = Sharing::default();
+        let now = UtcTime::from_millis(1_000_000).unwrap();
+        let later = now.plus_ms(QUIET_MS);
         let mut places = Vec::new();
         for _ in 0..MAX_DRIVES {
-            match sharing.enter("a") {
+            match sharing.enter("a", now) {
                 Entry::Entered(place) => places.push(place),
                 _ => panic!("there is room"),
             }
         }
-        assert!(matches!(sharing.enter("a"), Entry::ComeAgain));
-        assert!(matches!(sharing.enter("a"), Entry::Hinted));
-        assert!(matches!(sharing.enter("b"), Entry::Entered(_)));
-        sharing.forget_hint("a");
-        assert!(matches!(sharing.enter("a"), Entry::ComeAgain));
+        assert!(matches!(sharing.enter("a", now), Entry::ComeAgain));
+        assert!(matches!(sharing.enter("a", now), Entry::Hinted));
+        assert!(matches!(sharing.enter("b", now), Entry::Entered(_)));
+        // The delayed hint is there, or was lost: the next one is sent again.
+        assert!(matches!(sharing.enter("a", later), Entry::ComeAgain));
+        assert!(matches!(sharing.enter("a", later), Entry::Hinted));
         places.pop();
-        assert!(matches!(sharing.enter("a"), Entry::Entered(_)));
+        assert!(matches!(sharing.enter("a", later), Entry::Entered(_)));
+        // Drives that wait for their attempts keep no other out.
+        places.extend(match sharing.enter("a", later) {
+            Entry::Entered(place) => Some(place),
+            _ => None,
+        });
+        let resting: Vec<_> = places.iter().map(Place::rest).collect();
+        assert!(matches!(sharing.enter("a", later), Entry::Entered(_)));
+        drop(resting);
+        assert!(matches!(sharing.enter("a", later), Entry::ComeAgain));
         drop(places);
         assert!(lock(&sharing.drives).is_empty());
     }
