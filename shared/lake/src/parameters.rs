@@ -11,8 +11,8 @@
 //!
 //! A number with a fraction becomes an exact decimal, as the same digits in SQL would be.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use platform::{Error, Result};
 use serde_json::{Map, Number, Value};
@@ -78,15 +78,12 @@ impl Rewritten {
 
 /// The names of the parameters in `sql`, each once, in the order of their first use.
 pub fn names(sql: &str) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for piece in scan(sql) {
-        if let Piece::Parameter { name, .. } = piece
-            && !names.iter().any(|known| known == name)
-        {
-            names.push(name.to_owned());
-        }
-    }
-    names
+    let mut known = HashSet::new();
+    let names = scan(sql).into_iter().filter_map(|piece| match piece {
+        Piece::Parameter { name, .. } if known.insert(name) => Some(name.to_owned()),
+        _ => None,
+    });
+    names.collect()
 }
 
 /// Replaces each `{{name}}` by parameters that carry its value; parameters that are given but not used are

@@ -163,6 +163,15 @@ fn names_are_listed_once() {
     assert_eq!(names("select {{b}}, '{{c}}', {{a}}, {{b}}"), ["b", "a"]);
 }
 
+/// Megabytes are read in one pass. With the square of their length this would take hours.
+#[test]
+fn a_long_statement_takes_no_longer_than_it_is() {
+    let long = "{{".repeat(2_500_000);
+    assert_eq!(names(&long), Vec::<String>::new());
+    let many: String = (0..300_000).map(|number| format!("{{{{n{number}}}}}")).collect();
+    assert_eq!(names(&many).len(), 300_000);
+}
+
 proptest! {
     #[test]
     fn any_text_is_cut_without_loss(sql in r"(\{\{a\}\}|[{}a'$E/*\n -]|--|/\*|\*/|\$t\$|é){0,40}") {

@@ -82,9 +82,11 @@ fn push_text<'a>(pieces: &mut Vec<Piece<'a>>, sql: &'a str, from: usize, to: usi
 /// The name in a `{{name}}` with which `rest` begins.
 fn placeholder_name(rest: &str) -> Option<&str> {
     let inner = rest.strip_prefix("{{")?;
-    let name = inner.get(..inner.find("}}")?)?;
+    // As far as the name goes, and no further: a statement may hold very many `{{`.
+    let length = inner.bytes().take_while(|byte| is_word(*byte)).count();
+    let (name, after) = inner.split_at_checked(length)?;
     let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    (starts_well && name.bytes().all(is_word)).then_some(name)
+    (starts_well && after.starts_with("}}")).then_some(name)
 }
 
 fn is_word(byte: u8) -> bool {
