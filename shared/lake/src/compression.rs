@@ -2,8 +2,11 @@
 //!
 //! DuckDB reads a gzip or zstd file that was cut off as if it ended there, and does not compare gzip's checksum: rows of an
 //! import would be missing without any error. So a file that DuckDB decompresses is read through once before.
+//!
+//! DuckDB 1.5.5 also loses rows of a gzip file with several members, where the end of its read buffer falls into
+//! the header of one, and refuses long extra fields. Such a file is compressed again, as one zstd frame.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +29,8 @@ const MAX_RATIO: u64 = 300;
 const FREE_MEMBERS: u64 = 10_000;
 const BYTES_A_MEMBER: u64 = 1_024;
 const BUFFER_BYTES: usize = 256 * 1_024;
+/// The fastest of zstd's usual levels.
+const ZSTD_LEVEL: i32 = 1;
 
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +68,11 @@ impl Compression {
     /// What the file holds, as a stream. An error of the kind `FileTooLarge` means that it is a bomb; any other is
     /// [`damage`](Self::damage).
     pub(crate) fn open(self, path: &Path) -> io::Result<Box<dyn Read>> {
+        self.open_counting(path, Arc::default())
+    }
+
+    /// The same, and counts the members of a gzip file.
+    fn open_counting(self, path: &Path, members: Arc<AtomicU64>) -> io::Result<Box<dyn Read>> {
         let compressed = Arc::new(AtomicU64::new(0));
         let file = Counted {
             file: File::open(path)?,
@@ -71,7 +81,7 @@ impl Compression {
         let file = BufReader::with_capacity(BUFFER_BYTES, file);
         let plain: Box<dyn Read> = match self {
             Self::None => return Ok(Box::new(file)),
-            Self::Gzip => Box::new(Members::new(file)),
+            Self::Gzip => Box::new(Members::new(file, members)),
             Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
         };
         Ok(Box::new(Guarded {
@@ -81,16 +91,34 @@ impl Compression {
         }))
     }
 
-    /// 422 unless the file at `path` is whole and no bomb.
-    pub(crate) fn check(self, path: &Path, table: &str) -> Result<()> {
-        if self == Self::None {
-            return Ok(());
+    /// Makes sure that DuckDB reads the whole of the file at `path`, and returns the compression it then has.
+    /// 422 for a file that is damaged or a bomb.
+    pub(crate) fn prepare(self, path: &Path, table: &str) -> Result<Self> {
+        let refuse = |error| Error::unprocessable(format!("Table '{table}': {}.", self.damage(&error)));
+        let read = |mut plain: Box<dyn Read>| io::copy(&mut plain, &mut io::sink()).map(drop);
+        match self {
+            Self::None => {}
+            Self::Zstd => self.open(path).and_then(read).map_err(refuse)?,
+            Self::Gzip => {
+                let members = Arc::new(AtomicU64::new(0));
+                let plain = self.open_counting(path, Arc::clone(&members));
+                plain.and_then(read).map_err(refuse)?;
+                let is_simple = has_simple_header(path).map_err(Error::internal)?;
+                if members.load(Ordering::Relaxed) > 1 || !is_simple {
+                    self.compress_again(path).map_err(Error::internal)?;
+                    return Ok(Self::Zstd);
+                }
+            }
         }
-        let read = self
-            .open(path)
-            .and_then(|mut plain| io::copy(&mut plain, &mut io::sink()));
-        read.map(drop)
-            .map_err(|error| Error::unprocessable(format!("Table '{table}': {}.", self.damage(&error))))
+        Ok(self)
+    }
+
+    fn compress_again(self, path: &Path) -> io::Result<()> {
+        let again = path.with_extension("zst");
+        let mut encoder = zstd::stream::write::Encoder::new(File::create(&again)?, ZSTD_LEVEL)?;
+        io::copy(&mut self.open(path)?, &mut encoder)?;
+        encoder.finish()?;
+        fs::rename(again, path)
     }
 
     /// What is wrong with a file that could not be read to its end.
@@ -106,20 +134,28 @@ impl Compression {
     }
 }
 
+/// Whether the first header of a gzip file has no extra field: DuckDB refuses those above 32 KB.
+fn has_simple_header(path: &Path) -> io::Result<bool> {
+    let mut file = GzDecoder::new(BufReader::new(File::open(path)?));
+    let _ = file.read(&mut [0])?;
+    Ok(file.header().is_some_and(|header| header.extra().is_none()))
+}
+
 /// The members of a gzip file, one after another. Tools that write many make each of some kilobytes; empty
 /// ones cost time and hold nothing.
 struct Members<R> {
     member: Option<GzDecoder<R>>,
     bytes: u64,
-    members: u64,
+    members: Arc<AtomicU64>,
 }
 
 impl<R: BufRead> Members<R> {
-    fn new(file: R) -> Self {
+    fn new(file: R, members: Arc<AtomicU64>) -> Self {
+        members.store(1, Ordering::Relaxed);
         Self {
             member: Some(GzDecoder::new(file)),
             bytes: 0,
-            members: 1,
+            members,
         }
     }
 }
@@ -138,8 +174,8 @@ impl<R: BufRead> Read for Members<R> {
                 None => false,
             };
             if has_more {
-                self.members += 1;
-                if self.members > FREE_MEMBERS + self.bytes / BYTES_A_MEMBER {
+                let members = self.members.fetch_add(1, Ordering::Relaxed) + 1;
+                if members > FREE_MEMBERS + self.bytes / BYTES_A_MEMBER {
                     return Err(io::ErrorKind::FileTooLarge.into());
                 }
                 self.member = rest.map(GzDecoder::new);

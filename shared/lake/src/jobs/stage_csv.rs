@@ -27,8 +27,7 @@ const OTHER_SEPARATORS: [(&str, char); 3] = [("';'", ';'), ("tabs", '\t'), ("'|'
 
 pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     let target = &input.target;
-    let compression = Compression::of(&input.input)?;
-    compression.check(&input.input, &target.table)?;
+    let compression = Compression::of(&input.input)?.prepare(&input.input, &target.table)?;
     staging::enclose(context, input)?;
     let header = header(input, compression)?;
     let sources = map_columns(target, &header)?;
@@ -55,9 +54,22 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
         Ok(bad) if !bad.is_empty() => Err(staging::refuse(&target.table, &bad)),
         found => {
             check_shape(target, shape)?;
-            found.and(Err(failed))
+            Err(unreadable(target, found.err().unwrap_or(failed)))
         }
     }
+}
+
+/// 422 for a fault of the file that no row shows; any other error as it is.
+fn unreadable(target: &Target, failed: Error) -> Error {
+    let text = std::error::Error::source(&failed).map(ToString::to_string);
+    if text.is_none_or(|text| messages::kind(&text).is_none()) {
+        return failed;
+    }
+    Error::unprocessable(format!(
+        "Table '{}': the file cannot be read as CSV; check its line ends, which must be LF or CRLF.",
+        target.table
+    ))
+    .with_source(failed)
 }
 
 fn check_shape(target: &Target, shape: Shape) -> Result<()> {
