@@ -221,6 +221,45 @@ async fn a_definition_that_is_wrong_is_refused_with_its_path() {
     );
 }
 
+/// What a version holds of text is read with each change and each answer about the store.
+#[tokio::test]
+async fn the_text_of_a_store_is_bounded() {
+    let Some(store) = Store::start_local().await else {
+        return;
+    };
+    let table = |name: &str, columns: Value| json!({ "tables": [{ "name": name, "columns": columns }] });
+    let text = |length: usize| format!("'{}'", "x".repeat(length));
+    let long = table(
+        "a",
+        json!([{ "name": "c", "type": "STRING", "default": text(10_000) }]),
+    );
+    let refused = store
+        .post("/tables", &long)
+        .await
+        .expect_error(400, "invalid_request");
+    assert!(refused.message().contains(".default"), "{}", refused.message());
+    let many = |count: usize| -> Value {
+        let columns = (0..count)
+            .map(|number| json!({ "name": format!("c{number}"), "type": "STRING", "default": text(1_900) }));
+        columns.collect()
+    };
+    store
+        .post("/tables", &table("b", many(1_000)))
+        .await
+        .expect_status(201);
+    let refused = store.post("/tables", &table("c", many(200))).await;
+    let refused = refused.expect_error(400, "invalid_request");
+    assert!(
+        refused.message().contains("2097152 bytes"),
+        "{}",
+        refused.message()
+    );
+    store
+        .post("/tables", &table("c", many(50)))
+        .await
+        .expect_status(201);
+}
+
 #[tokio::test]
 async fn tables_are_listed_as_made_and_found_in_any_case() {
     let store = Store::start().await;

@@ -18,6 +18,18 @@ pub const MAX_COLUMNS: usize = 20_000;
 /// Most tables of a store.
 pub const MAX_TABLES: usize = 2_000;
 
+/// Most bytes of text in the tables and columns of a store, so that its detail fits into an answer of 6 MB.
+const MAX_TEXT_BYTES: usize = 2 * 1_024 * 1_024;
+
+fn text_bytes(table: &TableVersion) -> usize {
+    let length = |text: &Option<String>| text.as_deref().map_or(0, str::len);
+    let columns = table
+        .columns
+        .iter()
+        .map(|column| column.name.len() + length(&column.description) + length(&column.default));
+    table.name.len() + length(&table.description) + columns.sum::<usize>()
+}
+
 /// A next manifest, and the tables for whose rows there is something to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -147,6 +159,12 @@ impl Plan {
         if columns > MAX_COLUMNS {
             return Err(Error::invalid(format!(
                 "A data store holds at most {MAX_COLUMNS} columns in all its tables; it would have {columns}."
+            )));
+        }
+        let bytes: usize = self.manifest.tables.iter().map(text_bytes).sum();
+        if bytes > MAX_TEXT_BYTES {
+            return Err(Error::invalid(format!(
+                "The names, descriptions and defaults of a data store take at most {MAX_TEXT_BYTES} bytes; they would take {bytes}."
             )));
         }
         Ok(())

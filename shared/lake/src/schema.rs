@@ -91,6 +91,7 @@ impl Column {
     pub fn validate(&self, path: &str) -> Result<()> {
         validate_name(&self.name, &format!("{path}.name"))?;
         check_text(&format!("{path}.description"), self.description.as_deref())?;
+        check_text(&format!("{path}.default"), self.default.as_deref())?;
         self.default_value()
             .map_err(|reason| Error::invalid(format!("{path}.default {reason}.")))?;
         Ok(())
