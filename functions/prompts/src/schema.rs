@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use jsonschema::PatternOptions;
+use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
 /// Most patterns of a schema.
@@ -13,7 +14,10 @@ const MAX_PATTERNS: usize = 100;
 /// Longest pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1_000;
 /// Largest pattern once compiled, in bytes. A Unicode class that is repeated takes much more than its text.
-const MAX_COMPILED_BYTES: usize = 256 * 1_024;
+const MAX_COMPILED_BYTES: usize = 16 * 1_024 * 1_024;
+
+/// Most characters of a schema that a message quotes.
+const MAX_QUOTED: usize = 300;
 
 /// Keywords whose value is a schema, or a list of schemas.
 const SCHEMAS: [&str; 13] = [
@@ -57,9 +61,15 @@ pub fn check(schema: &Value, data: Option<&Value>) -> Result<(), String> {
         .dfa_size_limit(MAX_COMPILED_BYTES);
     let validator = jsonschema::options().with_pattern_options(linear).build(schema);
     let validator = validator.map_err(|error| {
+        let advice = match error.kind() {
+            ValidationErrorKind::Format { format } if format == "regex" => {
+                "; a pattern has no look-around and no back-references, and takes at most 16 MB once compiled"
+            }
+            _ => "",
+        };
         format!(
-            "The field 'inputSchema' is not a valid JSON Schema: {}.",
-            error.masked()
+            "The field 'inputSchema' is not a valid JSON Schema: {}{advice}.",
+            shortened(&error.masked())
         )
     })?;
     let Some(data) = data else {
@@ -72,10 +82,20 @@ pub fn check(schema: &Value, data: Option<&Value>) -> Result<(), String> {
             place => format!(" at {place}"),
         };
         format!(
-            "The field 'test_data' does not satisfy 'inputSchema'{place}: {}.",
-            error.masked()
+            "The field 'test_data' does not satisfy 'inputSchema'{}: {}.",
+            shortened(&place),
+            shortened(&error.masked())
         )
     })
+}
+
+/// The beginning of a text that quotes the schema.
+fn shortened(text: &impl ToString) -> String {
+    let text = text.to_string();
+    match text.char_indices().nth(MAX_QUOTED) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
 }
 
 /// Refuses what is known to be costly. The error ends a sentence about the schema.
@@ -213,6 +233,27 @@ mod tests {
     }
 
     #[test]
+    fn ordinary_patterns_are_taken_and_large_ones_say_why_not() {
+        for pattern in [
+            "^.{0,500}$",
+            "^[^<>]{1,4000}$",
+            r"^[\p{L} ]{1,200}$",
+            "^[A-Za-z0-9+/]{4,2000}={0,2}$",
+        ] {
+            assert_eq!(check(&json!({ "pattern": pattern }), None), Ok(()), "{pattern}");
+        }
+        let refusal = check(&json!({ "pattern": r"(\p{L}|\w){1,1000}" }), None).unwrap_err();
+        assert!(refusal.contains("16 MB once compiled"), "{refusal}");
+    }
+
+    #[test]
+    fn a_refusal_quotes_little_of_the_schema() {
+        let long = "x".repeat(100_000);
+        let refusal = check(&json!({ "const": long }), Some(&json!("y"))).unwrap_err();
+        assert!(refusal.len() < 1_000, "{}", refusal.len());
+    }
+
+    #[test]
     fn what_is_costly_is_refused_by_name() {
         let many: Map<_, _> = (0..101)
             .map(|number| (format!("p{number}"), json!({ "pattern": "a" })))
@@ -249,7 +290,7 @@ mod tests {
             ),
             (json!({ "properties": many }), "more than 100 patterns"),
             (json!({ "pattern": "a".repeat(1_001) }), "more than 1000 bytes"),
-            (json!({ "pattern": "(\\w{99}){99}" }), "not a valid JSON Schema"),
+            (json!({ "pattern": "(\\w{999}){999}" }), "not a valid JSON Schema"),
             (json!({ "pattern": "^(?=a)b" }), "not a valid JSON Schema"),
             (json!({ "pattern": "(a)\\1" }), "not a valid JSON Schema"),
         ] {

@@ -20,7 +20,7 @@ pub type Work = fn(&[u8]) -> Vec<u8>;
 /// task that overflows it ends the child.
 const STACK_BYTES: usize = 64 * 1_024 * 1_024;
 /// How far below its parent the scheduler ranks a child.
-const NICENESS: i32 = 5;
+const NICENESS: i32 = 15;
 
 /// Becomes a child if this process was started as one for `argument`, and then never returns.
 ///

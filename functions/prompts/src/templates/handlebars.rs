@@ -76,7 +76,10 @@ mod tests {
         assert_eq!(check(&nested(1).repeat(1_000)), Ok(()));
     }
 
-    const TOKENS: [&str; 42] = [
+    const TOKENS: [&str; 45] = [
+        "{{!--}}",
+        "{{!---}}",
+        "{{! --}}",
         "{{a}}",
         "{{{a}}}",
         "{{&a}}",

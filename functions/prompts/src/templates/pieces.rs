@@ -13,13 +13,13 @@ const MAX_BLOCK_DEPTH: usize = 100;
 const COMMENT: &str = "{{!";
 const LONG_COMMENT_END: &str = "--}}";
 
-/// Whether a tag is a comment of the long form, `{{!-- … --}}`. The grammar lets white space stand before the
-/// dashes.
-fn is_long_comment(tag: &str) -> bool {
-    let inside = tag.strip_prefix(COMMENT).unwrap_or_default();
+/// The text of a comment of the long form, `{{!-- … --}}`, from behind its first dashes on. The grammar lets
+/// white space stand before these.
+fn long_comment(tag: &str) -> Option<&str> {
+    let inside = tag.strip_prefix(COMMENT)?;
     inside
         .trim_start_matches([' ', '\t', '\n', '\r'])
-        .starts_with("--")
+        .strip_prefix("--")
 }
 
 /// The pieces of a template, none but the last shorter than `least_bytes`. Refuses blocks that nest too deep.
@@ -53,8 +53,8 @@ pub fn are_independent(pieces: &[&str]) -> bool {
     pieces.iter().all(|piece| {
         let comments = piece
             .rmatch_indices(COMMENT)
-            .filter_map(|(at, _)| piece.get(at..));
-        let last = comments.into_iter().find(|tag| is_long_comment(tag));
+            .filter_map(|(at, _)| long_comment(piece.get(at..)?));
+        let last = comments.into_iter().next();
         last.is_none_or(|comment| comment.contains(LONG_COMMENT_END))
     })
 }
@@ -85,8 +85,10 @@ impl Scan<'_> {
         if tag.starts_with("{{{{") {
             return Ok(None);
         }
-        if is_long_comment(tag) && self.has_long_comments {
-            if let Some(end) = self.find(LONG_COMMENT_END, begin) {
+        if let Some(comment) = long_comment(tag)
+            && self.has_long_comments
+        {
+            if let Some(end) = self.find(LONG_COMMENT_END, self.content.len() - comment.len()) {
                 return Ok(Some(end + LONG_COMMENT_END.len()));
             }
             self.has_long_comments = false;
@@ -143,5 +145,11 @@ mod tests {
     fn a_short_comment_may_be_the_beginning_of_a_long_one() {
         assert!(are_independent(&["{{!-- a --}}", "{{! b }}"]));
         assert!(!are_independent(&["{{!-- a }}", "{{b}} --}}"]));
+        // The first dashes do not end it.
+        for begin in ["{{!--}}", "{{!---}}", "{{! --}}"] {
+            assert!(!are_independent(&[begin, "{{b}} --}}"]), "{begin}");
+            let whole = format!("{begin}{{{{#if a}}}} --}}}} {{{{b}}}}");
+            assert_eq!(cut(&whole, 1).unwrap().len(), 2, "{begin}");
+        }
     }
 }
