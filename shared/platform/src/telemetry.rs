@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{FilterExt as _, LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -44,9 +44,18 @@ pub fn init(environment: &Environment, format: Format, default_filter: &str) -> 
         Format::Text => lines.compact().boxed(),
     };
     tracing_subscriber::registry()
-        .with(lines.with_filter(filter))
+        .with(lines.with_filter(filter.and(below_secrets())))
         .init();
     Ok(())
+}
+
+/// At the level `trace` the SDK and its HTTP client log whole requests and answers, records with secrets among
+/// them.
+fn below_secrets() -> Targets {
+    let targets = ["aws_", "h2", "hyper", "rustls"].map(|target| (target, LevelFilter::DEBUG));
+    Targets::new()
+        .with_default(LevelFilter::TRACE)
+        .with_targets(targets)
 }
 
 /// Makes writers that escape.
@@ -94,7 +103,8 @@ fn escaped(event: &str) -> String {
 
 /// Control characters, other ends of lines, and marks that turn the direction of text. All are below U+10000.
 fn is_obeyed(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
