@@ -75,7 +75,7 @@ async fn the_reference_page_works_in_a_real_browser() {
     };
     let url = format!("{}/docs", service.origin());
     let Some(output) = browser::load(service.folder(), &url) else {
-        return;
+        return println!("{}", browser::SKIPPED);
     };
     let (page, log) = (
         String::from_utf8_lossy(&output.stdout),

@@ -5,17 +5,17 @@ use std::process::{Command, Output};
 
 use crate::environment::variable;
 
+/// What a test says that needs a browser and has none.
+pub const SKIPPED: &str = "skipped: set CHROMIUM to the program of a Chromium";
+
 /// Loads a page in the Chromium that `CHROMIUM` names, and returns the page's final document as the standard
-/// output and the browser's log as the standard error. None, with a line that says so, without the variable.
+/// output and the browser's log as the standard error. None without the variable.
 ///
 /// # Panics
 ///
 /// Panics when the program does not start.
 pub fn load(folder: &Path, url: &str) -> Option<Output> {
-    let Some(chromium) = variable("CHROMIUM") else {
-        println!("skipped: set CHROMIUM to the program of a Chromium");
-        return None;
-    };
+    let chromium = variable("CHROMIUM")?;
     let output = Command::new(chromium)
         .args([
             "--headless",

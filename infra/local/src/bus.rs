@@ -54,7 +54,7 @@ impl Bus for LocalBus {
                 ..Delivery::default()
             };
             for target in &self.targets {
-                target.send_as(&body, delivery.clone()).await?;
+                target.send_as(&body, delivery).await?;
             }
             Ok(())
         })
