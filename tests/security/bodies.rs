@@ -9,7 +9,7 @@ use futures::future::join_all;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use tests::stores::columns;
-use tests::{Answer, Client, Method, Request, Run, Runs, Scope};
+use tests::{Answer, Client, Method, Request, Run, Runs, Scope, Store};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -214,6 +214,30 @@ async fn sent(operations: &Operations, rows: &[(usize, &str)]) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// A refusal can quote the caller, and an answer of megabytes would be the caller's to size.
+#[tokio::test]
+async fn no_refusal_quotes_megabytes() {
+    let Some(store) = Store::start_local().await else {
+        return;
+    };
+    let long = "a".repeat(1_000_000);
+    for (path, body) in [
+        ("/query", json!({ "sql": format!("SELECT {{{{{long}}}}}") })),
+        (
+            "/tables",
+            json!({ "tables": [{ "name": "t", "columns": [{ "name": "c", "type": long }] }] }),
+        ),
+        (
+            "/import",
+            json!({ "tables": { long.clone(): { "source": "inline", "data": [] } } }),
+        ),
+    ] {
+        let refused = store.post(path, &body).await;
+        assert!((400..500).contains(&refused.status), "{path}: {}", refused.status);
+        assert!(refused.text().len() < 20_000, "{path}: {}", refused.text().len());
+    }
 }
 
 #[tokio::test]

@@ -167,6 +167,15 @@ async fn every_row_of_a_gzip_file_of_many_parts_is_read() {
             9_000,
         ),
         (part("id,name,amount\n1,a,1\n", &[b'x'; 65_000]), 1),
+        (
+            part("id,name,amount\n1,a,1\n", b"")
+                .iter()
+                .enumerate()
+                // FTEXT, the first of the flags in the fourth byte.
+                .map(|(at, byte)| if at == 3 { byte | 1 } else { *byte })
+                .collect(),
+            1,
+        ),
     ] {
         let answer = replace(&store, "out/parts.csv.gz", &file).await;
         assert_eq!(

@@ -238,6 +238,13 @@ async fn the_text_of_a_store_is_bounded() {
         .await
         .expect_error(400, "invalid_request");
     assert!(refused.message().contains(".default"), "{}", refused.message());
+    store.table("changed", &["c STRING"]).await;
+    let change = json!({ "modify_columns": [{ "name": "c", "default": text(2_000) }] });
+    let refused = store
+        .put("/tables/changed", &change)
+        .await
+        .expect_error(400, "invalid_request");
+    assert!(refused.message().contains(".default"), "{}", refused.message());
     let many = |count: usize| -> Value {
         let columns = (0..count)
             .map(|number| json!({ "name": format!("c{number}"), "type": "STRING", "default": text(1_900) }));

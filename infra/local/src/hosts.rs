@@ -49,6 +49,9 @@ impl Hosts {
         if !port.bytes().all(|byte| byte.is_ascii_digit()) {
             return false;
         }
+        if self.0.iter().any(|known| known == name) {
+            return true;
+        }
         if let Some(literal) = name.strip_prefix('[') {
             let address = literal.strip_suffix(']').map(str::parse::<Ipv6Addr>);
             return address.is_some_and(|address| address.is_ok_and(|address| address.is_loopback()));
@@ -61,7 +64,6 @@ impl Hosts {
         address.is_ok_and(|address| address.is_loopback())
             || name == "localhost"
             || (name.ends_with(".localhost") && is_name(name))
-            || self.0.iter().any(|known| known == name)
     }
 }
 
@@ -90,7 +92,8 @@ mod tests {
 
     fn is_known(uri: &str, hosts: &[&str]) -> bool {
         let known =
-            Environment::from_variables([("MILLRACE_HOSTS".into(), "dev.example, box".into())]).unwrap();
+            Environment::from_variables([("MILLRACE_HOSTS".into(), "dev.example, box, [fd00::1]".into())])
+                .unwrap();
         let mut request = Request::builder().uri(uri);
         for host in hosts {
             request = request.header(HOST, *host);
@@ -111,6 +114,7 @@ mod tests {
             "dev.example",
             "DEV.example:443",
             "box",
+            "[fd00::1]:3000",
         ] {
             assert!(is_known("/", &[host]), "{host}");
         }

@@ -191,15 +191,15 @@ impl LocalQueue {
             };
             state.delivered += 1;
             let delivered = state.delivered;
-            let Some(of_group) = state.groups.get_mut(&group) else {
+            let State { groups, accounts, .. } = &mut *state;
+            let Some(of_group) = groups.get_mut(&group) else {
                 continue;
             };
             if let Some(mut message) = of_group.waiting.remove(&place) {
                 of_group.in_flight += 1;
                 of_group.served = delivered;
-                if let Some(name) = &message.account
-                    && let Some(account) = state.accounts.get_mut(name)
-                {
+                let account = of_group.account.as_ref().and_then(|name| accounts.get_mut(name));
+                if let Some(account) = account {
                     account.in_flight += 1;
                     account.served = delivered;
                 }
@@ -222,13 +222,13 @@ impl LocalQueue {
         let share = self.settings.group_share;
         for message in batch {
             let group = Arc::clone(&message.group);
-            if let Some(of_group) = state.groups.get_mut(&group) {
+            let State { groups, accounts, .. } = &mut *state;
+            if let Some(of_group) = groups.get_mut(&group) {
                 of_group.in_flight -= 1;
-            }
-            if let Some(name) = &message.account
-                && let Some(account) = state.accounts.get_mut(name)
-            {
-                account.in_flight -= 1;
+                let account = of_group.account.as_ref().and_then(|name| accounts.get_mut(name));
+                if let Some(account) = account {
+                    account.in_flight -= 1;
+                }
             }
             if !failed(&message.id) {
                 state.show_head(&group, share);

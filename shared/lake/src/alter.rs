@@ -164,6 +164,7 @@ impl<'a> Alter<'a> {
             column.semantic_type = semantic_type;
         }
         if let Some(default) = &change.default {
+            check_text(&format!("{path}.default"), default.as_deref())?;
             column.default.clone_from(default);
         }
         column.definition().default_value().map_err(|reason| {

@@ -4,11 +4,11 @@
 //! import would be missing without any error. So a file that DuckDB decompresses is read through once before.
 //!
 //! DuckDB 1.5.5 also loses rows of a gzip file with several members, where the end of its read buffer falls into
-//! the header of one, and refuses long extra fields. Such a file is compressed again, as one zstd frame.
+//! the header of one, and refuses optional parts of a header. Such a file is compressed again, as one zstd frame.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -78,12 +78,10 @@ impl Compression {
             file: File::open(path)?,
             bytes: Arc::clone(&compressed),
         };
-        let file = BufReader::with_capacity(BUFFER_BYTES, file);
-        let plain: Box<dyn Read> = match self {
-            Self::None => return Ok(Box::new(file)),
-            Self::Gzip => Box::new(Members::new(file, members)),
-            Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
-        };
+        let plain = self.decode(file, members)?;
+        if self == Self::None {
+            return Ok(plain);
+        }
         Ok(Box::new(Guarded {
             plain,
             compressed,
@@ -91,9 +89,22 @@ impl Compression {
         }))
     }
 
-    /// Makes sure that DuckDB reads the whole of the file at `path`, and returns the compression it then has.
-    /// 422 for a file that is damaged or a bomb.
-    pub(crate) fn prepare(self, path: &Path, table: &str) -> Result<Self> {
+    fn decoder(self, path: &Path) -> io::Result<Box<dyn Read>> {
+        self.decode(File::open(path)?, Arc::default())
+    }
+
+    fn decode(self, file: impl Read + 'static, members: Arc<AtomicU64>) -> io::Result<Box<dyn Read>> {
+        let file = BufReader::with_capacity(BUFFER_BYTES, file);
+        Ok(match self {
+            Self::None => Box::new(file),
+            Self::Gzip => Box::new(Members::new(file, members)),
+            Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
+        })
+    }
+
+    /// A file with what the file at `path` holds, of which DuckDB reads the whole. 422 for a file that is
+    /// damaged or a bomb.
+    pub(crate) fn prepare(self, path: &Path, table: &str) -> Result<Prepared> {
         let refuse = |error| Error::unprocessable(format!("Table '{table}': {}.", self.damage(&error)));
         let read = |mut plain: Box<dyn Read>| io::copy(&mut plain, &mut io::sink()).map(drop);
         match self {
@@ -105,20 +116,26 @@ impl Compression {
                 plain.and_then(read).map_err(refuse)?;
                 let is_simple = has_simple_header(path).map_err(Error::internal)?;
                 if members.load(Ordering::Relaxed) > 1 || !is_simple {
-                    self.compress_again(path).map_err(Error::internal)?;
-                    return Ok(Self::Zstd);
+                    return Ok(Prepared {
+                        path: self.compress_again(path).map_err(Error::internal)?,
+                        compression: Self::Zstd,
+                    });
                 }
             }
         }
-        Ok(self)
+        Ok(Prepared {
+            path: path.to_owned(),
+            compression: self,
+        })
     }
 
-    fn compress_again(self, path: &Path) -> io::Result<()> {
+    /// The first file stays: a repeated import begins with it.
+    fn compress_again(self, path: &Path) -> io::Result<PathBuf> {
         let again = path.with_extension("zst");
         let mut encoder = zstd::stream::write::Encoder::new(File::create(&again)?, ZSTD_LEVEL)?;
-        io::copy(&mut self.open(path)?, &mut encoder)?;
+        io::copy(&mut self.decoder(path)?, &mut encoder)?;
         encoder.finish()?;
-        fs::rename(again, path)
+        Ok(again)
     }
 
     /// What is wrong with a file that could not be read to its end.
@@ -134,11 +151,28 @@ impl Compression {
     }
 }
 
-/// Whether the first header of a gzip file has no extra field: DuckDB refuses those above 32 KB.
+/// A file that is whole and no bomb, and that DuckDB reads right.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    pub(crate) path: PathBuf,
+    pub(crate) compression: Compression,
+}
+
+impl Prepared {
+    /// What the file holds, as a stream without a guard.
+    pub(crate) fn open(&self) -> io::Result<Box<dyn Read>> {
+        self.compression.decoder(&self.path)
+    }
+}
+
+/// Whether the header of a gzip file has a name at most: DuckDB refuses all other optional parts (RFC 1952,
+/// 2.3.1).
 fn has_simple_header(path: &Path) -> io::Result<bool> {
-    let mut file = GzDecoder::new(BufReader::new(File::open(path)?));
-    let _ = file.read(&mut [0])?;
-    Ok(file.header().is_some_and(|header| header.extra().is_none()))
+    const FLAGS: usize = 3;
+    const HAS_NAME: u8 = 0b1000;
+    let mut header = [0; FLAGS + 1];
+    File::open(path)?.read_exact(&mut header)?;
+    Ok(header[FLAGS] & !HAS_NAME == 0)
 }
 
 /// The members of a gzip file, one after another. Tools that write many make each of some kilobytes; empty

@@ -21,8 +21,15 @@ pub const MAX_TABLES: usize = 2_000;
 /// Most bytes of text in the tables and columns of a store, so that its detail fits into an answer of 6 MB.
 const MAX_TEXT_BYTES: usize = 2 * 1_024 * 1_024;
 
+/// As in JSON, which takes six bytes for a control character.
 fn text_bytes(table: &TableVersion) -> usize {
-    let length = |text: &Option<String>| text.as_deref().map_or(0, str::len);
+    let in_json = |byte: u8| match byte {
+        b'"' | b'\\' => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    let length =
+        |text: &Option<String>| -> usize { text.as_deref().unwrap_or_default().bytes().map(in_json).sum() };
     let columns = table
         .columns
         .iter()

@@ -4,7 +4,7 @@
 //! The first pass is optimistic and as fast as DuckDB's own COPY. Only when it fails are the rows numbered
 //! and searched.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use platform::clock::UtcTime;
 use platform::{Error, Result};
@@ -79,11 +79,11 @@ pub(crate) struct Bad {
 }
 
 /// Closes the fence around the folder of an import, in which its input and its output are.
-pub(crate) fn enclose(context: &mut Context, input: &Input) -> Result<()> {
-    let output = input.target.output.as_path();
+pub(crate) fn enclose(context: &mut Context, target: &Target, input: &Path) -> Result<()> {
+    let output = target.output.as_path();
     let folder = output.parent();
     let folder = folder.ok_or_else(|| Error::internal("the segment has no folder"))?;
-    context.enclose(folder, [output, input.input.as_path()])
+    context.enclose(folder, [output, input])
 }
 
 /// 422, with the first bad values.

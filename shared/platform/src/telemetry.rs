@@ -49,10 +49,10 @@ pub fn init(environment: &Environment, format: Format, default_filter: &str) -> 
     Ok(())
 }
 
-/// At the level `trace` the SDK and its HTTP client log whole requests and answers, records with secrets among
-/// them.
+/// At the level `trace` the SDK, its HTTP client and Lambda's runtime log whole requests and answers, tokens and
+/// records with secrets among them.
 fn below_secrets() -> Targets {
-    let targets = ["aws_", "h2", "hyper", "rustls"].map(|target| (target, LevelFilter::DEBUG));
+    let targets = ["aws_", "h2", "hyper", "lambda_", "rustls"].map(|target| (target, LevelFilter::DEBUG));
     Targets::new()
         .with_default(LevelFilter::TRACE)
         .with_targets(targets)

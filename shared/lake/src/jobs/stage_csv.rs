@@ -6,13 +6,12 @@
 //! converted by [`crate::conversion`]. An empty field is NULL, and `""` is an empty text.
 
 use std::io::Read as _;
-use std::path::Path;
 use std::thread;
 
 use platform::{Error, Result};
 
 use crate::child::Context;
-use crate::compression::Compression;
+use crate::compression::{Compression, Prepared};
 use crate::messages::{self, Cause};
 use crate::plain::{Form, Shape, is_plain, shape};
 use crate::segment_file::CopyError;
@@ -27,22 +26,25 @@ const OTHER_SEPARATORS: [(&str, char); 3] = [("';'", ';'), ("tabs", '\t'), ("'|'
 
 pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     let target = &input.target;
-    let compression = Compression::of(&input.input)?.prepare(&input.input, &target.table)?;
-    staging::enclose(context, input)?;
-    let header = header(input, compression)?;
+    let file = Compression::of(&input.input)?.prepare(&input.input, &target.table)?;
+    staging::enclose(context, target, &file.path)?;
+    let header = header(&target.table, &file)?;
     let sources = map_columns(target, &header)?;
-    if let Some(written) = write_plain(context, input, compression, &header, &sources)? {
+    if let Some(written) = write_plain(context, target, &file, &header, &sources)? {
         return Ok(written);
     }
     let texts = vec!["VARCHAR".to_owned(); header.len()];
     let relation = Relation {
-        sql: relation(&input.input, compression, &texts, "")?,
+        sql: relation(&file, &texts, "")?,
         flaw: None,
     };
-    let path = input.input.clone();
-    let scan = thread::spawn(move || shape(compression.open(&path)?));
+    let scanned = file.clone();
+    let scan = thread::spawn(move || shape(scanned.open()?));
     let written = staging::write(context, target, &sources, &relation);
-    let shape = scan.join().ok().and_then(Result::ok).unwrap_or_default();
+    let shape = scan
+        .join()
+        .map_err(|_| Error::internal("the scan of the shape panicked"))?;
+    let shape = shape.map_err(Error::internal)?;
     let failed = match written {
         // DuckDB has read files with a record that is too long as if they ended there.
         Ok(written) => return check_shape(target, shape).map(|()| written),
@@ -50,7 +52,7 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
         Err(error) => return Err(error),
     };
     // Not a value: a row of the wrong shape, or bytes that are not UTF-8.
-    match bad_rows(context, input, compression, header.len()) {
+    match bad_rows(context, &file, header.len()) {
         Ok(bad) if !bad.is_empty() => Err(staging::refuse(&target.table, &bad)),
         found => {
             check_shape(target, shape)?;
@@ -88,12 +90,11 @@ fn check_shape(target: &Target, shape: Shape) -> Result<()> {
 /// is wrong with them: then nothing is written.
 fn write_plain(
     context: &Context,
-    input: &Input,
-    compression: Compression,
+    target: &Target,
+    file: &Prepared,
     header: &[String],
     sources: &[Source],
 ) -> Result<Option<Written>> {
-    let target = &input.target;
     let types = header.iter().map(|name| {
         let mut columns = target.columns.iter();
         let column = columns.find(|column| column.name.eq_ignore_ascii_case(name));
@@ -112,7 +113,7 @@ fn write_plain(
         None => "VARCHAR".to_owned(),
     });
     let relation = Relation {
-        sql: relation(&input.input, compression, &duckdb_types.collect::<Vec<_>>(), "")?,
+        sql: relation(file, &duckdb_types.collect::<Vec<_>>(), "")?,
         flaw: None,
     };
     let sources = target
@@ -124,8 +125,8 @@ fn write_plain(
             source => source.clone(),
         });
     let sources: Vec<_> = sources.collect();
-    let path = input.input.clone();
-    let scan = thread::spawn(move || is_plain(compression.open(&path)?, &forms));
+    let scanned = file.clone();
+    let scan = thread::spawn(move || is_plain(scanned.open()?, &forms));
     let copied = staging::copy(context, target, &sources, &relation);
     let is_plain = matches!(scan.join(), Ok(Ok(true)));
     match copied {
@@ -139,7 +140,7 @@ fn write_plain(
 }
 
 /// The file as a relation of the columns `c0`, `c1` and so on.
-fn relation(path: &Path, compression: Compression, types: &[String], more: &str) -> Result<String> {
+fn relation(file: &Prepared, types: &[String], more: &str) -> Result<String> {
     let columns = (0..)
         .zip(types)
         .map(|(index, duckdb_type)| format!("'c{index}': '{duckdb_type}'"));
@@ -147,18 +148,17 @@ fn relation(path: &Path, compression: Compression, types: &[String], more: &str)
     Ok(format!(
         "read_csv({}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', \
          allow_quoted_nulls = false, compression = '{}', columns = {{{}}}{more})",
-        sql::path(path)?,
-        compression.name(),
+        sql::path(&file.path)?,
+        file.compression.name(),
         columns.join(", ")
     ))
 }
 
 /// The names in the header row.
-fn header(input: &Input, compression: Compression) -> Result<Vec<String>> {
-    let table = &input.target.table;
+fn header(table: &str, file: &Prepared) -> Result<Vec<String>> {
     let refuse = |what: &str| Err(Error::unprocessable(format!("Table '{table}': {what}.")));
     let mut bytes = Vec::new();
-    let csv = compression.open(&input.input).map_err(Error::internal)?;
+    let csv = file.open().map_err(Error::internal)?;
     csv.take(MAX_ROW_BYTES)
         .read_to_end(&mut bytes)
         .map_err(Error::internal)?;
@@ -274,10 +274,9 @@ fn map_columns(target: &Target, header: &[String]) -> Result<Vec<Source>> {
 }
 
 /// The first rows that are no rows.
-fn bad_rows(context: &Context, input: &Input, compression: Compression, columns: usize) -> Result<Vec<Bad>> {
+fn bad_rows(context: &Context, file: &Prepared, columns: usize) -> Result<Vec<Bad>> {
     let relation = relation(
-        &input.input,
-        compression,
+        file,
         &vec!["VARCHAR".to_owned(); columns],
         ", store_rejects = true, rejects_limit = 1000",
     )?;

@@ -25,7 +25,7 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
         .register_table_function::<JsonRows>(json_rows::NAME)
         .map_err(Error::internal)?;
     // DuckDB itself reads no file here.
-    staging::enclose(context, input)?;
+    staging::enclose(context, &input.target, &input.input)?;
     let columns = target.columns.iter().map(|column| Column {
         name: column.name.clone(),
         column_type: column.column_type,

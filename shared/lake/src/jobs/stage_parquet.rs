@@ -24,7 +24,7 @@ const MAX_TYPE_LENGTH: usize = 100;
 pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     let target = &input.target;
     check_ends(&input.input, &target.table)?;
-    staging::enclose(context, input)?;
+    staging::enclose(context, &input.target, &input.input)?;
     let relation = Relation {
         sql: format!(
             "read_parquet({}, hive_partitioning = false)",

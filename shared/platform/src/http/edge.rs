@@ -25,8 +25,8 @@ use crate::ids;
 #[derive(Clone, Debug)]
 pub struct RequestId(pub String);
 
-/// Most characters of a cause in the log.
-const MAX_LOGGED: usize = 4_000;
+/// Most characters of an error's message, of its details, and of a cause in the log.
+const MAX_QUOTED: usize = 4_000;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -180,8 +180,8 @@ fn error_response(failure: &Error, refused: Response, request_id: &str) -> Respo
     let body = ErrorBody {
         status: failure.status(),
         error: failure.kind().code(),
-        message: failure.message().to_owned(),
-        details: failure.details().map(str::to_owned),
+        message: shortened(failure.message().to_owned()),
+        details: failure.details().map(str::to_owned).map(shortened),
         request_id: request_id.to_owned(),
     };
     let text = serde_json::to_vec(&body).unwrap_or_default();
@@ -196,13 +196,13 @@ fn error_response(failure: &Error, refused: Response, request_id: &str) -> Respo
     response
 }
 
-/// A cause as the log has it: CloudWatch takes 256 KB a line, and a message can quote the caller.
-fn shortened(mut cause: String) -> String {
-    if let Some((end, _)) = cause.char_indices().nth(MAX_LOGGED) {
-        cause.truncate(end);
-        cause.push('…');
+/// A text that can quote the caller, who can send megabytes.
+fn shortened(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(MAX_QUOTED) {
+        text.truncate(end);
+        text.push('…');
     }
-    cause
+    text
 }
 
 /// The caller's request id where it is 1 to 128 of `[A-Za-z0-9._-]`.

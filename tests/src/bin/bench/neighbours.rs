@@ -97,7 +97,7 @@ fn attacks(attacker: &Account) -> Vec<(&'static str, usize, String, Value)> {
         let many = (0..count).map(|number| {
             (
                 format!("a{number}"),
-                json!({ "pattern": format!("(\\p{{L}}|\\w){{1,{number}}}") }),
+                json!({ "pattern": format!("(\\p{{L}}|\\w){{1,{}}}", number + 1) }),
             )
         });
         json!({ "properties": many.collect::<Map<_, _>>() })
