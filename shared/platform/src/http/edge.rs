@@ -196,11 +196,13 @@ fn error_response(failure: &Error, refused: Response, request_id: &str) -> Respo
     response
 }
 
-/// A text that can quote the caller, who can send megabytes.
+/// A text that can quote the caller, who can send megabytes. Its end says what to do.
 fn shortened(mut text: String) -> String {
-    if let Some((end, _)) = text.char_indices().nth(MAX_QUOTED) {
-        text.truncate(end);
-        text.push('…');
+    let over = text.char_indices().nth(MAX_QUOTED);
+    let begin = text.char_indices().nth(MAX_QUOTED / 2);
+    let end = text.char_indices().nth_back(MAX_QUOTED / 2);
+    if let (Some(_), Some((begin, _)), Some((end, _))) = (over, begin, end) {
+        text.replace_range(begin..end, "…");
     }
     text
 }
@@ -210,4 +212,18 @@ fn request_id(request: &Request) -> Option<String> {
     let text = request.headers().get(&REQUEST_ID)?.to_str().ok()?;
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     ((1..=128).contains(&text.len()) && text.bytes().all(allowed)).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_keeps_its_beginning_and_its_end() {
+        assert_eq!(shortened("é".repeat(MAX_QUOTED)), "é".repeat(MAX_QUOTED));
+        let long = format!("The field '{}' is unknown.", "é".repeat(MAX_QUOTED));
+        let short = shortened(long);
+        assert!(short.starts_with("The field 'éé") && short.ends_with("éé' is unknown."));
+        assert_eq!(short.chars().count(), MAX_QUOTED + 2);
+    }
 }
