@@ -43,7 +43,7 @@ async fn work_counts_when_its_caller_is_gone_and_refusals_are_recorded() {
     drop(waiting);
     let trail = store
         .service
-        .get(&store.token, "/audit-trail?resource_type=prompt");
+        .get(&store.token, "/audit-trail?resourceTypes=prompt");
     let trail = trail.await.expect_status(200).body;
     let of_create = &trail["events"][0];
     assert_eq!(
