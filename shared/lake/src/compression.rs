@@ -3,8 +3,9 @@
 //! DuckDB reads a gzip or zstd file that was cut off as if it ended there, and does not compare gzip's checksum: rows of an
 //! import would be missing without any error. So a file that DuckDB decompresses is read through once before.
 //!
-//! DuckDB 1.5.5 also loses rows of a gzip file with several members, where the end of its read buffer falls into
-//! the header of one, and refuses optional parts of a header. Such a file is compressed again, as one zstd frame.
+//! DuckDB 1.5.5 also loses rows of a gzip file with several members, where the end of its read buffer falls
+//! into the header of one, and refuses optional parts of a header. Such a file is compressed again, as one
+//! zstd frame.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

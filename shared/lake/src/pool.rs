@@ -1,9 +1,9 @@
 //! Children kept warm.
 //!
 //! A child that was bound to a version serves only that version, so that two tenants never share a process; a
-//! new version gets the spare that was started ahead. At most `max` children work at a time, and at most
-//! `max` wait bound. Accounts share them: one holds
-//! at most half of those at work, and a child whose job takes long has the lowest priority.
+//! new version gets the spare that was started ahead. At most `max` children work at a time, and half as many
+//! more whose jobs take long: these have the lowest priority and lend their places. At most `max` wait bound.
+//! Accounts share the children: one holds at most half of the places.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

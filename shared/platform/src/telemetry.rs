@@ -49,8 +49,8 @@ pub fn init(environment: &Environment, format: Format, default_filter: &str) -> 
     Ok(())
 }
 
-/// At the level `trace` the SDK, its HTTP client and Lambda's runtime log whole requests and answers, tokens and
-/// records with secrets among them.
+/// At the level `trace` the SDK, its HTTP client and Lambda's runtime log whole requests and answers, tokens
+/// and records with secrets among them.
 fn below_secrets() -> Targets {
     let targets = ["aws_", "h2", "hyper", "lambda_", "rustls"].map(|target| (target, LevelFilter::DEBUG));
     Targets::new()

@@ -13,8 +13,8 @@ const MAX_BLOCK_DEPTH: usize = 100;
 const COMMENT: &str = "{{!";
 const LONG_COMMENT_END: &str = "--}}";
 
-/// The text of a comment of the long form, `{{!-- … --}}`, from behind its first dashes on. The grammar lets
-/// white space stand before these.
+/// The text of a comment of the long form, `{{!-- … --}}`, from behind its first dashes on. The grammar
+/// lets white space stand before these.
 fn long_comment(tag: &str) -> Option<&str> {
     let inside = tag.strip_prefix(COMMENT)?;
     inside

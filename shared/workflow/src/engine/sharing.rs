@@ -19,20 +19,18 @@ use super::{Engine, Sleep};
 const MAX_TURNS: usize = 6;
 /// Longest wait of a turn, in milliseconds. After it the queue delivers the hint again.
 const TURN_PATIENCE_MS: u64 = 60_000;
-/// Queries at a time.
 const MAX_QUERIES: usize = 4;
 /// Longest wait of a query, in milliseconds.
 const QUERY_PATIENCE_MS: u64 = 10_000;
 /// Delay of a hint at a run that has all of its drives, in milliseconds.
 const COME_AGAIN_MS: u64 = 1_000;
-/// How long other hints add nothing to a delayed one, in milliseconds. Shorter than its delay, so that it finds
-/// this time over when it arrives.
+/// How long other hints add nothing to a delayed one, in milliseconds. Shorter than its delay, so that it
+/// finds this time over when it arrives.
 const QUIET_MS: u64 = COME_AGAIN_MS / 2;
 /// Drives of one run that read, turn or write at a time in this process. One that waits for its attempts does
 /// not count.
 const MAX_DRIVES: usize = 4;
 
-/// The permits and drives of one process.
 pub struct Sharing {
     turns: FairPermits,
     queries: FairPermits,
@@ -140,7 +138,6 @@ impl Place {
     }
 }
 
-/// A place that its drive does not need for now.
 pub(super) struct Rest<'a>(&'a Place);
 
 impl Drop for Rest<'_> {

@@ -276,7 +276,6 @@ impl Account {
     }
 }
 
-/// An attack under way.
 struct Attack {
     stop: oneshot::Sender<()>,
     thread: thread::JoinHandle<std::result::Result<(), reqwest::Error>>,
