@@ -13,7 +13,6 @@ async fn main() -> Result<(), lambda_http::Error> {
     // No browser sends events.
     let edge = EdgeConfig {
         cors: CorsOrigins::None,
-        base_path: String::new(),
     };
     platform::http::serve::serve_at_root(routes(ingest), clock, edge).await
 }

@@ -85,7 +85,6 @@ async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Resul
     };
     let edge = EdgeConfig {
         cors: CorsOrigins::None,
-        base_path: String::new(),
     };
     let router: Router = platform::http::edge(ingest_function::routes(ingest).into(), clock, edge);
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;

@@ -227,7 +227,6 @@ fn platform(data: &DataDir, services: &Services) -> Platform {
         trail,
         edge: EdgeConfig {
             cors: CorsOrigins::Any,
-            base_path: String::new(),
         },
         requests: Some(FairPermits::new(MAX_REQUESTS, MAX_WAITING_REQUESTS_OF_ACCOUNT)),
     }

@@ -93,10 +93,6 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "optional: origins that a browser may call from, comma-joined, or `*`",
     ),
     (
-        "MILLRACE_BASE_PATH",
-        "optional: what stands before /api/v1 in a URL, such as the stage of an API Gateway: /prod",
-    ),
-    (
         "MILLRACE_LOG",
         "optional: log filter such as `info` or `debug,hyper=warn`; default `info`",
     ),
@@ -324,17 +320,13 @@ impl CorsOrigins {
 pub struct EdgeConfig {
     /// Origins that a browser may call from.
     pub cors: CorsOrigins,
-    /// What stands before the API root in a URL; empty where nothing does.
-    pub base_path: String,
 }
 
 impl EdgeConfig {
-    /// From `MILLRACE_CORS_ORIGINS` and `MILLRACE_BASE_PATH`.
+    /// From `MILLRACE_CORS_ORIGINS`.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let base_path = environment.optional("MILLRACE_BASE_PATH").unwrap_or_default();
         Ok(Self {
             cors: CorsOrigins::from_environment(environment)?,
-            base_path: base_path.trim_end_matches('/').to_owned(),
         })
     }
 }

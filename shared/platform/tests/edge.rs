@@ -1,31 +1,83 @@
-//! The edge around a router: the base path of a stage, panics.
+//! The edge around a router, with requests as Lambda gives them.
 #![cfg(test)]
 
-use axum::Router;
-use axum::body::Body;
-use axum::http::{Request, header};
-use axum::routing::post;
+use std::future::pending;
+use std::time::Duration;
+
+use aide::axum::ApiRouter;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, Response, StatusCode, header};
+use axum::routing::get;
+use lambda_http::aws_lambda_events::apigw::ApiGatewayProxyRequestContext;
+use lambda_http::request::RequestContext;
+use lambda_http::{Context, RequestExt as _};
 use platform::Clock;
 use platform::config::{CorsOrigins, EdgeConfig};
-use platform::http::{Reply, edge};
+use platform::http::Reply;
+use platform::http::serve::{invoked, service};
+use serde_json::Value;
 use tower::ServiceExt as _;
 
-async fn location(base_path: &str) -> String {
+/// A request by API Gateway: the path that the caller asked for, and the one that the function is told.
+fn request(requested: &str, path: &str, milliseconds: i64) -> lambda_http::Request {
+    let mut gateway = ApiGatewayProxyRequestContext::default();
+    gateway.path = Some(requested.to_owned());
+    gateway.request_id = Some("gateway-id".to_owned());
+    let mut context = Context::default();
+    context.deadline = u64::try_from(Clock::System.now().as_millis() + milliseconds).unwrap();
+    Request::get(path)
+        .body(lambda_http::Body::Empty)
+        .unwrap()
+        .with_request_context(RequestContext::ApiGatewayV1(gateway))
+        .with_lambda_context(context)
+}
+
+async fn answer(request: lambda_http::Request) -> Response<Body> {
+    let routes = ApiRouter::new()
+        .route("/x", get(|| async { Reply::created("7", "/prompts/7", "made") }))
+        .route("/hangs", get(pending::<StatusCode>));
     let config = EdgeConfig {
         cors: CorsOrigins::None,
-        base_path: base_path.to_owned(),
     };
-    let routes = Router::new().route("/x", post(|| async { Reply::created("7", "/prompts/7", "made") }));
-    let request = Request::post("/x").body(Body::empty()).unwrap();
-    let response = edge(routes, Clock::System, config)
-        .oneshot(request)
-        .await
-        .unwrap();
-    response.headers()[header::LOCATION].to_str().unwrap().to_owned()
+    let service = service(routes, Clock::System, config);
+    invoked(service, Clock::System).oneshot(request).await.unwrap()
 }
 
 #[tokio::test]
-async fn the_location_of_a_new_resource_leads_through_the_stage() {
-    assert_eq!(location("").await, "/api/v1/prompts/7");
-    assert_eq!(location("/prod").await, "/prod/api/v1/prompts/7");
+async fn a_location_has_the_path_that_the_caller_came_by() {
+    for (requested, path, location) in [
+        ("/prod/api/v1/x", "/api/v1/x", "/prod/api/v1/prompts/7"),
+        ("/prod/api/v1/x/", "/api/v1/x/", "/prod/api/v1/prompts/7"),
+        ("/api/v1/x", "/api/v1/x", "/api/v1/prompts/7"),
+        ("/v2/api/v1/x", "/v2/api/v1/x", "/v2/api/v1/prompts/7"),
+    ] {
+        let response = answer(request(requested, path, 28_000)).await;
+        assert_eq!(response.status(), StatusCode::CREATED, "{requested}");
+        assert_eq!(response.headers()[header::LOCATION], location, "{requested}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_has_the_id_of_the_gateway_or_of_its_caller() {
+    let response = answer(request("/api/v1/x", "/api/v1/x", 28_000)).await;
+    assert_eq!(response.headers()["x-request-id"], "gateway-id");
+    let mut named = request("/api/v1/x", "/api/v1/x", 28_000);
+    named
+        .headers_mut()
+        .insert("x-request-id", "mine".parse().unwrap());
+    assert_eq!(answer(named).await.headers()["x-request-id"], "mine");
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_ends_two_seconds_before_the_function_does() {
+    let began = tokio::time::Instant::now();
+    let response = answer(request("/api/v1/hangs", "/api/v1/hangs", 28_000)).await;
+    assert_eq!(response.status(), StatusCode::REQUEST_TIMEOUT);
+    let took = began.elapsed();
+    assert!(
+        took <= Duration::from_millis(26_001) && took > Duration::from_secs(25),
+        "{took:?}"
+    );
+    let body: Value = serde_json::from_slice(&to_bytes(response.into_body(), 10_000).await.unwrap()).unwrap();
+    assert_eq!(body["error"], "timeout");
 }

@@ -37,7 +37,6 @@ fuzz_target!(|data: &[u8]| {
     let Ok(uri) = Uri::try_from(format!("/data/{text}")) else { return };
     let config = EdgeConfig {
         cors: CorsOrigins::None,
-        base_path: String::new(),
     };
     let routes = Router::new().route("/data/{store_id}/tables/{table_name}", get(handler));
     let request = Request::builder().uri(uri).body(Body::empty()).expect("a request");

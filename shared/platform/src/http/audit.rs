@@ -9,15 +9,17 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument as _, error, warn};
 
 use super::authenticate::Caller;
+use super::deadline::{Deadline, too_slow};
 use super::edge::RequestId;
 use super::path;
 use super::reply::CreatedResource;
 use crate::Platform;
 use crate::auth::{Principal, PrincipalKind};
-use crate::clock::UtcTime;
+use crate::clock::{Clock, UtcTime};
 use crate::error::Error;
 use crate::ids;
 use crate::queue::Queue;
@@ -26,7 +28,8 @@ use crate::records::audit::{AuditAction, AuditEvent, AuditTrail};
 /// What a route does to what, for [`record`].
 #[derive(Clone)]
 pub struct Audited {
-    platform: Platform,
+    audit: AuditLog,
+    clock: Clock,
     action: AuditAction,
     resource_type: &'static str,
     /// The path parameter that is the resource's id; the first one where it is None.
@@ -36,7 +39,8 @@ pub struct Audited {
 /// The state of [`record`] for a route: what it does to what kind of resource.
 pub fn audited(platform: &Platform, action: AuditAction, resource_type: &'static str) -> Audited {
     Audited {
-        platform: platform.clone(),
+        audit: platform.audit.clone(),
+        clock: platform.clock.clone(),
         action,
         resource_type,
         parameter: None,
@@ -71,17 +75,28 @@ pub async fn record(State(audited): State<Audited>, request: Request, next: Next
         .map(|id| id.0.clone())
         .unwrap_or_default();
     // On its own task: a caller who goes away, or a panic, leaves no mutation without its record.
-    let handled = tokio::spawn(next.run(Request::from_parts(parts, body)).in_current_span());
+    let deadline = parts.extensions.get::<Deadline>().cloned();
+    let work_ends = deadline.as_ref().map(Deadline::keep);
+    let mut handled = tokio::spawn(next.run(Request::from_parts(parts, body)).in_current_span());
     let finished = async move {
-        let response = handled
-            .await
-            .unwrap_or_else(|panic| Error::internal(panic).into_response());
+        let ended = match work_ends {
+            Some(work_ends) => timeout_at(work_ends, &mut handled).await.ok(),
+            None => Some((&mut handled).await),
+        };
+        let response = match ended {
+            Some(Ok(response)) => response,
+            Some(Err(panic)) => Error::internal(panic).into_response(),
+            None => {
+                handled.abort();
+                too_slow().into_response()
+            }
+        };
         if let Some(Caller(Ok(principal))) = caller {
             let mut event = event(
                 audited.action,
                 audited.resource_type,
                 &principal,
-                audited.platform.clock.now(),
+                audited.clock.now(),
             );
             event.resource_id = match response.extensions().get::<CreatedResource>() {
                 Some(CreatedResource(id)) => id.clone(),
@@ -90,7 +105,8 @@ pub async fn record(State(audited): State<Audited>, request: Request, next: Next
             event.request_id = request_id;
             event.status = response.status().as_u16();
             event.success = event.status < 400;
-            audited.platform.audit.write(&event).await;
+            let record_ends = deadline.as_ref().map(Deadline::record_ends);
+            audited.audit.write_by(&event, record_ends).await;
         }
         response
     };
@@ -143,7 +159,19 @@ impl AuditLog {
 
     /// Writes a record, or hands it to the retry queue, or to the log.
     pub async fn write(&self, event: &AuditEvent) {
-        let Err(cause) = self.trail.insert(event).await else {
+        self.write_by(event, None).await;
+    }
+
+    /// The same, where the table has until `table_ends` to take it.
+    async fn write_by(&self, event: &AuditEvent, table_ends: Option<Instant>) {
+        let insert = self.trail.insert(event);
+        let inserted = match table_ends {
+            Some(ends) => timeout_at(ends, insert)
+                .await
+                .unwrap_or_else(|_| Err(Error::unavailable("the table took too long"))),
+            None => insert.await,
+        };
+        let Err(cause) = inserted else {
             return;
         };
         let body = serde_json::to_string(event).unwrap_or_default();
@@ -153,5 +181,88 @@ impl AuditLog {
                 error!(audit_record = body, %cause, %queue_cause, "audit record not written and not queued");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use axum::body::Body;
+    use axum::http::StatusCode;
+    use axum::routing::post;
+    use axum::{Router, middleware};
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::aws::{Keys, sdk_config_for};
+    use crate::config::Secret;
+    use crate::queue::{BoxFuture, Delivery};
+    use crate::records::Table;
+    use crate::tenant::Tenant;
+
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<String>>);
+
+    impl Queue for Kept {
+        fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, crate::Result<()>> {
+            self.0.lock().unwrap().push(body.to_owned());
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    /// A table that takes connections and never answers.
+    async fn silent_table() -> Table {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let mut open = Vec::new();
+            while let Ok((socket, _)) = listener.accept().await {
+                open.push(socket);
+            }
+        });
+        Table::connect(
+            &sdk_config_for(&endpoint, Keys::shown(&Secret::new("s"))),
+            "audit",
+        )
+    }
+
+    /// Invariant: a mutation leaves its record, also where its handler and the table hang until Lambda ends the
+    /// function.
+    #[tokio::test]
+    async fn a_mutation_that_takes_too_long_leaves_its_record() {
+        let queue = Arc::new(Kept::default());
+        let audited = Audited {
+            audit: AuditLog::new(AuditTrail::new(silent_table().await), queue.clone()),
+            clock: Clock::System,
+            action: AuditAction::Update,
+            resource_type: "prompt",
+            parameter: None,
+        };
+        let function_ends = Instant::now() + Duration::from_millis(2_200);
+        let principal = Principal::system(&Tenant::new("acme", "shop").unwrap());
+        let routes = Router::new()
+            .route("/prompts/{id}", post(pending::<StatusCode>))
+            .route_layer(middleware::from_fn_with_state(audited, record));
+        let mut request = Request::post("/prompts/pt_1").body(Body::empty()).unwrap();
+        let deadline = Deadline::at(function_ends);
+        request.extensions_mut().insert(deadline.clone());
+        request.extensions_mut().insert(RequestId("r-1".to_owned()));
+        request.extensions_mut().insert(Caller(Ok(Arc::new(principal))));
+
+        let answered = async { routes.oneshot(request).await.unwrap() };
+        let response = deadline.limit(answered).await;
+
+        assert!(Instant::now() < function_ends);
+        assert_eq!(response.status(), StatusCode::REQUEST_TIMEOUT);
+        let kept = queue.0.lock().unwrap();
+        let event: AuditEvent = serde_json::from_str(&kept[0]).unwrap();
+        assert_eq!((event.status, event.success), (408, false));
+        assert_eq!(
+            (event.resource_id.as_str(), event.request_id.as_str()),
+            ("pt_1", "r-1")
+        );
     }
 }

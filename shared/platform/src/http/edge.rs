@@ -1,6 +1,7 @@
 //! The outermost layer of every function: the request's id, its one log line, the body of an error.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
@@ -16,6 +17,8 @@ use serde::Serialize;
 use tower_http::cors::{AllowOrigin, Any, CorsLayer};
 use tracing::{Instrument as _, error, info, info_span};
 
+use super::deadline::Deadline;
+use super::invocation::{AwsIds, BasePath};
 use crate::clock::Clock;
 use crate::config::{CorsOrigins, EdgeConfig};
 use crate::error::{Error, ErrorKind};
@@ -27,6 +30,9 @@ pub struct RequestId(pub String);
 
 /// Most characters of an error's message, of its details, and of a cause in the log.
 const MAX_QUOTED: usize = 4_000;
+
+/// How long a browser may keep the answer to a preflight. Chromium keeps it for two hours at most.
+const PREFLIGHT_AGE: Duration = Duration::from_hours(2);
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -74,10 +80,7 @@ pub fn edge(router: Router, clock: Clock, config: EdgeConfig) -> Router {
         Some(cors) => router.layer(cors),
         None => router,
     };
-    router.layer(middleware::from_fn_with_state(
-        (clock, Arc::<str>::from(config.base_path)),
-        finish,
-    ))
+    router.layer(middleware::from_fn_with_state(clock, finish))
 }
 
 fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
@@ -93,6 +96,7 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
     };
     Some(
         layer
+            .max_age(PREFLIGHT_AGE)
             .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
             // By name: a wildcard does not stand for the authorization header.
             .allow_headers([
@@ -114,13 +118,14 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
 }
 
 /// Gives the request its id, runs it, completes an error's body, and writes the one log line.
-pub async fn finish(
-    State((clock, base_path)): State<(Clock, Arc<str>)>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next) -> Response {
     let began = clock.now();
-    let id = request_id(&request).unwrap_or_else(|| ids::new_id(began));
+    let aws = request.extensions_mut().remove::<AwsIds>().unwrap_or_default();
+    let id = request_id(&request)
+        .or_else(|| aws.gateway_request_id.clone())
+        .unwrap_or_else(|| ids::new_id(began));
+    let base_path = request.extensions_mut().remove::<BasePath>();
+    let deadline = request.extensions().get::<Deadline>().cloned();
     request.extensions_mut().insert(RequestId(id.clone()));
     let method = request.method().clone();
     // The path alone: a query may hold a token.
@@ -132,12 +137,18 @@ pub async fn finish(
     let span = info_span!(
         "request",
         request_id = id,
+        gateway_request_id = aws.gateway_request_id,
+        trace_id = aws.trace_id,
         account = tracing::field::Empty,
         project = tracing::field::Empty,
         principal = tracing::field::Empty,
     );
     async move {
-        let mut response = next.run(request).await;
+        let answer = next.run(request);
+        let mut response = match deadline {
+            Some(deadline) => deadline.limit(answer).await,
+            None => answer.await,
+        };
         let failure = response.extensions_mut().remove::<Arc<Error>>();
         let status = response.status().as_u16();
         let duration_ms = clock.now().as_millis() - began.as_millis();
@@ -152,14 +163,13 @@ pub async fn finish(
         if let Some(failure) = failure {
             response = error_response(&failure, response, &id);
         }
-        let location = response
-            .headers()
-            .get(LOCATION)
-            .and_then(|value| value.to_str().ok());
-        if let Some(Ok(location)) = location.map(|path| HeaderValue::try_from(format!("{base_path}{path}"))) {
-            response.headers_mut().insert(LOCATION, location);
-        }
         let headers = response.headers_mut();
+        if let Some(BasePath(base_path)) = base_path
+            && let Some(Ok(path)) = headers.get(LOCATION).map(HeaderValue::to_str)
+            && let Ok(location) = HeaderValue::try_from(format!("{base_path}{path}"))
+        {
+            headers.insert(LOCATION, location);
+        }
         if let Ok(value) = HeaderValue::try_from(&id) {
             headers.insert(REQUEST_ID.clone(), value);
         }

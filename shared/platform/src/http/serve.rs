@@ -2,10 +2,14 @@
 
 use aide::axum::ApiRouter;
 use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
 use lambda_http::tower::Layer as _;
+use tower::util::MapRequest;
 use tower_http::normalize_path::{NormalizePath, NormalizePathLayer};
 
 use super::edge::edge;
+use super::invocation;
 use crate::clock::Clock;
 use crate::config::EdgeConfig;
 
@@ -23,13 +27,24 @@ pub fn normalized(router: Router) -> NormalizePath<Router> {
     NormalizePathLayer::trim_trailing_slash().layer(router)
 }
 
+/// The same service for requests as Lambda gives them.
+pub fn invoked<S>(
+    service: S,
+    clock: Clock,
+) -> MapRequest<S, impl Fn(lambda_http::Request) -> Request + Clone + use<S>> {
+    MapRequest::new(service, move |request: lambda_http::Request| {
+        invocation::adopt(request.map(Body::new), &clock)
+    })
+}
+
 /// The same for routes whose answers are streams.
 pub async fn serve_streaming(
     routes: ApiRouter,
     clock: Clock,
     config: EdgeConfig,
 ) -> Result<(), lambda_http::Error> {
-    lambda_http::run_with_streaming_response(service(routes, clock, config)).await
+    let service = service(routes, clock.clone(), config);
+    lambda_http::run_with_streaming_response(invoked(service, clock)).await
 }
 
 /// The same for routes that are not below the API root: a Function URL.
@@ -38,10 +53,12 @@ pub async fn serve_at_root(
     clock: Clock,
     config: EdgeConfig,
 ) -> Result<(), lambda_http::Error> {
-    lambda_http::run(normalized(edge(routes.into(), clock, config))).await
+    let service = normalized(edge(routes.into(), clock.clone(), config));
+    lambda_http::run(invoked(service, clock)).await
 }
 
 /// Serves a function's routes to Lambda, until the runtime ends it.
 pub async fn serve(routes: ApiRouter, clock: Clock, config: EdgeConfig) -> Result<(), lambda_http::Error> {
-    lambda_http::run(service(routes, clock, config)).await
+    let service = service(routes, clock.clone(), config);
+    lambda_http::run(invoked(service, clock)).await
 }
