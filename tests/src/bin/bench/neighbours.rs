@@ -3,7 +3,8 @@
 //!
 //! The attacker has four requests under way at any time, eight where they are queries, and has attacked for a
 //! second when the victim begins. It sends from a thread of its own, so that the victim does not wait for the
-//! sender. Its bombs once stopped others for seconds: `tests/security/bombs.rs` has all of them.
+//! sender. Its bombs once stopped others for seconds: `tests/security/bombs.rs` has all of them. Ordinary writes
+//! come first, for comparison.
 
 use std::sync::Arc;
 use std::thread;
@@ -106,6 +107,8 @@ fn attacks(attacker: &Account) -> Vec<(&'static str, usize, String, Value)> {
     let endless = "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r";
     let prompts = "/prompts".to_owned();
     vec![
+        // Nothing costly: what four requests at a time cost others anyway.
+        ("ordinary writes", 4, prompts.clone(), prompt(json!({}))),
         (
             "endless queries",
             8,
