@@ -8,7 +8,8 @@ use platform::telemetry::{self, Format};
 async fn main() -> Result<(), lambda_http::Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let platform = Platform::from_environment(&environment)?;
+    let sdk = platform::aws::sdk_config();
+    let platform = Platform::from_environment(&environment, &sdk)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     platform::http::serve(audit_function::routes(platform), clock, edge).await
 }

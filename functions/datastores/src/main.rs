@@ -21,8 +21,8 @@ fn main() -> Result<(), lambda_http::Error> {
 async fn serve() -> Result<(), lambda_http::Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let platform = Platform::from_environment(&environment)?;
     let sdk = platform::aws::sdk_config();
+    let platform = Platform::from_environment(&environment, &sdk)?;
     let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
     let records = Stores::new(platform.records.clone());
     let config = StoreConfig::from_environment(&environment)?;

@@ -10,6 +10,7 @@ use aide::axum::ApiRouter;
 use axum::Extension;
 use axum::routing::post;
 use events::publish::Publisher;
+use platform::aws::SdkConfig;
 use platform::bus::EventBridgeBus;
 use platform::config::{ConfigError, Environment};
 use platform::http::BodyLimit;
@@ -42,13 +43,12 @@ pub struct Ingest {
 
 impl Ingest {
     /// From the environment of a Lambda function.
-    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let sdk = platform::aws::sdk_config();
-        let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
-        let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
-        let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
-        let bus = EventBridgeBus::connect(&sdk, &environment.required("MILLRACE_EVENT_BUS")?);
-        let sealer = KmsSealer::connect(&sdk, environment.required("MILLRACE_SEALING_KEY")?);
+    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
+        let events = Table::connect(sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
+        let records = Table::connect(sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
+        let objects = Objects::connect(sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
+        let bus = EventBridgeBus::connect(sdk, &environment.required("MILLRACE_EVENT_BUS")?);
+        let sealer = KmsSealer::connect(sdk, environment.required("MILLRACE_SEALING_KEY")?);
         Ok(Self {
             channels: Channels::new(records),
             sealer: Arc::new(OpenedOnce::new(Arc::new(sealer))),

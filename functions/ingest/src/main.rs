@@ -8,7 +8,8 @@ use platform::telemetry::{self, Format};
 async fn main() -> Result<(), lambda_http::Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let ingest = Ingest::from_environment(&environment)?;
+    let sdk = platform::aws::sdk_config();
+    let ingest = Ingest::from_environment(&environment, &sdk)?;
     let clock = ingest.clock.clone();
     // No browser sends events.
     let edge = EdgeConfig {

@@ -20,7 +20,7 @@ async fn main() -> Result<(), Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
     let sdk = platform::aws::sdk_config();
-    let wiring = Wiring::from_environment(&environment)?;
+    let wiring = Wiring::from_environment(&environment, &sdk)?;
     let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
     let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
     let dead_letters = environment.required("MILLRACE_EVENT_DEAD_LETTER_QUEUE")?;

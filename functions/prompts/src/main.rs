@@ -13,7 +13,8 @@ fn main() -> Result<(), lambda_http::Error> {
 async fn serve() -> Result<(), lambda_http::Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let platform = Platform::from_environment(&environment)?;
+    let sdk = platform::aws::sdk_config();
+    let platform = Platform::from_environment(&environment, &sdk)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     // A function has one request at a time.
     let sandbox = prompts_function::sandbox(1)?;

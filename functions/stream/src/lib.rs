@@ -14,6 +14,7 @@ use aide::axum::routing::get_with;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use platform::Platform;
+use platform::aws::SdkConfig;
 use platform::config::{ConfigError, Environment};
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS};
 use platform::http::{Credentials, authenticate};
@@ -47,8 +48,8 @@ pub struct Stream {
 
 impl Stream {
     /// From the environment of a Lambda function.
-    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let wiring = Wiring::from_environment(environment)?;
+    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
+        let wiring = Wiring::from_environment(environment, sdk)?;
         Ok(Self {
             engine: wiring.engine(workflow::Registry::new()),
             runs: wiring.runs,

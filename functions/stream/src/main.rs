@@ -9,8 +9,9 @@ use stream_function::Stream;
 async fn main() -> Result<(), lambda_http::Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let platform = Platform::from_environment(&environment)?;
-    let stream = Stream::from_environment(&environment)?;
+    let sdk = platform::aws::sdk_config();
+    let platform = Platform::from_environment(&environment, &sdk)?;
+    let stream = Stream::from_environment(&environment, &sdk)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     platform::http::serve_streaming(stream_function::routes(platform, stream), clock, edge).await
 }

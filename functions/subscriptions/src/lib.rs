@@ -23,6 +23,7 @@ use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use events::search::DeliverySearch;
 use platform::Platform;
+use platform::aws::SdkConfig;
 use platform::config::{AwsEnvironment, ConfigError, Environment};
 use platform::http::audit::record;
 use platform::http::{Credentials, audited, authenticate};
@@ -50,13 +51,12 @@ pub struct Subscriptions {
 
 impl Subscriptions {
     /// From the environment of a Lambda function.
-    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let sdk = platform::aws::sdk_config();
+    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
         Ok(Self {
-            events: Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?),
-            tokens: PageTokens::from_environment(environment)?,
+            events: Table::connect(sdk, &environment.required("MILLRACE_EVENTS_TABLE")?),
+            tokens: PageTokens::from_environment(environment, sdk)?,
             sealer: Arc::new(KmsSealer::connect(
-                &sdk,
+                sdk,
                 environment.required("MILLRACE_SEALING_KEY")?,
             )),
             outbound: Outbound::from_environment(environment, &AwsEnvironment::read())?,

@@ -9,8 +9,9 @@ use subscriptions_function::Subscriptions;
 async fn main() -> Result<(), lambda_http::Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let platform = Platform::from_environment(&environment)?;
-    let subscriptions = Subscriptions::from_environment(&environment)?;
+    let sdk = platform::aws::sdk_config();
+    let platform = Platform::from_environment(&environment, &sdk)?;
+    let subscriptions = Subscriptions::from_environment(&environment, &sdk)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     platform::http::serve(
         subscriptions_function::routes(platform, subscriptions),

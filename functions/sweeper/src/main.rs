@@ -19,8 +19,8 @@ const AHEAD_MS: u64 = 60_000;
 async fn main() -> Result<(), Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let wiring = Wiring::from_environment(&environment)?;
     let sdk = platform::aws::sdk_config();
+    let wiring = Wiring::from_environment(&environment, &sdk)?;
     let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
     let sweeper = Sweeper::new(
         wiring.engine(Registry::new()),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use platform::aws::SdkConfig;
 use platform::config::{AwsEnvironment, ConfigError, Environment};
 use platform::http::audit::AuditLog;
 use platform::outbound::Outbound;
@@ -21,8 +22,9 @@ use workflow::wiring::Wiring;
 async fn main() -> Result<(), Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let wiring = Wiring::from_environment(&environment)?;
-    let registry = runs::with_activities(runs::registry(), webhooks(&environment, &wiring)?);
+    let sdk = platform::aws::sdk_config();
+    let wiring = Wiring::from_environment(&environment, &sdk)?;
+    let registry = runs::with_activities(runs::registry(), webhooks(&environment, &sdk, &wiring)?);
     let engine = wiring.engine(registry);
     let handler = async |event: LambdaEvent<SqsEvent>| {
         Ok::<_, Error>(worker_function::handle(&engine, event.payload).await)
@@ -30,11 +32,10 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run(service_fn(handler)).await
 }
 
-fn webhooks(environment: &Environment, wiring: &Wiring) -> Result<Webhooks, ConfigError> {
-    let sdk = platform::aws::sdk_config();
-    let table = |name| Ok::<_, ConfigError>(Table::connect(&sdk, &environment.required(name)?));
-    let sealer = KmsSealer::connect(&sdk, environment.required("MILLRACE_SEALING_KEY")?);
-    let retry = SqsQueue::connect(&sdk, environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?);
+fn webhooks(environment: &Environment, sdk: &SdkConfig, wiring: &Wiring) -> Result<Webhooks, ConfigError> {
+    let table = |name| Ok::<_, ConfigError>(Table::connect(sdk, &environment.required(name)?));
+    let sealer = KmsSealer::connect(sdk, environment.required("MILLRACE_SEALING_KEY")?);
+    let retry = SqsQueue::connect(sdk, environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?);
     Ok(Webhooks {
         subscriptions: Subscriptions::new(table("MILLRACE_RECORDS_TABLE")?),
         events: Events::new(table("MILLRACE_EVENTS_TABLE")?),

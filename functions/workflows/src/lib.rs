@@ -17,6 +17,7 @@ use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use platform::Platform;
+use platform::aws::SdkConfig;
 use platform::config::{ConfigError, Environment};
 use platform::http::audit::record;
 use platform::http::{Credentials, audited, authenticate};
@@ -40,12 +41,12 @@ pub struct Workflows {
 
 impl Workflows {
     /// From the environment of a Lambda function.
-    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let wiring = Wiring::from_environment(environment)?;
+    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
+        let wiring = Wiring::from_environment(environment, sdk)?;
         Ok(Self::new(
             wiring.engine(runs::registry()),
             wiring.runs.clone(),
-            PageTokens::from_environment(environment)?,
+            PageTokens::from_environment(environment, sdk)?,
         ))
     }
 

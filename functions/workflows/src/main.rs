@@ -9,8 +9,9 @@ use workflows_function::Workflows;
 async fn main() -> Result<(), lambda_http::Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let platform = Platform::from_environment(&environment)?;
-    let workflows = Workflows::from_environment(&environment)?;
+    let sdk = platform::aws::sdk_config();
+    let platform = Platform::from_environment(&environment, &sdk)?;
+    let workflows = Workflows::from_environment(&environment, &sdk)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     platform::http::serve(workflows_function::routes(platform, workflows), clock, edge).await
 }

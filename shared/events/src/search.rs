@@ -88,7 +88,7 @@ impl DeliverySearch {
         }
         let search = (tenant.account(), tenant.project(), selection);
         let mut place: Option<Place> = match cursor {
-            Some(cursor) => Some(self.tokens.read(&search, cursor)?),
+            Some(cursor) => Some(self.tokens.read(&search, cursor).await?),
             None => None,
         };
         let indexes = selection.indexes();
@@ -123,7 +123,7 @@ impl DeliverySearch {
                     place = found.last().map(|last| (last.created_at, last.id.clone()));
                 }
                 let next_cursor = match place {
-                    Some(place) if !is_over => Some(self.tokens.issue(&search, &place)?),
+                    Some(place) if !is_over => Some(self.tokens.issue(&search, &place).await?),
                     _ => None,
                 };
                 return Ok(DeliveryPage {

@@ -2,20 +2,34 @@
 
 use std::time::Duration;
 
+use aws_config::AppName;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_config::{BehaviorVersion, Region};
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
+use aws_smithy_http_client::Builder;
+use aws_smithy_http_client::tls::Provider;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 
 use crate::config::{AwsEnvironment, Secret};
 
-/// The configuration of a Lambda function. Region and credentials come from its environment, where Lambda puts them: the
+pub use aws_config::SdkConfig;
+
+const TLS: Provider = Provider::Rustls(CryptoMode::AwsLc);
+
+/// The configuration of a Lambda function, made once for a process: its clients share one HTTP client and so their
+/// connections and trusted certificates. Region and credentials come from its environment, where Lambda puts them: the
 /// SDK's chain of other places (profiles, roles, metadata services) is neither asked nor linked.
 pub fn sdk_config() -> SdkConfig {
     let environment = AwsEnvironment::read();
     let credentials = SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new());
-    configured(environment.region, environment.endpoint_url, credentials)
+    let sdk = configured(environment.region, environment.endpoint_url, credentials);
+    // The name of the function in the user agent, which CloudTrail shows.
+    let name = environment.function_name.and_then(|name| AppName::new(name).ok());
+    let mut builder = sdk.to_builder();
+    builder.set_app_name(name);
+    builder.build()
 }
 
 /// The configuration of an operator's machine, by the SDK's whole chain: profiles, single sign-on, roles.
@@ -61,6 +75,7 @@ fn configured(
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new(region.unwrap_or_else(|| "us-east-1".to_owned())))
         .credentials_provider(credentials)
+        .http_client(Builder::new().tls_provider(TLS).build_https())
         .retry_config(retries())
         .timeout_config(timeouts());
     builder.set_endpoint_url(endpoint);

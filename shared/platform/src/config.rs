@@ -32,7 +32,11 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ),
     (
         "MILLRACE_PAGE_TOKEN_KEY",
-        "key, of any length, that signs the page tokens of listings",
+        "key, of any length, that signs the page tokens of listings; or MILLRACE_PAGE_TOKEN_SECRET",
+    ),
+    (
+        "MILLRACE_PAGE_TOKEN_SECRET",
+        "name or ARN of the Secrets Manager secret with the key that signs the page tokens of listings",
     ),
     ("MILLRACE_EVENT_BUS", "name of the EventBridge bus"),
     (
@@ -71,6 +75,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
     (
         "MILLRACE_GCS_CREDENTIALS",
         "optional: the JSON key of a Google service account that reads the gs:// places of MILLRACE_IMPORT_BUCKETS",
+    ),
+    (
+        "MILLRACE_GCS_CREDENTIALS_SECRET",
+        "optional: name or ARN of the Secrets Manager secret with that key",
     ),
     (
         "MILLRACE_JWKS",
@@ -142,6 +150,15 @@ impl ConfigError {
     /// A refusal with this sentence.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
+    }
+
+    /// The refusal of a start without this variable.
+    pub fn missing(name: &'static str) -> Self {
+        let what = VARIABLES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map_or("", |(_, what)| *what);
+        Self(format!("The variable {name} is missing. Set it to the {what}."))
     }
 }
 
@@ -223,13 +240,9 @@ impl Environment {
 
     /// The value of a variable that must be there.
     pub fn required(&self, name: &'static str) -> Result<String, ConfigError> {
-        self.optional(name).map(str::to_owned).ok_or_else(|| {
-            let what = VARIABLES
-                .iter()
-                .find(|(known, _)| *known == name)
-                .map_or("", |(_, what)| *what);
-            ConfigError(format!("The variable {name} is missing. Set it to the {what}."))
-        })
+        self.optional(name)
+            .map(str::to_owned)
+            .ok_or_else(|| ConfigError::missing(name))
     }
 
     /// A whole number, or `default` where the variable is missing.

@@ -15,11 +15,14 @@ pub mod page_token;
 pub mod queue;
 pub mod records;
 pub mod sealing;
+pub mod secrets;
 pub mod sources;
 pub mod telemetry;
 pub mod tenant;
 
 use std::sync::Arc;
+
+use aws_config::SdkConfig;
 
 pub use clock::{Clock, UtcTime};
 pub use error::{Error, ErrorKind, Result};
@@ -57,15 +60,14 @@ pub struct Platform {
 
 impl Platform {
     /// From the environment of a Lambda function. Connects to nothing yet.
-    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let sdk = aws::sdk_config();
-        let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
+    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
+        let records = Table::connect(sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
         let trail = AuditTrail::new(Table::connect(
-            &sdk,
+            sdk,
             &environment.required("MILLRACE_AUDIT_TABLE")?,
         ));
         let retry_url = environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?;
-        let retry = Arc::new(SqsQueue::connect(&sdk, retry_url));
+        let retry = Arc::new(SqsQueue::connect(sdk, retry_url));
         let clock = Clock::System;
         Ok(Self {
             verifier: Arc::new(Verifier::new(

@@ -1,6 +1,7 @@
 //! Tokens by which a listing goes on where a page of it ended: opaque to callers, signed, and good only for the listing that
 //! they were given for.
 
+use aws_config::SdkConfig;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -10,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::{ConfigError, Environment, Secret};
 use crate::error::{Error, Result};
+use crate::secrets::{SecretSource, Versions};
 
 /// Bytes of a signature.
 const TAG_BYTES: usize = 32;
@@ -17,31 +19,35 @@ const TAG_BYTES: usize = 32;
 /// Makes and reads page tokens.
 #[derive(Clone, Debug)]
 pub struct PageTokens {
-    key: Secret,
+    key: SecretSource,
 }
 
 impl PageTokens {
     /// With the key that signs them.
     pub fn new(key: Secret) -> Self {
-        Self { key }
+        Self {
+            key: SecretSource::given(key),
+        }
     }
 
-    /// From `MILLRACE_PAGE_TOKEN_KEY`.
-    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        Ok(Self::new(Secret::new(
-            environment.required("MILLRACE_PAGE_TOKEN_KEY")?,
-        )))
+    /// From `MILLRACE_PAGE_TOKEN_KEY` or the secret that `MILLRACE_PAGE_TOKEN_SECRET` names.
+    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
+        let (value, name) = ("MILLRACE_PAGE_TOKEN_KEY", "MILLRACE_PAGE_TOKEN_SECRET");
+        let key = SecretSource::from_environment(environment, sdk, value, name)?;
+        key.map(|key| Self { key })
+            .ok_or_else(|| ConfigError::missing(name))
     }
 
     /// The token for a place in a listing.
-    pub fn issue(&self, listing: &impl Serialize, place: &impl Serialize) -> Result<String> {
+    pub async fn issue(&self, listing: &impl Serialize, place: &impl Serialize) -> Result<String> {
         let place = serde_json::to_vec(place).map_err(Error::internal)?;
-        let tag = self.mac(listing, &place)?.finalize().into_bytes();
+        let key = self.key.versions().await?.current;
+        let tag = mac(&key, listing, &place)?.finalize().into_bytes();
         Ok(URL_SAFE_NO_PAD.encode([tag.as_slice(), &place].concat()))
     }
 
     /// The place that a token was given for. 400 for a token of another listing, and for one that was not made here.
-    pub fn read<T: DeserializeOwned>(&self, listing: &impl Serialize, token: &str) -> Result<T> {
+    pub async fn read<T: DeserializeOwned>(&self, listing: &impl Serialize, token: &str) -> Result<T> {
         let refusal = || {
             Error::invalid(
                 "The next_page_token does not belong to this listing; send it with the same filters that it was given for, or \
@@ -50,47 +56,81 @@ impl PageTokens {
         };
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| refusal())?;
         let (tag, place) = bytes.split_at_checked(TAG_BYTES).ok_or_else(refusal)?;
-        self.mac(listing, place)?
-            .verify_slice(tag)
-            .map_err(|_| refusal())?;
+        let is_signed = |keys: &Versions| -> Result<bool> {
+            for key in std::iter::once(&keys.current).chain(&keys.previous) {
+                if mac(key, listing, place)?.verify_slice(tag).is_ok() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        if !is_signed(&self.key.versions().await?)? && !is_signed(&self.key.renewed().await?)? {
+            return Err(refusal());
+        }
         serde_json::from_slice(place).map_err(|_| refusal())
     }
+}
 
-    fn mac(&self, listing: &impl Serialize, place: &[u8]) -> Result<Hmac<Sha256>> {
-        let listing = serde_json::to_vec(listing).map_err(Error::internal)?;
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(self.key.expose().as_bytes()).map_err(Error::internal)?;
-        mac.update(&Sha256::digest(&listing));
-        mac.update(place);
-        Ok(mac)
-    }
+fn mac(key: &Secret, listing: &impl Serialize, place: &[u8]) -> Result<Hmac<Sha256>> {
+    let listing = serde_json::to_vec(listing).map_err(Error::internal)?;
+    let mut mac = Hmac::<Sha256>::new_from_slice(key.expose().as_bytes()).map_err(Error::internal)?;
+    mac.update(&Sha256::digest(&listing));
+    mac.update(place);
+    Ok(mac)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_token_is_good_for_its_listing_alone() {
+    #[tokio::test]
+    async fn a_token_outlives_one_rotation_of_its_key() {
+        let old = PageTokens::new(Secret::new("old"));
+        let token = old.issue(&"listing", &7).await.unwrap();
+        let rotated = |current: &str, previous: &str| PageTokens {
+            key: SecretSource::rotated(Secret::new(current), Secret::new(previous)),
+        };
+        assert_eq!(
+            rotated("new", "old")
+                .read::<u32>(&"listing", &token)
+                .await
+                .unwrap(),
+            7
+        );
+        assert!(
+            rotated("newer", "new")
+                .read::<u32>(&"listing", &token)
+                .await
+                .is_err()
+        );
+        let token = rotated("new", "old").issue(&"listing", &7).await.unwrap();
+        assert!(old.read::<u32>(&"listing", &token).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_token_is_good_for_its_listing_alone() {
         let tokens = PageTokens::new(Secret::new("key".to_owned()));
-        let token = tokens.issue(&("acme", "status = 1"), &(7, "run")).unwrap();
-        let read: (u32, String) = tokens.read(&("acme", "status = 1"), &token).unwrap();
+        let token = tokens.issue(&("acme", "status = 1"), &(7, "run")).await.unwrap();
+        let read: (u32, String) = tokens.read(&("acme", "status = 1"), &token).await.unwrap();
         assert_eq!(read, (7, "run".to_owned()));
         assert!(
             tokens
                 .read::<(u32, String)>(&("acme", "status = 2"), &token)
+                .await
                 .is_err()
         );
         let other = PageTokens::new(Secret::new("other".to_owned()));
         assert!(
             other
                 .read::<(u32, String)>(&("acme", "status = 1"), &token)
+                .await
                 .is_err()
         );
         for broken in ["", "x", "????", &token[..20], &format!("{token}A")] {
             assert!(
                 tokens
                     .read::<(u32, String)>(&("acme", "status = 1"), broken)
+                    .await
                     .is_err(),
                 "{broken}"
             );

@@ -107,7 +107,7 @@ impl RunListings {
             .map_err(|error| Error::invalid(format!("The query is not as it must be at {error}.")))?;
         let listing = (tenant.account(), tenant.project(), viewer, selection);
         let place: Option<(UtcTime, String)> = match token {
-            Some(token) => Some(self.tokens.read(&listing, token)?),
+            Some(token) => Some(self.tokens.read(&listing, token).await?),
             None => None,
         };
         let matches = |run: &RunSummary| {
@@ -158,7 +158,7 @@ impl RunListings {
             }
         }
         let next_page_token = match last {
-            Some(place) => Some(self.tokens.issue(&listing, &place)?),
+            Some(place) => Some(self.tokens.issue(&listing, &place).await?),
             None => None,
         };
         Ok(RunPage {

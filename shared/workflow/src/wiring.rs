@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use platform::aws::SdkConfig;
 use platform::bus::{Bus, EventBridgeBus};
 use platform::config::{ConfigError, Environment};
 use platform::objects::Objects;
@@ -34,19 +35,18 @@ pub struct Wiring {
 
 impl Wiring {
     /// From the environment of a Lambda function.
-    pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let sdk = platform::aws::sdk_config();
-        let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
-        let runs = Table::connect(&sdk, &environment.required("MILLRACE_RUNS_TABLE")?);
+    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
+        let events = Table::connect(sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
+        let runs = Table::connect(sdk, &environment.required("MILLRACE_RUNS_TABLE")?);
         Ok(Self {
             runs: Runs::new(runs, events),
-            objects: Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?),
+            objects: Objects::connect(sdk, &environment.required("MILLRACE_DATA_BUCKET")?),
             queue: Arc::new(SqsQueue::connect(
-                &sdk,
+                sdk,
                 environment.required("MILLRACE_TASK_QUEUE")?,
             )),
             bus: Arc::new(EventBridgeBus::connect(
-                &sdk,
+                sdk,
                 &environment.required("MILLRACE_EVENT_BUS")?,
             )),
             clock: Clock::System,

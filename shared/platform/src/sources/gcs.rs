@@ -9,51 +9,31 @@ use futures::StreamExt as _;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path as ObjectPath;
 use object_store::{BackoffConfig, ClientOptions, Error as StoreError, ObjectStoreExt as _, RetryConfig};
-use tracing::warn;
+use tracing::{error, warn};
 
 use super::{Download, Place, SourceError};
 use crate::config::{ConfigError, Secret};
+use crate::secrets::SecretSource;
 
 /// Google Cloud Storage, asked as a service account.
 pub(super) struct Gcs {
-    key: Secret,
+    key: SecretSource,
 }
 
 impl Gcs {
     /// As the service account whose JSON key this is.
-    pub(super) fn new(key: Secret) -> Result<Self, ConfigError> {
-        let gcs = Self { key };
-        match gcs.builder("any").build() {
-            Ok(_) => Ok(gcs),
-            // The cause may quote the key.
-            Err(_) => Err(ConfigError::new(
+    pub(super) fn new(key: SecretSource) -> Result<Self, ConfigError> {
+        // The cause may quote the key.
+        if key
+            .value()
+            .is_some_and(|key| builder(key, "any").build().is_err())
+        {
+            return Err(ConfigError::new(
                 "The variable MILLRACE_GCS_CREDENTIALS is not the JSON key of a Google service account. Set it to the content \
                  of the key file.",
-            )),
+            ));
         }
-    }
-
-    fn builder(&self, bucket: &str) -> GoogleCloudStorageBuilder {
-        let client = ClientOptions::new()
-            // For a stand-in that the key names; Google's own address is https.
-            .with_allow_http(true)
-            .with_connect_timeout(Duration::from_secs(10))
-            // The whole download has its deadline.
-            .with_timeout_disabled();
-        let retry = RetryConfig {
-            backoff: BackoffConfig {
-                init_backoff: Duration::from_millis(100),
-                max_backoff: Duration::from_secs(2),
-                base: 2.0,
-            },
-            max_retries: 5,
-            retry_timeout: Duration::from_secs(60),
-        };
-        GoogleCloudStorageBuilder::new()
-            .with_bucket_name(bucket)
-            .with_service_account_key(self.key.expose())
-            .with_client_options(client)
-            .with_retry(retry)
+        Ok(Self { key })
     }
 
     pub(super) async fn get_to_file(
@@ -61,7 +41,14 @@ impl Gcs {
         place: &Place<'_>,
         download: Download<'_>,
     ) -> Result<(), SourceError> {
-        let store = self.builder(place.bucket).build().map_err(refusal)?;
+        let key = self.key.versions().await.map_err(|cause| {
+            error!(%cause, "the Google credentials cannot be fetched");
+            SourceError::Failed("the credentials for Google Cloud Storage cannot be fetched".to_owned())
+        })?;
+        let store = builder(&key.current, place.bucket).build().map_err(|_| {
+            error!("the secret with the Google credentials is not the JSON key of a service account");
+            SourceError::Failed("the credentials for Google Cloud Storage are not valid".to_owned())
+        })?;
         let path = ObjectPath::parse(place.key)
             .map_err(|_| SourceError::Malformed("it does not name an object".to_owned()))?;
         let object = store.get(&path).await.map_err(refusal)?;
@@ -72,6 +59,29 @@ impl Gcs {
         }
         file.finish().await
     }
+}
+
+fn builder(key: &Secret, bucket: &str) -> GoogleCloudStorageBuilder {
+    let client = ClientOptions::new()
+        // For a stand-in that the key names; Google's own address is https.
+        .with_allow_http(true)
+        .with_connect_timeout(Duration::from_secs(10))
+        // The whole download has its deadline.
+        .with_timeout_disabled();
+    let retry = RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(2),
+            base: 2.0,
+        },
+        max_retries: 5,
+        retry_timeout: Duration::from_secs(60),
+    };
+    GoogleCloudStorageBuilder::new()
+        .with_bucket_name(bucket)
+        .with_service_account_key(key.expose())
+        .with_client_options(client)
+        .with_retry(retry)
 }
 
 fn refusal(error: StoreError) -> SourceError {

@@ -18,9 +18,10 @@ use serde::{Deserialize, Serialize};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
 
-use crate::config::{ConfigError, Environment, Secret};
+use crate::config::{ConfigError, Environment};
 use crate::error::Error;
 use crate::outbound::{Outbound, OutboundError};
+use crate::secrets::SecretSource;
 use crate::tenant::Tenant;
 use gcs::Gcs;
 use places::{Place, Service};
@@ -105,7 +106,7 @@ struct Inner {
 
 impl Sources {
     /// With the places of `MILLRACE_IMPORT_BUCKETS`, none where it is missing, and the Google credentials of
-    /// `MILLRACE_GCS_CREDENTIALS`. S3 is asked with the credentials of `s3`.
+    /// `MILLRACE_GCS_CREDENTIALS` or of the secret that `MILLRACE_GCS_CREDENTIALS_SECRET` names. S3 is asked with the credentials of `s3`.
     pub fn from_environment(
         environment: &Environment,
         s3: &SdkConfig,
@@ -116,11 +117,12 @@ impl Sources {
                 .optional("MILLRACE_IMPORT_BUCKETS")
                 .unwrap_or_default(),
         )?;
-        let key = environment.optional("MILLRACE_GCS_CREDENTIALS").map(Secret::new);
+        let (value, name) = ("MILLRACE_GCS_CREDENTIALS", "MILLRACE_GCS_CREDENTIALS_SECRET");
+        let key = SecretSource::from_environment(environment, s3, value, name)?;
         if places.any_of(Service::Gcs) && key.is_none() {
             return Err(ConfigError::new(
                 "The variable MILLRACE_IMPORT_BUCKETS names a place of gs://. Set MILLRACE_GCS_CREDENTIALS to the JSON key \
-                 of a service account that may read it.",
+                 of a service account that may read it, or MILLRACE_GCS_CREDENTIALS_SECRET to the name of a secret that has one.",
             ));
         }
         Ok(Self {
