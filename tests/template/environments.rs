@@ -1,0 +1,112 @@
+//! Every function starts with the variables that the template gives it.
+//!
+//! The real program starts and must ask a runtime API for work: a variable that is missing or misspelt in the template
+//! stops it before.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tests::{binary, variable};
+
+use crate::translated::{crate_of, resources};
+
+/// Longest time from a start to the first question for work. The machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The variables of a function, with something in the place of what only a deployment knows.
+fn variables(function: &Value) -> Vec<(String, String)> {
+    let variables = function["Environment"]["Variables"].as_object().unwrap();
+    variables
+        .iter()
+        .map(|(name, value)| {
+            let value = match (name.as_str(), value) {
+                (_, Value::String(text)) => text.clone(),
+                ("MILLRACE_INGEST_MAX_BODY_KB", _) => "256".to_owned(),
+                ("MILLRACE_KEEP_VERSIONS_DAYS", _) => "0".to_owned(),
+                (
+                    "MILLRACE_IMPORT_BUCKETS" | "MILLRACE_CORS_ORIGINS" | "MILLRACE_GCS_CREDENTIALS_SECRET",
+                    _,
+                ) => String::new(),
+                ("MILLRACE_JWKS", _) => "https://issuer.invalid/jwks.json".to_owned(),
+                _ => "https://sqs.eu-central-1.amazonaws.com/123456789012/name".to_owned(),
+            };
+            (name.clone(), value)
+        })
+        .collect()
+}
+
+#[test]
+fn every_function_starts_with_its_variables() {
+    for (name, function) in resources("AWS::Lambda::Function") {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let memory_mb = function["MemorySize"].as_u64().unwrap().to_string();
+        let mut command = Command::new(binary(&crate_of(name)));
+        command
+            .env_clear()
+            .envs(
+                variable("LD_LIBRARY_PATH")
+                    .into_iter()
+                    .map(|path| ("LD_LIBRARY_PATH", path)),
+            )
+            .envs(variables(function))
+            .envs([
+                ("AWS_LAMBDA_FUNCTION_NAME", name),
+                ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", &memory_mb),
+                ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+                ("AWS_LAMBDA_LOG_GROUP_NAME", "logs"),
+                ("AWS_LAMBDA_LOG_STREAM_NAME", "stream"),
+                ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand"),
+                ("AWS_REGION", "eu-central-1"),
+                ("AWS_ACCESS_KEY_ID", "test"),
+                ("AWS_SECRET_ACCESS_KEY", "test"),
+            ])
+            .env(
+                "AWS_LAMBDA_RUNTIME_API",
+                listener.local_addr().unwrap().to_string(),
+            )
+            .env("TMPDIR", folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut started = command.spawn().unwrap();
+        let (sender, asked) = mpsc::channel();
+        std::thread::spawn(move || {
+            let (connection, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(connection);
+            let mut line = String::new();
+            let _ = reader.read_line(&mut line);
+            let _ = sender.send((line, reader));
+        });
+        let mut asked_for = None;
+        for _ in 0..PATIENCE.as_millis() / 20 {
+            asked_for = asked.recv_timeout(Duration::from_millis(20)).ok();
+            if asked_for.is_some() || started.try_wait().unwrap().is_some() {
+                break;
+            }
+        }
+        let _ = started.kill();
+        let _ = started.wait();
+        let Some((line, _)) = asked_for else {
+            let mut said = String::new();
+            let _ = started.stderr.take().unwrap().read_to_string(&mut said);
+            panic!("{name} does not start: {said}");
+        };
+        assert!(
+            line.starts_with("GET /2018-06-01/runtime/invocation/next "),
+            "{name} asked {line}"
+        );
+    }
+}
+
+/// A role that may read a function's configuration would read the secret.
+#[test]
+fn no_secret_stands_in_a_variable() {
+    for (name, function) in resources("AWS::Lambda::Function") {
+        let variables = function["Environment"]["Variables"].to_string();
+        assert!(!variables.contains("{{resolve:"), "{name} has a resolved secret");
+    }
+}
