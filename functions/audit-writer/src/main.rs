@@ -2,7 +2,10 @@
 
 use aws_lambda_events::event::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use platform::Clock;
+use platform::batch::consume;
 use platform::config::Environment;
+use platform::queue::SqsQueue;
 use platform::records::Table;
 use platform::records::audit::AuditTrail;
 use platform::telemetry::{self, Format};
@@ -16,6 +19,10 @@ async fn main() -> Result<(), Error> {
         &sdk,
         &environment.required("MILLRACE_AUDIT_TABLE")?,
     ));
-    let handler = |event: LambdaEvent<SqsEvent>| audit_writer_function::handle(&trail, event.payload);
-    lambda_runtime::run(service_fn(async |event| Ok::<_, Error>(handler(event).await))).await
+    let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?);
+    let handler = async |event: LambdaEvent<SqsEvent>| {
+        let handle = |batch| audit_writer_function::handle(&trail, batch);
+        Ok::<_, Error>(consume(event, &queue, &Clock::System, handle).await)
+    };
+    lambda_runtime::run(service_fn(handler)).await
 }

@@ -5,30 +5,20 @@
 //! failed in a way that may pass is reported as failed: SQS delivers it again and at last puts it into the dead-letter queue,
 //! which raises an alarm. An import whose message or whose importer was lost is found by the sweeper.
 
-use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::event::sqs::SqsBatchResponse;
 use lake::store::{Collected, DataStores, Hint, Retention};
+use platform::batch::Batch;
 use platform::queue::Queue;
 use platform::{Error, Result};
 use rand::seq::SliceRandom as _;
 use tracing::{info, warn};
 
-/// Follows each message's hint; the answer names the messages to deliver again.
-pub async fn handle(stores: &DataStores, event: SqsEvent) -> SqsBatchResponse {
-    let mut response = SqsBatchResponse::default();
-    for message in event.records {
-        if let Err(cause) = run(stores, &message).await {
-            let message_id = message.message_id.unwrap_or_default();
-            warn!(message_id, %cause, "hint not followed");
-            let mut failure = BatchItemFailure::default();
-            failure.item_identifier = message_id;
-            response.batch_item_failures.push(failure);
-        }
-    }
-    response
+/// Follows each message's hint. The answer names the messages to deliver again.
+pub async fn handle(stores: &DataStores, batch: Batch) -> SqsBatchResponse {
+    batch.each(async |body| follow(stores, &body).await).await
 }
 
-async fn run(stores: &DataStores, message: &SqsMessage) -> Result<()> {
-    let body = message.body.as_deref().unwrap_or_default();
+async fn follow(stores: &DataStores, body: &str) -> Result<()> {
     let hint: Hint = serde_json::from_str(body).map_err(Error::internal)?;
     stores.follow(&hint).await
 }

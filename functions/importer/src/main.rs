@@ -1,9 +1,10 @@
 //! The Lambda that reads the import queue, and that schedules call to look for overdue imports and to collect garbage.
 
-use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
+use aws_lambda_events::event::sqs::SqsBatchResponse;
 use lake::store::{DataStores, ImportServices, Retention, StoreConfig};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::Clock;
+use platform::batch::consume;
 use platform::config::{AwsEnvironment, Environment};
 use platform::objects::Objects;
 use platform::outbound::Outbound;
@@ -44,8 +45,9 @@ async fn serve() -> Result<(), Error> {
             importer_function::sweep(&stores, &queue).await?;
             return Ok(SqsBatchResponse::default());
         }
-        let event: SqsEvent = serde_json::from_value(event.payload)?;
-        Ok::<_, Error>(importer_function::handle(&stores, event).await)
+        let event = LambdaEvent::new(serde_json::from_value(event.payload)?, event.context);
+        let handle = |batch| importer_function::handle(&stores, batch);
+        Ok::<_, Error>(consume(event, &queue, &Clock::System, handle).await)
     };
     lambda_runtime::run(service_fn(handler)).await
 }

@@ -9,9 +9,9 @@ mod message;
 
 use std::sync::Arc;
 
-use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
+use aws_lambda_events::event::sqs::SqsBatchResponse;
 use events::matching::SubscriptionSets;
-use futures::future::join_all;
+use platform::batch::Batch;
 use platform::objects::Objects;
 use platform::queue::Queue;
 use platform::records::deliveries::Deliveries;
@@ -19,7 +19,7 @@ use platform::records::events::Events;
 use platform::records::subscriptions::Subscriptions;
 use platform::{Clock, Result};
 use serde_json::json;
-use tracing::{error, warn};
+use tracing::error;
 use workflow::engine::Engine;
 
 /// What the matcher works with.
@@ -42,22 +42,9 @@ pub struct Matcher {
     pub clock: Clock,
 }
 
-/// Matches the events of a batch, all at once; the answer names the messages to deliver again.
-pub async fn handle(matcher: &Matcher, event: SqsEvent) -> SqsBatchResponse {
-    let matched = event.records.into_iter().map(|message| async move {
-        let body = message.body.unwrap_or_default();
-        (one(matcher, &body).await, message.message_id.unwrap_or_default())
-    });
-    let mut response = SqsBatchResponse::default();
-    for (matched, message_id) in join_all(matched).await {
-        if let Err(cause) = matched {
-            warn!(message_id, %cause, "an event is not matched yet");
-            let mut failure = BatchItemFailure::default();
-            failure.item_identifier = message_id;
-            response.batch_item_failures.push(failure);
-        }
-    }
-    response
+/// Matches the events of a batch. The answer names the messages to deliver again.
+pub async fn handle(matcher: &Matcher, batch: Batch) -> SqsBatchResponse {
+    batch.each(async |body| one(matcher, &body).await).await
 }
 
 async fn one(matcher: &Matcher, body: &str) -> Result<()> {

@@ -6,6 +6,7 @@ use aws_lambda_events::event::sqs::SqsEvent;
 use events::matching::SubscriptionSets;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use matcher_function::Matcher;
+use platform::batch::consume;
 use platform::config::Environment;
 use platform::queue::SqsQueue;
 use platform::records::Table;
@@ -35,8 +36,10 @@ async fn main() -> Result<(), Error> {
         dead_letters: Arc::new(SqsQueue::connect(&sdk, dead_letters)),
         clock: wiring.clock.clone(),
     };
+    let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_EVENT_QUEUE")?);
     let handler = async |event: LambdaEvent<SqsEvent>| {
-        Ok::<_, Error>(matcher_function::handle(&matcher, event.payload).await)
+        let handle = |batch| matcher_function::handle(&matcher, batch);
+        Ok::<_, Error>(consume(event, &queue, &matcher.clock, handle).await)
     };
     lambda_runtime::run(service_fn(handler)).await
 }

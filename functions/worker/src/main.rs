@@ -5,6 +5,7 @@ use std::sync::Arc;
 use aws_lambda_events::event::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::aws::SdkConfig;
+use platform::batch::consume;
 use platform::config::{AwsEnvironment, ConfigError, Environment};
 use platform::http::audit::AuditLog;
 use platform::outbound::Outbound;
@@ -26,8 +27,10 @@ async fn main() -> Result<(), Error> {
     let wiring = Wiring::from_environment(&environment, &sdk)?;
     let registry = runs::with_activities(runs::registry(), webhooks(&environment, &sdk, &wiring)?);
     let engine = wiring.engine(registry);
+    let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_TASK_QUEUE")?);
     let handler = async |event: LambdaEvent<SqsEvent>| {
-        Ok::<_, Error>(worker_function::handle(&engine, event.payload).await)
+        let handle = |batch| worker_function::handle(&engine, batch);
+        Ok::<_, Error>(consume(event, &queue, &wiring.clock, handle).await)
     };
     lambda_runtime::run(service_fn(handler)).await
 }

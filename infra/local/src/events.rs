@@ -1,7 +1,6 @@
 //! Events on the local runner: the bus, the matcher behind its queue, and the parts of what delivers.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use events::matching::SubscriptionSets;
 use events::publish::Publisher;
@@ -34,7 +33,6 @@ use crate::services::{DATA_BUCKET, EVENTS_TABLE, Services};
 /// As the event queue of `template.yaml`.
 const EVENTS: Settings = Settings {
     batch_size: 10,
-    visibility: Duration::from_secs(180),
     max_receives: 10,
     concurrency: 16,
     group_share: usize::MAX,
@@ -76,7 +74,7 @@ impl LocalEvents {
                 let matcher = Arc::clone(&behind);
                 Box::pin(async move {
                     match matcher.get() {
-                        Some(matcher) => matcher_function::handle(matcher, event).await,
+                        Some(matcher) => matcher_function::handle(matcher, event.into()).await,
                         None => Default::default(),
                     }
                 })

@@ -1,7 +1,7 @@
 //! The twin of an SQS queue with a Lambda behind it, in this process.
 //!
-//! It hands real SQS events to the function's own handler, in batches; delivers again, after the visibility
-//! timeout, what the handler reports as failed; and sets aside what was received too often. Messages of one
+//! It hands real SQS events to the function's own handler, in batches; delivers again, after a
+//! back-off, what the handler reports as failed; and sets aside what was received too often. Messages of one
 //! group do not hold up those of others: groups take turns, and none has more than its share with the
 //! handler. What it holds is lost with the process: a queue carries hints, never truth.
 
@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::FutureExt as _;
+use platform::batch::back_off;
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::{Clock, Result, ids};
 use tokio::sync::{Notify, Semaphore};
@@ -29,8 +30,6 @@ pub type Handler =
 pub struct Settings {
     /// Most messages of one event.
     pub batch_size: usize,
-    /// How long a received message stays away before it is delivered again.
-    pub visibility: Duration,
     /// Receives after which a message is set aside.
     pub max_receives: u32,
     /// Most batches that are with the handler at a time.
@@ -242,7 +241,8 @@ impl LocalQueue {
                 state.dead.push(message.body);
                 state.show_head(&group, share);
             } else {
-                state.wait(message, self.settings.visibility, share);
+                let pause = back_off(message.receives);
+                state.wait(message, pause, share);
             }
         }
         drop(state);

@@ -43,8 +43,7 @@ use crate::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, Services};
 /// As the audit retry queue of `template.yaml`.
 const AUDIT_RETRY: Settings = Settings {
     batch_size: 10,
-    visibility: Duration::from_secs(180),
-    max_receives: 5,
+    max_receives: 10,
     concurrency: 1,
     group_share: usize::MAX,
 };
@@ -52,8 +51,7 @@ const AUDIT_RETRY: Settings = Settings {
 /// As the import queue of `template.yaml`, with one import of an account at a time.
 const IMPORTS: Settings = Settings {
     batch_size: 1,
-    visibility: Duration::from_secs(960),
-    max_receives: 6,
+    max_receives: 10,
     concurrency: MAX_BACKGROUND_IMPORTS,
     group_share: 1,
 };
@@ -160,7 +158,7 @@ impl Service {
             platform.clock.clone(),
             Arc::new(move |event| {
                 let stores = handler.clone();
-                Box::pin(async move { importer_function::handle(&stores, event).await })
+                Box::pin(async move { importer_function::handle(&stores, event.into()).await })
             }),
         );
         Ok(Self {
@@ -215,7 +213,7 @@ fn platform(data: &DataDir, services: &Services) -> Platform {
         clock.clone(),
         Arc::new(move |event| {
             let trail = writer.clone();
-            Box::pin(async move { audit_writer_function::handle(&trail, event).await })
+            Box::pin(async move { audit_writer_function::handle(&trail, event.into()).await })
         }),
     );
     Platform {

@@ -26,7 +26,6 @@ use crate::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services, secret};
 /// As the task queue of `template.yaml`, whose function takes several messages at once in as many instances as it needs.
 const TASKS: Settings = Settings {
     batch_size: 1,
-    visibility: Duration::from_secs(960),
     max_receives: 10,
     concurrency: 512,
     group_share: 64,
@@ -67,7 +66,7 @@ impl LocalRuns {
                 let engine = worker.get().cloned();
                 Box::pin(async move {
                     match engine {
-                        Some(engine) => worker_function::handle(&engine, event).await,
+                        Some(engine) => worker_function::handle(&engine, event.into()).await,
                         None => Default::default(),
                     }
                 })

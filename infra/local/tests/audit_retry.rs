@@ -2,7 +2,6 @@
 #![cfg(test)]
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use local::data_dir::DataDir;
 use local::queue::{Handler, LocalQueue, Settings};
@@ -17,8 +16,7 @@ use platform::{Clock, ids};
 const SETTINGS: Settings = Settings {
     concurrency: 1,
     batch_size: 10,
-    visibility: Duration::from_millis(1),
-    max_receives: 3,
+    max_receives: 1,
     group_share: usize::MAX,
 };
 
@@ -43,7 +41,7 @@ fn consumer(trail: &AuditTrail) -> Handler {
     let trail = trail.clone();
     Arc::new(move |event| {
         let trail = trail.clone();
-        Box::pin(async move { audit_writer_function::handle(&trail, event).await })
+        Box::pin(async move { audit_writer_function::handle(&trail, event.into()).await })
     })
 }
 

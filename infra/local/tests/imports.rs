@@ -362,7 +362,7 @@ async fn messages_that_cannot_be_carried_out_are_named_and_do_not_hold_up_the_ot
             message
         })
         .collect();
-    let answer = importer_function::handle(&world.importer("one"), event).await;
+    let answer = importer_function::handle(&world.importer("one"), event.into()).await;
     let failed: Vec<_> = answer
         .batch_item_failures
         .iter()

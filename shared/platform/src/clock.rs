@@ -8,10 +8,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use tokio::time::Instant;
 
 /// A point in time, in UTC, cut to milliseconds. As text: `2026-01-02T03:04:05.678Z`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -144,6 +146,12 @@ impl Clock {
         }
         .and_then(UtcTime::from_millis)
         .unwrap_or(UtcTime::EPOCH)
+    }
+
+    /// The moment of a Unix time in milliseconds, for timers. One that is over is now.
+    pub fn instant_of(&self, unix_ms: u64) -> Instant {
+        let now_ms = u64::try_from(self.now().as_millis()).unwrap_or_default();
+        Instant::now() + Duration::from_millis(unix_ms.saturating_sub(now_ms))
     }
 
     /// Moves a manual clock by `millis`, which may be negative; the machine's clock does not move.

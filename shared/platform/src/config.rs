@@ -44,6 +44,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "name of the DynamoDB table of events and deliveries",
     ),
     (
+        "MILLRACE_EVENT_QUEUE",
+        "URL of the SQS queue of events that wait to be matched",
+    ),
+    (
         "MILLRACE_EVENT_DEAD_LETTER_QUEUE",
         "URL of the SQS queue of events that cannot be read",
     ),

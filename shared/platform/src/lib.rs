@@ -2,6 +2,7 @@
 
 pub mod auth;
 pub mod aws;
+pub mod batch;
 pub mod bus;
 pub mod clock;
 pub mod config;

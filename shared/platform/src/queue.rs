@@ -4,6 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use tracing::warn;
+
 use crate::error::{Error, Result};
 
 /// A boxed future, so that the traits of this crate can be objects.
@@ -47,6 +49,21 @@ impl SqsQueue {
         Self {
             client: aws_sdk_sqs::Client::new(sdk),
             url,
+        }
+    }
+}
+
+impl SqsQueue {
+    /// Has a received message delivered again after `delay`. Best effort: else it comes back after the visibility timeout
+    /// of the queue.
+    pub(crate) async fn postpone(&self, receipt_handle: &str, delay: Duration) {
+        let request = self.client.change_message_visibility().queue_url(&self.url);
+        let request = request
+            .receipt_handle(receipt_handle)
+            .visibility_timeout(i32::try_from(delay.as_secs()).unwrap_or(i32::MAX));
+        if let Err(error) = request.send().await {
+            let cause = aws_sdk_sqs::error::DisplayErrorContext(error).to_string();
+            warn!(cause, "the back-off of a failed message is not set");
         }
     }
 }

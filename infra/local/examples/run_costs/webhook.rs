@@ -110,7 +110,7 @@ pub async fn costs(
         message.body = Some(body);
         let mut batch = SqsEvent::default();
         batch.records = vec![message];
-        if !matcher_function::handle(&matcher, batch)
+        if !matcher_function::handle(&matcher, batch.into())
             .await
             .batch_item_failures
             .is_empty()

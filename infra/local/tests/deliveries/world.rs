@@ -380,7 +380,7 @@ impl World {
                 message
             })
             .collect();
-        matcher_function::handle(&self.matcher, event)
+        matcher_function::handle(&self.matcher, event.into())
             .await
             .batch_item_failures
             .len()

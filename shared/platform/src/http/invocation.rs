@@ -3,14 +3,11 @@
 //! A stage and a path mapping of a custom domain stand before the API root, and one deployment has both. So the base path is
 //! taken from each request and not from a setting.
 
-use std::time::Duration;
-
 use axum::extract::Request;
 use axum::http::Uri;
 use axum::http::uri::PathAndQuery;
 use lambda_http::RequestExt as _;
 use lambda_http::request::RequestContext;
-use tokio::time::Instant;
 
 use super::deadline::Deadline;
 use super::serve::API_ROOT;
@@ -35,7 +32,7 @@ pub(super) fn adopt(mut request: Request, clock: &Clock) -> Request {
         return request;
     };
     let trace_id = context.xray_trace_id.as_deref().and_then(trace_root);
-    let deadline = deadline(context.deadline, clock);
+    let function_ends = clock.instant_of(context.deadline);
     let (gateway_request_id, requested) = match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV1(gateway)) => (gateway.request_id.clone(), gateway.path.clone()),
         Some(RequestContext::ApiGatewayV2(url)) => (url.request_id.clone(), None),
@@ -49,7 +46,7 @@ pub(super) fn adopt(mut request: Request, clock: &Clock) -> Request {
         *request.uri_mut() = below;
     }
     let extensions = request.extensions_mut();
-    extensions.insert(Deadline::at(deadline));
+    extensions.insert(Deadline::at(function_ends));
     extensions.insert(AwsIds {
         gateway_request_id,
         trace_id,
@@ -58,12 +55,6 @@ pub(super) fn adopt(mut request: Request, clock: &Clock) -> Request {
         extensions.insert(BasePath(base_path));
     }
     request
-}
-
-/// When Lambda ends the function. `at_ms` is Unix time in milliseconds.
-fn deadline(at_ms: u64, clock: &Clock) -> Instant {
-    let now_ms = u64::try_from(clock.now().as_millis()).unwrap_or_default();
-    Instant::now() + Duration::from_millis(at_ms.saturating_sub(now_ms))
 }
 
 /// `Root=1-6…;Parent=…;Sampled=1`

@@ -1,0 +1,230 @@
+//! The consumer's side of SQS: handles each message of a batch by itself, and has failed ones delivered again soon.
+//!
+//! A message that failed would come back after the visibility timeout of its queue, which is longer than its function may
+//! run: after 16 minutes, ten times, before an alarm hears of it. So its visibility is set to a back-off.
+
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
+use std::time::Duration;
+
+use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use futures::future::join_all;
+use lambda_runtime::LambdaEvent;
+use tokio::time::{Instant, timeout, timeout_at};
+use tracing::warn;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::queue::SqsQueue;
+
+/// From the end of the work to the end of the function.
+const MARGIN: Duration = Duration::from_secs(2);
+/// Longest time for setting the visibility of the failed messages.
+const POSTPONING: Duration = Duration::from_secs(1);
+/// First and longest back-off of a message that failed.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// How long a message stays away that failed with its `receives`-th delivery.
+pub fn back_off(receives: u32) -> Duration {
+    let doublings = receives.saturating_sub(1).min(16);
+    (FIRST_PAUSE * 2_u32.pow(doublings)).min(LONGEST_PAUSE)
+}
+
+/// The messages of one call of a consumer.
+pub struct Batch {
+    messages: Vec<SqsMessage>,
+    work_ends: Option<Instant>,
+}
+
+impl From<SqsEvent> for Batch {
+    /// Without a deadline.
+    fn from(event: SqsEvent) -> Self {
+        Self {
+            messages: event.records,
+            work_ends: None,
+        }
+    }
+}
+
+impl Batch {
+    /// Keeps one of several messages with the same body: the others ask for the same.
+    #[must_use]
+    pub fn without_repeats(mut self) -> Self {
+        let mut bodies = HashSet::new();
+        self.messages
+            .retain(|message| bodies.insert(message.body.clone()));
+        self
+    }
+
+    /// Handles the messages at the same time. The answer names those to deliver again: that failed, or were not
+    /// finished when the function had to end.
+    pub async fn each<F>(self, work: impl Fn(String) -> F) -> SqsBatchResponse
+    where
+        F: Future<Output = Result<()>>,
+    {
+        let work_ends = self.work_ends;
+        let handled = self.messages.into_iter().map(|message| {
+            let handled = work(message.body.unwrap_or_default());
+            async move {
+                let handled = match work_ends {
+                    Some(work_ends) => timeout_at(work_ends, handled).await.unwrap_or_else(|_| {
+                        Err(Error::timeout("The function ends before the message is handled."))
+                    }),
+                    None => handled.await,
+                };
+                (message.message_id.unwrap_or_default(), handled)
+            }
+        });
+        let mut response = SqsBatchResponse::default();
+        for (message_id, handled) in join_all(handled).await {
+            if let Err(cause) = handled {
+                warn!(message_id, %cause, "message not handled; the queue delivers it again");
+                let mut failure = BatchItemFailure::default();
+                failure.item_identifier = message_id;
+                response.batch_item_failures.push(failure);
+            }
+        }
+        response
+    }
+}
+
+/// Handles the batch of an invocation: ends the work before Lambda ends the function, and sets the back-off of what
+/// failed.
+pub async fn consume<F>(
+    event: LambdaEvent<SqsEvent>,
+    queue: &SqsQueue,
+    clock: &Clock,
+    handle: impl FnOnce(Batch) -> F,
+) -> SqsBatchResponse
+where
+    F: Future<Output = SqsBatchResponse>,
+{
+    let work_ends = clock.instant_of(event.context.deadline) - MARGIN;
+    let messages = event.payload.records;
+    let receipts: HashMap<_, _> = messages.iter().filter_map(receipt).collect();
+    let response = handle(Batch {
+        messages,
+        work_ends: Some(work_ends),
+    })
+    .await;
+    let failed = response
+        .batch_item_failures
+        .iter()
+        .filter_map(|failure| receipts.get(&failure.item_identifier));
+    let postponed = failed.map(|(receipt, receives)| queue.postpone(receipt, back_off(*receives)));
+    // Without it the message comes back after the visibility timeout.
+    if timeout(POSTPONING, join_all(postponed)).await.is_err() {
+        warn!("the back-off of failed messages is not set in time");
+    }
+    response
+}
+
+/// The id of a message, its receipt handle, and how often it was received.
+fn receipt(message: &SqsMessage) -> Option<(String, (String, u32))> {
+    let receives = message.attributes.get("ApproximateReceiveCount");
+    let receives = receives.and_then(|count| count.parse().ok()).unwrap_or(1);
+    Some((
+        message.message_id.clone()?,
+        (message.receipt_handle.clone()?, receives),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use axum::Router;
+    use axum::routing::post;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::aws::{Keys, sdk_config_for};
+    use crate::config::Secret;
+
+    #[test]
+    fn ten_failures_take_about_twenty_minutes() {
+        let pauses: Vec<_> = (1..10).map(|receives| back_off(receives).as_secs()).collect();
+        assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 300, 300, 300]);
+        assert_eq!(back_off(u32::MAX), LONGEST_PAUSE);
+    }
+
+    fn message(id: &str, body: &str, receives: &str) -> SqsMessage {
+        serde_json::from_value(json!({
+            "messageId": id,
+            "receiptHandle": format!("receipt of {id}"),
+            "body": body,
+            "attributes": { "ApproximateReceiveCount": receives },
+            "messageAttributes": {},
+        }))
+        .unwrap()
+    }
+
+    /// A queue that keeps what it is asked.
+    async fn queue() -> (SqsQueue, Arc<Mutex<Vec<Value>>>) {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&asked);
+        let answer = move |body: String| async move {
+            kept.lock().unwrap().push(serde_json::from_str(&body).unwrap());
+            "{}"
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(axum::serve(listener, Router::new().route("/", post(answer))).into_future());
+        let sdk = sdk_config_for(&endpoint, Keys::shown(&Secret::new("s")));
+        (SqsQueue::connect(&sdk, format!("{endpoint}/1/tasks")), asked)
+    }
+
+    #[tokio::test]
+    async fn what_failed_or_takes_too_long_comes_again_soon() {
+        let mut event = SqsEvent::default();
+        event.records = vec![
+            message("a", "done", "1"),
+            message("b", "fails", "3"),
+            message("c", "hangs", "1"),
+            message("d", "done", "1"),
+        ];
+        let (queue, asked) = queue().await;
+        let mut context = lambda_runtime::Context::default();
+        context.deadline = u64::try_from(Clock::System.now().as_millis() + 2_300).unwrap();
+        let handled = Arc::new(Mutex::new(Vec::new()));
+        let response = consume(
+            LambdaEvent::new(event, context),
+            &queue,
+            &Clock::System,
+            |batch| {
+                batch.without_repeats().each(|body| {
+                    handled.lock().unwrap().push(body.clone());
+                    async move {
+                        match body.as_str() {
+                            "done" => Ok(()),
+                            "hangs" => std::future::pending().await,
+                            _ => Err(Error::unavailable("not now")),
+                        }
+                    }
+                })
+            },
+        )
+        .await;
+        assert_eq!(*handled.lock().unwrap(), ["done", "fails", "hangs"]);
+        let failed: Vec<_> = response
+            .batch_item_failures
+            .iter()
+            .map(|failure| failure.item_identifier.as_str())
+            .collect();
+        assert_eq!(failed, ["b", "c"]);
+        let mut asked = asked.lock().unwrap().clone();
+        asked.sort_by_key(|request| request["ReceiptHandle"].to_string());
+        let visibilities: Vec<_> = asked
+            .iter()
+            .map(|request| (&request["ReceiptHandle"], &request["VisibilityTimeout"]))
+            .collect();
+        assert_eq!(
+            visibilities,
+            [
+                (&json!("receipt of b"), &json!(20)),
+                (&json!("receipt of c"), &json!(5))
+            ]
+        );
+    }
+}
