@@ -10,5 +10,6 @@ mod gateway_responses;
 mod openapi;
 mod queues;
 mod resource_policies;
+mod retention;
 mod routes;
 mod translated;

@@ -53,6 +53,10 @@ struct Following {
     ends_at: Option<Instant>,
     _permit: Permit,
     next_sign: Instant,
+    /// The pause before the next look.
+    pause: Duration,
+    /// When the state is read even if no message came.
+    state_due: Instant,
 }
 
 /// The frames of a run's stream; of a run as it was read after `told` began to listen.
@@ -77,6 +81,8 @@ pub async fn follow(
     let following = Following {
         ending: followers.as_ref().map(|followers| followers.ending()),
         ends_at: stream.lifetime.map(|lifetime| now + lifetime),
+        pause: stream.polls.shortest,
+        state_due: now + stream.polls.state,
         stream,
         tenant,
         run_id: state.run_id.clone(),
@@ -126,14 +132,22 @@ impl Following {
     /// Looks for what is new.
     async fn look(&mut self) -> Result<()> {
         let (engine, runs) = (&self.stream.engine, &self.stream.runs);
-        // First the run, then its messages: the last message of a run is written before it ends, or with that.
         let (state, head) = match self.seen.take() {
             Some(seen) => seen,
+            None if !self.is_due().await? => {
+                self.pause = (self.pause * 2).min(self.stream.polls.longest);
+                return Ok(());
+            }
+            // The run before its messages: the last message of a run is written before it ends, or with that.
             None => (
                 engine.get(&self.tenant, &self.run_id).await?,
                 runs.updates_head(&self.tenant, &self.run_id).await?,
             ),
         };
+        self.state_due = Instant::now() + self.stream.polls.state;
+        if head.last > self.last {
+            self.pause = self.stream.polls.shortest;
+        }
         let messages = if head.last > self.last {
             next_updates(engine, runs, &self.tenant, &self.run_id, self.last).await?
         } else {
@@ -157,10 +171,19 @@ impl Following {
         Ok(())
     }
 
+    /// Whether a message came, or the run may have ended meanwhile.
+    async fn is_due(&self) -> Result<bool> {
+        if self.has_more || Instant::now() >= self.state_due {
+            return Ok(true);
+        }
+        let head = self.stream.runs.updates_head(&self.tenant, &self.run_id).await?;
+        Ok(head.last > self.last)
+    }
+
     /// Waits until there may be something new, or until it is time for a sign of life.
     async fn wait(&mut self) {
         let now = Instant::now();
-        let until = (now + self.stream.poll).min(self.next_sign);
+        let until = (now + self.pause).min(self.next_sign);
         let until = self.ends_at.map_or(until, |at| at.min(until));
         let told = async {
             match &mut self.told {

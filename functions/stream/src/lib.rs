@@ -23,15 +23,35 @@ use workflow::engine::Engine;
 use workflow::live::Followers;
 use workflow::wiring::Wiring;
 
-/// How often records are looked at where nobody tells of changes: an update must be seen within 300 ms.
-const POLL: Duration = Duration::from_millis(200);
+/// Pauses between two looks at the records, where this process is not told of changes.
+const POLLS: Polls = Polls {
+    shortest: Duration::from_millis(200),
+    longest: Duration::from_secs(1),
+    state: Duration::from_secs(2),
+};
 /// How long a deployed stream lives: a caller who goes away does not end the function, which costs until it ends itself. A client
 /// comes again, and goes on where it was.
 const LIFETIME: Duration = Duration::from_secs(110);
-/// How often records are looked at where changes are told: only in case one was made by another process.
-const POLL_TOLD: Duration = Duration::from_secs(60);
+/// Where changes are told, a look at the records finds only what another process changed.
+const POLLS_TOLD: Polls = Polls {
+    shortest: Duration::from_secs(60),
+    longest: Duration::from_secs(60),
+    state: Duration::ZERO,
+};
 /// Streams of one process at a time; one account has half of them.
 const MAX_STREAMS: usize = 2_000;
+
+/// How often a stream looks at the records of its run.
+#[derive(Clone, Copy, Debug)]
+struct Polls {
+    /// After a message.
+    shortest: Duration,
+    /// After a while without one: each pause is twice the one before.
+    longest: Duration,
+    /// At the state, which shows the end of a run and can have 400 KB, unless a message came. The head of the messages has
+    /// less than 1 KB.
+    state: Duration,
+}
 
 /// What the stream needs beside the platform.
 #[derive(Clone)]
@@ -40,7 +60,7 @@ pub struct Stream {
     runs: Runs,
     /// Who tells of changes, where somebody in this process does.
     followers: Option<Arc<Followers>>,
-    poll: Duration,
+    polls: Polls,
     /// How long one answer lasts; for ever where it is missing.
     lifetime: Option<Duration>,
     permits: FairPermits,
@@ -50,14 +70,20 @@ impl Stream {
     /// From the environment of a Lambda function.
     pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
         let wiring = Wiring::from_environment(environment, sdk)?;
-        Ok(Self {
-            engine: wiring.engine(workflow::Registry::new()),
-            runs: wiring.runs,
+        let engine = wiring.engine(workflow::Registry::new());
+        Ok(Self::polling(engine, wiring.runs))
+    }
+
+    /// For a process that is not told of changes.
+    pub fn polling(engine: Engine, runs: Runs) -> Self {
+        Self {
+            engine,
+            runs,
             followers: None,
-            poll: POLL,
+            polls: POLLS,
             lifetime: Some(LIFETIME),
             permits: FairPermits::new(MAX_STREAMS, MAX_WAITING_REQUESTS),
-        })
+        }
     }
 
     /// For a process in which changes are told.
@@ -66,7 +92,7 @@ impl Stream {
             engine,
             runs,
             followers: Some(followers),
-            poll: POLL_TOLD,
+            polls: POLLS_TOLD,
             lifetime: None,
             permits: FairPermits::new(MAX_STREAMS, MAX_WAITING_REQUESTS),
         }

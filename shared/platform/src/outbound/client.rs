@@ -24,8 +24,8 @@ use tower::BoxError;
 use tower::timeout::Timeout;
 use tower::util::BoxCloneSyncService;
 
-use super::OutboundError;
 use super::resolver::{Checked, NotPublic};
+use super::{OutboundError, Reuse};
 
 /// How long a connection may take, the handshake included. It may go on when whoever asked for it is gone.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ pub(super) struct HttpClient(Client<Connector, Full<Bytes>>);
 
 impl HttpClient {
     /// One that asks the addresses of this resolver.
-    pub(super) fn new(checked: Checked) -> Result<Self, OutboundError> {
+    pub(super) fn new(checked: Checked, reuse: Reuse) -> Result<Self, OutboundError> {
         let mut connector = HttpConnector::new_with_resolver(checked);
         connector.enforce_http(false);
         connector.set_nodelay(true);
@@ -63,7 +63,10 @@ impl HttpClient {
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(MAX_IDLE)
+            .pool_max_idle_per_host(match reuse {
+                Reuse::Kept => MAX_IDLE,
+                Reuse::Never => 0,
+            })
             .http1_max_buf_size(MAX_HEAD_BYTES)
             .build(connector);
         Ok(Self(client))

@@ -100,6 +100,16 @@ pub struct Outbound {
     client: Arc<OnceLock<HttpClient>>,
     lookup: Arc<dyn Lookup>,
     policy: Policy,
+    reuse: Reuse,
+}
+
+/// Whether a connection serves more than one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reuse {
+    Kept,
+    /// For a process that is frozen between two requests: meanwhile the other side closes the connection, and the next
+    /// request would count as an attempt that failed.
+    Never,
 }
 
 impl Outbound {
@@ -114,6 +124,10 @@ impl Outbound {
         machine: &AwsEnvironment,
     ) -> Result<Self, ConfigError> {
         match environment.optional("MILLRACE_LOCAL_TARGETS") {
+            None | Some("false") if machine.function_name.is_some() => Ok(Self {
+                reuse: Reuse::Never,
+                ..Self::public()
+            }),
             None | Some("false") => Ok(Self::public()),
             Some("true") => Self::local(machine),
             Some(other) => Err(ConfigError::new(format!(
@@ -137,6 +151,7 @@ impl Outbound {
             client: Arc::default(),
             lookup,
             policy,
+            reuse: Reuse::Kept,
         }
     }
 
@@ -144,10 +159,11 @@ impl Outbound {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let made = HttpClient::new(Checked {
+        let checked = Checked {
             lookup: Arc::clone(&self.lookup),
             policy: self.policy,
-        })?;
+        };
+        let made = HttpClient::new(checked, self.reuse)?;
         // Where two make one at once, both take the first.
         Ok(self.client.get_or_init(|| made))
     }

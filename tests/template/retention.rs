@@ -1,0 +1,29 @@
+//! Data outlives the stack, and a first deployment that fails leaves nothing behind.
+
+use serde_json::Value;
+
+use crate::translated::template;
+
+#[test]
+fn data_is_retained_except_where_a_first_deployment_fails() {
+    let kept = [
+        "AWS::DynamoDB::Table",
+        "AWS::KMS::Key",
+        "AWS::S3::Bucket",
+        "AWS::ApiGateway::Account",
+    ];
+    let resources = template()["Resources"].as_object().unwrap();
+    let mut found = 0;
+    for (name, resource) in resources {
+        let deletion = &resource["DeletionPolicy"];
+        if kept.iter().any(|kind| resource["Type"] == *kind) {
+            found += 1;
+            assert_eq!(deletion, "RetainExceptOnCreate", "{name}");
+            assert_eq!(resource["UpdateReplacePolicy"], "Retain", "{name}");
+        } else {
+            // An orphan of a failed deployment has a name that the next one needs.
+            assert_ne!(deletion, &Value::from("Retain"), "{name}");
+        }
+    }
+    assert_eq!(found, 7);
+}
