@@ -190,6 +190,30 @@ async fn values_have_one_json_form() {
     store.query(sql, &json!({})).await.expect_status(200);
 }
 
+/// Lambda carries a body as a JSON string, in which each quote costs a byte more.
+#[tokio::test]
+async fn what_an_answer_takes_is_counted_as_it_is_sent() {
+    let store = Store::start().await;
+    // 3.6 MB of JSON, 7.2 MB as a string.
+    let quotes = json!({ "sql": "SELECT repeat('\"', 900) FROM range(2000)", "limit": 2_000 });
+    let breaks = json!({ "sql": "SELECT repeat(chr(10), 2000) FROM range(2000)", "limit": 2_000 });
+    for (accept, body) in [("application/json", &quotes), ("text/csv", &breaks)] {
+        let refused = store.post("/query", body).header("accept", accept).await;
+        let refused = refused.expect_error(422, "unprocessable");
+        assert!(
+            refused.message().contains("count twice"),
+            "{accept}: {}",
+            refused.message()
+        );
+    }
+    let half = json!({ "sql": "SELECT repeat('\"', 900) FROM range(1000)", "limit": 1_000 });
+    let batch = json!({ "queries": [quotes, half, half] });
+    let answer = store.post("/query/batch", &batch).await.expect_status(200);
+    let results = answer.body["results"].as_array().unwrap();
+    let statuses: Vec<_> = results.iter().map(|result| &result["status"]).collect();
+    assert_eq!(statuses, [&json!(422), &json!(null), &json!(422)]);
+}
+
 #[tokio::test]
 async fn the_limit_is_exact() {
     let store = Store::start().await;

@@ -1,16 +1,13 @@
 //! The shapes of dashboards and of their versions.
 
 use platform::records::dashboards::{DashboardRecord, DashboardStatus, DashboardVersionRecord, Window};
-use platform::{Error, ErrorKind, Result, UtcTime};
+use platform::{Error, Result, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Most items of a list, and how many there are where no limit is given.
 const MAX_LISTED: usize = 1_000;
-
-/// Most bytes of a list: a Lambda answers with 6 MB.
-const MAX_LIST_BYTES: usize = 5_500_000;
 
 /// The store and the dashboard in the path.
 #[derive(Deserialize, JsonSchema)]
@@ -141,17 +138,4 @@ pub fn window(limit: Option<usize>, offset: Option<usize>) -> Result<Window> {
     }
     let offset = offset.unwrap_or(0);
     Ok(Window { offset, limit })
-}
-
-/// Refuses with 422 a list that no answer can hold.
-pub fn check_size<T: Serialize>(list: &[T]) -> Result<()> {
-    let mut bytes = 2;
-    for item in list {
-        bytes += serde_json::to_vec(item).map_err(Error::internal)?.len() + 1;
-    }
-    if bytes > MAX_LIST_BYTES {
-        let message = "The list is larger than 5.5 MB; ask for parts of it with 'limit' and 'offset'.";
-        return Err(Error::new(ErrorKind::Unprocessable, message));
-    }
-    Ok(())
 }

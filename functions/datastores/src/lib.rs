@@ -51,7 +51,7 @@ use platform::http::{BodyLimit, Credentials, audited, authenticate};
 use platform::records::audit::AuditAction;
 use platform::records::dashboards::Dashboards;
 
-/// Most bytes of a body. A Lambda takes 6 MB, in which the body is a JSON text and so somewhat longer than it is here.
+/// Most bytes of a body. Lambda takes 6 MB, in which quotes count twice ([`platform::http::sent_size`]).
 const MAX_BODY_BYTES: usize = 5_500_000;
 
 /// What the handlers work with.

@@ -1,6 +1,7 @@
 //! Searching deliveries: which index answers, and what is left to look at one by one.
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::page_token::PageTokens;
 use platform::records::deliveries::{
     Deliveries, DeliveryIndex, DeliveryRecord, DeliveryStatus, DeliverySummary,
@@ -14,8 +15,8 @@ const MAX_READ: usize = 2_000;
 const READ_AT_ONCE: i32 = 200;
 /// Longest id of an event or a subscription, in bytes.
 const MAX_ID_BYTES: usize = 800;
-/// A page of more bytes ends before its limit: a Lambda answers with 6 MB at most.
-const MAX_PAGE_BYTES: usize = 4_500_000;
+/// A page of more bytes, as they are sent, ends before its limit.
+const MAX_PAGE_BYTES: usize = MAX_SENT_BYTES - 100_000;
 /// Records that are read at a time.
 const RECORDS_AT_ONCE: usize = 16;
 
@@ -105,7 +106,7 @@ impl DeliverySearch {
             let records: Vec<_> = records.try_collect().await?;
             for record in records.into_iter().flatten() {
                 if selection.status.is_empty() || selection.status.contains(&record.status) {
-                    bytes += serde_json::to_vec(&record).map_err(Error::internal)?.len();
+                    bytes += sent_bytes(&serde_json::to_vec(&record).map_err(Error::internal)?);
                     if bytes > MAX_PAGE_BYTES {
                         limit = limit.min(found.len().max(1));
                     }

@@ -30,7 +30,7 @@ pub struct EngineLimits {
     pub deadline: Duration,
     /// How long staging or checking the data of one import may take.
     pub import_deadline: Duration,
-    /// The size of an answer. A Lambda function's whole response must stay below 6 MB.
+    /// The size of an answer. As it is sent it is larger: [`platform::http::sent_size`].
     pub max_result_bytes: usize,
 }
 

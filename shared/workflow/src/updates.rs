@@ -2,6 +2,7 @@
 
 use futures::stream::{self, TryStreamExt as _};
 use platform::UtcTime;
+use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::records::runs::{Runs, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite};
 use platform::{Error, Result, Tenant};
 use serde::{Deserialize, Serialize};
@@ -17,8 +18,8 @@ pub const MAX_UPDATES: u64 = 1_000;
 pub const MAX_MESSAGE_CHARACTERS: usize = 10_000;
 /// Longest type, and longest name of a part of the run, in characters.
 const MAX_NAME_CHARACTERS: usize = 200;
-/// Most bytes of the messages that are shown at once, as JSON: an answer of a Lambda function has at most 6 MB.
-const MAX_SHOWN_BYTES: usize = 5_000_000;
+/// Most bytes of the messages that are shown at once, as they are sent.
+const MAX_SHOWN_BYTES: usize = MAX_SENT_BYTES - 100_000;
 /// Most bytes of one record of messages: an item of the table has at most 400 KB.
 const MAX_RECORD_BYTES: usize = 250_000;
 /// Most bytes of the messages that a follower reads at once, as JSON.
@@ -155,8 +156,9 @@ pub async fn next_updates(
 fn fitting(messages: &[(u64, UpdateMessage)], most: usize) -> usize {
     let mut bytes = 0;
     let fits = messages.iter().take_while(|(_, message)| {
-        let text = serde_json::to_string(&message.message).map_or(0, |json| json.len());
-        let details = message.details.as_ref().map_or(0, Payload::bytes);
+        let text = serde_json::to_string(&message.message).map_or(0, |json| sent_bytes(json.as_bytes()));
+        // Of details in the bucket only the length is known: each byte is taken to be a quote.
+        let details = message.details.as_ref().map_or(0, |details| details.bytes() * 2);
         bytes += text + details + MESSAGE_OVERHEAD_BYTES;
         bytes <= most
     });

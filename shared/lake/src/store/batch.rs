@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use platform::http::sent_size::sent_bytes;
 use platform::{Error, ErrorKind, Result, Tenant};
 use tracing::error;
 
-use super::query::Query;
+use super::query::{MAX_ANSWER_BYTES, Query};
 use super::{DataStores, Loaded};
 
 /// The least that an answer takes.
@@ -23,7 +24,7 @@ impl DataStores {
     ) -> Vec<Result<Bytes>> {
         let limits = self.inner.engine.limits();
         let time = Allowance::new(limits.deadline);
-        let mut bytes_left = limits.max_result_bytes;
+        let mut bytes_left = MAX_ANSWER_BYTES;
         let mut answers = Vec::with_capacity(queries.len());
         for query in queries {
             let answer = match time.left() {
@@ -37,7 +38,8 @@ impl DataStores {
                     Err(failure) => Err(failure),
                 },
             };
-            bytes_left = bytes_left.saturating_sub(answer.as_ref().map_or(MIN_ANSWER_BYTES, Bytes::len));
+            bytes_left =
+                bytes_left.saturating_sub(answer.as_ref().map_or(MIN_ANSWER_BYTES, |body| sent_bytes(body)));
             if let Err(failure) = &answer
                 && failure.is_transient()
             {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::{Error, ErrorKind, Result, Tenant};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -39,6 +40,9 @@ pub struct Answered {
     pub is_volatile: bool,
 }
 
+/// Most bytes of an answer as they are sent, beside what a handler puts around it.
+pub(super) const MAX_ANSWER_BYTES: usize = MAX_SENT_BYTES - 50_000;
+
 impl DataStores {
     /// Runs one read-only statement over the current version; see [`crate::Engine::query`] for the answer.
     pub async fn query(
@@ -62,23 +66,25 @@ impl DataStores {
     /// Runs one read-only statement over a loaded version; see [`Session::query`] for errors.
     pub async fn ask(&self, tenant: &Tenant, loaded: &Loaded, query: &Query<'_>) -> Result<Answered> {
         let limits = self.inner.engine.limits();
-        let max_bytes = match query.format {
-            // An answer that is no text is sent as base64, which is a third larger.
-            Format::Arrow => limits.max_result_bytes / 4 * 3,
-            Format::Json | Format::Csv => limits.max_result_bytes,
-        };
-        self.ask_within(tenant, loaded, query, limits.deadline, max_bytes)
+        self.ask_within(tenant, loaded, query, limits.deadline, MAX_ANSWER_BYTES)
             .await
     }
 
+    /// As [`ask`](Self::ask), in an answer with `room` bytes as they are sent.
     pub(super) async fn ask_within(
         &self,
         tenant: &Tenant,
         loaded: &Loaded,
         query: &Query<'_>,
         allowed: Duration,
-        max_bytes: usize,
+        room: usize,
     ) -> Result<Answered> {
+        let max_bytes = room.min(self.inner.engine.limits().max_result_bytes);
+        let max_bytes = match query.format {
+            // An answer that is no text is sent as base64, which is a third larger.
+            Format::Arrow => max_bytes / 4 * 3,
+            Format::Json | Format::Csv => max_bytes,
+        };
         let mut session = self.session(loaded, allowed).await?;
         let mut plan = session.plan(query.sql, Some(query.params)).await?;
         // Whatever of the files is removed while it is read, or made new, the child keeps what it has.
@@ -105,9 +111,16 @@ impl DataStores {
             self.discard_copies(&plan.tables);
             let left = session.due().saturating_duration_since(std::time::Instant::now());
             drop(session);
-            return Box::pin(self.ask_within(tenant, loaded, query, left, max_bytes)).await;
+            return Box::pin(self.ask_within(tenant, loaded, query, left, room)).await;
         }
         let answer = answered?;
+        let sent = sent_bytes(&answer.body);
+        if query.format != Format::Arrow && sent > room {
+            return Err(Error::unprocessable(format!(
+                "The answer takes {sent} bytes, in which a quote and a backslash count twice, of the {room} that it may; \
+                 lower 'limit', or select fewer columns."
+            )));
+        }
         self.count_reads(tenant, loaded, &plan.tables);
         Ok(Answered {
             answer,

@@ -8,6 +8,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use super::request_permit::RequestPermit;
+use super::sent_size::bounded;
 use crate::Platform;
 use crate::auth::{Principal, api_key};
 use crate::error::{Error, Result};
@@ -46,15 +47,17 @@ pub async fn authenticate(
     request
         .extensions_mut()
         .insert(Caller(principal.map(Arc::new).map_err(Arc::new)));
-    // Streams have permits of their own, and last.
-    let requests = platform.requests.as_ref();
-    let Some(requests) = requests.filter(|_| credentials != Credentials::TokenOrQuery) else {
+    // Streams have permits of their own, and no end to wait for.
+    if credentials == Credentials::TokenOrQuery {
         return next.run(request).await;
+    }
+    let Some(requests) = &platform.requests else {
+        return bounded(next.run(request).await).await;
     };
     let permit = RequestPermit::new(requests.clone());
     request.extensions_mut().insert(permit.clone());
     let request = request.map(|body| permit.over_request(body));
-    let response = next.run(request).await;
+    let response = bounded(next.run(request).await).await;
     response.map(|body| permit.over_answer(body))
 }
 

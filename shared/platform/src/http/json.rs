@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use super::strict::Object;
 use crate::error::{Error, ErrorKind};
 
@@ -99,7 +100,19 @@ pub async fn body(request: Request<Body>) -> Result<bytes::Bytes, Error> {
         .copied()
         .unwrap_or_default();
     match Limited::new(request.into_body(), limit).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
+        Ok(collected) => {
+            let body = collected.to_bytes();
+            if body.len() > MAX_SENT_BYTES / 6 && sent_bytes(&body) > MAX_SENT_BYTES {
+                return Err(Error::new(
+                    ErrorKind::PayloadTooLarge,
+                    format!(
+                        "The body takes more than the {MAX_SENT_BYTES} bytes that can be sent, in which a quote, a backslash \
+                         and a line break count twice; send it in parts."
+                    ),
+                ));
+            }
+            Ok(body)
+        }
         Err(error) if error.is::<LengthLimitError>() => Err(Error::new(
             ErrorKind::PayloadTooLarge,
             format!("The body is larger than the {limit} bytes that this operation takes."),

@@ -18,6 +18,7 @@ pub mod precondition;
 pub mod query;
 pub mod reply;
 pub mod request_permit;
+pub mod sent_size;
 pub mod serve;
 pub mod strict;
 pub mod text;

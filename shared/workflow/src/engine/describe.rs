@@ -1,5 +1,6 @@
 //! One run in full, as callers see it.
 
+use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::{Error, Result, Tenant};
 use serde::Serialize;
 
@@ -8,9 +9,9 @@ use crate::event::{Event, EventKind};
 use crate::state::RunState;
 use crate::views::{HistoryView, RunDetail, event_views, task_views};
 
-/// Most bytes of a run in one answer: a function answers with at most 6 MB, in which the answer is one JSON text.
-const MAX_ANSWER_BYTES: usize = 4_500_000;
-/// Bytes of a history that an answer has in any case: what a run began with and returned take 2 MB each at most.
+/// Most bytes of a run in one answer, beside its fields.
+const MAX_ANSWER_BYTES: usize = MAX_SENT_BYTES - 100_000;
+/// Bytes of a history that an answer has in any case.
 const MIN_HISTORY_BYTES: usize = 250_000;
 
 /// In which form a history is wanted.
@@ -46,8 +47,9 @@ impl Engine {
                 let history = self.history(tenant, state).await?;
                 let (first, last) = (history.first().cloned(), history.last().cloned());
                 let shown = [&first, &last].into_iter().flatten().cloned();
-                let shown =
-                    shown.filter_map(|mut event| event.kind.payload_mut().map(|payload| payload.bytes()));
+                // Of a payload in the bucket only the length is known: it is taken to be half quotes.
+                let shown = shown
+                    .filter_map(|mut event| event.kind.payload_mut().map(|payload| payload.bytes() * 3 / 2));
                 let room = MAX_ANSWER_BYTES.saturating_sub(shown.sum());
                 let room = room.max(MIN_HISTORY_BYTES);
                 let view = match form {
@@ -98,7 +100,7 @@ fn tasks(history: &[Event], state: &RunState, room: usize) -> Result<HistoryView
 fn up_to<T: Serialize>(room: usize, views: impl Iterator<Item = T>) -> Result<(Vec<T>, bool)> {
     let (mut kept, mut bytes) = (Vec::new(), 0);
     for view in views {
-        bytes += serde_json::to_vec(&view).map_err(Error::internal)?.len();
+        bytes += sent_bytes(&serde_json::to_vec(&view).map_err(Error::internal)?);
         if bytes > room && !kept.is_empty() {
             return Ok((kept, true));
         }
