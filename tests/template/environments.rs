@@ -110,3 +110,19 @@ fn no_secret_stands_in_a_variable() {
         assert!(!variables.contains("{{resolve:"), "{name} has a resolved secret");
     }
 }
+
+/// The program adds its limits up to the disk that this variable names.
+#[test]
+fn the_temporary_disk_is_as_large_as_its_variable_says() {
+    let mut found = 0;
+    for (name, function) in resources("AWS::Lambda::Function") {
+        let told = &function["Environment"]["Variables"]["MILLRACE_TMP_MB"];
+        let disk = &function["EphemeralStorage"]["Size"];
+        assert_eq!(told.is_null(), disk.is_null(), "{name}");
+        if let Some(told) = told.as_str() {
+            found += 1;
+            assert_eq!(told, disk.to_string(), "{name}");
+        }
+    }
+    assert_eq!(found, 2);
+}

@@ -21,13 +21,13 @@ fn main() -> Result<(), lambda_http::Error> {
 async fn serve() -> Result<(), lambda_http::Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let sdk = platform::aws::sdk_config();
+    let (sdk, machine) = (platform::aws::sdk_config(), AwsEnvironment::read());
     let platform = Platform::from_environment(&environment, &sdk)?;
     let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
     let records = Stores::new(platform.records.clone());
-    let config = StoreConfig::from_environment(&environment)?;
+    let config = StoreConfig::from_environment(&environment)?.fitting(&environment, &machine)?;
     let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_IMPORT_QUEUE")?);
-    let outbound = Outbound::from_environment(&environment, &AwsEnvironment::read())?;
+    let outbound = Outbound::from_environment(&environment, &machine)?;
     let imports = ImportServices {
         sources: Some(Sources::from_environment(&environment, &sdk, outbound)?),
         queue: Some(Arc::new(queue)),

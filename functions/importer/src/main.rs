@@ -24,16 +24,18 @@ fn main() -> Result<(), Error> {
 async fn serve() -> Result<(), Error> {
     let environment = Environment::read()?;
     telemetry::init(&environment, Format::Json, "info")?;
-    let sdk = platform::aws::sdk_config();
+    let (sdk, machine) = (platform::aws::sdk_config(), AwsEnvironment::read());
     let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_IMPORT_QUEUE")?);
     let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
     let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
-    let outbound = Outbound::from_environment(&environment, &AwsEnvironment::read())?;
+    let outbound = Outbound::from_environment(&environment, &machine)?;
     let imports = ImportServices {
         sources: Some(Sources::from_environment(&environment, &sdk, outbound)?),
         queue: None,
     };
-    let config = StoreConfig::from_environment(&environment)?.in_background();
+    let config = StoreConfig::from_environment(&environment)?
+        .in_background()
+        .fitting(&environment, &machine)?;
     let stores = DataStores::new(Clock::System, Stores::new(records), objects, imports, &config)?;
     let retention = Retention::from_environment(&environment)?;
     let handler = async |event: LambdaEvent<Value>| {

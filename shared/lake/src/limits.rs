@@ -50,6 +50,16 @@ impl Default for EngineLimits {
 }
 
 impl EngineLimits {
+    /// The defaults, for queries with this much memory.
+    pub fn for_queries(memory_bytes: u64) -> Self {
+        let defaults = Self::default();
+        Self {
+            memory_limit_bytes: memory_bytes,
+            address_space_bytes: defaults.address_space_bytes - defaults.memory_limit_bytes + memory_bytes,
+            ..defaults
+        }
+    }
+
     /// The rows of an answer, from what the caller asked for.
     pub fn rows(requested: Option<usize>) -> usize {
         requested.unwrap_or(DEFAULT_ROWS).min(MAX_ROWS)

@@ -137,12 +137,16 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "optional: most that the cache of data files holds, in MiB; default 1024",
     ),
     (
+        "MILLRACE_TMP_MB",
+        "size of a Lambda function's temporary disk, in MiB: its EphemeralStorage",
+    ),
+    (
         "MILLRACE_COMPACT_AT_SEGMENTS",
         "optional: the small data files of a table from which on they are merged in the background; default 32",
     ),
     (
         "MILLRACE_COPIED_TABLE_MB",
-        "optional: the largest table that queries get a faster copy of, in MiB, or 0 for none; default 64, in the local runner 512",
+        "for the local runner, optional: the largest table that queries get a faster copy of, in MiB, or 0 for none; default 512",
     ),
 ];
 
@@ -271,6 +275,8 @@ pub struct AwsEnvironment {
     pub endpoint_url: Option<String>,
     /// `AWS_LAMBDA_FUNCTION_NAME`: set in a Lambda function, and there alone.
     pub function_name: Option<String>,
+    /// `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`.
+    pub function_memory_mb: Option<u64>,
 }
 
 impl AwsEnvironment {
@@ -284,6 +290,9 @@ impl AwsEnvironment {
             region: std::env::var("AWS_REGION").ok(),
             endpoint_url: std::env::var("AWS_ENDPOINT_URL").ok(),
             function_name: std::env::var("AWS_LAMBDA_FUNCTION_NAME").ok(),
+            function_memory_mb: std::env::var("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")
+                .ok()
+                .and_then(|size| size.parse().ok()),
         }
     }
 }

@@ -37,19 +37,27 @@ impl DataStores {
         Ok(())
     }
 
-    /// Fetches the files of the sources, once, into a folder.
+    /// Fetches the files of the sources, once, into a folder. Together they have at most `max_input_bytes`.
     pub(super) async fn inputs(&self, tenant: &Tenant, import: &Import, folder: &Path) -> Result<Vec<Input>> {
         let mut inputs = Vec::new();
+        let mut bytes_left = self.inner.max_input_bytes;
         for (index, table) in import.tables.iter().enumerate() {
             let file = folder.join(format!("input-{index}"));
-            let format = self.input(tenant, table, &file).await?;
+            let format = self.input(tenant, table, &file, bytes_left).await?;
+            let read = tokio::fs::metadata(&file).await.map_err(Error::internal)?.len();
+            bytes_left = bytes_left.saturating_sub(read);
             inputs.push(Input { format, file });
         }
         Ok(inputs)
     }
 
-    async fn input(&self, tenant: &Tenant, table: &ImportTable, path: &Path) -> Result<FileFormat> {
-        let max_bytes = self.inner.max_input_bytes;
+    async fn input(
+        &self,
+        tenant: &Tenant,
+        table: &ImportTable,
+        path: &Path,
+        max_bytes: u64,
+    ) -> Result<FileFormat> {
         match &table.source {
             ImportSource::Inline(rows) => {
                 tokio::fs::write(path, rows).await.map_err(Error::internal)?;

@@ -8,6 +8,7 @@
 mod alter_table;
 mod archive;
 mod batch;
+mod budget;
 mod cache;
 mod change_schema;
 mod commit;
@@ -155,7 +156,7 @@ struct Inner {
 }
 
 impl DataStores {
-    /// Over records and objects. Makes the folders that it needs, and empties the one of files in the making.
+    /// Over records and objects. Makes the folders that it needs, and empties those of files in the making and of children.
     pub fn new(
         clock: Clock,
         records: Stores,
@@ -173,10 +174,11 @@ impl DataStores {
         let directory = std::path::absolute(&config.directory).map_err(|error| unusable(&error))?;
         let staging = directory.join("staging");
         let _ = std::fs::remove_dir_all(&staging);
+        // What the children of a process left that was killed.
+        let _ = std::fs::remove_dir_all(directory.join("children"));
         for folder in ["staging", "segments", "children"] {
             std::fs::create_dir_all(directory.join(folder)).map_err(|error| unusable(&error))?;
         }
-        let defaults = EngineLimits::default();
         let mut engine = EngineConfig::new(directory.join("children"))
             .map_err(|error| ConfigError::new(error.to_string()))?;
         if let Some(program) = &config.program {
@@ -185,11 +187,8 @@ impl DataStores {
         engine.library_path = platform::config::library_path();
         engine.max_children = config.max_children;
         engine.limits = EngineLimits {
-            memory_limit_bytes: config.query_memory_bytes,
-            address_space_bytes: defaults.address_space_bytes - defaults.memory_limit_bytes
-                + config.query_memory_bytes,
             import_deadline: config.import_deadline,
-            ..defaults
+            ..EngineLimits::for_queries(config.query_memory_bytes)
         };
         let segments = SegmentCache::open(&directory.join("segments"), config.cache_bytes)
             .map_err(|error| unusable(&error))?;

@@ -164,8 +164,18 @@ impl DataStores {
         session: &Session<'_>,
         tenant: &Tenant,
         loaded: &Loaded,
-        tables: impl IntoIterator<Item = &TableVersion>,
+        tables: impl IntoIterator<Item = &TableVersion> + Clone,
     ) -> Result<Files<'a>> {
+        let bytes: u64 = tables.clone().into_iter().map(TableVersion::bytes).sum();
+        let most = self.inner.segments.max_bytes();
+        if bytes > most {
+            return Err(Error::unprocessable(format!(
+                "The tables of this statement have {} MB of data files, and a query can read {} MB. Keep what it does not need in \
+                 tables of their own.",
+                bytes / 1_000_000,
+                most / 1_000_000
+            )));
+        }
         let files = self.files(tenant, &loaded.manifest.store_id, tables);
         timeout_at(Instant::from_std(session.due()), files)
             .await
