@@ -6,6 +6,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::Clock;
 use platform::batch::consume;
 use platform::config::{AwsEnvironment, Environment};
+use platform::metrics;
 use platform::objects::Objects;
 use platform::outbound::Outbound;
 use platform::queue::SqsQueue;
@@ -41,10 +42,12 @@ async fn serve() -> Result<(), Error> {
     let handler = async |event: LambdaEvent<Value>| {
         if event.payload.get("collect").is_some() {
             importer_function::collect(&stores, retention).await?;
+            metrics::flush();
             return Ok(SqsBatchResponse::default());
         }
         if event.payload.get("Records").is_none() {
             importer_function::sweep(&stores, &queue).await?;
+            metrics::flush();
             return Ok(SqsBatchResponse::default());
         }
         let event = LambdaEvent::new(serde_json::from_value(event.payload)?, event.context);

@@ -17,8 +17,9 @@ use platform::queue::Queue;
 use platform::records::deliveries::Deliveries;
 use platform::records::events::Events;
 use platform::records::subscriptions::Subscriptions;
-use platform::{Clock, Result};
+use platform::{Clock, Result, metrics};
 use serde_json::json;
+use tokio::time::Instant;
 use tracing::error;
 use workflow::engine::Engine;
 
@@ -49,7 +50,12 @@ pub async fn handle(matcher: &Matcher, batch: Batch) -> SqsBatchResponse {
 
 async fn one(matcher: &Matcher, body: &str) -> Result<()> {
     let read = match message::read(body) {
-        Ok(told) => matching::match_event(matcher, told).await?,
+        Ok(told) => {
+            let began = Instant::now();
+            let matched = matching::match_event(matcher, told).await?;
+            metrics::event_matched(began.elapsed());
+            matched
+        }
         Err(reason) => Err(reason),
     };
     let Err(reason) = read else {

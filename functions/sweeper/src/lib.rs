@@ -8,7 +8,7 @@ use events::publish::tell;
 use futures::stream::{self, StreamExt as _};
 use platform::bus::Bus;
 use platform::records::events::{DueEvent, Events};
-use platform::{Clock, Result, UtcTime};
+use platform::{Clock, Result, UtcTime, metrics};
 use tracing::{info, warn};
 use workflow::engine::Engine;
 
@@ -49,12 +49,14 @@ impl Sweeper {
         let now = self.clock.now();
         let mut runs = self.engine.due(now.plus_ms(ahead_ms)).await?;
         let found = runs.len();
+        metrics::due("runs", found);
         runs.retain(|run| self.is_new(&run.run_id, run.due_at, now));
         self.engine.hint_all(&runs).await;
         if !runs.is_empty() {
             info!(found, hints = runs.len(), "workflow runs are due");
         }
         let events = self.events.due(now, Some(EVENTS_AT_ONCE)).await?;
+        metrics::due("events", events.len());
         if !events.is_empty() {
             info!(found = events.len(), "events are not matched");
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::config::Environment;
+use platform::metrics;
 use platform::records::Table;
 use platform::records::events::Events;
 use platform::telemetry::{self, Format};
@@ -28,6 +29,10 @@ async fn main() -> Result<(), Error> {
         Arc::clone(&wiring.bus),
         wiring.clock.clone(),
     );
-    let handler = async |_: LambdaEvent<Value>| Ok::<_, Error>(sweeper.sweep(AHEAD_MS).await?);
+    let handler = async |_: LambdaEvent<Value>| {
+        let swept = sweeper.sweep(AHEAD_MS).await;
+        metrics::flush();
+        Ok::<_, Error>(swept?)
+    };
     lambda_runtime::run(service_fn(handler)).await
 }

@@ -15,6 +15,7 @@ use tracing::warn;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::metrics;
 use crate::queue::SqsQueue;
 
 /// From the end of the work to the end of the function.
@@ -117,6 +118,7 @@ where
     if timeout(POSTPONING, join_all(postponed)).await.is_err() {
         warn!("the back-off of failed messages is not set in time");
     }
+    metrics::flush();
     response
 }
 

@@ -109,6 +109,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "optional: log filter such as `info` or `debug,hyper=warn`; default `info`",
     ),
     (
+        "MILLRACE_METRICS_NAMESPACE",
+        "optional: CloudWatch namespace of the metrics that a function writes; none are written without it",
+    ),
+    (
         "MILLRACE_KEEP_VERSIONS_DAYS",
         "optional: the age at which versions of data stores go that are neither snapshots nor current; all stay without it",
     ),

@@ -10,6 +10,7 @@ pub mod error;
 pub mod fair;
 pub mod http;
 pub mod ids;
+pub mod metrics;
 pub mod objects;
 pub mod outbound;
 pub mod page_token;

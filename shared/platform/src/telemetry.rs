@@ -11,7 +11,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
 
-use crate::config::{ConfigError, Environment};
+use crate::config::{AwsEnvironment, ConfigError, Environment};
+use crate::metrics;
 
 /// How a log line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub enum Format {
     Text,
 }
 
-/// Starts logging to standard error, at the level that `MILLRACE_LOG` names.
+/// Starts logging to standard error, at the level that `MILLRACE_LOG` names, and counting.
 pub fn init(environment: &Environment, format: Format, default_filter: &str) -> Result<(), ConfigError> {
     let filter = environment.optional("MILLRACE_LOG").unwrap_or(default_filter);
     let filter: Targets = filter.parse().map_err(|error| {
@@ -46,7 +47,7 @@ pub fn init(environment: &Environment, format: Format, default_filter: &str) -> 
     tracing_subscriber::registry()
         .with(lines.with_filter(filter.and(below_secrets())))
         .init();
-    Ok(())
+    metrics::init(environment, &AwsEnvironment::read())
 }
 
 /// At the level `trace` the SDK, its HTTP client and Lambda's runtime log whole requests and answers, tokens

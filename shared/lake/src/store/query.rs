@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
-use platform::{Error, ErrorKind, Result, Tenant};
+use platform::{Error, ErrorKind, Result, Tenant, metrics};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
@@ -85,6 +85,7 @@ impl DataStores {
             Format::Arrow => max_bytes / 4 * 3,
             Format::Json | Format::Csv => max_bytes,
         };
+        let began = Instant::now();
         let mut session = self.session(loaded, allowed).await?;
         let mut plan = session.plan(query.sql, Some(query.params)).await?;
         // Whatever of the files is removed while it is read, or made new, the child keeps what it has.
@@ -121,6 +122,7 @@ impl DataStores {
                  lower 'limit', or select fewer columns."
             )));
         }
+        metrics::query_done(began.elapsed());
         self.count_reads(tenant, loaded, &plan.tables);
         Ok(Answered {
             answer,

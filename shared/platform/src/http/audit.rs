@@ -22,6 +22,7 @@ use crate::auth::{Principal, PrincipalKind};
 use crate::clock::{Clock, UtcTime};
 use crate::error::Error;
 use crate::ids;
+use crate::metrics;
 use crate::queue::Queue;
 use crate::records::audit::{AuditAction, AuditEvent, AuditTrail};
 
@@ -178,6 +179,7 @@ impl AuditLog {
         match self.retry.send(&body).await {
             Ok(()) => warn!(audit_id = event.id, %cause, "audit record queued: the table did not take it"),
             Err(queue_cause) => {
+                metrics::audit_record_lost();
                 error!(audit_record = body, %cause, %queue_cause, "audit record not written and not queued");
             }
         }

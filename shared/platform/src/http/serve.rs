@@ -4,14 +4,16 @@ use aide::axum::ApiRouter;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use axum::response::Response;
 use lambda_http::tower::Layer as _;
-use tower::util::MapRequest;
+use tower::util::{MapRequest, MapResponse};
 use tower_http::normalize_path::{NormalizePath, NormalizePathLayer};
 
 use super::edge::edge;
 use super::invocation;
 use crate::clock::Clock;
 use crate::config::EdgeConfig;
+use crate::metrics;
 
 /// The API root, which the base URL ends in.
 pub const API_ROOT: &str = "/api/v1";
@@ -27,13 +29,20 @@ pub fn normalized(router: Router) -> NormalizePath<Router> {
     NormalizePathLayer::trim_trailing_slash().layer(router)
 }
 
-/// The same service for requests as Lambda gives them.
+/// The same service for requests as Lambda gives them. Metrics are written before an answer leaves.
 pub fn invoked<S>(
     service: S,
     clock: Clock,
-) -> MapRequest<S, impl Fn(lambda_http::Request) -> Request + Clone + use<S>> {
-    MapRequest::new(service, move |request: lambda_http::Request| {
+) -> MapResponse<
+    MapRequest<S, impl Fn(lambda_http::Request) -> Request + Clone + use<S>>,
+    impl Fn(Response) -> Response + Clone,
+> {
+    let service = MapRequest::new(service, move |request: lambda_http::Request| {
         invocation::adopt(request.map(Body::new), &clock)
+    });
+    MapResponse::new(service, |response| {
+        metrics::flush();
+        response
     })
 }
 

@@ -17,7 +17,7 @@ use platform::records::deliveries::DeliveryAttempt;
 use platform::records::events::Events;
 use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use platform::sealing::Sealer;
-use platform::{Clock, Result, Tenant, ids};
+use platform::{Clock, Result, Tenant, ids, metrics};
 use tracing::{info, warn};
 use workflow::{ActivityContext, Failure};
 
@@ -59,7 +59,18 @@ pub async fn attempt(
     context: ActivityContext,
     input: AttemptInput,
 ) -> Result<Outcome, Failure> {
-    let tenant = &context.tenant;
+    let outcome = made(webhooks, &context.tenant, input).await?;
+    match &outcome.next {
+        Next::Done => metrics::delivery_attempted("delivered"),
+        Next::After(_) => metrics::delivery_attempted("retrying"),
+        Next::GiveUp(_) => metrics::delivery_attempted("failed"),
+        Next::Unwanted(_) => metrics::delivery_attempted("skipped"),
+        Next::Renew => {}
+    }
+    Ok(outcome)
+}
+
+async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Result<Outcome, Failure> {
     let (event, subscription) = futures::future::join(
         webhooks.events.find(tenant, &input.event_id),
         webhooks

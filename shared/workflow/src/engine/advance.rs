@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use platform::records::runs::CurrentWrite;
-use platform::{Result, Tenant};
+use platform::{Result, Tenant, metrics};
 use tracing::warn;
 
 use super::Engine;
@@ -82,7 +82,7 @@ impl Engine {
     async fn turn(&self, tenant: &Tenant, known: &mut Known, draft: &mut Draft) -> Result<Option<Draft>> {
         let services = &self.services;
         let Some(code) = services.registry.find_workflow(&draft.state.workflow_type) else {
-            draft.turn_failed(TaskFailure::unknown_type(&draft.state.workflow_type));
+            fail_turn(draft, TaskFailure::unknown_type(&draft.state.workflow_type));
             return Ok(None);
         };
         let _permit = self.sharing.turn(tenant, self.services.sleep.as_ref()).await?;
@@ -97,12 +97,12 @@ impl Engine {
             Ok(turn) => turn,
             Err(failure) => {
                 warn!(run_id = draft.state.run_id, workflow_type = draft.state.workflow_type, %failure, "the turn of a run came to nothing");
-                draft.turn_failed(failure);
+                fail_turn(draft, failure);
                 return Ok(None);
             }
         };
         if let Some(failure) = too_many(draft, &turn.events).or_else(|| too_large(draft, &turn)) {
-            draft.turn_failed(failure);
+            fail_turn(draft, failure);
             return Ok(None);
         }
         let next_run = take_turn(draft, &known.history, turn)?;
@@ -151,6 +151,11 @@ impl Engine {
             Written::Stale | Written::Taken => Ok(None),
         }
     }
+}
+
+fn fail_turn(draft: &mut Draft, failure: TaskFailure) {
+    metrics::turn_failed();
+    draft.turn_failed(failure);
 }
 
 /// Takes what came of a turn over a history into a draft. The run that it goes on as, if it does: the signals that were not
