@@ -26,7 +26,12 @@ fn variables(function: &Value) -> Vec<(String, String)> {
             let value = match (name.as_str(), value) {
                 (_, Value::String(text)) => text.clone(),
                 ("MILLRACE_INGEST_MAX_BODY_KB", _) => "256".to_owned(),
-                ("MILLRACE_KEEP_VERSIONS_DAYS", _) => "0".to_owned(),
+                (
+                    "MILLRACE_KEEP_VERSIONS_DAYS"
+                    | "MILLRACE_INGEST_CHANNEL_RATE"
+                    | "MILLRACE_INGEST_CONCURRENCY",
+                    _,
+                ) => "1".to_owned(),
                 (
                     "MILLRACE_IMPORT_BUCKETS" | "MILLRACE_CORS_ORIGINS" | "MILLRACE_GCS_CREDENTIALS_SECRET",
                     _,

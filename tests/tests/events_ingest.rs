@@ -455,3 +455,37 @@ async fn an_event_that_is_taken_outlives_a_kill() {
         .await
         .expect_status(200);
 }
+
+#[tokio::test]
+async fn a_channel_beyond_its_rate_is_told_when_to_come_again() {
+    let Some(events) = Events::start_with(&[("MILLRACE_INGEST_CHANNEL_RATE", "1")]).await else {
+        return;
+    };
+    let channel = events.plain_channel().await;
+    let send = || {
+        events
+            .request(Method::POST, &channel.url)
+            .token(channel.token())
+            .body("{}")
+    };
+    let mut taken = 0;
+    let refused = loop {
+        let answer = send().await;
+        if answer.status != 202 {
+            break answer.expect_error(429, "too_many_requests");
+        }
+        taken += 1;
+        // A window of ten seconds may end meanwhile.
+        assert!(taken <= 100, "no request is refused");
+    };
+    assert!(taken >= 10, "{taken}");
+    let seconds: u64 = refused.header("retry-after").parse().unwrap();
+    assert!((1..=10).contains(&seconds), "{seconds}");
+    // A stranger does not use the rate up, and is not told of it.
+    let stranger = events
+        .request(Method::POST, &channel.url)
+        .token("x")
+        .body("{}")
+        .await;
+    stranger.expect_error(401, "unauthenticated");
+}

@@ -3,6 +3,7 @@
 
 mod credentials;
 mod post;
+mod rate;
 
 use std::sync::Arc;
 
@@ -18,8 +19,11 @@ use platform::objects::Objects;
 use platform::records::Table;
 use platform::records::channels::Channels;
 use platform::records::events::Events;
+use platform::records::ingest_counts::IngestCounts;
 use platform::sealing::{KmsSealer, OpenedOnce, Sealer};
 use platform::{Clock, Error};
+
+pub use rate::ChannelRates;
 
 /// Largest body where nothing else is configured, in KiB.
 const DEFAULT_MAX_BODY_KB: u64 = 256;
@@ -37,6 +41,8 @@ pub struct Ingest {
     pub publisher: Publisher,
     /// The time.
     pub clock: Clock,
+    /// Limits how many events a channel takes.
+    pub rates: ChannelRates,
     /// Largest body, in bytes.
     pub max_body_bytes: usize,
 }
@@ -49,7 +55,9 @@ impl Ingest {
         let objects = Objects::connect(sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
         let bus = EventBridgeBus::connect(sdk, &environment.required("MILLRACE_EVENT_BUS")?);
         let sealer = KmsSealer::connect(sdk, environment.required("MILLRACE_SEALING_KEY")?);
+        let counts = IngestCounts::new(events.clone());
         Ok(Self {
+            rates: ChannelRates::from_environment(environment, counts, Clock::System)?,
             channels: Channels::new(records),
             sealer: Arc::new(OpenedOnce::new(Arc::new(sealer))),
             publisher: Publisher::new(Events::new(events), objects, Arc::new(bus)),

@@ -65,6 +65,7 @@ pub async fn handler(
             "The channel is disabled; nothing that is sent to it is taken.",
         ));
     }
+    ingest.rates.admit(&tenant, &channel.id).await?;
     let event_id = take(&ingest, &tenant, &channel, &text).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(Taken { event_id })))
 }

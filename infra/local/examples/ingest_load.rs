@@ -9,16 +9,17 @@ use axum::Router;
 use events::channel::Channel;
 use events::publish::Publisher;
 use events::signature;
-use ingest_function::Ingest;
+use ingest_function::{ChannelRates, Ingest};
 use local::bus::LocalBus;
 use local::data_dir::DataDir;
 use local::sealer::LocalSealer;
 use local::server::{self, Limits};
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, Services};
-use platform::config::{CorsOrigins, EdgeConfig};
+use platform::config::{CorsOrigins, EdgeConfig, Environment};
 use platform::objects::Objects;
 use platform::records::channels::Channels;
 use platform::records::events::Events;
+use platform::records::ingest_counts::IngestCounts;
 use platform::records::{Condition, Key, Table, Written};
 use platform::{Clock, Tenant, ids};
 use serde_json::json;
@@ -70,7 +71,9 @@ async fn main() -> Result<(), Error> {
 /// The endpoint as the runner has it, on a port of its own.
 async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Result<String, Error> {
     let clock = Clock::System;
-    let events = Events::new(Table::connect(&services.records, EVENTS_TABLE));
+    let table = Table::connect(&services.records, EVENTS_TABLE);
+    let counts = IngestCounts::new(table.clone());
+    let events = Events::new(table);
     let objects = Objects::connect(&services.objects, DATA_BUCKET);
     let ingest = Ingest {
         channels,
@@ -82,6 +85,7 @@ async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Resul
         ),
         clock: clock.clone(),
         max_body_bytes: 256 * 1_024,
+        rates: ChannelRates::from_environment(&Environment::from_variables([])?, counts, clock.clone())?,
     };
     let edge = EdgeConfig {
         cors: CorsOrigins::None,

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use events::matching::SubscriptionSets;
 use events::publish::Publisher;
-use ingest_function::Ingest;
+use ingest_function::{ChannelRates, Ingest};
 use matcher_function::Matcher;
 use platform::Platform;
 use platform::bus::Bus;
@@ -16,6 +16,7 @@ use platform::records::Table;
 use platform::records::channels::Channels;
 use platform::records::deliveries::Deliveries;
 use platform::records::events::Events;
+use platform::records::ingest_counts::IngestCounts;
 use platform::records::subscriptions::Subscriptions as SubscriptionRecords;
 use platform::sealing::{OpenedOnce, Sealer};
 use runs::webhook_delivery::Webhooks;
@@ -85,6 +86,7 @@ impl LocalEvents {
         let objects = Objects::connect(&services.objects, DATA_BUCKET);
         let sealer: Arc<dyn Sealer> = Arc::new(OpenedOnce::new(Arc::new(LocalSealer::open(data)?)));
         let events = Events::new(table.clone());
+        let counts = IngestCounts::new(table.clone());
         Ok(Self {
             subscriptions: Subscriptions {
                 events: table,
@@ -98,6 +100,7 @@ impl LocalEvents {
                 publisher: Publisher::new(events.clone(), objects.clone(), Arc::clone(&bus)),
                 clock: clock.clone(),
                 max_body_bytes: ingest_function::max_body_bytes(environment)?,
+                rates: ChannelRates::from_environment(environment, counts, clock.clone())?,
             },
             webhooks: Webhooks {
                 subscriptions: SubscriptionRecords::new(platform.records.clone()),

@@ -60,6 +60,14 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "optional: largest body that an ingest channel takes, in KiB; default 256",
     ),
     (
+        "MILLRACE_INGEST_CHANNEL_RATE",
+        "optional: most events that an ingest channel takes in a second, over ten seconds; 0 or nothing for no limit",
+    ),
+    (
+        "MILLRACE_INGEST_CONCURRENCY",
+        "optional: most instances of the ingest function, which share the rate of a channel; default 1",
+    ),
+    (
         "MILLRACE_LOCAL_TARGETS",
         "for development: `true` lets webhooks and imports reach this machine, over plain http as well; a Lambda function refuses it",
     ),

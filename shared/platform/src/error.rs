@@ -32,6 +32,8 @@ pub enum ErrorKind {
     UnsupportedMediaType,
     /// Well-formed, but it cannot be carried out: values of an import that do not convert.
     Unprocessable,
+    /// More requests than a limit allows.
+    TooManyRequests,
     /// A fault of ours.
     Internal,
     /// A service behind us is away or busy; the same request may succeed later.
@@ -51,6 +53,7 @@ impl ErrorKind {
             Self::PayloadTooLarge => "payload_too_large",
             Self::UnsupportedMediaType => "unsupported_media_type",
             Self::Unprocessable => "unprocessable",
+            Self::TooManyRequests => "too_many_requests",
             Self::Internal => "internal",
             Self::Unavailable => "unavailable",
         }
@@ -70,13 +73,14 @@ impl ErrorKind {
             Self::PayloadTooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::Unprocessable => 422,
+            Self::TooManyRequests => 429,
             Self::Internal => 500,
             Self::Unavailable => 503,
         }
     }
 
     /// Every kind, for tables and tests.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::InvalidRequest,
         Self::Unauthenticated,
         Self::Forbidden,
@@ -88,6 +92,7 @@ impl ErrorKind {
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
         Self::Unprocessable,
+        Self::TooManyRequests,
         Self::Internal,
         Self::Unavailable,
     ];
@@ -100,6 +105,7 @@ pub struct Error {
     details: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
     quotes_data: bool,
+    retry_after_s: Option<u64>,
 }
 
 /// `Result` with the one [`Error`].
@@ -114,6 +120,7 @@ impl Error {
             details: None,
             source: None,
             quotes_data: false,
+            retry_after_s: None,
         }
     }
 
@@ -145,6 +152,14 @@ impl Error {
     /// 422: understood, but it cannot be carried out.
     pub fn unprocessable(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unprocessable, message)
+    }
+
+    /// 429: more than a limit allows; the caller may come again after so many seconds.
+    pub fn too_many_requests(message: impl Into<String>, retry_after_s: u64) -> Self {
+        Self {
+            retry_after_s: Some(retry_after_s),
+            ..Self::new(ErrorKind::TooManyRequests, message)
+        }
     }
 
     /// 408: it took longer than it may.
@@ -189,6 +204,11 @@ impl Error {
     pub fn quoting_data(mut self) -> Self {
         self.quotes_data = true;
         self
+    }
+
+    /// The seconds after which the caller may come again.
+    pub fn retry_after_s(&self) -> Option<u64> {
+        self.retry_after_s
     }
 
     /// What went wrong.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     AUTHORIZATION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, LOCATION,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
@@ -110,6 +110,7 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
             .expose_headers([
                 axum::http::header::ETAG,
                 LOCATION,
+                RETRY_AFTER,
                 REQUEST_ID.clone(),
                 HeaderName::from_static("x-row-count"),
                 HeaderName::from_static("x-truncated"),
@@ -202,6 +203,9 @@ fn error_response(failure: &Error, refused: Response, request_id: &str) -> Respo
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if failure.kind() == ErrorKind::Unauthenticated {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if let Some(seconds) = failure.retry_after_s() {
+        headers.insert(RETRY_AFTER, seconds.into());
     }
     response
 }

@@ -39,6 +39,7 @@
 //! | an event of the platform | events | `A#P#event#<id>` | `event` |
 //! | the events that nobody has matched yet | events, due | `events-<shard>` | `<time>` |
 //! | the event of an idempotency key of a channel | events | `A#P#ingested#<channel id>` | `<SHA-256 of the key>` |
+//! | how many events a channel took in a window of time | events | `A#P#ingest-count#<channel id>` | `<start in Unix seconds>` |
 //! | a delivery | events | `A#P#delivery#<id>` | `delivery` |
 //! | the deliveries of a project, by time | events, gsi1 | `A#P#deliveries` | `<creation>#<id>` |
 //! | the same of one status | events, gsi2 | `A#P#deliveries#status#<status>` | `<creation>#<id>` |
@@ -269,6 +270,10 @@ pub(crate) fn channels(tenant: &Tenant) -> String {
 
 pub(crate) fn channel(tenant: &Tenant, id: &str) -> Key {
     Key::new(channels(tenant), id)
+}
+
+pub(crate) fn ingest_count(tenant: &Tenant, channel: &str, window: i64) -> Key {
+    Key::new(pk(tenant, &format!("ingest-count#{channel}")), window.to_string())
 }
 
 pub(crate) fn ingested(tenant: &Tenant, channel: &str, key_hash: &str) -> Key {

@@ -10,6 +10,7 @@ pub mod dashboards;
 pub mod deliveries;
 pub mod events;
 pub mod import_jobs;
+pub mod ingest_counts;
 pub mod interactions;
 pub mod keys;
 pub mod prompts;

@@ -16,12 +16,12 @@ use std::sync::Arc;
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
-use crate::records::schema::DUE;
+use crate::records::schema::{DUE, EXPIRES_AT};
 
 pub use changes::Changes;
 pub use condition::Condition;
@@ -108,6 +108,32 @@ impl Table {
             .send()
             .await;
         single(written)
+    }
+
+    /// Adds to a number of a record, which is made where it is missing and expires at `expires_at`, in Unix seconds; the new
+    /// number. A repeat after a lost answer may add twice.
+    pub async fn add(&self, key: &Key, name: &str, amount: u64, expires_at: i64) -> Result<u64> {
+        let updated = self
+            .client
+            .update_item()
+            .table_name(&*self.name)
+            .set_key(Some(key.attributes()))
+            .update_expression("ADD #number :amount SET #expires = :expires")
+            .expression_attribute_names("#number", name)
+            .expression_attribute_names("#expires", EXPIRES_AT)
+            .expression_attribute_values(":amount", AttributeValue::N(amount.to_string()))
+            .expression_attribute_values(":expires", AttributeValue::N(expires_at.to_string()))
+            .return_values(ReturnValue::UpdatedNew)
+            .send()
+            .await
+            .map_err(failed)?;
+        let number = updated
+            .attributes
+            .and_then(|attributes| match attributes.get(name) {
+                Some(AttributeValue::N(number)) => number.parse().ok(),
+                _ => None,
+            });
+        number.ok_or_else(|| Error::internal("an update gave no number back"))
     }
 
     /// Removes a record, under a condition. A transaction of one, because a repeat after a lost answer would find the record
