@@ -44,6 +44,7 @@ FUZZ_TARGETS ?= statement names template schema list_filter path page_token inge
 FUZZ_MEMORY_KB := 8000000
 PIP_VERSION := 26.3
 TOOLS := $(CACHE)/tools-$(shell cksum <infra/sam/requirements.txt | cut -d ' ' -f 1)
+CHECKOV := $(CACHE)/checkov-$(shell cksum <infra/sam/checkov.txt | cut -d ' ' -f 1)
 
 # ---------- use ----------
 
@@ -103,15 +104,16 @@ deny: $(CARGO_DENY_DIR)/bin/cargo-deny ## Licences, banned crates and sources of
 advisories: $(CARGO_DENY_DIR)/bin/cargo-deny ## Known vulnerabilities of dependencies; fetches the advisory database
 	@$< $(LOCKED) check --hide-inclusion-graph advisories
 
-# Three gates, because each finds what the others do not. None needs an account.
+# Four gates, because each finds what the others do not. None needs an account.
 .PHONY: validate
-validate: tools ## Check template.yaml
+validate: tools $(CHECKOV)/ready ## Check template.yaml
 	@echo '== template'
 	@$(SAM) validate 2>&1 | grep -v 'Feature Toggle'
 	@$(SAM) validate --lint 2>&1 | grep -v 'Feature Toggle'
 	@translated=$$(mktemp -d)/template.json; trap 'rm -rf "$$(dirname "$$translated")"' EXIT; \
 		'$(TOOLS)/bin/python' infra/sam/translate.py template.yaml >"$$translated"; \
 		'$(TOOLS)/bin/cfn-lint' "$$translated"; echo 'What the template translates to has no fault that cfn-lint knows.'
+	@'$(CHECKOV)/bin/checkov' -f template.yaml --framework cloudformation --skip-download --compact --quiet | sed '/^$$/d'
 
 .PHONY: openapi
 openapi: duckdb ## Write infra/openapi.json from the code
@@ -190,9 +192,10 @@ clean: ## Remove what was built into the checkout; the shared cache stays
 	@rm -rf target .aws-sam
 
 .PHONY: tools-lock
-tools-lock: ## Write infra/sam/requirements.txt from requirements.in (needs uv)
-	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate \
-		--custom-compile-command 'make tools-lock' infra/sam/requirements.in -o infra/sam/requirements.txt
+tools-lock: ## Write infra/sam/requirements.txt and checkov.txt from requirements.in and checkov.in (needs uv)
+	@for name in requirements checkov; do \
+		uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate \
+			--custom-compile-command 'make tools-lock' infra/sam/$$name.in -o infra/sam/$$name.txt; done
 
 .PHONY: duckdb
 duckdb:
@@ -207,11 +210,13 @@ tools: $(TOOLS)/ready
 
 # A virtual environment cannot be moved into place, so a file says that it is complete. Older pips do not read hashes of
 # packages with extras.
-$(TOOLS)/ready:
-	@echo 'installing the SAM tools into $(TOOLS)' >&2
-	@rm -rf '$(TOOLS)'; mkdir -p '$(CACHE)'; python3 -m venv '$(TOOLS)'
-	@'$(TOOLS)/bin/pip' install -q --disable-pip-version-check pip==$(PIP_VERSION)
-	@'$(TOOLS)/bin/pip' install -q --disable-pip-version-check --require-hashes -r infra/sam/requirements.txt
+$(TOOLS)/ready: REQUIREMENTS := infra/sam/requirements.txt
+$(CHECKOV)/ready: REQUIREMENTS := infra/sam/checkov.txt
+$(TOOLS)/ready $(CHECKOV)/ready:
+	@echo 'installing $(REQUIREMENTS) into $(@D)' >&2
+	@rm -rf '$(@D)'; mkdir -p '$(CACHE)'; python3 -m venv '$(@D)'
+	@'$(@D)/bin/pip' install -q --disable-pip-version-check pip==$(PIP_VERSION)
+	@'$(@D)/bin/pip' install -q --disable-pip-version-check --require-hashes -r $(REQUIREMENTS)
 	@touch $@
 
 # Compiled quickly, because each runs for a second.
