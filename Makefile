@@ -104,16 +104,19 @@ deny: $(CARGO_DENY_DIR)/bin/cargo-deny ## Licences, banned crates and sources of
 advisories: $(CARGO_DENY_DIR)/bin/cargo-deny ## Known vulnerabilities of dependencies; fetches the advisory database
 	@$< $(LOCKED) check --hide-inclusion-graph advisories
 
+# It ends well where it could not read the template, and tells so in its report alone.
+CHECKOV_OPTIONS := --framework cloudformation --skip-download --compact --quiet
+
 # Four gates, because each finds what the others do not. None needs an account.
 .PHONY: validate
 validate: tools $(CHECKOV)/ready ## Check template.yaml
 	@echo '== template'
 	@$(SAM) validate 2>&1 | grep -v 'Feature Toggle'
 	@$(SAM) validate --lint 2>&1 | grep -v 'Feature Toggle'
-	@translated=$$(mktemp -d)/template.json; trap 'rm -rf "$$(dirname "$$translated")"' EXIT; \
-		'$(TOOLS)/bin/python' infra/sam/translate.py template.yaml >"$$translated"; \
-		'$(TOOLS)/bin/cfn-lint' "$$translated"; echo 'What the template translates to has no fault that cfn-lint knows.'
-	@'$(CHECKOV)/bin/checkov' -f template.yaml --framework cloudformation --skip-download --compact --quiet | sed '/^$$/d'
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; '$(TOOLS)/bin/python' infra/sam/translate.py template.yaml "$$folder"; \
+		'$(TOOLS)/bin/cfn-lint' "$$folder/translated.json"; echo 'What the template translates to has no fault that cfn-lint knows.'; \
+		report=$$('$(CHECKOV)/bin/checkov' -f "$$folder/template.json" $(CHECKOV_OPTIONS)) || { echo "$$report"; exit 1; }; \
+		sed '/^$$/d; s/^cloudformation scan results:/checkov:/' <<<"$$report"; [[ $$report != *'Parsing errors'* ]]
 
 .PHONY: openapi
 openapi: duckdb ## Write infra/openapi.json from the code
