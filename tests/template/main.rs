@@ -11,4 +11,5 @@ mod openapi;
 mod queues;
 mod resource_policies;
 mod routes;
+mod runbook;
 mod translated;
