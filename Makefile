@@ -109,7 +109,7 @@ CHECKOV_OPTIONS := --framework cloudformation --skip-download --compact --quiet
 
 # Four gates, because each finds what the others do not. None needs an account.
 .PHONY: validate
-validate: tools $(CHECKOV)/ready ## Check template.yaml
+validate: tools $(CHECKOV)/ready ## Check template.yaml and the checks before a deployment
 	@echo '== template'
 	@$(SAM) validate 2>&1 | grep -v 'Feature Toggle'
 	@$(SAM) validate --lint 2>&1 | grep -v 'Feature Toggle'
@@ -117,6 +117,7 @@ validate: tools $(CHECKOV)/ready ## Check template.yaml
 		'$(TOOLS)/bin/cfn-lint' "$$folder/translated.json"; echo 'What the template translates to has no fault that cfn-lint knows.'; \
 		report=$$('$(CHECKOV)/bin/checkov' -f "$$folder/template.json" $(CHECKOV_OPTIONS)) || { echo "$$report"; exit 1; }; \
 		sed '/^$$/d; s/^cloudformation scan results:/checkov:/' <<<"$$report"; [[ $$report != *'Parsing errors'* ]]
+	@cd infra/sam; tests=$$('$(TOOLS)/bin/python' -B -m unittest 2>&1) || { echo "$$tests"; exit 1; }; echo 'The checks before a deployment pass their tests.'
 
 .PHONY: openapi
 openapi: duckdb ## Write infra/openapi.json from the code
@@ -180,8 +181,14 @@ build: tools ## Build the Lambda functions into target/lambda (ARCH=arm64 or x86
 sam-build: tools ## Collect what `make build` built for a deployment
 	@$(SAM) build
 
+# Reads from AWS what would make a deployment fail, and asks for the parameters that samconfig.toml lacks.
+.PHONY: preflight
+preflight: tools ## Check that `make deploy` can succeed; changes nothing in AWS (ARGS="…")
+	@'$(TOOLS)/bin/python' -B infra/sam/preflight.py $(ARCH) $(ARGS)
+
+# In this order: nothing is built before the checks pass.
 .PHONY: deploy
-deploy: build sam-build ## Build and deploy as samconfig.toml says (the first time: ARGS=--guided)
+deploy: preflight build sam-build ## Check, build and deploy; the first time it asks (ARGS: of `sam deploy`)
 	@$(SAM) deploy $(ARGS)
 
 # ---------- the rest ----------
