@@ -4,6 +4,7 @@
 //! roles are there as AWS sees them.
 #![cfg(test)]
 
+mod dashboard;
 mod environments;
 mod functions;
 mod gateway_responses;
