@@ -57,6 +57,13 @@ help: ## List the targets
 run: duckdb ## Build and start the whole service on this machine (ARGS="…")
 	@$(LOADER) MILLRACE_LOCAL_TARGETS=true exec cargo run $(LOCKED) -p local --bin millrace -- $(ARGS)
 
+# For teams with Docker: the functions in containers, over the tables of a deployed stack. docs/deploy.md says what it lacks.
+.PHONY: run-sam
+run-sam: build sam-build ## Start the API's functions in containers, over a deployed stack (needs Docker; ARGS="--stack-name …")
+	@command -v docker >/dev/null || { echo 'run-sam needs Docker; `make run` needs none' >&2; exit 1; }
+	@file=$$(mktemp); trap 'rm -f "$$file"' EXIT; '$(TOOLS)/bin/python' -B infra/sam/local_variables.py "$$file" $(ARGS); \
+		$(SAM) local start-api --env-vars "$$file" --parameter-overrides Architecture=$(ARCH)
+
 .PHONY: token
 token: ## Print an access token for the local service (ACCOUNT= PROJECT= USER_ID= ROLES= PERMISSIONS=)
 	@exec cargo run -q $(LOCKED) -p ops -- token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \

@@ -28,7 +28,7 @@ class Session:
 
     def __init__(self, region="eu-central-1", caller=CALLER, stack=None, account=ROLE, limits=LARGE):
         self.region_name = region
-        self.clients = {}
+        self.clients, self.stubs = {}, {}
         self.answer("sts", "get_caller_identity", caller)
         if isinstance(stack, dict):
             stack = {"Stacks": [{"StackName": "s", "CreationTime": 0} | stack]}
@@ -45,7 +45,7 @@ class Session:
         if isinstance(answer, Exception):
             setattr(client, operation, Mock(side_effect=answer))
             return
-        stub = Stubber(client)
+        stub = self.stubs[service] = Stubber(client)
         if isinstance(answer, tuple):
             stub.add_client_error(operation, service_error_code=answer[0], service_message=answer[1])
         else:
