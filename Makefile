@@ -44,6 +44,7 @@ FUZZ_TARGETS ?= statement names template schema list_filter path page_token inge
 FUZZ_MEMORY_KB := 8000000
 PIP_VERSION := 26.3
 TOOLS := $(CACHE)/tools-$(shell cksum <infra/sam/requirements.txt | cut -d ' ' -f 1)
+CHECKOV := $(CACHE)/checkov-$(shell cksum <infra/sam/checkov.txt | cut -d ' ' -f 1)
 
 # ---------- use ----------
 
@@ -55,6 +56,13 @@ help: ## List the targets
 .PHONY: run
 run: duckdb ## Build and start the whole service on this machine (ARGS="…")
 	@$(LOADER) MILLRACE_LOCAL_TARGETS=true exec cargo run $(LOCKED) -p local --bin millrace -- $(ARGS)
+
+# For teams with Docker: the functions in containers, over the tables of a deployed stack. docs/deploy.md says what it lacks.
+.PHONY: run-sam
+run-sam: build sam-build ## Start the API's functions in containers, over a deployed stack (needs Docker; ARGS="--stack-name …")
+	@command -v docker >/dev/null || { echo 'run-sam needs Docker; `make run` needs none' >&2; exit 1; }
+	@file=$$(mktemp); trap 'rm -f "$$file"' EXIT; '$(TOOLS)/bin/python' -B infra/sam/local_variables.py "$$file" $(ARGS); \
+		$(SAM) local start-api --env-vars "$$file" --parameter-overrides Architecture=$(ARCH)
 
 .PHONY: token
 token: ## Print an access token for the local service (ACCOUNT= PROJECT= USER_ID= ROLES= PERMISSIONS=)
@@ -103,15 +111,20 @@ deny: $(CARGO_DENY_DIR)/bin/cargo-deny ## Licences, banned crates and sources of
 advisories: $(CARGO_DENY_DIR)/bin/cargo-deny ## Known vulnerabilities of dependencies; fetches the advisory database
 	@$< $(LOCKED) check --hide-inclusion-graph advisories
 
-# Three gates, because each finds what the others do not. None needs an account.
+# It ends well where it could not read the template, and tells so in its report alone.
+CHECKOV_OPTIONS := --framework cloudformation --skip-download --compact --quiet
+
+# Four gates, because each finds what the others do not. None needs an account.
 .PHONY: validate
-validate: tools ## Check template.yaml
+validate: tools $(CHECKOV)/ready ## Check template.yaml and the checks before a deployment
 	@echo '== template'
 	@$(SAM) validate 2>&1 | grep -v 'Feature Toggle'
 	@$(SAM) validate --lint 2>&1 | grep -v 'Feature Toggle'
-	@translated=$$(mktemp -d)/template.json; trap 'rm -rf "$$(dirname "$$translated")"' EXIT; \
-		'$(TOOLS)/bin/python' infra/sam/translate.py template.yaml >"$$translated"; \
-		'$(TOOLS)/bin/cfn-lint' "$$translated"; echo 'What the template translates to has no fault that cfn-lint knows.'
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; '$(TOOLS)/bin/python' infra/sam/translate.py template.yaml "$$folder"; \
+		'$(TOOLS)/bin/cfn-lint' "$$folder/translated.json"; echo 'What the template translates to has no fault that cfn-lint knows.'; \
+		report=$$('$(CHECKOV)/bin/checkov' -f "$$folder/template.json" $(CHECKOV_OPTIONS)) || { echo "$$report"; exit 1; }; \
+		sed '/^$$/d; s/^cloudformation scan results:/checkov:/' <<<"$$report"; [[ $$report != *'Parsing errors'* ]]
+	@cd infra/sam; tests=$$('$(TOOLS)/bin/python' -B -m unittest 2>&1) || { echo "$$tests"; exit 1; }; echo 'The checks before a deployment pass their tests.'
 
 .PHONY: openapi
 openapi: duckdb ## Write infra/openapi.json from the code
@@ -175,8 +188,14 @@ build: tools ## Build the Lambda functions into target/lambda (ARCH=arm64 or x86
 sam-build: tools ## Collect what `make build` built for a deployment
 	@$(SAM) build
 
+# Reads from AWS what would make a deployment fail, and asks for the parameters that samconfig.toml lacks.
+.PHONY: preflight
+preflight: tools ## Check that `make deploy` can succeed; changes nothing in AWS (ARGS="…")
+	@'$(TOOLS)/bin/python' -B infra/sam/preflight.py $(ARCH) $(ARGS)
+
+# In this order: nothing is built before the checks pass.
 .PHONY: deploy
-deploy: build sam-build ## Build and deploy as samconfig.toml says (the first time: ARGS=--guided)
+deploy: preflight build sam-build ## Check, build and deploy; the first time it asks (ARGS: of `sam deploy`)
 	@$(SAM) deploy $(ARGS)
 
 # ---------- the rest ----------
@@ -190,9 +209,10 @@ clean: ## Remove what was built into the checkout; the shared cache stays
 	@rm -rf target .aws-sam
 
 .PHONY: tools-lock
-tools-lock: ## Write infra/sam/requirements.txt from requirements.in (needs uv)
-	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate \
-		--custom-compile-command 'make tools-lock' infra/sam/requirements.in -o infra/sam/requirements.txt
+tools-lock: ## Write infra/sam/requirements.txt and checkov.txt from requirements.in and checkov.in (needs uv)
+	@for name in requirements checkov; do \
+		uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate \
+			--custom-compile-command 'make tools-lock' infra/sam/$$name.in -o infra/sam/$$name.txt; done
 
 .PHONY: duckdb
 duckdb:
@@ -207,11 +227,13 @@ tools: $(TOOLS)/ready
 
 # A virtual environment cannot be moved into place, so a file says that it is complete. Older pips do not read hashes of
 # packages with extras.
-$(TOOLS)/ready:
-	@echo 'installing the SAM tools into $(TOOLS)' >&2
-	@rm -rf '$(TOOLS)'; mkdir -p '$(CACHE)'; python3 -m venv '$(TOOLS)'
-	@'$(TOOLS)/bin/pip' install -q --disable-pip-version-check pip==$(PIP_VERSION)
-	@'$(TOOLS)/bin/pip' install -q --disable-pip-version-check --require-hashes -r infra/sam/requirements.txt
+$(TOOLS)/ready: REQUIREMENTS := infra/sam/requirements.txt
+$(CHECKOV)/ready: REQUIREMENTS := infra/sam/checkov.txt
+$(TOOLS)/ready $(CHECKOV)/ready:
+	@echo 'installing $(REQUIREMENTS) into $(@D)' >&2
+	@rm -rf '$(@D)'; mkdir -p '$(CACHE)'; python3 -m venv '$(@D)'
+	@'$(@D)/bin/pip' install -q --disable-pip-version-check pip==$(PIP_VERSION)
+	@'$(@D)/bin/pip' install -q --disable-pip-version-check --require-hashes -r $(REQUIREMENTS)
 	@touch $@
 
 # Compiled quickly, because each runs for a second.

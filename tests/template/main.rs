@@ -4,6 +4,7 @@
 //! roles are there as AWS sees them.
 #![cfg(test)]
 
+mod dashboard;
 mod environments;
 mod functions;
 mod gateway_responses;
@@ -12,4 +13,5 @@ mod queues;
 mod resource_policies;
 mod retention;
 mod routes;
+mod runbook;
 mod translated;

@@ -17,8 +17,10 @@ pub fn read(file: &str) -> String {
 pub fn template() -> &'static Value {
     static TRANSLATED: OnceLock<Value> = OnceLock::new();
     TRANSLATED.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
         let output = Command::new(tools_python())
             .args(["../infra/sam/translate.py", "../template.yaml"])
+            .arg(folder.path())
             .output()
             .unwrap();
         assert!(
@@ -26,7 +28,7 @@ pub fn template() -> &'static Value {
             "{}",
             String::from_utf8_lossy(&output.stderr)
         );
-        serde_json::from_slice(&output.stdout).unwrap()
+        serde_json::from_slice(&std::fs::read(folder.path().join("translated.json")).unwrap()).unwrap()
     })
 }
 
