@@ -13,7 +13,7 @@ use tests::{Answer, FileServer, Method, Store};
 
 /// A store with a table of one row, and rows of many types.
 async fn started() -> Option<Store> {
-    let store = Store::start_local().await?;
+    let store = Store::start_own().await?;
     store.table("t", &["id BIGINT", "name STRING", "j JSON"]).await;
     store
         .append("t", &json!([{ "id": 7, "name": "kept", "j": [1] }]))

@@ -178,7 +178,7 @@ async fn head_is_get_without_the_body() {
 
 #[tokio::test]
 async fn a_browser_may_call_the_local_runner() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let token = service.scope().token(Persona::Developer);
