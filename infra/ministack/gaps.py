@@ -1,10 +1,16 @@
-"""What MiniStack does not read of a translated template, said in words that it reads.
+"""What MiniStack lacks, put into what it is given.
 
-docs/lambda-emulator.md lists these. Nothing here changes what a function does.
+docs/lambda-emulator.md lists these gaps. Nothing here changes what a function does.
 """
 
 import json
 
+# Each environment of Lambda has a /tmp of its own; those of MiniStack share one folder. The shell becomes the program.
+PROGRAM = "program"
+OWN_TEMPORARY_FOLDER = f"""\
+#!/bin/sh
+TMPDIR=$(mktemp -d) exec "$LAMBDA_TASK_ROOT/{PROGRAM}"
+"""
 ANY = "x-amazon-apigateway-any-method"
 METHODS = ("delete", "get", "head", "options", "patch", "post", "put")
 GATEWAY_RESPONSES = "x-amazon-apigateway-gateway-responses"

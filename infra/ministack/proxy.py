@@ -1,7 +1,7 @@
-"""Reverse proxies on 127.0.0.1 that pass requests on byte for byte.
+"""Reverse proxies on 127.0.0.1.
 
-`Proxy` is the base. `Gateway` gives the deployed API and the Function URL the addresses that they have on AWS: a stage and
-then the API root, so that a `Location` of a function is right.
+`Proxy` is the base and changes nothing. `Gateway` gives the deployed API and the Function URL the addresses that they have
+on AWS: a stage and then the API root, so that a `Location` of a function is right.
 """
 
 import http.client
@@ -57,6 +57,9 @@ class Gateway(Proxy):
         self.stage, self.api_id, self.ingest_url_id = stage, api_id, ingest_url_id
 
     def rewritten(self, path, host):
+        # AWS hands a path to a function as it was sent; MiniStack decodes it once.
+        path, *query = path.split("?", 1)
+        path = "?".join([path.replace("%", "%25"), *query])
         if path.startswith(f"/{self.stage}/"):
             return path, f"{self.api_id}.execute-api.localhost:{self.upstream}"
         if path.startswith("/ingest/"):

@@ -12,15 +12,17 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
+import time
 from pathlib import Path
 
 from calls import Calls, Recorder
 from emulator import CREDENTIALS, Emulator, Failure
+from logs import FunctionLogs
 from proxy import Gateway
 from stack import ROOT, Stack, architecture
 
 STAGE = "dev"
+LOG_EVERY_S = 1
 # Those of `infra/local/src/issuer.rs`, whose tokens the deployment takes.
 ISSUER, AUDIENCE = "millrace-local", "millrace"
 CALLS_HEADING = """\
@@ -79,16 +81,20 @@ def run(given):
     emulator = Emulator(given.ministack, free_port(), state, log)
     try:
         emulator.wait_until_healthy()
-        calls = Calls()
-        variables = deployed(given, emulator, state, port, calls)
+        calls, stack = Calls(), Stack(emulator.endpoint)
+        variables = deployed(given, emulator, stack, state, port, calls)
+        logs = FunctionLogs(stack.client("logs"), stack.physical("FunctionLogs"), log)
         if given.json_file:
             given.json_file.write_text(json.dumps(variables, indent=2), encoding="utf-8")
         try:
             if given.command:
                 return subprocess.run(given.command, env=os.environ | variables, check=False).returncode
             print(greeting(variables, log, given.binaries), flush=True)
-            threading.Event().wait()
+            while True:
+                time.sleep(LOG_EVERY_S)
+                logs.collect()
         finally:
+            logs.collect()
             if given.calls:
                 given.calls.write_text("".join(f"{line}\n" for line in [CALLS_HEADING, *calls.sorted()]), encoding="utf-8")
     finally:
@@ -96,12 +102,12 @@ def run(given):
     return 0
 
 
-def deployed(given, emulator, state, port, calls):
+def deployed(given, emulator, stack, state, port, calls):
     """Deploys, and returns what a caller has to know as environment variables."""
     keys = state / "keys"
     # The first token makes the keys.
     minted(given.binaries, keys)
-    stack, recorders = Stack(emulator.endpoint), {}
+    recorders = {}
 
     def endpoint_of(function):
         recorders[function] = Recorder(emulator.port, function, calls).start()
@@ -123,6 +129,7 @@ def deployed(given, emulator, state, port, calls):
         "BASE_URL": f"http://127.0.0.1:{gateway.port}/{STAGE}/api/v1",
         "INGEST_URL": f"http://127.0.0.1:{gateway.port}/ingest",
         "KEYS_DIR": str(keys),
+        "WITHOUT_STREAMING": "true",
         "AWS_ENDPOINT_URL": emulator.endpoint,
         **CREDENTIALS,
         **{variable: outputs[output] for variable, output in OPERATOR_VARIABLES.items()},

@@ -15,7 +15,7 @@ from botocore.config import Config
 from botocore.exceptions import WaiterError
 
 from emulator import REGION, Failure
-from gaps import filled
+from gaps import OWN_TEMPORARY_FOLDER, PROGRAM, filled
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "infra" / "sam"))
@@ -69,7 +69,8 @@ class Stack:
         archive = io.BytesIO()
         # Stored, because compressing takes longer than it saves on one machine.
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as files:
-            write_program(files, "bootstrap", stripped(binaries / function))
+            write_program(files, "bootstrap", OWN_TEMPORARY_FOLDER.encode())
+            write_program(files, PROGRAM, stripped(binaries / function))
             if function in DUCKDB_FUNCTIONS:
                 library = next(duckdb.glob("libduckdb.*"))
                 write_program(files, f"lib/{library.name}", library.read_bytes())
@@ -83,6 +84,9 @@ class Stack:
     def outputs(self):
         stack = self.cloudformation.describe_stacks(StackName=NAME)["Stacks"][0]
         return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+
+    def physical(self, logical):
+        return self.cloudformation.describe_stack_resource(StackName=NAME, LogicalResourceId=logical)["StackResourceDetail"]["PhysicalResourceId"]
 
     def logical_names(self):
         """From what functions call a resource to its name in the template."""

@@ -16,7 +16,7 @@ const TOO_MANY: usize = 300;
 
 #[tokio::test]
 async fn work_counts_when_its_caller_is_gone_and_refusals_are_recorded() {
-    let Some(store) = Store::start_own().await else {
+    let Some(store) = Store::start_local().await else {
         return;
     };
     store.table("t", &["id BIGINT"]).await;

@@ -56,6 +56,12 @@ impl Client {
         url.to_string()
     }
 
+    /// Host and port of the service.
+    pub fn address(&self) -> &str {
+        let rest = self.base_url.trim_start_matches("http://");
+        rest.split('/').next().unwrap_or_default()
+    }
+
     /// `GET` of a path below the API root.
     pub fn get(&self, token: &str, path: &str) -> Request {
         self.request(Method::GET, path).token(token)

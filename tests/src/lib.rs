@@ -27,6 +27,7 @@
 //! | `KEYS_DIR` | with `BASE_URL`, instead of tokens: the folder in which `ops --data-dir` finds the keys to make them |
 //! | `MILLRACE_RECORDS_TABLE`, … | with `KEYS_DIR`: the deployed stage, as `ops --deployed` wants it |
 //! | `INGEST_URL` | with `BASE_URL`: what stands before `/webhooks/events/…`; else `/ingest` beside the API root |
+//! | `WITHOUT_STREAMING` | with `BASE_URL`: the service is an emulator that cannot stream answers |
 
 #![expect(
     clippy::expect_used,

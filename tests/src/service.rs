@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use reqwest::Method;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::Client;
@@ -97,6 +99,23 @@ impl Service {
     /// Whether the service runs elsewhere, so that others may work in the same project.
     pub fn is_shared(&self) -> bool {
         self.local.is_none()
+    }
+
+    /// Whether the path of an operation can be called: an emulator that cannot stream has none of `/stream`.
+    pub fn has(&self, path: &str) -> bool {
+        let cannot_stream = self.is_shared() && environment::variable("WITHOUT_STREAMING").is_some();
+        !(cannot_stream && path.ends_with("/stream"))
+    }
+
+    /// The OpenAPI document: what a local service serves; elsewhere it is the checkout's, which a test holds against that.
+    pub async fn openapi(&self) -> Value {
+        if self.is_shared() {
+            let text = include_str!("../../infra/openapi.json");
+            return serde_json::from_str(text).expect("the document is JSON");
+        }
+        let url = format!("{}/openapi.json", self.origin());
+        let served = self.request(Method::GET, &url).await;
+        served.expect_status(200).body
     }
 
     /// The operator command.

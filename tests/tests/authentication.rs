@@ -231,7 +231,10 @@ async fn a_good_request_id_is_echoed_and_a_bad_one_replaced() {
             ("/audit-trail?limit=0", 400),
         ] {
             let answer = service.get(&token, path).header("x-request-id", id).await;
-            assert_eq!(answer.expect_status(status).header("x-request-id"), id);
+            let answer = answer.expect_status(status);
+            // API Gateway answers where there is no function, and gives ids of its own.
+            let is_gateway = service.is_shared() && path == "/nothing";
+            assert!(is_gateway || answer.header("x-request-id") == id, "{path}: {id}");
         }
         let answer = service
             .request(Method::GET, "/prompts")

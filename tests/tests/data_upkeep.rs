@@ -55,7 +55,7 @@ async fn append(store: &Store, from: u64, to: u64) {
 }
 
 async fn started() -> Option<Store> {
-    let store = Store::start_own().await?;
+    let store = Store::start_local().await?;
     store
         .table("orders", &["id BIGINT primary_key", "city STRING"])
         .await;

@@ -40,7 +40,7 @@ async fn a_fork_is_a_new_template_with_a_parent() {
     assert_eq!(fork.body, expected);
     assert_ne!(fork.id(), original.id());
 
-    let location = format!("{}{}", service.origin(), fork.header("location"));
+    let location = service.located(fork.header("location"));
     assert_eq!(
         service.get(&token, &location).await.expect_status(200).body,
         fork.body
