@@ -45,6 +45,13 @@ FUZZ_MEMORY_KB := 8000000
 PIP_VERSION := 26.3
 TOOLS := $(CACHE)/tools-$(shell cksum <infra/sam/requirements.txt | cut -d ' ' -f 1)
 CHECKOV := $(CACHE)/checkov-$(shell cksum <infra/sam/checkov.txt | cut -d ' ' -f 1)
+MINISTACK := $(CACHE)/ministack-$(shell cksum <infra/ministack/requirements.txt | cut -d ' ' -f 1)
+# What `make test-lambda` writes the AWS calls of the functions to.
+CALLS ?=
+
+FUNCTIONS := $(notdir $(patsubst %/Cargo.toml,%,$(wildcard functions/*/Cargo.toml)))
+SKIPS := tests/data/ministack-skips.txt
+RUN_LAMBDA = '$(TOOLS)/bin/python' infra/ministack/run.py --ministack '$(MINISTACK)/bin/python' --binaries '$(CARGO_TARGET_DIR)/debug' --duckdb '$(DUCKDB_LIB_DIR)'
 
 # ---------- use ----------
 
@@ -56,6 +63,12 @@ help: ## List the targets
 .PHONY: run
 run: duckdb ## Build and start the whole service on this machine (ARGS="…")
 	@$(LOADER) MILLRACE_LOCAL_TARGETS=true exec cargo run $(LOCKED) -p local --bin millrace -- $(ARGS)
+
+# The functions are built as for `make run`, and MiniStack starts them as Lambda does.
+.PHONY: run-lambda
+run-lambda: duckdb tools $(MINISTACK)/ready ## Build and run the Lambda functions in an emulator of AWS (PORT=4566)
+	@cargo build $(LOCKED) $(FUNCTIONS:%=-p %-function) -p ops --bins
+	@exec $(RUN_LAMBDA) $(if $(PORT),--port '$(PORT)') $(ARGS)
 
 # For teams with Docker: the functions in containers, over the tables of a deployed stack. docs/deploy.md says what it lacks.
 .PHONY: run-sam
@@ -96,6 +109,18 @@ unit: duckdb tools ## Unit tests and the black-box suite
 	@cargo build -q $(LOCKED) --workspace --bins
 	@$(LOADER) examples=$$(cargo test -q $(LOCKED) --workspace --doc 2>&1) || { echo "$$examples"; exit 1; }
 	@$(LOADER) if command -v cargo-nextest >/dev/null; then cargo nextest run $(LOCKED) --workspace $(ARGS); else cargo test $(LOCKED) --workspace --lib --bins --tests -- $(ARGS); fi
+
+# The tests of $(SKIPS) ask for what the emulator cannot do.
+.PHONY: test-lambda
+test-lambda: export TOOLS_PYTHON := $(TOOLS)/bin/python
+test-lambda: duckdb tools $(MINISTACK)/ready ## The black-box suite against the Lambda functions (CALLS=file records AWS calls)
+	@command -v cargo-nextest >/dev/null || { echo 'make test-lambda needs cargo-nextest, which skips tests by name: cargo install cargo-nextest' >&2; exit 1; }
+	@cargo build -q $(LOCKED) --workspace --bins
+	@cargo nextest run --cargo-quiet $(LOCKED) -p tests --no-run
+	@config=$$(mktemp); trap 'rm -f "$$config"' EXIT; \
+		awk 'BEGIN { print "[profile.default]\nfail-fast = false\nslow-timeout = { period = \"60s\", terminate-after = 5 }"; printf "default-filter = \"not (none()" } \
+			/^[^#]/ { printf " | (binary(=%s) & test(=%s))", $$1, $$2 } END { print ")\"" }' $(SKIPS) >"$$config"; \
+		$(RUN_LAMBDA) --port '$(or $(PORT),0)' $(if $(CALLS),--calls '$(CALLS)') -- cargo nextest run --cargo-quiet $(LOCKED) -p tests --config-file "$$config" $(ARGS)
 
 .PHONY: doc
 doc: duckdb ## Build the documentation of our crates; a warning is an error
@@ -159,7 +184,6 @@ bench: duckdb ## Benchmarks, on release builds (ARGS="…")
 
 # ---------- deploy ----------
 
-FUNCTIONS := $(notdir $(patsubst %/Cargo.toml,%,$(wildcard functions/*/Cargo.toml)))
 # Those that link DuckDB; its library goes into their archives, where Lambda's loader looks for it.
 DUCKDB_FUNCTIONS := datastores importer
 ifeq ($(ARCH),arm64)
@@ -209,10 +233,10 @@ clean: ## Remove what was built into the checkout; the shared cache stays
 	@rm -rf target .aws-sam
 
 .PHONY: tools-lock
-tools-lock: ## Write infra/sam/requirements.txt and checkov.txt from requirements.in and checkov.in (needs uv)
-	@for name in requirements checkov; do \
+tools-lock: ## Write the pinned requirements of the Python tools from their .in files (needs uv)
+	@for file in infra/{sam/requirements,sam/checkov,ministack/requirements}; do \
 		uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate \
-			--custom-compile-command 'make tools-lock' infra/sam/$$name.in -o infra/sam/$$name.txt; done
+			--custom-compile-command 'make tools-lock' $$file.in -o $$file.txt; done
 
 .PHONY: duckdb
 duckdb:
@@ -229,7 +253,10 @@ tools: $(TOOLS)/ready
 # packages with extras.
 $(TOOLS)/ready: REQUIREMENTS := infra/sam/requirements.txt
 $(CHECKOV)/ready: REQUIREMENTS := infra/sam/checkov.txt
-$(TOOLS)/ready $(CHECKOV)/ready:
+$(MINISTACK)/ready: REQUIREMENTS := infra/ministack/requirements.txt
+$(TOOLS)/ready $(CHECKOV)/ready $(MINISTACK)/ready:
+	@command -v python3 >/dev/null && python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'The tools of $(REQUIREMENTS) need Python 3.11 or newer as python3.' >&2; exit 1; }
 	@echo 'installing $(REQUIREMENTS) into $(@D)' >&2
 	@rm -rf '$(@D)'; mkdir -p '$(CACHE)'; python3 -m venv '$(@D)'
 	@'$(@D)/bin/pip' install -q --disable-pip-version-check pip==$(PIP_VERSION)

@@ -356,7 +356,7 @@ pub(crate) struct Sent {
 /// Sends the bytes of a request over a connection of its own, and reads everything that comes. With `is_cut`
 /// the connection is closed for sending behind them.
 pub(crate) async fn exchange(client: &Client, request: &[u8], is_cut: bool) -> Sent {
-    let address = client.origin().trim_start_matches("http://");
+    let address = client.address();
     let socket = TcpStream::connect(address).await.expect("the service listens");
     let (mut from, mut to) = socket.into_split();
     let sending = async {

@@ -263,7 +263,7 @@ async fn a_bomb_is_refused_and_nothing_else_waits_for_it() {
 
 #[tokio::test]
 async fn what_is_large_and_ordinary_is_taken() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let token = service.scope().token(Persona::Developer);

@@ -6,7 +6,7 @@ use tests::{Answer, Store};
 /// Columns with the names that the search for bad rows could use itself.
 #[tokio::test]
 async fn a_column_may_have_any_name() {
-    let Some(store) = Store::start_local().await else {
+    let Some(store) = Store::start_own().await else {
         return;
     };
     for (number, name) in ["n", "N", "bad", "i", "v", "row_number", "t"]
@@ -49,7 +49,7 @@ async fn alter(store: &Store, table: &str, change: &Value) -> Answer {
 /// A quote that nothing closes, before which and in which rows would be lost.
 #[tokio::test]
 async fn an_open_quote_loses_no_row() {
-    let Some(store) = Store::start_local().await else {
+    let Some(store) = Store::start_own().await else {
         return;
     };
     store.table("kept", &["id INTEGER", "name STRING"]).await;
@@ -86,7 +86,7 @@ async fn an_open_quote_loses_no_row() {
 /// Empty parts of a gzip file take time and hold nothing.
 #[tokio::test]
 async fn a_file_of_empty_parts_is_refused() {
-    let Some(store) = Store::start_local().await else {
+    let Some(store) = Store::start_own().await else {
         return;
     };
     store.table("kept", &["id INTEGER"]).await;

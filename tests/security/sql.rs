@@ -107,7 +107,7 @@ struct Target {
 
 impl Target {
     async fn start() -> Option<Self> {
-        let store = Store::start_local().await?;
+        let store = Store::start_own().await?;
         let other = store.scope.token(Persona::OtherProject);
         let created = store.service.post(&other, "/data", &json!({ "name": "Other" }));
         let other_id = created.await.expect_status(201).id();

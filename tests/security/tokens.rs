@@ -61,12 +61,12 @@ struct Forge {
 
 impl Forge {
     async fn start() -> Option<Self> {
-        let service = Service::start_local().await?;
+        let service = Service::start_own().await?;
         let scope = service.scope();
         let token = scope.token(Persona::Developer);
         let mut parts = token.split('.').map(str::to_owned);
         let parts = [(); 3].map(|()| parts.next().expect("a token has three parts"));
-        let key = std::fs::read(service.data_dir().join("keys/token-signing.pkcs8")).unwrap();
+        let key = std::fs::read(service.keys().join("token-signing.pkcs8")).unwrap();
         let attacker = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
         let point = attacker.public_key_raw();
         let [x, y] = [&point[1..33], &point[33..]].map(|number| URL64.encode(number));
@@ -86,7 +86,7 @@ impl Forge {
 
     /// The file with the service's public keys, and the one that it holds.
     fn key_set(&self) -> (String, Value) {
-        let text = std::fs::read_to_string(self.service.data_dir().join("keys/jwks.json")).unwrap();
+        let text = std::fs::read_to_string(self.service.keys().join("jwks.json")).unwrap();
         let set: Value = serde_json::from_str(&text).unwrap();
         (text, set["keys"][0].clone())
     }

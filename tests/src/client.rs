@@ -49,6 +49,19 @@ impl Client {
         self.base_url.trim_end_matches("/api/v1")
     }
 
+    /// The URL that a `Location` names.
+    pub fn located(&self, location: &str) -> String {
+        let base = reqwest::Url::parse(&self.base_url).expect("the API root is a URL");
+        let url = base.join(location).expect("a location is a URL or a path");
+        url.to_string()
+    }
+
+    /// Host and port of the service.
+    pub fn address(&self) -> &str {
+        let rest = self.base_url.trim_start_matches("http://");
+        rest.split('/').next().unwrap_or_default()
+    }
+
     /// `GET` of a path below the API root.
     pub fn get(&self, token: &str, path: &str) -> Request {
         self.request(Method::GET, path).token(token)

@@ -9,6 +9,17 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// The variables by which the operator command knows a deployed stage.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the harness reads the environment here alone"
+)]
+pub fn of_deployment() -> Vec<(String, String)> {
+    std::env::vars()
+        .filter(|(name, _)| name.starts_with("MILLRACE_") && name != "MILLRACE_BIN")
+        .collect()
+}
+
 /// The variables that would reach into a program under test: its own, and those of the suite.
 #[expect(
     clippy::disallowed_methods,

@@ -12,7 +12,7 @@ use crate::runs::{PAUSE, WITHIN};
 use crate::scope::{Persona, Scope};
 use crate::service::Service;
 
-/// A local service, a scope of its own, and a receiver.
+/// A service, a scope of its own, and a receiver.
 pub struct Events {
     /// The service.
     pub service: Service,
@@ -59,30 +59,36 @@ impl Deref for Events {
 }
 
 impl Events {
-    /// A new local service. None where [`Service::start_local`] skips.
+    /// None where [`Service::start_own`] skips.
     pub async fn start() -> Option<Self> {
+        Some(Self::start_in(Service::start_own().await?).await)
+    }
+
+    /// In a new local service. None where [`Service::start_local`] skips.
+    pub async fn start_local() -> Option<Self> {
         Self::start_with(&[]).await
     }
 
     /// The same with variables in the environment of the service.
     pub async fn start_with(variables: &[(&str, &str)]) -> Option<Self> {
-        let service = Service::start_local_with(variables).await?;
+        Some(Self::start_in(Service::start_local_with(variables).await?).await)
+    }
+
+    async fn start_in(service: Service) -> Self {
         let scope = service.scope();
-        Some(Self {
+        Self {
             token: scope.token(Persona::Developer),
             service,
             scope,
             receiver: Receiver::start().await,
-        })
+        }
     }
 
     /// Where a channel of the project takes events.
     pub fn ingest_url(&self, channel: &str) -> String {
         let Scope { account, project, .. } = &self.scope;
-        format!(
-            "{}/ingest/webhooks/events/{account}/{project}/{channel}",
-            self.service.origin()
-        )
+        let ingest = self.service.ingest_url();
+        format!("{ingest}/webhooks/events/{account}/{project}/{channel}")
     }
 
     /// A new channel.
@@ -122,13 +128,21 @@ impl Events {
         self.subscribe(&self.webhook_body(path)).await
     }
 
+    /// Where a subscription may send to: the receiver; a Lambda function refuses it, as it refuses all of this machine.
+    fn target_url(&self, path: &str) -> String {
+        match self.service.is_shared() {
+            true => format!("https://receiver.invalid{path}"),
+            false => format!("{}{path}", self.receiver.origin),
+        }
+    }
+
     /// The body of such a subscription.
     pub fn webhook_body(&self, path: &str) -> Value {
         json!({
             "name": format!("To {path}"),
             "run_as_role": "executor",
             "filter": { "event_category": ["external"] },
-            "target": { "type": "webhook", "url": format!("{}{path}", self.receiver.origin) },
+            "target": { "type": "webhook", "url": self.target_url(path) },
         })
     }
 

@@ -14,8 +14,9 @@
 //! ```
 //!
 //! Where `BASE_URL` names a service that runs elsewhere, such as `https://host/stage/api/v1`, the tests go there instead,
-//! with one token a [`Persona`] from the environment. Those that need the operator command or the process itself start
-//! with [`Service::start_local`] and then say that they are skipped.
+//! with one token a [`Persona`] from the environment. Tests that need a project of their own start with
+//! [`Service::start_own`] and need `KEYS_DIR` there; tests that need the process itself start with [`Service::start_local`].
+//! A test that lacks what it needs says that it is skipped.
 //!
 //! | variable | what |
 //! |---|---|
@@ -23,6 +24,10 @@
 //! | `TOOLS_PYTHON` | the Python that `make tools` makes, with the libraries of others that verify signatures |
 //! | `BASE_URL` | a running service to test instead |
 //! | `TOKEN`, `TOKEN_READER`, … | with `BASE_URL`: the tokens, see [`Persona`] |
+//! | `KEYS_DIR` | with `BASE_URL`, instead of tokens: the folder in which `ops --data-dir` finds the keys to make them |
+//! | `MILLRACE_RECORDS_TABLE`, … | with `KEYS_DIR`: the deployed stage, as `ops --deployed` wants it |
+//! | `INGEST_URL` | with `BASE_URL`: what stands before `/webhooks/events/…`; else `/ingest` beside the API root |
+//! | `WITHOUT_STREAMING` | with `BASE_URL`: the service is an emulator that cannot stream answers |
 
 #![expect(
     clippy::expect_used,

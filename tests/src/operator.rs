@@ -1,15 +1,18 @@
-//! The operator command, on the data directory of a local service.
+//! The operator command, on the data directory of a local service or on a deployed stage.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::environment;
 use crate::program::{self, Finished};
 
-/// The operator command for one data directory.
+/// The operator command for one service.
 #[derive(Clone, Debug)]
 pub struct Operator {
+    /// The data directory; of a deployed stage, only its keys.
     data_dir: PathBuf,
+    is_deployed: bool,
 }
 
 impl Operator {
@@ -17,6 +20,15 @@ impl Operator {
     pub fn new(data_dir: &Path) -> Self {
         Self {
             data_dir: data_dir.to_owned(),
+            is_deployed: false,
+        }
+    }
+
+    /// For the deployed stage that the environment names; it takes tokens that `keys_dir` signs.
+    pub fn deployed(keys_dir: &Path) -> Self {
+        Self {
+            data_dir: keys_dir.to_owned(),
+            is_deployed: true,
         }
     }
 
@@ -28,11 +40,19 @@ impl Operator {
     /// The same with variables in its environment.
     pub fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Finished {
         let data_dir = self.data_dir.to_string_lossy();
-        let arguments: Vec<_> = ["--data-dir", data_dir.as_ref()]
-            .into_iter()
-            .chain(arguments.iter().copied())
-            .collect();
-        program::run("ops", &arguments, variables)
+        let mut all = vec!["--data-dir", data_dir.as_ref()];
+        all.extend(arguments);
+        // A deployed stage makes no tokens.
+        if !self.is_deployed || arguments.first() == Some(&"token") {
+            return program::run("ops", &all, variables);
+        }
+        all.push("--deployed");
+        let deployment = environment::of_deployment();
+        let named = deployment
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
+        let variables: Vec<_> = named.chain(variables.iter().copied()).collect();
+        program::run("ops", &all, &variables)
     }
 
     /// Runs `ops --json` with these arguments: the one JSON value that it prints.

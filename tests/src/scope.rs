@@ -63,15 +63,15 @@ impl Persona {
 /// An account and a project, and tokens for it.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// The account; unknown, and empty, for a service elsewhere.
+    /// The account; unknown, and empty, for a service elsewhere without `KEYS_DIR`.
     pub account: String,
-    /// The project; unknown, and empty, for a service elsewhere.
+    /// The project; unknown, and empty, for a service elsewhere without `KEYS_DIR`.
     pub project: String,
     operator: Option<Operator>,
 }
 
 impl Scope {
-    /// A new account and project of a local service, or those of the tokens in the environment.
+    /// A new account and project of the operator's service, or those of the tokens in the environment.
     pub fn new(operator: Option<Operator>) -> Self {
         match operator {
             Some(_) => Self {
@@ -114,7 +114,7 @@ impl Scope {
         self.operator().token(&arguments)
     }
 
-    /// A token of the project with other arguments of `ops token`; for local services.
+    /// A token of the project with other arguments of `ops token`.
     #[track_caller]
     pub fn token_with(&self, arguments: &[&str]) -> String {
         let mut all = vec!["--account", &self.account, "--project", &self.project];
@@ -122,7 +122,7 @@ impl Scope {
         self.operator().token(&all)
     }
 
-    /// Runs the operator command in this account and project; for local services.
+    /// Runs the operator command in this account and project.
     #[track_caller]
     pub fn ops(&self, arguments: &[&str]) -> crate::Finished {
         self.ops_with(arguments, &[])
@@ -147,6 +147,6 @@ impl Scope {
     fn operator(&self) -> &Operator {
         self.operator
             .as_ref()
-            .expect("a test that needs the operator command starts with Service::start_local")
+            .expect("a test that needs the operator command starts with Service::start_own")
     }
 }

@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use reqwest::Method;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::Client;
@@ -14,23 +16,15 @@ use crate::scope::Scope;
 /// A running service, and the [`Client`] for it.
 pub struct Service {
     client: Client,
+    folder: TempDir,
     local: Option<Local>,
 }
 
 struct Local {
     process: Process,
-    folder: TempDir,
+    data_dir: PathBuf,
+    log: PathBuf,
     variables: Vec<(String, String)>,
-}
-
-impl Local {
-    fn data_dir(&self) -> PathBuf {
-        self.folder.path().join("data")
-    }
-
-    fn log(&self) -> PathBuf {
-        self.folder.path().join("log")
-    }
 }
 
 impl Service {
@@ -39,10 +33,20 @@ impl Service {
         match environment::variable("BASE_URL") {
             Some(url) => Self {
                 client: Client::new(&url),
+                folder: tempfile::tempdir().expect("a temporary folder"),
                 local: None,
             },
             None => Self::start_over(Vec::new()),
         }
+    }
+
+    /// A service in which the test has an account and a project of its own: a new local one, or that of `BASE_URL` where
+    /// `KEYS_DIR` names the keys of its tokens. None, and a line that says so, without these keys.
+    pub async fn start_own() -> Option<Self> {
+        if environment::variable("KEYS_DIR").is_none() && is_elsewhere() {
+            return None;
+        }
+        Some(Self::start().await)
     }
 
     /// A new local service. None, and a line that says so, where `BASE_URL` names another one.
@@ -69,17 +73,27 @@ impl Service {
         let process = Process::start(&data, &log, &variables);
         Self {
             client: Client::new(process.base_url()),
+            folder,
             local: Some(Local {
                 process,
-                folder,
+                data_dir: data,
+                log,
                 variables,
             }),
         }
     }
 
-    /// An account and a project that no other test uses; for a service elsewhere, those of its tokens.
+    /// An account and a project that no other test uses; for a service elsewhere without `KEYS_DIR`, those of its tokens.
     pub fn scope(&self) -> Scope {
-        Scope::new(self.local.as_ref().map(|local| Operator::new(&local.data_dir())))
+        Scope::new(self.known_operator())
+    }
+
+    /// What stands before `/webhooks/events/…` in the URL of an ingest channel.
+    pub fn ingest_url(&self) -> String {
+        match environment::variable("INGEST_URL") {
+            Some(url) if self.is_shared() => url.trim_end_matches('/').to_owned(),
+            _ => format!("{}/ingest", self.origin()),
+        }
     }
 
     /// Whether the service runs elsewhere, so that others may work in the same project.
@@ -87,19 +101,59 @@ impl Service {
         self.local.is_none()
     }
 
-    /// The operator command; for local services.
+    /// Whether the path of an operation can be called: an emulator that cannot stream has none of `/stream`.
+    pub fn has(&self, path: &str) -> bool {
+        let cannot_stream = self.is_shared() && environment::variable("WITHOUT_STREAMING").is_some();
+        !(cannot_stream && path.ends_with("/stream"))
+    }
+
+    /// The OpenAPI document: what a local service serves; elsewhere it is the checkout's, which a test holds against that.
+    pub async fn openapi(&self) -> Value {
+        if self.is_shared() {
+            let text = include_str!("../../infra/openapi.json");
+            return serde_json::from_str(text).expect("the document is JSON");
+        }
+        let url = format!("{}/openapi.json", self.origin());
+        let served = self.request(Method::GET, &url).await;
+        served.expect_status(200).body
+    }
+
+    /// The operator command.
     pub fn operator(&self) -> Operator {
-        Operator::new(&self.data_dir())
+        self.known_operator()
+            .expect("a test that needs the operator command starts with Service::start_own")
+    }
+
+    fn known_operator(&self) -> Option<Operator> {
+        match &self.local {
+            Some(local) => Some(Operator::new(&local.data_dir)),
+            None => environment::variable("KEYS_DIR").map(|folder| Operator::deployed(Path::new(&folder))),
+        }
     }
 
     /// The data directory; for local services.
     pub fn data_dir(&self) -> PathBuf {
-        self.local().data_dir()
+        self.local().data_dir.clone()
     }
 
-    /// What the service has logged; for local services.
+    /// The folder of the keys that tokens are signed with; after [`Service::start_own`].
+    pub fn keys(&self) -> PathBuf {
+        let folder = match &self.local {
+            Some(local) => local.data_dir.clone(),
+            None => environment::variable("KEYS_DIR")
+                .map(PathBuf::from)
+                .unwrap_or_default(),
+        };
+        folder.join("keys")
+    }
+
+    /// What the service has logged; nothing is known of a service elsewhere.
     pub fn log(&self) -> String {
-        std::fs::read_to_string(self.local().log()).unwrap_or_default()
+        let text = self
+            .local
+            .as_ref()
+            .map(|local| std::fs::read_to_string(&local.log));
+        text.and_then(Result::ok).unwrap_or_default()
     }
 
     /// The runner's process; for local services.
@@ -111,7 +165,7 @@ impl Service {
     pub fn restart(&mut self) {
         let local = self.local_mut();
         local.process.kill();
-        local.process = Process::start(&local.data_dir(), &local.log(), &local.variables);
+        local.process = Process::start(&local.data_dir, &local.log, &local.variables);
         self.client = Client::new(self.local().process.base_url());
     }
 
@@ -123,9 +177,9 @@ impl Service {
         self.restart();
     }
 
-    /// The temporary folder of the test, for files of its own; for local services.
+    /// The temporary folder of the test, for files of its own.
     pub fn folder(&self) -> &Path {
-        self.local().folder.path()
+        self.folder.path()
     }
 
     fn local(&self) -> &Local {

@@ -28,6 +28,11 @@ impl Store {
         Self::start_in(Service::start().await).await
     }
 
+    /// An empty store in a project of the test's own. None where [`Service::start_own`] skips.
+    pub async fn start_own() -> Option<Self> {
+        Some(Self::start_in(Service::start_own().await?).await)
+    }
+
     /// An empty store in a new local service. None where [`Service::start_local`] skips.
     pub async fn start_local() -> Option<Self> {
         Some(Self::start_in(Service::start_local().await?).await)
@@ -98,7 +103,7 @@ impl Store {
         self.post("/import", &inline(table, rows)).await
     }
 
-    /// Puts a file where imports find it, for local services.
+    /// Puts a file where imports find it; after [`Store::start_own`].
     pub fn put_artifact(&self, path: &str, bytes: &[u8]) {
         let file = self.service.folder().join(unique("artifact"));
         std::fs::write(&file, bytes).expect("the file can be written");
@@ -116,7 +121,7 @@ impl Store {
         files.flatten().filter(|file| is_copy(&file.path())).count()
     }
 
-    /// Imports a file with these bytes into a table as CSV, for local services.
+    /// Imports a file with these bytes into a table as CSV; after [`Store::start_own`].
     pub async fn append_csv(&self, table: &str, bytes: &[u8]) -> Answer {
         self.put_artifact("out/rows.csv", bytes);
         self.post("/import", &artifact(table, "out/rows.csv")).await

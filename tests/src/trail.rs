@@ -7,7 +7,7 @@ use crate::samples;
 use crate::scope::{Persona, Scope};
 use crate::service::Service;
 
-/// A local service, a scope of its own, and that scope's audit trail.
+/// A service, a scope of its own, and that scope's audit trail.
 pub struct Trail {
     /// The service.
     pub service: Service,
@@ -18,9 +18,9 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// A new local service. None where [`Service::start_local`] skips.
+    /// None where [`Service::start_own`] skips.
     pub async fn start() -> Option<Self> {
-        let service = Service::start_local().await?;
+        let service = Service::start_own().await?;
         let scope = service.scope();
         let developer = scope.token(Persona::Developer);
         Some(Self {

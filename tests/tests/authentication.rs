@@ -90,7 +90,7 @@ async fn no_credentials_or_malformed_ones_are_401() {
 
 #[tokio::test]
 async fn an_expired_token_is_401() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let scope = service.scope();
@@ -120,11 +120,11 @@ async fn an_unsigned_token_is_401() {
 
 #[tokio::test]
 async fn a_token_signed_with_a_shared_secret_is_401() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let (header, claims, _) = parts(&service.scope().token(Persona::Developer));
-    let jwks = std::fs::read(service.data_dir().join("keys/jwks.json")).unwrap();
+    let jwks = std::fs::read(service.keys().join("jwks.json")).unwrap();
     let set: Value = serde_json::from_slice(&jwks).unwrap();
     let key = &set["keys"][0];
     let coordinate = |name: &str| {
@@ -160,7 +160,7 @@ async fn a_token_signed_with_a_shared_secret_is_401() {
 
 #[tokio::test]
 async fn a_token_of_another_issuer_is_401() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let scope = service.scope();
@@ -203,7 +203,7 @@ async fn a_changed_token_is_401() {
 
 #[tokio::test]
 async fn an_api_key_does_not_open_prompts_or_the_audit_trail() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let scope = service.scope();
@@ -231,7 +231,10 @@ async fn a_good_request_id_is_echoed_and_a_bad_one_replaced() {
             ("/audit-trail?limit=0", 400),
         ] {
             let answer = service.get(&token, path).header("x-request-id", id).await;
-            assert_eq!(answer.expect_status(status).header("x-request-id"), id);
+            let answer = answer.expect_status(status);
+            // API Gateway answers where there is no function, and gives ids of its own.
+            let is_gateway = service.is_shared() && path == "/nothing";
+            assert!(is_gateway || answer.header("x-request-id") == id, "{path}: {id}");
         }
         let answer = service
             .request(Method::GET, "/prompts")

@@ -104,16 +104,10 @@ impl World {
 
     /// The operations below the API root.
     async fn operations(&self) -> Vec<Operation> {
-        let url = format!("{}/openapi.json", self.service.origin());
-        let document = self
-            .service
-            .request(Method::GET, &url)
-            .await
-            .expect_status(200)
-            .body;
+        let document = self.service.openapi().await;
         let mut operations = Vec::new();
         for (path, item) in document["paths"].as_object().unwrap() {
-            let Some(template) = path.strip_prefix("/api/v1") else {
+            let Some(template) = path.strip_prefix("/api/v1").filter(|path| self.service.has(path)) else {
                 continue;
             };
             for (method, document) in item.as_object().unwrap() {

@@ -86,7 +86,7 @@ async fn roles_say_who_may_do_what() {
 
 #[tokio::test]
 async fn an_api_key_works_in_both_headers_until_it_is_revoked() {
-    let Some(store) = Store::start_local().await else {
+    let Some(store) = Store::start_own().await else {
         return;
     };
     let (service, scope) = (&store.service, &store.scope);

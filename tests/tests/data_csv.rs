@@ -9,7 +9,7 @@ use tests::{Answer, Store};
 
 /// A store with one table of the three columns that most files here have.
 async fn started() -> Option<Store> {
-    let store = Store::start_local().await?;
+    let store = Store::start_own().await?;
     store
         .table("t", &["id BIGINT", "name STRING", "amount DECIMAL(12,2)"])
         .await;
@@ -292,7 +292,7 @@ async fn a_line_break_in_a_text_does_not_shift_the_row_that_is_told() {
 /// A first line that is skipped would make the header row a row of data.
 #[tokio::test]
 async fn a_first_line_that_cannot_be_read_is_not_skipped() {
-    let Some(store) = Store::start_local().await else {
+    let Some(store) = Store::start_own().await else {
         return;
     };
     store.table("texts", &["a STRING", "b STRING"]).await;
@@ -316,7 +316,7 @@ async fn a_first_line_that_cannot_be_read_is_not_skipped() {
 
 #[tokio::test]
 async fn a_required_column_must_be_in_the_file() {
-    let Some(store) = Store::start_local().await else {
+    let Some(store) = Store::start_own().await else {
         return;
     };
     let table = json!({ "tables": [{ "name": "t", "columns": [

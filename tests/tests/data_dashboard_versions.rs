@@ -17,7 +17,7 @@ async fn current(dashboard: &Dashboard) -> Value {
 
 #[tokio::test]
 async fn every_update_is_a_version() {
-    let Some(dashboard) = Dashboard::start_local().await else {
+    let Some(dashboard) = Dashboard::start_own().await else {
         return;
     };
     dashboard.describe("second").await;

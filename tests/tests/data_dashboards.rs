@@ -12,7 +12,7 @@ async fn started() -> Store {
 }
 
 async fn started_local() -> Option<Store> {
-    Some(with_sales(Store::start_local().await?).await)
+    Some(with_sales(Store::start_own().await?).await)
 }
 
 async fn with_sales(store: Store) -> Store {

@@ -10,7 +10,7 @@ use tests::{Answer, Store, unique};
 const PARQUET: &[u8] = include_bytes!("../data/rows.parquet");
 
 async fn started() -> Option<Store> {
-    let store = Store::start_local().await?;
+    let store = Store::start_own().await?;
     store
         .table("t", &["id BIGINT", "name STRING", "amount DECIMAL(12,2)"])
         .await;
@@ -162,7 +162,7 @@ fn spectrum() -> Vec<Sample> {
 
 #[tokio::test]
 async fn csv_spectrum_reads_back_as_its_json_says() {
-    let Some(store) = Store::start_local().await else {
+    let Some(store) = Store::start_own().await else {
         return;
     };
     let files = spectrum();

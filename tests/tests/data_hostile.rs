@@ -46,7 +46,7 @@ struct Target {
 
 impl Target {
     async fn start() -> Option<Self> {
-        let store = Store::start_local().await?;
+        let store = Store::start_own().await?;
         store
             .table("kept", &["id INTEGER primary_key", "name STRING"])
             .await;

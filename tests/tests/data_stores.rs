@@ -18,7 +18,7 @@ fn keys(value: &Value) -> BTreeSet<&str> {
 
 #[tokio::test]
 async fn create_answers_with_the_whole_store() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let token = service.scope().token(Persona::Developer);
@@ -62,14 +62,14 @@ async fn create_answers_with_the_whole_store() {
         location.ends_with(&format!("/api/v1/data/{}", created.id())),
         "{location}"
     );
-    let url = format!("{}{location}", service.origin());
+    let url = service.located(location);
     let read = service.get(&token, &url).await.expect_status(200);
     assert_eq!(read.body, created.body);
 }
 
 #[tokio::test]
 async fn a_list_has_the_fields_of_the_contract_and_no_more() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let token = service.scope().token(Persona::Developer);

@@ -224,7 +224,7 @@ async fn a_definition_that_is_wrong_is_refused_with_its_path() {
 /// What a version holds of text is read with each change and each answer about the store.
 #[tokio::test]
 async fn the_text_of_a_store_is_bounded() {
-    let Some(store) = Store::start_local().await else {
+    let Some(store) = Store::start_own().await else {
         return;
     };
     let table = |name: &str, columns: Value| json!({ "tables": [{ "name": name, "columns": columns }] });

@@ -22,7 +22,8 @@ async fn a_channel_is_made_read_changed_and_deleted() {
         .expect_status(201);
     let channel = &created.body;
     let id = channel["id"].as_str().unwrap();
-    assert_eq!(created.header("location"), format!("/api/v1{CHANNELS}/{id}"));
+    let location = events.located(created.header("location"));
+    assert_eq!(location, format!("{}{CHANNELS}/{id}", events.base_url()));
     let token = channel["ingest_token"].as_str().unwrap();
     let secret = channel["signing_secret"].as_str().unwrap();
     assert!(token.len() > 40 && secret.starts_with("whsec_"));

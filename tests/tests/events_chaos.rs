@@ -36,7 +36,7 @@ async fn post(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_pair_is_delivered_at_least_once_whatever_dies() {
-    let Some(mut events) = Events::start().await else {
+    let Some(mut events) = Events::start_local().await else {
         return;
     };
     let count = wanted_events();

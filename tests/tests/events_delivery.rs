@@ -362,7 +362,7 @@ async fn a_change_of_a_subscription_takes_effect_at_once() {
 
 #[tokio::test]
 async fn a_receiver_that_was_away_gets_everything_when_it_is_back() {
-    let Some(mut events) = Events::start().await else {
+    let Some(mut events) = Events::start_local().await else {
         return;
     };
     let channel = events.plain_channel().await;

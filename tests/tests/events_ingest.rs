@@ -427,7 +427,7 @@ async fn a_disabled_channel_says_so_to_its_own_senders_alone_and_a_deleted_one_t
 
 #[tokio::test]
 async fn an_event_that_is_taken_outlives_a_kill() {
-    let Some(mut events) = Events::start().await else {
+    let Some(mut events) = Events::start_local().await else {
         return;
     };
     events.webhook("/all").await;

@@ -145,7 +145,8 @@ fn time_ids_and_environment_are_asked_in_their_modules_alone() {
         (concat!("env::", "var"), "shared/platform/src/config.rs"),
     ] {
         for file in files_with(needle) {
-            assert_eq!(file, home, "{needle}");
+            // A build script is told by its environment what it builds for.
+            assert!(file == home || file.ends_with("/build.rs"), "{needle}: {file}");
         }
     }
 }

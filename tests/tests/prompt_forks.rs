@@ -11,7 +11,7 @@ async fn forked(service: &Service, token: &str, id: &str, body: Value) -> tests:
 
 #[tokio::test]
 async fn a_fork_is_a_new_template_with_a_parent() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let scope = service.scope();
@@ -40,7 +40,7 @@ async fn a_fork_is_a_new_template_with_a_parent() {
     assert_eq!(fork.body, expected);
     assert_ne!(fork.id(), original.id());
 
-    let location = format!("{}{}", service.origin(), fork.header("location"));
+    let location = service.located(fork.header("location"));
     assert_eq!(
         service.get(&token, &location).await.expect_status(200).body,
         fork.body
@@ -141,7 +141,7 @@ async fn a_fork_of_a_fork_and_of_a_changed_original() {
 
 #[tokio::test]
 async fn a_fork_into_another_project_needs_an_account_admin() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let scope = service.scope();
@@ -197,7 +197,7 @@ fn load(service: &Service, scope: &Scope, interactions: &Value) {
 
 #[tokio::test]
 async fn interactions_are_those_that_the_operator_loaded() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let scope = service.scope();
@@ -260,7 +260,7 @@ async fn interactions_are_those_that_the_operator_loaded() {
 
 #[tokio::test]
 async fn publishing_holds_until_the_next_update() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let scope = service.scope();

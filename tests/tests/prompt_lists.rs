@@ -14,7 +14,7 @@ struct Library {
 
 /// Four templates, made one after the other; the third is published.
 async fn library() -> Option<Library> {
-    let service = Service::start_local().await?;
+    let service = Service::start_own().await?;
     let scope = service.scope();
     let token = scope.token(Persona::Developer);
     let mark = unique("mark");
@@ -122,7 +122,7 @@ async fn bad_filters_are_refused_by_name() {
 
 #[tokio::test]
 async fn an_empty_project_lists_nothing() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let token = service.scope().token(Persona::Reader);

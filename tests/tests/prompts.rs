@@ -13,7 +13,7 @@ async fn started() -> (Service, String) {
 
 #[tokio::test]
 async fn create_answers_with_the_whole_template() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let scope = service.scope();
@@ -62,7 +62,7 @@ async fn create_answers_with_the_whole_template() {
     assert_eq!(created.body["created_at"], created.body["updated_at"]);
 
     let location = created.header("location");
-    let url = format!("{}{location}", service.origin());
+    let url = service.located(location);
     let read = service.get(&token, &url).await.expect_status(200);
     assert_eq!(read.body, created.body);
     assert_eq!(read.header("etag"), created.header("etag"));
@@ -70,7 +70,7 @@ async fn create_answers_with_the_whole_template() {
 
 #[tokio::test]
 async fn what_was_left_out_is_absent_and_tags_are_empty() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let token = service.scope().token(Persona::Developer);
@@ -217,7 +217,7 @@ async fn an_update_without_a_body_makes_a_version() {
 
 #[tokio::test]
 async fn updated_by_is_who_updated() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let scope = service.scope();
@@ -279,7 +279,7 @@ async fn an_id_that_never_existed_is_404_everywhere() {
 
 #[tokio::test]
 async fn the_shape_of_a_refusal() {
-    let Some(service) = Service::start_local().await else {
+    let Some(service) = Service::start_own().await else {
         return;
     };
     let token = service.scope().token(Persona::Developer);

@@ -1,0 +1,177 @@
+"""Deploys Millrace to MiniStack on this machine, and keeps it there until it is stopped.
+
+`make run-lambda` starts it, and `make test-lambda` with a command after `--`, which it gives the addresses and then ends
+with. The functions are the `bootstrap` programs that Lambda runs; only AWS around them is emulated.
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from calls import Calls, Recorder
+from emulator import CREDENTIALS, Emulator, Failure
+from logs import FunctionLogs
+from proxy import Gateway
+from stack import ROOT, Stack, architecture
+
+STAGE = "dev"
+LOG_EVERY_S = 1
+# Those of `infra/local/src/issuer.rs`, whose tokens the deployment takes.
+ISSUER, AUDIENCE = "millrace-local", "millrace"
+CALLS_HEADING = """\
+# Which AWS calls each function makes, as `make test-lambda CALLS=<this file>` saw them: a line is the function, the action
+# in the words of an IAM policy, and the resource by its name in template.yaml. The calls by which Lambda itself reads a
+# queue, writes a log or sends a trace are not here."""
+# A variable of the operator command, and the stack's output that it takes.
+OPERATOR_VARIABLES = {
+    "MILLRACE_RECORDS_TABLE": "RecordsTable",
+    "MILLRACE_AUDIT_TABLE": "AuditTable",
+    "MILLRACE_RUNS_TABLE": "RunsTable",
+    "MILLRACE_EVENTS_TABLE": "EventsTable",
+    "MILLRACE_DATA_BUCKET": "DataBucketName",
+    "MILLRACE_EVENT_BUS": "EventBusName",
+    "MILLRACE_TASK_QUEUE": "TaskQueueUrl",
+    "MILLRACE_SEALING_KEY": "SealingKeyArn",
+}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ministack", required=True, help="Python of the environment that MiniStack is installed in")
+    parser.add_argument("--binaries", type=Path, required=True, help="folder of the built functions and of `ops`")
+    parser.add_argument("--duckdb", type=Path, required=True, help="folder of DuckDB's library")
+    parser.add_argument("--port", type=int, default=4566, help="port of 127.0.0.1; 0 for a free one")
+    parser.add_argument("--json-file", type=Path, help="write the addresses to this file")
+    parser.add_argument("--calls", type=Path, help="write the AWS calls of the functions to this file at the end")
+    parser.add_argument("--log", type=Path, help="write the emulator's log to this file")
+    parser.add_argument("command", nargs="*", help="run this and end with it")
+    return parser.parse_args()
+
+
+def main():
+    given = arguments()
+    for asked in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(asked, lambda *_: sys.exit(143))
+    try:
+        return run(given)
+    except Failure as failure:
+        print(f"run-lambda: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def run(given):
+    functions = sorted(path.parent.name for path in ROOT.glob("functions/*/Cargo.toml"))
+    missing = [name for name in [*functions, "ops"] if not (given.binaries / name).is_file()]
+    if missing:
+        raise Failure(f"There is no {', '.join(missing)} in {given.binaries}: run `cargo build --workspace --bins` first.")
+    port = refuse_taken(given.port)
+    log = given.log or Path(tempfile.gettempdir()) / f"millrace-lambda-{port}.log"
+    log.write_bytes(b"")
+    # The keeper removes it.
+    state = Path(tempfile.mkdtemp(prefix="millrace-lambda-"))
+    emulator = Emulator(given.ministack, free_port(), state, log)
+    try:
+        emulator.wait_until_healthy()
+        calls, stack = Calls(), Stack(emulator.endpoint)
+        variables = deployed(given, emulator, stack, state, port, calls)
+        logs = FunctionLogs(stack.client("logs"), stack.physical("FunctionLogs"), log)
+        if given.json_file:
+            given.json_file.write_text(json.dumps(variables, indent=2), encoding="utf-8")
+        try:
+            if given.command:
+                return subprocess.run(given.command, env=os.environ | variables, check=False).returncode
+            print(greeting(variables, log, given.binaries), flush=True)
+            while True:
+                time.sleep(LOG_EVERY_S)
+                logs.collect()
+        finally:
+            logs.collect()
+            if given.calls:
+                given.calls.write_text("".join(f"{line}\n" for line in [CALLS_HEADING, *calls.sorted()]), encoding="utf-8")
+    finally:
+        emulator.stop()
+    return 0
+
+
+def deployed(given, emulator, stack, state, port, calls):
+    """Deploys, and returns what a caller has to know as environment variables."""
+    keys = state / "keys"
+    # The first token makes the keys.
+    minted(given.binaries, keys)
+    recorders = {}
+
+    def endpoint_of(function):
+        recorders[function] = Recorder(emulator.port, function, calls).start()
+        return f"http://127.0.0.1:{recorders[function].port}"
+
+    parameters = {
+        "Architecture": architecture(),
+        "JwksUrl": str(keys / "keys" / "jwks.json"),
+        "Stage": STAGE,
+        "TokenAudience": AUDIENCE,
+        "TokenIssuer": ISSUER,
+    }
+    stack.deploy(given.binaries, given.duckdb, parameters, endpoint_of)
+    calls.logical = stack.logical_names()
+    outputs = stack.outputs()
+    api_id, ingest_url_id = (outputs[name].split("//")[1].split(".")[0] for name in ("ApiBaseUrl", "IngestBaseUrl"))
+    gateway = Gateway(port, emulator.port, STAGE, api_id, ingest_url_id).start()
+    return {
+        "BASE_URL": f"http://127.0.0.1:{gateway.port}/{STAGE}/api/v1",
+        "INGEST_URL": f"http://127.0.0.1:{gateway.port}/ingest",
+        "KEYS_DIR": str(keys),
+        "WITHOUT_STREAMING": "true",
+        "AWS_ENDPOINT_URL": emulator.endpoint,
+        **CREDENTIALS,
+        **{variable: outputs[output] for variable, output in OPERATOR_VARIABLES.items()},
+    }
+
+
+def greeting(variables, log, binaries):
+    ops = f"{binaries}/ops --data-dir {variables['KEYS_DIR']}"
+    return f"""Millrace runs as Lambda functions in MiniStack.
+
+  API         {variables['BASE_URL']}
+  ingest      {variables['INGEST_URL']}
+  AWS         {variables['AWS_ENDPOINT_URL']}
+  log         {log}
+
+A token:
+
+  TOKEN=$({ops} token)
+
+Ctrl-C stops it and removes what it kept."""
+
+
+def minted(binaries, keys):
+    made = subprocess.run([binaries / "ops", "--data-dir", keys, "token"], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise Failure(f"The operator command makes no token: {made.stderr.strip()}")
+    return made.stdout.strip()
+
+
+def refuse_taken(port):
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise Failure(f"Port {port} of 127.0.0.1 cannot be used ({error.strerror}). Choose another: PORT=4567 make run-lambda.") from error
+        return probe.getsockname()[1]
+
+
+def free_port():
+    return refuse_taken(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
