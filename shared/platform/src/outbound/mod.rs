@@ -238,4 +238,6 @@ async fn to_file(response: Response<Incoming>, path: &Path, max_bytes: u64) -> R
 }
 
 #[cfg(test)]
+mod reuse_tests;
+#[cfg(test)]
 mod tests;
