@@ -102,12 +102,19 @@ impl World {
         }
     }
 
-    /// The operations below the API root.
+    /// The operations below the API root that can be called.
     async fn operations(&self) -> Vec<Operation> {
+        let mut operations = self.documented().await;
+        operations.retain(|operation| self.service.has(&operation.template));
+        operations
+    }
+
+    /// The operations below the API root.
+    async fn documented(&self) -> Vec<Operation> {
         let document = self.service.openapi().await;
         let mut operations = Vec::new();
         for (path, item) in document["paths"].as_object().unwrap() {
-            let Some(template) = path.strip_prefix("/api/v1").filter(|path| self.service.has(path)) else {
+            let Some(template) = path.strip_prefix("/api/v1") else {
                 continue;
             };
             for (method, document) in item.as_object().unwrap() {
@@ -167,7 +174,7 @@ impl World {
 #[tokio::test]
 async fn the_document_has_what_the_contract_promises() {
     let world = World::start().await;
-    let operations = world.operations().await;
+    let operations = world.documented().await;
     let described: BTreeSet<_> = operations
         .iter()
         .map(|operation| (operation.method.as_str(), operation.template.as_str()))
