@@ -12,6 +12,7 @@ mod openapi;
 mod queues;
 mod resource_policies;
 mod retention;
+mod roles;
 mod routes;
 mod runbook;
 mod translated;

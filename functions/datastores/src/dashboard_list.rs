@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::App;
-use crate::dashboard_model::{Dashboard, window};
+use crate::dashboard_model::{Dashboard, check_size, window};
 use crate::model::StorePath;
 
 /// Which dashboards.
@@ -46,5 +46,6 @@ pub async fn handler(
     let status = query.status.unwrap_or_default();
     let found = app.dashboards.list(&tenant, &store.id, status, window).await?;
     let list: Vec<_> = found.into_iter().map(Dashboard::new).collect();
+    check_size(&list)?;
     Ok(Reply::ok(list))
 }

@@ -1,5 +1,6 @@
 //! The shapes of dashboards and of their versions.
 
+use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::records::dashboards::{DashboardRecord, DashboardStatus, DashboardVersionRecord, Window};
 use platform::{Error, Result, UtcTime};
 use schemars::JsonSchema;
@@ -8,6 +9,8 @@ use serde_json::{Map, Value};
 
 /// Most items of a list, and how many there are where no limit is given.
 const MAX_LISTED: usize = 1_000;
+/// Most bytes of a list as they are sent.
+const MAX_LIST_BYTES: usize = MAX_SENT_BYTES - 50_000;
 
 /// The store and the dashboard in the path.
 #[derive(Deserialize, JsonSchema)]
@@ -138,4 +141,15 @@ pub fn window(limit: Option<usize>, offset: Option<usize>) -> Result<Window> {
     }
     let offset = offset.unwrap_or(0);
     Ok(Window { offset, limit })
+}
+
+/// Refuses with 422 a list that no answer can hold.
+pub fn check_size<T: Serialize>(list: &[T]) -> Result<()> {
+    let text = serde_json::to_vec(list).map_err(Error::internal)?;
+    if sent_bytes(&text) > MAX_LIST_BYTES {
+        return Err(Error::unprocessable(
+            "The list is larger than the 6 MB that can be sent; ask for parts of it with 'limit' and 'offset'.",
+        ));
+    }
+    Ok(())
 }

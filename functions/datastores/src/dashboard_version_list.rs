@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::App;
-use crate::dashboard_model::{DashboardPath, DashboardVersion, window};
+use crate::dashboard_model::{DashboardPath, DashboardVersion, check_size, window};
 
 /// Which versions.
 #[derive(Deserialize, JsonSchema)]
@@ -44,5 +44,6 @@ pub async fn handler(
         .into_iter()
         .map(|version| DashboardVersion::new(&dashboard, version));
     let list: Vec<_> = list.collect();
+    check_size(&list)?;
     Ok(Reply::ok(list))
 }

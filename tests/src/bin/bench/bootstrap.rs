@@ -18,7 +18,7 @@ use crate::statistics::{median, worst};
 use crate::{Result, programs};
 
 const PART: &str = "bootstrap";
-const FUNCTIONS: [&str; 9] = [
+const FUNCTIONS: [&str; 12] = [
     "prompts",
     "datastores",
     "importer",
@@ -28,6 +28,9 @@ const FUNCTIONS: [&str; 9] = [
     "stream",
     "worker",
     "sweeper",
+    "subscriptions",
+    "ingest",
+    "matcher",
 ];
 /// Starts of each function.
 const STARTS: usize = 20;
@@ -35,9 +38,9 @@ const STARTS: usize = 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What Lambda and `template.yaml` tell a function. Nothing is connected to before the first request.
-const VARIABLES: [(&str, &str); 23] = [
+const VARIABLES: [(&str, &str); 28] = [
     ("AWS_LAMBDA_FUNCTION_NAME", "bench"),
-    ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1024"),
+    ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "3008"),
     ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
     ("AWS_LAMBDA_LOG_GROUP_NAME", "bench"),
     ("AWS_LAMBDA_LOG_STREAM_NAME", "bench"),
@@ -58,6 +61,11 @@ const VARIABLES: [(&str, &str); 23] = [
         "a key of this benchmark, of 32 bytes and more",
     ),
     ("MILLRACE_EVENT_BUS", "millrace"),
+    ("MILLRACE_EVENT_QUEUE", "https://sqs.invalid/1/events"),
+    ("MILLRACE_EVENT_DEAD_LETTER_QUEUE", "https://sqs.invalid/1/dead"),
+    ("MILLRACE_EVENTS_TABLE", "events"),
+    ("MILLRACE_SEALING_KEY", "key"),
+    ("MILLRACE_TMP_MB", "10240"),
     ("MILLRACE_JWKS", "https://issuer.invalid/.well-known/jwks.json"),
     ("MILLRACE_TOKEN_ISSUER", "https://issuer.invalid"),
     ("MILLRACE_TOKEN_AUDIENCE", "millrace"),
