@@ -84,8 +84,7 @@ impl ChannelRates {
         let wait_s = u64::try_from(window + WINDOW_SECONDS - now).unwrap_or(1).max(1);
         Err(Error::too_many_requests(
             format!(
-                "The channel takes {} events in {WINDOW_SECONDS} seconds and has taken them; repeat this one in {wait_s} seconds.",
-                most
+                "The channel takes {most} events in {WINDOW_SECONDS} seconds and has taken them; repeat this one in {wait_s} seconds."
             ),
             wait_s,
         ))
