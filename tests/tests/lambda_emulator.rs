@@ -18,6 +18,9 @@ fn every_skipped_test_exists_and_has_its_reason() {
             None => (format!("tests/{binary}.rs"), test),
         };
         let text = std::fs::read_to_string(&file).unwrap_or_default();
-        assert!(text.contains(&format!("fn {function}(")), "{file} has no test {function}");
+        assert!(
+            text.contains(&format!("fn {function}(")),
+            "{file} has no test {function}"
+        );
     }
 }
