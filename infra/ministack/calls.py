@@ -68,8 +68,7 @@ def called(method, path, headers, body, named):
         buses = {entry.get("EventBusName", "default") for entry in content.get("Entries", [])}
         return [(f"events:{operation}", named(bus)) for bus in buses]
     if service == "TrentService":
-        # The key of a decryption stands in what is decrypted; functions know one key.
-        return [(f"kms:{operation}", named(content["KeyId"]) if "KeyId" in content else "SealingKey")]
+        return [(f"kms:{operation}", named(content.get("KeyId", "*")))]
     return [(f"{service}:{operation}", named(content.get("SecretId", "*")))]
 
 

@@ -62,8 +62,8 @@ class Gateway(Proxy):
         path = "?".join([path.replace("%", "%25"), *query])
         if path.startswith(f"/{self.stage}/"):
             return path, f"{self.api_id}.execute-api.localhost:{self.upstream}"
-        if path.startswith("/ingest/"):
-            return path.removeprefix("/ingest"), f"{self.ingest_url_id}.lambda-url.us-east-1.localhost:{self.upstream}"
+        if path == "/ingest" or path.startswith("/ingest/"):
+            return path.removeprefix("/ingest") or "/", f"{self.ingest_url_id}.lambda-url.us-east-1.localhost:{self.upstream}"
         return None
 
 
