@@ -99,7 +99,7 @@ async fn every_pair_is_delivered_at_least_once_whatever_dies() {
         }
     }
     let pairs = missing.clone();
-    let deadline = Instant::now() + Duration::from_secs(120 + count as u64 / 10);
+    let deadline = Instant::now() + Duration::from_secs(240 + count as u64 / 10);
     let (mut seen, mut delivery_ids, mut accepted) = (0, BTreeMap::new(), BTreeMap::<_, u32>::new());
     while !missing.is_empty() {
         let received = events.receiver.received();
