@@ -6,6 +6,7 @@ with. The functions are the `bootstrap` programs that Lambda runs; only AWS arou
 
 import argparse
 import json
+import logging
 import os
 import signal
 import socket
@@ -57,6 +58,8 @@ def arguments():
 
 def main():
     given = arguments()
+    # The transform warns of what only its authors can change.
+    logging.disable(logging.WARNING)
     for asked in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(asked, lambda *_: sys.exit(143))
     try:

@@ -125,3 +125,29 @@ async fn deliveries_are_found_by_whatever_is_known_of_them() {
         );
     }
 }
+
+/// Needs no receiver, so that it also runs where functions refuse those of this machine.
+#[tokio::test]
+async fn an_event_is_attempted_until_the_operator_ends_that() {
+    let Some(events) = Events::start().await else {
+        return;
+    };
+    let mut body = events.webhook_body("/");
+    body["target"]["url"] = "https://receiver.invalid/".into();
+    body["target"]["signing_mode"] = "signed".into();
+    events.subscribe(&body).await;
+    let channel = events.plain_channel().await;
+    let event = events.event(&channel, &json!({ "action": "made" })).await;
+    let delivery = events.delivery_of(&event, &["retrying"]).await;
+    assert_eq!(delivery["event_id"], event, "{delivery}");
+    assert!(
+        delivery["attempts"][0]["error"]
+            .as_str()
+            .unwrap()
+            .contains("cannot be reached")
+    );
+    let id = delivery["id"].as_str().unwrap();
+    events.scope.ops(&["delivery", "cancel", id]).expect_success();
+    let ended = events.delivery_of(&event, &["cancelled"]).await;
+    assert!(ended["attempt_count"].as_u64().unwrap() >= 1, "{ended}");
+}
