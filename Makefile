@@ -70,7 +70,8 @@ run-lambda: duckdb tools $(MINISTACK)/ready ## Build and run the Lambda function
 	@cargo build $(LOCKED) $(FUNCTIONS:%=-p %-function) -p ops --bins
 	@exec $(RUN_LAMBDA) $(if $(PORT),--port '$(PORT)') $(ARGS)
 
-# For teams with Docker: the functions in containers, over the tables of a deployed stack. docs/deploy.md says what it lacks.
+# For teams with Docker: the functions in containers, over the tables of a deployed stack. docs/deploy.md
+# says what it lacks.
 .PHONY: run-sam
 run-sam: build sam-build ## Start the API's functions in containers, over a deployed stack (needs Docker; ARGS="--stack-name …")
 	@command -v docker >/dev/null || { echo 'run-sam needs Docker; `make run` needs none' >&2; exit 1; }

@@ -5,7 +5,8 @@ docs/lambda-emulator.md lists these gaps. Nothing here changes what a function d
 
 import json
 
-# Each environment of Lambda has a /tmp of its own; those of MiniStack share one folder. The shell becomes the program.
+# Each environment of Lambda has a /tmp of its own; those of MiniStack share one folder. The shell becomes
+# the program.
 PROGRAM = "program"
 OWN_TEMPORARY_FOLDER = f"""\
 #!/bin/sh

@@ -29,8 +29,8 @@ from settings import Refusal, Settings, read_settings, save
 CHECKOUT = Path(__file__).resolve().parents[2]
 # CloudFormation: at most 128 characters for the name of a stack.
 MAX_STACK_NAME = 128
-# What a name that the template makes of the stack's name may have, by its property. Names that CloudFormation makes itself
-# are cut to fit, so they set no limit.
+# What a name that the template makes of the stack's name may have, by its property. Names that
+# CloudFormation makes itself are cut to fit, so they set no limit.
 MAX_NAMES = {"Name": 256, "MetricName": 128, "DashboardName": 255, "Namespace": 255}
 # Lambda refuses a reservation that leaves less than this to all other functions of the account and region.
 UNRESERVED = 100

@@ -44,7 +44,8 @@ impl Dashboard {
         Self::start_in(Store::start().await).await
     }
 
-    /// A dashboard in a new, empty store of a project of the test's own. None where [`Store::start_own`] skips.
+    /// A dashboard in a new, empty store of a project of the test's own. None where [`Store::start_own`]
+    /// skips.
     pub async fn start_own() -> Option<Self> {
         Some(Self::start_in(Store::start_own().await?).await)
     }

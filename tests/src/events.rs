@@ -128,7 +128,8 @@ impl Events {
         self.subscribe(&self.webhook_body(path)).await
     }
 
-    /// Where a subscription may send to: the receiver; a Lambda function refuses it, as it refuses all of this machine.
+    /// Where a subscription may send to: the receiver; a Lambda function refuses it, as it refuses all of
+    /// this machine.
     fn target_url(&self, path: &str) -> String {
         match self.service.is_shared() {
             true => format!("https://receiver.invalid{path}"),

@@ -40,8 +40,9 @@ impl Service {
         }
     }
 
-    /// A service in which the test has an account and a project of its own: a new local one, or that of `BASE_URL` where
-    /// `KEYS_DIR` names the keys of its tokens. None, and a line that says so, without these keys.
+    /// A service in which the test has an account and a project of its own: a new local one, or that of
+    /// `BASE_URL` where `KEYS_DIR` names the keys of its tokens. None, and a line that says so, without
+    /// these keys.
     pub async fn start_own() -> Option<Self> {
         if environment::variable("KEYS_DIR").is_none() && is_elsewhere() {
             return None;
@@ -83,7 +84,8 @@ impl Service {
         }
     }
 
-    /// An account and a project that no other test uses; for a service elsewhere without `KEYS_DIR`, those of its tokens.
+    /// An account and a project that no other test uses; for a service elsewhere without `KEYS_DIR`, those
+    /// of its tokens.
     pub fn scope(&self) -> Scope {
         Scope::new(self.known_operator())
     }
@@ -107,7 +109,8 @@ impl Service {
         !(cannot_stream && path.ends_with("/stream"))
     }
 
-    /// The OpenAPI document: what a local service serves; elsewhere it is the checkout's, which a test holds against that.
+    /// The OpenAPI document: what a local service serves; elsewhere it is the checkout's, which a test
+    /// holds against that.
     pub async fn openapi(&self) -> Value {
         if self.is_shared() {
             let text = include_str!("../../infra/openapi.json");

@@ -1,7 +1,7 @@
 //! Every function starts with the variables that the template gives it.
 //!
-//! The real program starts and must ask a runtime API for work: a variable that is missing or misspelt in the template
-//! stops it before.
+//! The real program starts and must ask a runtime API for work: a variable that is missing or misspelt in
+//! the template stops it before.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::{Ipv4Addr, TcpListener};

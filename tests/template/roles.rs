@@ -1,7 +1,7 @@
 //! A role may do what its function does.
 //!
-//! What a function does was recorded while the black-box suite ran against the Lambda functions:
-//! `make test-lambda CALLS=tests/data/aws-calls.txt`. The local runner has no roles, and the emulator asks none.
+//! What a function does was recorded while the black-box suite ran against the Lambda functions: `make
+//! test-lambda CALLS=tests/data/aws-calls.txt`. The local runner has no roles, and the emulator asks none.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,6 @@ fn each(value: &Value) -> Vec<&Value> {
         .map_or_else(|| vec![value], |all| all.iter().collect())
 }
 
-/// What the policies of the template grant.
 fn granted() -> BTreeSet<Grant> {
     let mut grants = BTreeSet::new();
     for (function, properties) in resources("AWS::Lambda::Function") {
@@ -57,7 +56,6 @@ fn granted() -> BTreeSet<Grant> {
     grants
 }
 
-/// What was recorded.
 fn made() -> BTreeSet<Grant> {
     read("tests/data/aws-calls.txt")
         .lines()

@@ -1,7 +1,7 @@
 //! API Gateway sends every operation of the OpenAPI file to the function that serves it.
 //!
-//! A function has the paths below its first segment, whatever the method: a method or path that does not exist
-//! is answered by the function's own router, as the local runner answers it.
+//! A function has the paths below its first segment, whatever the method: a method or path that does not
+//! exist is answered by the function's own router, as the local runner answers it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +36,8 @@ fn routes() -> BTreeMap<String, (String, &'static str)> {
         .collect()
 }
 
-/// The route that API Gateway takes: at each segment a name before a parameter, and `{proxy+}` last. It does not
-/// come back from a segment that it has taken.
+/// The route that API Gateway takes: at each segment a name before a parameter, and `{proxy+}` last. It
+/// does not come back from a segment that it has taken.
 fn route<'a>(
     routes: &'a BTreeMap<String, (String, &'static str)>,
     path: &str,

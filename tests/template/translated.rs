@@ -13,7 +13,6 @@ pub fn read(file: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The translated template.
 pub fn template() -> &'static Value {
     static TRANSLATED: OnceLock<Value> = OnceLock::new();
     TRANSLATED.get_or_init(|| {

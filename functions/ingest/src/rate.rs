@@ -1,8 +1,8 @@
 //! How many events a channel may take in a second.
 //!
-//! The instances of the function share one count for each channel and window of ten seconds. An instance adds what it took
-//! to it only once it took its part of a quarter of the limit, so a slow channel costs no write, and a channel takes a
-//! quarter more than its limit at most.
+//! The instances of the function share one count for each channel and window of ten seconds. An instance
+//! adds what it took to it only once it took its part of a quarter of the limit, so a slow channel costs no
+//! write, and a channel takes a quarter more than its limit at most.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,8 @@ struct Taken {
 }
 
 impl ChannelRates {
-    /// From `MILLRACE_INGEST_CHANNEL_RATE`, events in a second, and `MILLRACE_INGEST_CONCURRENCY`, the most instances.
+    /// From `MILLRACE_INGEST_CHANNEL_RATE`, events in a second, and `MILLRACE_INGEST_CONCURRENCY`, the most
+    /// instances.
     pub fn from_environment(
         environment: &Environment,
         counts: IngestCounts,
@@ -58,8 +59,8 @@ impl ChannelRates {
         })
     }
 
-    /// Counts an event of a channel. 429 with the seconds to wait where the channel has taken what it may. Where the shared
-    /// count cannot be read, an event is taken.
+    /// Counts an event of a channel. 429 with the seconds to wait where the channel has taken what it may.
+    /// Where the shared count cannot be read, an event is taken.
     pub async fn admit(&self, tenant: &Tenant, channel: &str) -> Result<()> {
         let Some(most) = self.most else {
             return Ok(());

@@ -48,8 +48,8 @@ struct Polls {
     shortest: Duration,
     /// After a while without one: each pause is twice the one before.
     longest: Duration,
-    /// At the state, which shows the end of a run and can have 400 KB, unless a message came. The head of the messages has
-    /// less than 1 KB.
+    /// At the state, which shows the end of a run and can have 400 KB, unless a message came. The head of
+    /// the messages has less than 1 KB.
     state: Duration,
 }
 

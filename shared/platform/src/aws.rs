@@ -18,9 +18,10 @@ pub use aws_config::SdkConfig;
 
 const TLS: Provider = Provider::Rustls(CryptoMode::AwsLc);
 
-/// The configuration of a Lambda function, made once for a process: its clients share one HTTP client and so their
-/// connections and trusted certificates. Region and credentials come from its environment, where Lambda puts them: the
-/// SDK's chain of other places (profiles, roles, metadata services) is neither asked nor linked.
+/// The configuration of a Lambda function, made once for a process: its clients share one HTTP client and
+/// so their connections and trusted certificates. Region and credentials come from its environment, where
+/// Lambda puts them: the SDK's chain of other places (profiles, roles, metadata services) is neither asked
+/// nor linked.
 pub fn sdk_config() -> SdkConfig {
     let environment = AwsEnvironment::read();
     let credentials = SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new());

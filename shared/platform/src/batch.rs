@@ -1,7 +1,9 @@
-//! The consumer's side of SQS: handles each message of a batch by itself, and has failed ones delivered again soon.
+//! The consumer's side of SQS: handles each message of a batch by itself, and has failed ones delivered
+//! again soon.
 //!
-//! A message that failed would come back after the visibility timeout of its queue, which is longer than its function may
-//! run: after 16 minutes, ten times, before an alarm hears of it. So its visibility is set to a back-off.
+//! A message that failed would come back after the visibility timeout of its queue, which is longer than
+//! its function may run: after 16 minutes, ten times, before an alarm hears of it. So its visibility is set
+//! to a back-off.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -58,8 +60,8 @@ impl Batch {
         self
     }
 
-    /// Handles the messages at the same time. The answer names those to deliver again: that failed, or were not
-    /// finished when the function had to end.
+    /// Handles the messages at the same time. The answer names those to deliver again: that failed, or were
+    /// not finished when the function had to end.
     pub async fn each<F>(self, work: impl Fn(String) -> F) -> SqsBatchResponse
     where
         F: Future<Output = Result<()>>,
@@ -90,8 +92,8 @@ impl Batch {
     }
 }
 
-/// Handles the batch of an invocation: ends the work before Lambda ends the function, and sets the back-off of what
-/// failed.
+/// Handles the batch of an invocation: ends the work before Lambda ends the function, and sets the back-off
+/// of what failed.
 pub async fn consume<F>(
     event: LambdaEvent<SqsEvent>,
     queue: &SqsQueue,

@@ -1,7 +1,9 @@
-//! Metrics of the service in CloudWatch: lines of the embedded metric format, which Lambda's log becomes metrics of.
+//! Metrics of the service in CloudWatch: lines of the embedded metric format, which Lambda's log becomes
+//! metrics of.
 //!
-//! Every name and dimension is here, because alarms and the dashboard of `template.yaml` read them. Where no namespace is set, as in the
-//! local runner, nothing is kept. A function writes what it counted before its answer leaves: Lambda stops it then.
+//! Every name and dimension is here, because alarms and the dashboard of `template.yaml` read them. Where
+//! no namespace is set, as in the local runner, nothing is kept. A function writes what it counted before
+//! its answer leaves: Lambda stops it then.
 
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
@@ -14,7 +16,8 @@ use crate::config::{AwsEnvironment, ConfigError, Environment};
 
 static COLLECTOR: OnceLock<&'static Collector> = OnceLock::new();
 
-/// Counts for the namespace `MILLRACE_METRICS_NAMESPACE`, where it is set, and counts the start of the function.
+/// Counts for the namespace `MILLRACE_METRICS_NAMESPACE`, where it is set, and counts the start of the
+/// function.
 pub fn init(environment: &Environment, machine: &AwsEnvironment) -> Result<(), ConfigError> {
     let Some(namespace) = environment.optional("MILLRACE_METRICS_NAMESPACE") else {
         return Ok(());
@@ -56,7 +59,7 @@ pub fn flush() {
     }
 }
 
-/// An attempt of a delivery: `delivered`, `retrying`, `failed`, or `skipped` where nobody wants it any more.
+/// An attempt of a delivery: `delivered`, `retrying`, `failed`, or `skipped` where its subscription is disabled or gone.
 pub fn delivery_attempted(outcome: &'static str) {
     counter!("Deliveries", "outcome" => outcome).increment(1);
 }

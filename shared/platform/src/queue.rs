@@ -54,8 +54,8 @@ impl SqsQueue {
 }
 
 impl SqsQueue {
-    /// Has a received message delivered again after `delay`. Best effort: else it comes back after the visibility timeout
-    /// of the queue.
+    /// Has a received message delivered again after `delay`. Best effort: else it comes back after the
+    /// visibility timeout of the queue.
     pub(crate) async fn postpone(&self, receipt_handle: &str, delay: Duration) {
         let request = self.client.change_message_visibility().queue_url(&self.url);
         let request = request

@@ -1,7 +1,7 @@
 //! Secrets of the deployment, such as signing keys: given by value, or by name in AWS Secrets Manager.
 //!
-//! A named secret does not show in a function's configuration and rotates without a deployment. It is fetched with its
-//! first use, because a fetch at start would lengthen every cold start.
+//! A named secret does not show in a function's configuration and rotates without a deployment. It is
+//! fetched with its first use, because a fetch at start would lengthen every cold start.
 
 use std::fmt;
 use std::sync::Arc;
@@ -98,7 +98,8 @@ impl SecretSource {
         }
     }
 
-    /// The versions in use, at most five minutes old. 503 where Secrets Manager does not answer and none is known.
+    /// The versions in use, at most five minutes old. 503 where Secrets Manager does not answer and none is
+    /// known.
     pub async fn versions(&self) -> Result<Versions> {
         self.fetched_within(FRESH_MS).await
     }

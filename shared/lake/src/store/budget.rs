@@ -1,14 +1,15 @@
 //! Whether a Lambda function has the memory and the disk that its children and files may take.
 //!
-//! Lambda ends a function that takes more memory than it has, and every request with it. So the limits are added up at the
-//! start, and a function that is too small does not start.
+//! Lambda ends a function that takes more memory than it has, and every request with it. So the limits are
+//! added up at the start, and a function that is too small does not start.
 
 use platform::config::{AwsEnvironment, ConfigError, Environment};
 
 use super::{MIB, StoreConfig};
 use crate::limits::EngineLimits;
 
-/// Memory of the function itself: requests and answers of up to 6 MB in several forms, manifests, the HTTP clients.
+/// Memory of the function itself: requests and answers of up to 6 MB in several forms, manifests, the HTTP
+/// clients.
 const PARENT_BYTES: u64 = 256 * MIB;
 /// Memory of a child that waits. Its address space is reserved and not used.
 const IDLE_CHILD_BYTES: u64 = 192 * MIB;
@@ -16,7 +17,8 @@ const IDLE_CHILD_BYTES: u64 = 192 * MIB;
 const MIN_INPUT_BYTES: u64 = 64 * MIB;
 
 impl StoreConfig {
-    /// Fits the configuration into the memory and the temporary disk of a Lambda function. Elsewhere it stays as it is.
+    /// Fits the configuration into the memory and the temporary disk of a Lambda function. Elsewhere it
+    /// stays as it is.
     pub fn fitting(self, environment: &Environment, machine: &AwsEnvironment) -> Result<Self, ConfigError> {
         let Some(memory_mb) = machine.function_memory_mb else {
             return Ok(self);

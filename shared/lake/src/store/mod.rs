@@ -156,7 +156,8 @@ struct Inner {
 }
 
 impl DataStores {
-    /// Over records and objects. Makes the folders that it needs, and empties those of files in the making and of children.
+    /// Over records and objects. Makes the folders that it needs, and empties those of files in the making
+    /// and of children.
     pub fn new(
         clock: Clock,
         records: Stores,

@@ -231,8 +231,8 @@ mod tests {
         )
     }
 
-    /// Invariant: a mutation leaves its record, also where its handler and the table hang until Lambda ends the
-    /// function.
+    /// Invariant: a mutation leaves its record, also where its handler and the table hang until Lambda ends
+    /// the function.
     #[tokio::test]
     async fn a_mutation_that_takes_too_long_leaves_its_record() {
         let queue = Arc::new(Kept::default());

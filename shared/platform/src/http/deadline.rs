@@ -1,7 +1,8 @@
 //! Answers a request before Lambda ends its function.
 //!
-//! A function that Lambda ends says nothing: the caller gets a 503 and a mutation leaves no audit record. So the work of
-//! a request ends [`MARGIN`] before, with a 408, and its audit record is written in the time that is left.
+//! A function that Lambda ends says nothing: the caller gets a 503 and a mutation leaves no audit record.
+//! So the work of a request ends [`MARGIN`] before, with a 408, and its audit record is written in the time
+//! that is left.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What Lambda and API Gateway say of a request: its deadline, its ids, and the path that it came by.
 //!
-//! A stage and a path mapping of a custom domain stand before the API root, and one deployment has both. So the base path is
-//! taken from each request and not from a setting.
+//! A stage and a path mapping of a custom domain stand before the API root, and one deployment has both. So
+//! the base path is taken from each request and not from a setting.
 
 use axum::extract::Request;
 use axum::http::Uri;

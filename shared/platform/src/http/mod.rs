@@ -1,9 +1,10 @@
 //! The HTTP edge that every function shares.
 //!
-//! A handler sees none of it: its signature names a [`Call`] with the permission that it needs, a [`Json`] body, a
-//! [`Query`] or a [`Path`], and what it returns is a [`Reply`] or an [`Error`](crate::Error). Around the handlers stand, from
-//! the outside in: what Lambda says of the request (`invocation`), trailing slashes, request ids with the one log line and the error body, CORS
-//! ([`mod@edge`]), the token ([`mod@authenticate`]), and the audit record of a mutation ([`audit`]).
+//! A handler sees none of it: its signature names a [`Call`] with the permission that it needs, a [`Json`]
+//! body, a [`Query`] or a [`Path`], and what it returns is a [`Reply`] or an [`Error`](crate::Error).
+//! Around the handlers stand, from the outside in: what Lambda says of the request (`invocation`), trailing
+//! slashes, request ids with the one log line and the error body, CORS ([`mod@edge`]), the token
+//! ([`mod@authenticate`]), and the audit record of a mutation ([`audit`]).
 
 pub mod audit;
 pub mod authenticate;

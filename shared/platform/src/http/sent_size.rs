@@ -1,8 +1,8 @@
 //! What a body takes when Lambda carries it.
 //!
-//! A request and its answer are JSON texts of at most 6 MB each, in which the body is a string: a quote, a backslash and a
-//! line break take two bytes. An answer beyond that fails after the function has ended, as a 503 that tells the caller
-//! nothing. So it is counted here first.
+//! A request and its answer are JSON texts of at most 6 MB each, in which the body is a string: a quote, a
+//! backslash and a line break take two bytes. An answer beyond that fails after the function has ended, as
+//! a 503 that tells the caller nothing. So it is counted here first.
 
 use axum::body::{Body, to_bytes};
 use axum::http::header::CONTENT_TYPE;

@@ -107,8 +107,8 @@ pub struct Outbound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reuse {
     Kept,
-    /// For a process that is frozen between two requests: meanwhile the other side closes the connection, and the next
-    /// request would count as an attempt that failed.
+    /// For a process that is frozen between two requests: meanwhile the other side closes the connection,
+    /// and the next request would count as an attempt that failed.
     Never,
 }
 

@@ -105,8 +105,9 @@ struct Inner {
 }
 
 impl Sources {
-    /// With the places of `MILLRACE_IMPORT_BUCKETS`, none where it is missing, and the Google credentials of
-    /// `MILLRACE_GCS_CREDENTIALS` or of the secret that `MILLRACE_GCS_CREDENTIALS_SECRET` names. S3 is asked with the credentials of `s3`.
+    /// With the places of `MILLRACE_IMPORT_BUCKETS`, none where it is missing, and the Google credentials
+    /// of `MILLRACE_GCS_CREDENTIALS` or of the secret that `MILLRACE_GCS_CREDENTIALS_SECRET` names. S3 is
+    /// asked with the credentials of `s3`.
     pub fn from_environment(
         environment: &Environment,
         s3: &SdkConfig,

@@ -1,10 +1,10 @@
 //! What one account costs another: the p95 of reads, writes and queries of a victim, alone and beside an
 //! attacker, in turns.
 //!
-//! The attacker has four requests under way at any time, eight where they are queries, and has attacked for a
-//! second when the victim begins. It sends from a thread of its own, so that the victim does not wait for the
-//! sender. Its bombs once stopped others for seconds: `tests/security/bombs.rs` has all of them. Ordinary writes
-//! come first, for comparison.
+//! The attacker has four requests under way at any time, eight where they are queries, and has attacked for
+//! a second when the victim begins. It sends from a thread of its own, so that the victim does not wait for
+//! the sender. Its bombs once stopped others for seconds: `tests/security/bombs.rs` has all of them.
+//! Ordinary writes come first, for comparison.
 
 use std::sync::Arc;
 use std::thread;

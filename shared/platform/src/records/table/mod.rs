@@ -110,8 +110,8 @@ impl Table {
         single(written)
     }
 
-    /// Adds to a number of a record, which is made where it is missing and expires at `expires_at`, in Unix seconds; the new
-    /// number. A repeat after a lost answer may add twice.
+    /// Adds to a number of a record, which is made where it is missing and expires at `expires_at`, in Unix
+    /// seconds; the new number. A repeat after a lost answer may add twice.
     pub async fn add(&self, key: &Key, name: &str, amount: u64, expires_at: i64) -> Result<u64> {
         let updated = self
             .client

@@ -141,9 +141,9 @@ impl Transaction<'_> {
         Ok(self)
     }
 
-    /// Commits the transaction. A conflict with another write and a throttled table are retried with back-off.
-    /// [`Written::Contended`] is a conflict that outlasts all attempts, [`ErrorKind::Unavailable`] throttling
-    /// that does.
+    /// Commits the transaction. A conflict with another write and a throttled table are retried with
+    /// back-off. [`Written::Contended`] is a conflict that outlasts all attempts,
+    /// [`ErrorKind::Unavailable`] throttling that does.
     ///
     /// The SDK retries neither: both come as a cancelled transaction, which it takes for final.
     ///
