@@ -44,6 +44,7 @@ mod environment;
 pub mod events;
 pub mod file_server;
 pub mod hostile;
+pub mod lambda;
 mod operator;
 mod process;
 mod program;

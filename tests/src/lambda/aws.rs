@@ -1,0 +1,219 @@
+//! AWS as functions see it, over the record store, object store and queues of a local service.
+//!
+//! The services of the local runner have a port each; a function has one `AWS_ENDPOINT_URL` for all.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use reqwest::Client;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+/// The services at one address.
+pub struct Aws {
+    address: SocketAddr,
+    calls: Calls,
+    connections: Arc<Mutex<JoinSet<()>>>,
+    keys: [(&'static str, String); 3],
+}
+
+/// A call of a function.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// `DynamoDB_20120810.GetItem`, or `s3:GET` and the path.
+    pub name: String,
+    /// When its answer went out. None while it is under way.
+    pub answered: Option<Instant>,
+}
+
+type Calls = Arc<Mutex<Vec<Call>>>;
+
+#[derive(Clone)]
+struct Behind {
+    records: String,
+    objects: String,
+    queues: String,
+    client: Client,
+    calls: Calls,
+}
+
+impl Aws {
+    /// Over the services of the runner that has `data_dir` open.
+    pub async fn over(data_dir: &Path) -> Self {
+        let read = |name: &str| std::fs::read_to_string(data_dir.join(name)).expect("the runner wrote it");
+        let endpoints: Value = serde_json::from_str(&read("endpoints.json")).expect("it is JSON");
+        let endpoint = |name: &str| endpoints[name].as_str().expect("an endpoint").to_owned();
+        let calls = Calls::default();
+        let behind = Behind {
+            records: endpoint("records"),
+            objects: endpoint("objects"),
+            queues: endpoint("queues"),
+            client: Client::builder().no_proxy().build().expect("a client"),
+            calls: Arc::clone(&calls),
+        };
+        let router = Router::new()
+            .fallback(answer)
+            .layer(DefaultBodyLimit::disable())
+            .with_state(behind);
+        let (inner, outer) = (listener().await, listener().await);
+        let (server, address) = (local(&inner), local(&outer));
+        tokio::spawn(async move { axum::serve(inner, router).await });
+        let connections = Arc::new(Mutex::new(JoinSet::new()));
+        tokio::spawn(relay(outer, server, Arc::clone(&connections)));
+        Self {
+            address,
+            calls,
+            connections,
+            // The object store checks the signature, and the record store wants its secret as it is.
+            keys: [
+                ("AWS_ACCESS_KEY_ID", "local".to_owned()),
+                ("AWS_SECRET_ACCESS_KEY", read("keys/object-store")),
+                ("AWS_SESSION_TOKEN", read("keys/services")),
+            ],
+        }
+    }
+
+    /// What a function has to know.
+    pub fn variables(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
+        let endpoint = ("AWS_ENDPOINT_URL", format!("http://{}", self.address));
+        self.keys.clone().into_iter().chain([endpoint])
+    }
+
+    /// The calls until now, but for the first `known`.
+    pub fn calls_after(&self, known: usize) -> Vec<Call> {
+        locked(&self.calls).get(known..).unwrap_or_default().to_vec()
+    }
+
+    /// Closes all connections, as AWS does with those that are idle.
+    pub async fn close_connections(&self) {
+        let mut open = std::mem::take(&mut *locked(&self.connections));
+        open.shutdown().await;
+    }
+}
+
+async fn listener() -> TcpListener {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .await
+        .expect("a port is free")
+}
+
+fn local(listener: &TcpListener) -> SocketAddr {
+    listener.local_addr().expect("it has an address")
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A server closes no connection on demand; this one between it and the functions does.
+async fn relay(listener: TcpListener, server: SocketAddr, connections: Arc<Mutex<JoinSet<()>>>) {
+    while let Ok((mut caller, _)) = listener.accept().await {
+        locked(&connections).spawn(async move {
+            if let Ok(mut server) = TcpStream::connect(server).await {
+                let _ = caller.set_nodelay(true);
+                let _ = server.set_nodelay(true);
+                let _ = tokio::io::copy_bidirectional(&mut caller, &mut server).await;
+            }
+        });
+    }
+}
+
+async fn answer(
+    State(behind): State<Behind>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let target = headers
+        .get("x-amz-target")
+        .and_then(|target| target.to_str().ok());
+    let call = target.map_or_else(|| format!("s3:{method} {}", uri.path()), str::to_owned);
+    let number = begun(&behind.calls, call);
+    let (service, operation) = target
+        .and_then(|target| target.split_once('.'))
+        .unwrap_or_default();
+    let answer = match service {
+        "AWSEvents" => took_events(&body),
+        "TrentService" => sealed(operation, &body),
+        "AmazonSQS" => forward(&behind, &behind.queues, method, &uri, headers, body).await,
+        "" => forward(&behind, &behind.objects, method, &uri, headers, body).await,
+        _ => forward(&behind, &behind.records, method, &uri, headers, body).await,
+    };
+    if let Some(call) = locked(&behind.calls).get_mut(number) {
+        call.answered = Some(Instant::now());
+    }
+    answer
+}
+
+/// Notes a call: its number.
+fn begun(calls: &Calls, name: String) -> usize {
+    let mut calls = locked(calls);
+    calls.push(Call { name, answered: None });
+    calls.len() - 1
+}
+
+/// A bus with nobody behind it.
+fn took_events(body: &[u8]) -> Response {
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    let count = request["Entries"].as_array().map_or(0, Vec::len);
+    amz_json(&json!({ "FailedEntryCount": 0, "Entries": vec![json!({ "EventId": "1" }); count] }))
+}
+
+/// A key that hides nothing.
+fn sealed(operation: &str, body: &[u8]) -> Response {
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    let text = &request[if operation == "Encrypt" {
+        "Plaintext"
+    } else {
+        "CiphertextBlob"
+    }];
+    amz_json(&json!({ "KeyId": "key", "Plaintext": text, "CiphertextBlob": text }))
+}
+
+fn amz_json(body: &Value) -> Response {
+    (
+        [(header::CONTENT_TYPE, "application/x-amz-json-1.1")],
+        body.to_string(),
+    )
+        .into_response()
+}
+
+async fn forward(
+    behind: &Behind,
+    to: &str,
+    method: Method,
+    uri: &Uri,
+    mut headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    headers.remove(header::TRANSFER_ENCODING);
+    headers.remove(header::CONNECTION);
+    let url = format!("{to}{}", uri.path_and_query().map_or("/", |path| path.as_str()));
+    let is_head = method == Method::HEAD;
+    let sent = behind
+        .client
+        .request(method, url)
+        .headers(headers)
+        .body(body)
+        .send()
+        .await;
+    let Ok(answer) = sent else {
+        return StatusCode::BAD_GATEWAY.into_response();
+    };
+    let (status, mut headers) = (answer.status(), answer.headers().clone());
+    headers.remove(header::TRANSFER_ENCODING);
+    if !is_head {
+        headers.remove(header::CONTENT_LENGTH);
+    }
+    let body = answer.bytes().await.unwrap_or_default();
+    (status, headers, Body::from(body)).into_response()
+}

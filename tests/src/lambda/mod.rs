@@ -1,0 +1,218 @@
+//! The programs of the Lambda functions, started as Lambda starts them, one invocation at a time.
+//!
+//! Their tables, bucket and queues are those of a local service; between invocations they can be frozen.
+
+mod aws;
+pub mod invocations;
+mod runtime_api;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+pub use aws::{Aws, Call};
+
+use crate::environment;
+use runtime_api::{RuntimeApi, Said};
+
+/// How long a function may take until it waits for work, or answers.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// `Timeout` of the functions behind the API, in `template.yaml`.
+const TIMEOUT: Duration = Duration::from_secs(29);
+
+/// Where DuckDB's library is; in an archive for Lambda it lies beside the program.
+const LOADER: [&str; 2] = ["LD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"];
+
+/// What Lambda and `template.yaml` tell every function. The tables are those of the local runner.
+const VARIABLES: [(&str, &str); 25] = [
+    ("AWS_LAMBDA_FUNCTION_NAME", "tests"),
+    ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "3008"),
+    ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+    ("AWS_LAMBDA_LOG_GROUP_NAME", "tests"),
+    ("AWS_LAMBDA_LOG_STREAM_NAME", "tests"),
+    ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand"),
+    ("AWS_REGION", "us-east-1"),
+    ("MILLRACE_RECORDS_TABLE", "millrace-records"),
+    ("MILLRACE_AUDIT_TABLE", "millrace-audit"),
+    ("MILLRACE_RUNS_TABLE", "millrace-runs"),
+    ("MILLRACE_EVENTS_TABLE", "millrace-events"),
+    ("MILLRACE_DATA_BUCKET", "millrace-data"),
+    ("MILLRACE_AUDIT_RETRY_QUEUE", "http://127.0.0.1/audit-retry"),
+    ("MILLRACE_IMPORT_QUEUE", "http://127.0.0.1/imports"),
+    ("MILLRACE_TASK_QUEUE", "http://127.0.0.1/tasks"),
+    ("MILLRACE_EVENT_QUEUE", "http://127.0.0.1/events"),
+    (
+        "MILLRACE_EVENT_DEAD_LETTER_QUEUE",
+        "http://127.0.0.1/dead-letters",
+    ),
+    ("MILLRACE_EVENT_BUS", "millrace"),
+    ("MILLRACE_SEALING_KEY", "key"),
+    (
+        "MILLRACE_PAGE_TOKEN_KEY",
+        "a key of these tests, of 32 bytes and more",
+    ),
+    ("MILLRACE_TMP_MB", "10240"),
+    ("MILLRACE_TOKEN_ISSUER", "millrace-local"),
+    ("MILLRACE_TOKEN_AUDIENCE", "millrace"),
+    ("MILLRACE_CORS_ORIGINS", "*"),
+    ("MILLRACE_LOG", "warn"),
+];
+
+/// A running function.
+pub struct Function {
+    process: Child,
+    log: PathBuf,
+    runtime: RuntimeApi,
+    invocations: u32,
+    /// From the start of the process until it waited for work.
+    pub started_in: Duration,
+}
+
+/// What a function answered to an event.
+#[derive(Debug)]
+pub struct Answer {
+    /// Of a request: the JSON with `statusCode` and `body`; of a batch, what failed.
+    pub body: Value,
+    /// When it came.
+    pub at: Instant,
+    /// From the event to the answer.
+    pub took: Duration,
+}
+
+impl Answer {
+    /// The status of a request's answer.
+    pub fn status(&self) -> u64 {
+        self.body["statusCode"].as_u64().unwrap_or_default()
+    }
+
+    /// The JSON in a request's answer.
+    pub fn json(&self) -> Value {
+        let body = self.body["body"].as_str().unwrap_or_default();
+        serde_json::from_str(body).unwrap_or_default()
+    }
+}
+
+impl Function {
+    /// Starts a program, and waits until it waits for work. `data_dir` is that of the service, `folder` stands
+    /// for `/tmp` and takes its log.
+    pub async fn start(program: &Path, aws: &Aws, data_dir: &Path, folder: &Path) -> Self {
+        let runtime = RuntimeApi::start().await;
+        let name = program
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let log = folder.join(format!("{name}.log"));
+        let output = File::options().create(true).append(true).open(&log);
+        let output = output.expect("the log can be written");
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .envs(
+                LOADER
+                    .into_iter()
+                    .filter_map(|name| Some((name, environment::variable(name)?))),
+            )
+            .envs(VARIABLES)
+            .envs(aws.variables())
+            .env("AWS_LAMBDA_RUNTIME_API", runtime.address())
+            .env("MILLRACE_CACHE_DIR", folder)
+            .env("MILLRACE_JWKS", data_dir.join("keys/jwks.json"))
+            .env("TMPDIR", folder)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().expect("the log can be written twice"))
+            .stderr(output);
+        let started = Instant::now();
+        let process = command.spawn().expect("the function starts");
+        let mut function = Self {
+            process,
+            runtime,
+            log,
+            invocations: 0,
+            started_in: Duration::ZERO,
+        };
+        function.started_in = function.waits().await - started;
+        function
+    }
+
+    /// Gives it an event, and waits until it has answered and waits for the next.
+    pub async fn invoke(&mut self, event: Value) -> Answer {
+        self.invocations += 1;
+        let given = Instant::now();
+        self.runtime
+            .give(&format!("invocation-{}", self.invocations), event, TIMEOUT);
+        let (at, body) = match self.runtime.said(PATIENCE).await {
+            Some(Said::Answers(at, body)) => (at, body),
+            other => self.give_up("answer", other),
+        };
+        self.waits().await;
+        // A streamed answer has its status and headers before eight zero bytes.
+        let text = String::from_utf8_lossy(&body);
+        Answer {
+            body: serde_json::from_str(&text).unwrap_or_else(|_| Value::String(text.into_owned())),
+            at,
+            took: at - given,
+        }
+    }
+
+    async fn waits(&mut self) -> Instant {
+        match self.runtime.said(PATIENCE).await {
+            Some(Said::Waits(at)) => at,
+            other => self.give_up("wait for work", other),
+        }
+    }
+
+    fn give_up(&self, wanted: &str, said: Option<Said>) -> ! {
+        let said = match said {
+            Some(Said::Fails(error)) => format!("fails: {error}"),
+            Some(other) => format!("says {other:?}"),
+            None => "says nothing".to_owned(),
+        };
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        panic!("The function does not {wanted}, but {said}. Its log: {log}");
+    }
+
+    /// Stops it where it is, as Lambda does when it waits for work.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    /// Itself and the processes that it started, and theirs.
+    pub fn processes(&self) -> Vec<u32> {
+        let mut found = vec![self.process.id()];
+        let mut next = 0;
+        while let Some(id) = found.get(next) {
+            let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+            let children = children.unwrap_or_default();
+            found.extend(
+                children
+                    .split_whitespace()
+                    .filter_map(|id| id.parse::<u32>().ok()),
+            );
+            next += 1;
+        }
+        found
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.process.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill {signal} {id}");
+    }
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

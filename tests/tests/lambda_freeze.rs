@@ -1,0 +1,242 @@
+//! Lambda freezes a function between invocations: nothing that it still had to do would be done.
+#![cfg(test)]
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tests::lambda::invocations::{api_request, messages, url_request};
+use tests::lambda::{Answer, Aws, Function};
+use tests::{Persona, Scope, Service, binary, unique};
+
+/// How often each function is asked and frozen.
+const FREEZES: usize = 4;
+/// How long a process may take until it sleeps, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A local service whose tables and objects the functions work on.
+struct World {
+    service: Service,
+    scope: Scope,
+    token: String,
+    aws: Aws,
+}
+
+impl World {
+    async fn start() -> Option<Self> {
+        let service = Service::start_local().await?;
+        let scope = service.scope();
+        Some(Self {
+            token: scope.token(Persona::Developer),
+            aws: Aws::over(&service.data_dir()).await,
+            scope,
+            service,
+        })
+    }
+
+    async fn function(&self, name: &str) -> Function {
+        let folder = self.service.folder();
+        Function::start(&binary(name), &self.aws, &self.service.data_dir(), folder).await
+    }
+
+    fn request(&self, method: &str, path: &str, body: &Value) -> Value {
+        api_request(method, path, &self.token, body)
+    }
+
+    /// Gives an event to a function, freezes it, and holds that nothing was left to do. Its connections
+    /// are closed before it goes on, as AWS closes those that are idle.
+    async fn ask(&self, function: &mut Function, event: Value) -> Answer {
+        let known = self.aws.calls_after(0).len();
+        let answer = function.invoke(event).await;
+        wait_for_children(function).await;
+        function.freeze();
+        for call in self.aws.calls_after(known) {
+            let in_time = call.answered.is_some_and(|answered| answered <= answer.at);
+            assert!(in_time, "{} was under way after the answer", call.name);
+        }
+        let made = self.aws.calls_after(0).len();
+        self.aws.close_connections().await;
+        function.thaw();
+        assert_eq!(
+            self.aws.calls_after(made).len(),
+            0,
+            "called while nothing was asked"
+        );
+        answer
+    }
+
+    /// The same for a request, with this status.
+    async fn ask_api(
+        &self,
+        function: &mut Function,
+        method: &str,
+        path: &str,
+        body: &Value,
+        status: u64,
+    ) -> Value {
+        let answer = self.ask(function, self.request(method, path, body)).await;
+        assert_eq!(answer.status(), status, "{method} {path}: {}", answer.body);
+        answer.json()
+    }
+
+    /// The audit records of a resource.
+    async fn records_of(&self, resource: &str) -> usize {
+        let path = format!("/audit-trail?resourceId={resource}");
+        let page = self.service.get(&self.token, &path).await.expect_status(200).body;
+        page["events"].as_array().map_or(0, Vec::len)
+    }
+}
+
+/// Of a child that works for an answer, which is given, nothing may be left: it waits for the next task.
+async fn wait_for_children(function: &Function) {
+    let deadline = Instant::now() + PATIENCE;
+    for id in function.processes().into_iter().skip(1) {
+        while state(id) == Some('R') {
+            assert!(Instant::now() < deadline, "process {id} does not come to rest");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// The third field of `/proc/<id>/stat`, after the name in parentheses. None for a process that is gone.
+fn state(id: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+fn succeeded(answer: &Answer) {
+    let failures = &answer.body["batchItemFailures"];
+    assert!(failures.is_null() || failures == &json!([]), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn prompts() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let mut function = world.function("prompts").await;
+    for _ in 0..FREEZES {
+        let body = json!({ "name": unique("prompt"), "role": "user", "content_type": "handlebars", "content": "Hello {{name}}!" });
+        let made = world.ask_api(&mut function, "POST", "/prompts", &body, 201).await;
+        let id = made["id"].as_str().unwrap();
+        assert_eq!(world.records_of(id).await, 1);
+        world
+            .ask_api(&mut function, "GET", &format!("/prompts/{id}"), &Value::Null, 200)
+            .await;
+        let change = json!({ "content": "Hi {{name}}!" });
+        world
+            .ask_api(&mut function, "PUT", &format!("/prompts/{id}"), &change, 200)
+            .await;
+        assert_eq!(world.records_of(id).await, 2);
+    }
+}
+
+#[tokio::test]
+async fn data_stores() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let mut function = world.function("datastores").await;
+    let made = json!({ "name": unique("store") });
+    let made = world.ask_api(&mut function, "POST", "/data", &made, 201).await;
+    let id = made["id"].as_str().unwrap();
+    let columns = json!([{ "name": "id", "type": "BIGINT", "primary_key": true }]);
+    let table = json!({ "tables": [{ "name": "t", "columns": columns }] });
+    world
+        .ask_api(&mut function, "POST", &format!("/data/{id}/tables"), &table, 201)
+        .await;
+    for number in 0..FREEZES {
+        let rows = json!({ "tables": { "t": { "source": "inline", "data": [{ "id": number }] } } });
+        world
+            .ask_api(&mut function, "POST", &format!("/data/{id}/import"), &rows, 200)
+            .await;
+        let query = json!({ "sql": "SELECT count(*) FROM t" });
+        let answer = world
+            .ask_api(&mut function, "POST", &format!("/data/{id}/query"), &query, 200)
+            .await;
+        assert_eq!(answer["rows"], json!([[number + 1]]));
+        // A statement that fails, and one that is stopped at its limit of rows.
+        let wrong = json!({ "sql": "SELECT 1 / 'a'" });
+        world
+            .ask_api(&mut function, "POST", &format!("/data/{id}/query"), &wrong, 400)
+            .await;
+        let many = json!({ "sql": "SELECT * FROM range(1000000)", "limit": 3 });
+        world
+            .ask_api(&mut function, "POST", &format!("/data/{id}/query"), &many, 200)
+            .await;
+    }
+    assert!(world.records_of(id).await >= 1 + FREEZES);
+}
+
+#[tokio::test]
+async fn subscriptions_and_ingest() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let mut function = world.function("subscriptions").await;
+    let mut ingest = world.function("ingest").await;
+    for _ in 0..FREEZES {
+        let channel = json!({ "name": "Plain", "source": "tests" });
+        let channel = world
+            .ask_api(&mut function, "POST", "/events/channels", &channel, 201)
+            .await;
+        let (id, token) = (
+            channel["id"].as_str().unwrap(),
+            channel["ingest_token"].as_str().unwrap(),
+        );
+        assert_eq!(world.records_of(id).await, 1);
+        let Scope { account, project, .. } = &world.scope;
+        let path = format!("/webhooks/events/{account}/{project}/{id}");
+        let event = json!({ "action": "made", "resource_type": "thing", "resource_id": "1" });
+        let taken = world
+            .ask(&mut ingest, url_request("POST", &path, token, &event))
+            .await;
+        assert_eq!(taken.status(), 202, "{}", taken.body);
+    }
+}
+
+#[tokio::test]
+async fn runs_and_the_audit_trail() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    for (name, method, path, body) in [
+        ("workflows", "POST", "/workflows/runs", json!({})),
+        ("audit", "GET", "/audit-trail", Value::Null),
+    ] {
+        let mut function = world.function(name).await;
+        for _ in 0..FREEZES {
+            world.ask_api(&mut function, method, path, &body, 200).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn queues_and_schedules() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let Scope { account, project, .. } = &world.scope;
+    let run = json!({ "account": account, "project": project, "run_id": unique("run") });
+    let event = json!({
+        "detail-type": "millrace.event",
+        "detail": {
+            "event_id": unique("event"), "event_category": "external", "action": "made", "resource_type": "thing",
+            "resource_id": "1", "account_id": account, "project_id": project, "timestamp": "2026-01-01T00:00:00Z",
+            "source": "external:tests",
+        },
+    });
+    for (name, given) in [
+        ("worker", messages(&[run])),
+        ("matcher", messages(&[event])),
+        ("sweeper", json!({})),
+        ("importer", json!({})),
+        ("importer", json!({ "collect": true })),
+    ] {
+        let mut function = world.function(name).await;
+        for _ in 0..FREEZES {
+            let answer = world.ask(&mut function, given.clone()).await;
+            succeeded(&answer);
+        }
+    }
+}
