@@ -150,10 +150,8 @@ impl Function {
             other => self.give_up("answer", other),
         };
         self.waits().await;
-        // A streamed answer has its status and headers before eight zero bytes.
-        let text = String::from_utf8_lossy(&body);
         Answer {
-            body: serde_json::from_str(&text).unwrap_or_else(|_| Value::String(text.into_owned())),
+            body: read(&String::from_utf8_lossy(&body)),
             at,
             took: at - given,
         }
@@ -208,6 +206,19 @@ impl Function {
         let sent = Command::new("kill").args([signal, &id]).status();
         assert!(sent.is_ok_and(|status| status.success()), "kill {signal} {id}");
     }
+}
+
+/// Eight zero bytes stand between the status and headers of a streamed answer and its body.
+fn read(answer: &str) -> Value {
+    let (head, streamed) = match answer.split_once("\0\0\0\0\0\0\0\0") {
+        Some((head, body)) => (head, Some(body)),
+        None => (answer, None),
+    };
+    let mut answer: Value = serde_json::from_str(head).expect("a function answers with JSON");
+    if let Some(body) = streamed {
+        answer["body"] = body.into();
+    }
+    answer
 }
 
 impl Drop for Function {

@@ -4,17 +4,17 @@
 //! are measured in one run, in turns, so that noise meets both. No time is ever a failure.
 //!
 //! The table goes to standard output; `BENCH_JSON=<file>` writes the same numbers as JSON. Arguments name the parts to
-//! run: `make bench ARGS="ready bootstrap"`. Everything is bound to 127.0.0.1, keeps its data in temporary folders and
+//! run: `make bench ARGS="ready lambda"`. Everything is bound to 127.0.0.1, keeps its data in temporary folders and
 //! is stopped at the end.
 
 mod appends;
-mod bootstrap;
 mod deliveries;
 mod emulator;
 mod emulator_runs;
 mod engine;
 mod events;
 mod imports;
+mod lambda;
 mod listing;
 mod load;
 mod memory;
@@ -46,7 +46,7 @@ type Result<T> = std::result::Result<T, Error>;
 
 /// Names of the parts, in their order.
 const PARTS: [&str; 14] = [
-    "bootstrap",
+    "lambda",
     "ready",
     "prompts",
     "query",
@@ -88,7 +88,7 @@ async fn run(wanted: &[String]) -> Result<()> {
         }
         say(&format!("measuring: {part}"));
         rows.extend(match part {
-            "bootstrap" => bootstrap::measure()?,
+            "lambda" => lambda::measure().await?,
             "ready" => ready::measure().await?,
             "prompts" => prompts::measure().await?,
             "query" => query::measure().await?,

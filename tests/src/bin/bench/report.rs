@@ -68,6 +68,12 @@ impl Row {
         self
     }
 
+    /// Beside the number that it must not exceed.
+    pub fn held_against(mut self, what: &'static str, figure: Figure) -> Self {
+        self.beside = Some((what, figure));
+        self
+    }
+
     /// Beside another side's number.
     pub fn beside(mut self, what: &'static str, figure: Figure, comparison: Comparison) -> Self {
         self.beside = Some((what, figure));
