@@ -1,7 +1,8 @@
 //! A role may do what its function does.
 //!
 //! What a function does was recorded while the black-box suite ran against the Lambda functions: `make
-//! test-lambda CALLS=tests/data/aws-calls.txt`. The local runner has no roles, and the emulator asks none.
+//! test-lambda CALLS=tests/data/aws-calls.txt`. `tests/data/rare-calls.txt` has the rest, with the reason. The
+//! local runner has no roles, and the emulator asks none.
 
 use std::collections::BTreeSet;
 
@@ -56,22 +57,22 @@ fn granted() -> BTreeSet<Grant> {
     grants
 }
 
-fn made() -> BTreeSet<Grant> {
-    read("tests/data/aws-calls.txt")
-        .lines()
-        .filter(|line| !line.starts_with('#'))
+/// The lines of a file of calls: function, action and resource, and what follows them.
+fn calls(path: &str) -> BTreeSet<Grant> {
+    let text = read(path);
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
         .map(|line| {
-            let parts: Vec<&str> = line.split(' ').collect();
-            let [function, action, resource] = parts.as_slice() else {
-                panic!("not a call: {line}");
-            };
-            (
-                (*function).to_owned(),
-                (*action).to_owned(),
-                (*resource).to_owned(),
-            )
+            let call = line.split(" # ").next().unwrap_or_default();
+            let parts: Vec<_> = call.split(' ').map(str::to_owned).collect();
+            let [function, action, resource] = <[String; 3]>::try_from(parts).expect(line);
+            (function, action, resource)
         })
         .collect()
+}
+
+fn made() -> BTreeSet<Grant> {
+    calls("tests/data/aws-calls.txt")
 }
 
 /// `Runs/index/*` stands for each index.
@@ -92,4 +93,52 @@ fn a_role_may_do_what_its_function_does() {
         .filter(|call| !granted.iter().any(|grant| covers(grant, call)))
         .collect();
     assert!(missing.is_empty(), "not granted: {missing:#?}");
+}
+
+/// What Lambda does with a function's role to give it the messages of its queues, and the back-off of those
+/// that failed.
+fn reads_queues() -> BTreeSet<Grant> {
+    let mut grants = BTreeSet::new();
+    for (_, mapping) in resources("AWS::Lambda::EventSourceMapping") {
+        let (Some(function), Some(queue)) = (
+            mapping["FunctionName"]["Ref"].as_str(),
+            mapping["EventSourceArn"]["Fn::GetAtt"][0].as_str(),
+        ) else {
+            panic!("{mapping}");
+        };
+        for action in [
+            "ChangeMessageVisibility",
+            "DeleteMessage",
+            "GetQueueAttributes",
+            "ReceiveMessage",
+        ] {
+            grants.insert((function.to_owned(), format!("sqs:{action}"), queue.to_owned()));
+        }
+    }
+    grants
+}
+
+#[test]
+fn a_role_may_do_nothing_else() {
+    let (made, reads_queues) = (made(), reads_queues());
+    let rare = calls("tests/data/rare-calls.txt");
+    let unseen: Vec<_> = granted()
+        .into_iter()
+        .filter(|grant| !made.iter().any(|call| covers(grant, call)) && !reads_queues.contains(grant))
+        .collect();
+    let is_rare = |grant: &&Grant| {
+        let of_all = ("*".to_owned(), grant.1.clone(), grant.2.clone());
+        rare.contains(*grant) || rare.contains(&of_all)
+    };
+    let unused: Vec<_> = unseen.iter().filter(|grant| !is_rare(grant)).collect();
+    assert!(unused.is_empty(), "granted, and never called: {unused:#?}");
+    let unknown: Vec<_> = rare
+        .iter()
+        .filter(|call| {
+            !unseen.iter().any(|grant| {
+                (call.0 == "*" || call.0 == grant.0) && (&call.1, &call.2) == (&grant.1, &grant.2)
+            })
+        })
+        .collect();
+    assert!(unknown.is_empty(), "called after all, or not granted: {unknown:#?}");
 }
