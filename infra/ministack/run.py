@@ -20,7 +20,7 @@ from calls import Calls, Recorder
 from emulator import CREDENTIALS, Emulator, Failure
 from logs import FunctionLogs
 from proxy import Gateway
-from stack import ROOT, Stack, architecture
+from stack import ROOT, Stack, architecture, program_of
 
 STAGE = "dev"
 LOG_EVERY_S = 1
@@ -73,7 +73,7 @@ def main():
 
 def run(given):
     functions = sorted(path.parent.name for path in ROOT.glob("functions/*/Cargo.toml"))
-    missing = [name for name in [*functions, "ops"] if not (given.binaries / name).is_file()]
+    missing = [name for name in [*map(program_of, functions), "ops"] if not (given.binaries / name).is_file()]
     if missing:
         raise Failure(f"There is no {', '.join(missing)} in {given.binaries}: run `cargo build --workspace --bins` first.")
     port = refuse_taken(given.port)
@@ -134,6 +134,7 @@ def deployed(given, emulator, stack, state, port, calls):
         "KEYS_DIR": str(keys),
         "WITHOUT_STREAMING": "true",
         "AWS_ENDPOINT_URL": emulator.endpoint,
+        "MILLRACE_LOCAL_TARGETS": "true",
         **CREDENTIALS,
         **{variable: outputs[output] for variable, output in OPERATOR_VARIABLES.items()},
     }
@@ -151,6 +152,9 @@ def greeting(variables, log, binaries):
 A token:
 
   TOKEN=$({ops} token)
+
+Beside the workflow types of a deployment it has the samples `Steps` and `Approval`, and its webhooks and imports reach
+this machine.
 
 Ctrl-C stops it and removes what it kept."""
 
