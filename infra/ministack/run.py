@@ -92,7 +92,9 @@ def run(given):
         try:
             if given.command:
                 return subprocess.run(given.command, env=os.environ | variables, check=False).returncode
-            print(greeting(variables, log, given.binaries), flush=True)
+            environment = state / "environment"
+            environment.write_text("".join(f"export {name}='{value}'\n" for name, value in variables.items()), encoding="utf-8")
+            print(greeting(variables, log, given.binaries, environment), flush=True)
             while True:
                 time.sleep(LOG_EVERY_S)
                 logs.collect()
@@ -140,7 +142,7 @@ def deployed(given, emulator, stack, state, port, calls):
     }
 
 
-def greeting(variables, log, binaries):
+def greeting(variables, log, binaries, environment):
     ops = f"{binaries}/ops --data-dir {variables['KEYS_DIR']}"
     return f"""Millrace runs as Lambda functions in MiniStack.
 
@@ -153,8 +155,10 @@ A token:
 
   TOKEN=$({ops} token)
 
-Beside the workflow types of a deployment it has the samples `Steps` and `Approval`, and its webhooks and imports reach
-this machine.
+Unlike a deployed stage it has the sample workflow types Steps and Approval, and its webhooks and imports reach this machine.
+A run of one:
+
+  (. {environment}; {binaries}/ops --deployed run start Steps --input '{{"steps":3}}')
 
 Ctrl-C stops it and removes what it kept."""
 
