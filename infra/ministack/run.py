@@ -92,9 +92,9 @@ def run(given):
         try:
             if given.command:
                 return subprocess.run(given.command, env=os.environ | variables, check=False).returncode
-            environment = state / "environment"
-            environment.write_text("".join(f"export {name}='{value}'\n" for name, value in variables.items()), encoding="utf-8")
-            print(greeting(variables, log, given.binaries, environment), flush=True)
+            exports = state / "environment"
+            exports.write_text("".join(f"export {name}='{value}'\n" for name, value in variables.items()), encoding="utf-8")
+            print(greeting(variables, log, given.binaries, exports), flush=True)
             while True:
                 time.sleep(LOG_EVERY_S)
                 logs.collect()
@@ -142,7 +142,7 @@ def deployed(given, emulator, stack, state, port, calls):
     }
 
 
-def greeting(variables, log, binaries, environment):
+def greeting(variables, log, binaries, exports):
     ops = f"{binaries}/ops --data-dir {variables['KEYS_DIR']}"
     return f"""Millrace runs as Lambda functions in MiniStack.
 
@@ -158,7 +158,7 @@ A token:
 Unlike a deployed stage it has the sample workflow types Steps and Approval, and its webhooks and imports reach this machine.
 A run of one:
 
-  (. {environment}; {binaries}/ops --deployed run start Steps --input '{{"steps":3}}')
+  (. {exports}; {binaries}/ops --deployed run start Steps --input '{{"steps":3}}')
 
 Ctrl-C stops it and removes what it kept."""
 
