@@ -166,7 +166,8 @@ impl AwsEnvironment {
         let endpoint = self.endpoint_url.as_deref();
         // The parser of the SDK's HTTP client, so that both see one host.
         let uri = endpoint.and_then(|endpoint| endpoint.parse::<Uri>().ok());
-        let Some(host) = uri.as_ref().and_then(Uri::host) else {
+        let url = uri.as_ref().filter(|uri| uri.scheme().is_some());
+        let Some(host) = url.and_then(Uri::host) else {
             return false;
         };
         let address = host
@@ -289,6 +290,7 @@ mod tests {
         for endpoint in [
             "",
             "127.0.0.1",
+            "localhost:4566",
             "/127.0.0.1",
             "https://dynamodb.eu-central-1.amazonaws.com",
             "http://10.0.0.1:4566",
