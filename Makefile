@@ -67,7 +67,7 @@ run: duckdb ## Build and start the whole service on this machine (ARGS="…")
 # The functions are built as for `make run`, and MiniStack starts them as Lambda does.
 .PHONY: run-lambda
 run-lambda: duckdb tools $(MINISTACK)/ready ## Build and run the Lambda functions in an emulator of AWS (PORT=4566)
-	@cargo build $(LOCKED) $(FUNCTIONS:%=-p %-function) -p ops --bins
+	@cargo build $(LOCKED) $(FUNCTIONS:%=-p %-function) -p samples -p ops --bins
 	@exec $(RUN_LAMBDA) $(if $(PORT),--port '$(PORT)') $(ARGS)
 
 # For teams with Docker: the functions in containers, over the tables of a deployed stack. docs/deploy.md

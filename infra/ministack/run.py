@@ -20,7 +20,7 @@ from calls import Calls, Recorder
 from emulator import CREDENTIALS, Emulator, Failure
 from logs import FunctionLogs
 from proxy import Gateway
-from stack import ROOT, Stack, architecture
+from stack import ROOT, Stack, architecture, program_of
 
 STAGE = "dev"
 LOG_EVERY_S = 1
@@ -73,7 +73,7 @@ def main():
 
 def run(given):
     functions = sorted(path.parent.name for path in ROOT.glob("functions/*/Cargo.toml"))
-    missing = [name for name in [*functions, "ops"] if not (given.binaries / name).is_file()]
+    missing = [name for name in [*map(program_of, functions), "ops"] if not (given.binaries / name).is_file()]
     if missing:
         raise Failure(f"There is no {', '.join(missing)} in {given.binaries}: run `cargo build --workspace --bins` first.")
     port = refuse_taken(given.port)
@@ -92,7 +92,9 @@ def run(given):
         try:
             if given.command:
                 return subprocess.run(given.command, env=os.environ | variables, check=False).returncode
-            print(greeting(variables, log, given.binaries), flush=True)
+            exports = state / "environment"
+            exports.write_text("".join(f"export {name}='{value}'\n" for name, value in variables.items()), encoding="utf-8")
+            print(greeting(variables, log, given.binaries, exports), flush=True)
             while True:
                 time.sleep(LOG_EVERY_S)
                 logs.collect()
@@ -134,12 +136,13 @@ def deployed(given, emulator, stack, state, port, calls):
         "KEYS_DIR": str(keys),
         "WITHOUT_STREAMING": "true",
         "AWS_ENDPOINT_URL": emulator.endpoint,
+        "MILLRACE_LOCAL_TARGETS": "true",
         **CREDENTIALS,
         **{variable: outputs[output] for variable, output in OPERATOR_VARIABLES.items()},
     }
 
 
-def greeting(variables, log, binaries):
+def greeting(variables, log, binaries, exports):
     ops = f"{binaries}/ops --data-dir {variables['KEYS_DIR']}"
     return f"""Millrace runs as Lambda functions in MiniStack.
 
@@ -151,6 +154,11 @@ def greeting(variables, log, binaries):
 A token:
 
   TOKEN=$({ops} token)
+
+Unlike a deployed stage it has the sample workflow types Steps and Approval, and its webhooks and imports reach this machine.
+A run of one:
+
+  (. {exports}; {binaries}/ops --deployed run start Steps --input '{{"steps":3}}')
 
 Ctrl-C stops it and removes what it kept."""
 

@@ -27,6 +27,10 @@ CODE_BUCKET = "millrace-code"
 TEMPLATE_KEY = "template.json"
 # Their archives hold DuckDB's library.
 DUCKDB_FUNCTIONS = {"datastores", "importer"}
+# They know workflow types. Their programs are those of infra/samples, which know the samples as well.
+SAMPLE_FUNCTIONS = {"matcher", "worker", "workflows"}
+# They ask addresses that a caller names: here also those of this machine, where tests have their receivers.
+ASKING_FUNCTIONS = {"DatastoresFunction", "ImporterFunction", "SubscriptionsFunction", "WorkerFunction"}
 # Types of which a function calls one.
 CALLED_TYPES = {"AWS::DynamoDB::Table", "AWS::Events::EventBus", "AWS::KMS::Key", "AWS::S3::Bucket", "AWS::SecretsManager::Secret", "AWS::SQS::Queue"}
 
@@ -52,6 +56,8 @@ class Stack:
         for name, function in functions.items():
             variables = function["Properties"]["Environment"]["Variables"]
             variables["AWS_ENDPOINT_URL"] = endpoint_of(name)
+            if name in ASKING_FUNCTIONS:
+                variables["MILLRACE_LOCAL_TARGETS"] = "true"
         keys = {function["Properties"]["Code"]["S3Key"] for function in functions.values()}
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda key: self.upload(binaries, key.removesuffix(".zip"), duckdb), sorted(keys)))
@@ -70,7 +76,7 @@ class Stack:
         # Stored, because compressing takes longer than it saves on one machine.
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as files:
             write_program(files, "bootstrap", OWN_TEMPORARY_FOLDER.encode())
-            write_program(files, PROGRAM, stripped(binaries / function))
+            write_program(files, PROGRAM, stripped(binaries / program_of(function)))
             if function in DUCKDB_FUNCTIONS:
                 library = next(duckdb.glob("libduckdb.*"))
                 write_program(files, f"lib/{library.name}", library.read_bytes())
@@ -97,6 +103,11 @@ class Stack:
             for resource in resources
             if resource["ResourceType"] in CALLED_TYPES
         }
+
+
+def program_of(function):
+    """The file name of the program that runs as this function."""
+    return f"sample-{function}" if function in SAMPLE_FUNCTIONS else function
 
 
 def architecture():

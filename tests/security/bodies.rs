@@ -33,7 +33,7 @@ struct Operations {
 
 impl Operations {
     async fn start() -> Option<Self> {
-        let runs = Runs::start().await?;
+        let runs = Runs::start_local().await?;
         let created = runs
             .service
             .post(&runs.token, "/data", &json!({ "name": "Store" }))
@@ -219,7 +219,7 @@ async fn sent(operations: &Operations, rows: &[(usize, &str)]) -> Vec<String> {
 /// A refusal can quote the caller, and an answer of megabytes would be the caller's to size.
 #[tokio::test]
 async fn no_refusal_quotes_megabytes() {
-    let Some(store) = Store::start_local().await else {
+    let Some(store) = Store::start_own().await else {
         return;
     };
     let long = "a".repeat(1_000_000);

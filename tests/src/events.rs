@@ -128,22 +128,13 @@ impl Events {
         self.subscribe(&self.webhook_body(path)).await
     }
 
-    /// Where a subscription may send to: the receiver; a Lambda function refuses it, as it refuses all of
-    /// this machine.
-    fn target_url(&self, path: &str) -> String {
-        match self.service.is_shared() {
-            true => format!("https://receiver.invalid{path}"),
-            false => format!("{}{path}", self.receiver.origin),
-        }
-    }
-
     /// The body of such a subscription.
     pub fn webhook_body(&self, path: &str) -> Value {
         json!({
             "name": format!("To {path}"),
             "run_as_role": "executor",
             "filter": { "event_category": ["external"] },
-            "target": { "type": "webhook", "url": self.target_url(path) },
+            "target": { "type": "webhook", "url": format!("{}{path}", self.receiver.origin) },
         })
     }
 

@@ -15,8 +15,10 @@
 //!
 //! Where `BASE_URL` names a service that runs elsewhere, such as `https://host/stage/api/v1`, the tests go
 //! there instead, with one token a [`Persona`] from the environment. Tests that need a project of their own
-//! start with [`Service::start_own`] and need `KEYS_DIR` there; tests that need the process itself start
-//! with [`Service::start_local`]. A test that lacks what it needs says that it is skipped.
+//! start with [`Service::start_own`] and need `KEYS_DIR` there: the service takes tokens of these keys, knows
+//! the sample workflow types and sends webhooks to this machine, as the emulator of `make test-lambda` does.
+//! Tests that need the process itself start with [`Service::start_local`]. A test that lacks what it needs
+//! says that it is skipped.
 //!
 //! | variable | what |
 //! |---|---|

@@ -109,7 +109,7 @@ impl Starter {
     }
 }
 
-/// A local service, a scope of its own, and the workflow runs in it.
+/// A service that knows the sample workflow types, a scope of its own, and the workflow runs in it.
 pub struct Runs {
     /// The service.
     pub service: Service,
@@ -127,24 +127,33 @@ impl Deref for Runs {
 }
 
 impl Runs {
-    /// A new local service. None where [`Service::start_local`] skips.
+    /// None where [`Service::start_own`] skips.
     pub async fn start() -> Option<Self> {
-        Self::start_with(&[]).await
+        Some(Self::start_in(Service::start_own().await?, &[]))
+    }
+
+    /// In a new local service. None where [`Service::start_local`] skips.
+    pub async fn start_local() -> Option<Self> {
+        Self::start_local_with(&[]).await
     }
 
     /// The same with variables in the environment of the service and of the operator command.
-    pub async fn start_with(variables: &[(&str, &str)]) -> Option<Self> {
+    pub async fn start_local_with(variables: &[(&str, &str)]) -> Option<Self> {
         let service = Service::start_local_with(variables).await?;
+        Some(Self::start_in(service, variables))
+    }
+
+    fn start_in(service: Service, variables: &[(&str, &str)]) -> Self {
         let scope = service.scope();
         let token = scope.token(Persona::Developer);
         let variables = variables.iter();
         let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let variables = variables.collect();
-        Some(Self {
+        Self {
             service,
             token,
             starter: Starter { scope, variables },
-        })
+        }
     }
 
     /// What starts runs, for another thread.

@@ -50,6 +50,14 @@ impl Service {
         Some(Self::start().await)
     }
 
+    /// The same; a new local one has variables in its environment.
+    pub async fn start_own_with(variables: &[(&str, &str)]) -> Option<Self> {
+        match environment::variable("BASE_URL") {
+            Some(_) => Self::start_own().await,
+            None => Self::start_local_with(variables).await,
+        }
+    }
+
     /// A new local service. None, and a line that says so, where `BASE_URL` names another one.
     pub async fn start_local() -> Option<Self> {
         if is_elsewhere() {

@@ -13,21 +13,13 @@ use tests::{Answer, FileServer, Method, Store};
 
 /// A store with a table of one row, and rows of many types.
 async fn started() -> Option<Store> {
-    Some(with_table(Store::start_own().await?).await)
-}
-
-/// The same where imports read from servers of this machine.
-async fn started_local() -> Option<Store> {
-    Some(with_table(Store::start_local().await?).await)
-}
-
-async fn with_table(store: Store) -> Store {
+    let store = Store::start_own().await?;
     store.table("t", &["id BIGINT", "name STRING", "j JSON"]).await;
     store
         .append("t", &json!([{ "id": 7, "name": "kept", "j": [1] }]))
         .await
         .expect_status(200);
-    store
+    Some(store)
 }
 
 /// Checks that an answer refuses something, in a short sentence.
@@ -78,7 +70,7 @@ fn bomb(start: &[u8], filling: &[u8], times: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_file_without_an_end_is_cut_at_the_limit() {
-    let Some(store) = started_local().await else {
+    let Some(store) = started().await else {
         return;
     };
     let csv = "1,a,1\n".repeat(11_000);
@@ -108,7 +100,7 @@ async fn a_file_without_an_end_is_cut_at_the_limit() {
 
 #[tokio::test]
 async fn a_small_file_that_holds_ten_gigabytes_is_refused() {
-    let Some(store) = started_local().await else {
+    let Some(store) = started().await else {
         return;
     };
     for (name, start, filling, part) in [

@@ -11,7 +11,7 @@ const WRITERS: usize = 64;
 
 #[tokio::test]
 async fn concurrent_updates_each_get_a_version_of_their_own() {
-    let Some(dashboard) = Dashboard::start_local().await else {
+    let Some(dashboard) = Dashboard::start_own().await else {
         return;
     };
     let updates = (0..WRITERS).map(|writer| {
@@ -47,6 +47,10 @@ async fn concurrent_updates_each_get_a_version_of_their_own() {
     let expected: Vec<_> = (1..=65).rev().collect();
     let listed = dashboard.versions().await;
     assert_eq!(listed.each("version_number"), expected);
+    if dashboard.store.service.is_shared() {
+        // Others write there meanwhile.
+        return;
+    }
     let check = dashboard.store.service.operator().json(&["check"]);
     assert_eq!(check["findings"], json!([]), "{check}");
 }
@@ -146,7 +150,7 @@ async fn what_was_acknowledged_survives_a_crash() {
 
 #[tokio::test]
 async fn every_change_is_in_the_audit_trail_under_the_dashboards_id() {
-    let Some(dashboard) = Dashboard::start_local().await else {
+    let Some(dashboard) = Dashboard::start_own().await else {
         return;
     };
     let (store, id) = (&dashboard.store, &dashboard.id);

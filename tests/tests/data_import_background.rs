@@ -111,7 +111,7 @@ async fn an_import_is_taken_and_carried_out() {
 
 #[tokio::test]
 async fn what_is_wrong_from_the_beginning_is_told_at_once_and_the_rest_by_the_record() {
-    let Some(store) = Store::start_local().await else {
+    let Some(store) = Store::start_own().await else {
         return;
     };
     store.table("t", &["id BIGINT", "text STRING"]).await;

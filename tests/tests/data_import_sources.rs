@@ -31,7 +31,7 @@ async fn rows(store: &Store) -> Value {
 
 #[tokio::test]
 async fn a_file_at_a_url_is_imported_whatever_its_format() {
-    let Some(store) = with_table(Store::start_local().await).await else {
+    let Some(store) = with_table(Store::start_own().await).await else {
         return;
     };
     let json = br#"[{"id":1,"name":"a"},{"id":2,"name":"b"}]"#;
@@ -70,7 +70,7 @@ async fn a_file_at_a_url_is_imported_whatever_its_format() {
 
 #[tokio::test]
 async fn a_url_that_gives_no_file_is_a_422_that_shows_no_secret() {
-    let Some(store) = with_table(Store::start_local().await).await else {
+    let Some(store) = with_table(Store::start_own().await).await else {
         return;
     };
     let redirect = [
@@ -130,7 +130,7 @@ async fn a_url_that_gives_no_file_is_a_422_that_shows_no_secret() {
 
 #[tokio::test]
 async fn an_address_that_may_not_be_asked_is_a_400() {
-    let Some(store) = with_table(Store::start_local().await).await else {
+    let Some(store) = with_table(Store::start_own().await).await else {
         return;
     };
     for uri in [
@@ -170,7 +170,7 @@ async fn an_address_that_may_not_be_asked_is_a_400() {
 
 #[tokio::test]
 async fn nothing_of_a_bucket_is_open_by_default() {
-    let Some(store) = with_table(Store::start_local().await).await else {
+    let Some(store) = with_table(Store::start_own().await).await else {
         return;
     };
     for (source, uri) in [
@@ -291,7 +291,7 @@ async fn an_object_of_google_cloud_storage_is_imported_from_the_places_of_the_ac
 
 #[tokio::test]
 async fn files_of_several_sources_land_together_or_not_at_all() {
-    let Some(store) = with_table(Store::start_local().await).await else {
+    let Some(store) = with_table(Store::start_own().await).await else {
         return;
     };
     store.table("u", &["id BIGINT"]).await;

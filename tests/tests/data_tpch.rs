@@ -10,7 +10,7 @@ const COPIED: usize = 4;
 
 #[tokio::test]
 async fn the_answers_are_the_published_ones() {
-    let Some(store) = Store::start_local().await else {
+    let Some(store) = Store::start_own().await else {
         return;
     };
     store.post("/tables", &definitions()).await.expect_status(201);
@@ -26,6 +26,10 @@ async fn the_answers_are_the_published_ones() {
         .expect_status(200);
 
     all_answers(&store).await;
+    if store.service.is_shared() {
+        // A function makes no copies.
+        return;
+    }
     // The first round made it worth copying the larger tables; queries go on meanwhile.
     for _ in 0..200 {
         if store.copies() >= COPIED {

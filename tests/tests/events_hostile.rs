@@ -5,9 +5,17 @@ use serde_json::{Value, json};
 use tests::Events;
 use tests::hostile::{ALL, Meanness};
 
+/// The memory of a local service; 0 for one elsewhere, which shows none.
+fn memory_kb(events: &mut Events) -> u64 {
+    match events.service.is_shared() {
+        true => 0,
+        false => events.service.process().memory_kb(),
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_attempt_ends_in_time_and_says_how() {
-    let Some(mut events) = Events::start_local().await else {
+    let Some(mut events) = Events::start().await else {
         return;
     };
     let channel = events.plain_channel().await;
@@ -26,7 +34,7 @@ async fn each_attempt_ends_in_time_and_says_how() {
             }))
             .await;
     }
-    let before = events.service.process().memory_kb();
+    let before = memory_kb(&mut events);
     for meanness in ALL {
         let event = events
             .event(&channel, &json!({ "action": format!("{meanness:?}") }))
@@ -53,7 +61,7 @@ async fn each_attempt_ends_in_time_and_says_how() {
         let shown = attempt["response_body"].as_str().unwrap_or_default();
         assert!(shown.len() <= 4_096, "{meanness:?}");
     }
-    let after = events.service.process().memory_kb();
+    let after = memory_kb(&mut events);
     assert!(after < before + 100_000, "{before} KB before, {after} KB after");
 }
 
@@ -73,8 +81,10 @@ async fn who_hangs_holds_up_nobody_else() {
     let mut body = events.webhook_body("/good");
     body["filter"]["action"] = json!(["good"]);
     events.subscribe(&body).await;
-    // More than anybody could have under way, and each of them for longer than the test takes.
-    for _ in 0..300 {
+    // More than one account may have under way, and each of them for longer than the test takes. Elsewhere each
+    // takes an environment of Lambda, which an emulator has on one machine.
+    let count = if events.service.is_shared() { 20 } else { 300 };
+    for _ in 0..count {
         events.event(&channel, &json!({ "action": "hang" })).await;
     }
     for n in 0..50 {

@@ -6,7 +6,7 @@ use tests::Events;
 
 #[tokio::test]
 async fn a_workflow_target_starts_the_run_that_it_names() {
-    let Some(events) = Events::start_local().await else {
+    let Some(events) = Events::start().await else {
         return;
     };
     let channel = events.plain_channel().await;

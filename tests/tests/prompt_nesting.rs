@@ -17,7 +17,7 @@ fn body(content_type: &str, content: String) -> Value {
 
 /// Sends each content and names those that the service did not survive or that it answered with a 5xx.
 async fn check(content_type: &str, contents: impl IntoIterator<Item = (String, String)>) {
-    let Some(mut service) = Service::start_local().await else {
+    let Some(mut service) = Service::start_own().await else {
         return;
     };
     let token = service.scope().token(Persona::Developer);
@@ -31,7 +31,9 @@ async fn check(content_type: &str, contents: impl IntoIterator<Item = (String, S
                 let log = service.log();
                 let last = log.trim_end().lines().last().unwrap_or_default();
                 failures.push(format!("{name}: the service ended: {last}"));
-                service.restart();
+                if !service.is_shared() {
+                    service.restart();
+                }
             }
         }
     }
@@ -106,7 +108,7 @@ async fn jst() {
 
 #[tokio::test]
 async fn schemas_and_test_data() {
-    let Some(mut service) = Service::start_local().await else {
+    let Some(mut service) = Service::start_own().await else {
         return;
     };
     let token = service.scope().token(Persona::Developer);
@@ -139,7 +141,9 @@ async fn schemas_and_test_data() {
                 Ok(answer) => failures.push(format!("{schema}: {} {}", answer.status, answer.text())),
                 Err(_) => {
                     failures.push(format!("{schema}: the service ended"));
-                    service.restart();
+                    if !service.is_shared() {
+                        service.restart();
+                    }
                 }
             }
         }

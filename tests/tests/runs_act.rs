@@ -175,7 +175,7 @@ async fn a_run_of_others_is_as_one_that_there_is_not() {
     };
     let [developer, other_project, other_account] =
         [Persona::Developer, Persona::OtherProject, Persona::OtherAccount].map(|who| runs.scope.token(who));
-    for (method, rest) in REQUESTS {
+    for (method, rest) in REQUESTS.into_iter().filter(|(_, rest)| runs.service.has(rest)) {
         let method: Method = method.parse().unwrap();
         let ask = async |run: &Run, token: &str| -> Value {
             let request = runs.service.request(method.clone(), &run.path(rest));

@@ -80,7 +80,7 @@ async fn runs_come_to_their_ends_however_often_the_service_is_killed() {
     let log = tempfile::tempdir().unwrap();
     let log = log.path().join("steps");
     let variables = [("MILLRACE_STEP_LOG", log.to_str().unwrap())];
-    let Some(mut runs) = Runs::start_with(&variables).await else {
+    let Some(mut runs) = Runs::start_local_with(&variables).await else {
         return;
     };
     let count = run_count();
@@ -175,7 +175,7 @@ async fn runs_come_to_their_ends_however_often_the_service_is_killed() {
 
 #[tokio::test]
 async fn a_start_with_the_id_of_a_run_that_goes_on_is_that_run() {
-    let Some(mut runs) = Runs::start().await else {
+    let Some(mut runs) = Runs::start_local().await else {
         return;
     };
     let id = unique("once");

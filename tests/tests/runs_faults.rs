@@ -6,7 +6,7 @@ use tests::runs::is_time;
 use tests::{Run, Runs};
 
 async fn faulty() -> Option<Runs> {
-    Runs::start_with(&[("MILLRACE_FAULTY_SAMPLES", "true")]).await
+    Runs::start_local_with(&[("MILLRACE_FAULTY_SAMPLES", "true")]).await
 }
 
 /// A run as soon as its code came to nothing so many times in a row.

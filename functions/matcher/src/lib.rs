@@ -4,6 +4,7 @@
 //! that cannot be read goes to the dead-letter queue with the reason, whole. Matching an event twice starts nothing twice: a delivery and
 //! the run that carries it out are written together, under ids that follow from the event and the subscription.
 
+mod function;
 mod matching;
 mod message;
 
@@ -22,6 +23,8 @@ use serde_json::json;
 use tokio::time::Instant;
 use tracing::error;
 use workflow::engine::Engine;
+
+pub use function::run;
 
 /// What the matcher works with.
 pub struct Matcher {

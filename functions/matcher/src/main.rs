@@ -1,45 +1,8 @@
 //! The Lambda that reads the queue of events.
 
-use std::sync::Arc;
-
-use aws_lambda_events::event::sqs::SqsEvent;
-use events::matching::SubscriptionSets;
-use lambda_runtime::{Error, LambdaEvent, service_fn};
-use matcher_function::Matcher;
-use platform::batch::consume;
 use platform::config::Environment;
-use platform::queue::SqsQueue;
-use platform::records::Table;
-use platform::records::deliveries::Deliveries;
-use platform::records::events::Events;
-use platform::records::subscriptions::Subscriptions;
-use platform::telemetry::{self, Format};
-use workflow::wiring::Wiring;
 
 #[tokio::main]
-async fn main() -> Result<(), Error> {
-    let environment = Environment::read()?;
-    telemetry::init(&environment, Format::Json, "info")?;
-    let sdk = platform::aws::sdk_config();
-    let wiring = Wiring::from_environment(&environment, &sdk)?;
-    let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
-    let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
-    let dead_letters = environment.required("MILLRACE_EVENT_DEAD_LETTER_QUEUE")?;
-    let subscriptions = Subscriptions::new(records);
-    let matcher = Matcher {
-        engine: wiring.engine(runs::registry()),
-        events: Events::new(events.clone()),
-        deliveries: Deliveries::new(events),
-        objects: wiring.objects.clone(),
-        sets: SubscriptionSets::new(subscriptions.clone()),
-        subscriptions,
-        dead_letters: Arc::new(SqsQueue::connect(&sdk, dead_letters)),
-        clock: wiring.clock.clone(),
-    };
-    let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_EVENT_QUEUE")?);
-    let handler = async |event: LambdaEvent<SqsEvent>| {
-        let handle = |batch| matcher_function::handle(&matcher, batch);
-        Ok::<_, Error>(consume(event, &queue, &matcher.clock, handle).await)
-    };
-    lambda_runtime::run(service_fn(handler)).await
+async fn main() -> Result<(), lambda_runtime::Error> {
+    matcher_function::run(&Environment::read()?, runs::registry()).await
 }

@@ -3,10 +3,14 @@
 //! A message is a hint at a run. One that comes twice, late or for nothing changes nothing; one that cannot be followed now comes
 //! again, and is at last set aside, which raises an alarm. What was lost the sweeper finds.
 
+mod function;
+
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use platform::batch::Batch;
 use platform::{Error, Result};
 use workflow::engine::{Engine, Hint};
+
+pub use function::run;
 
 /// Follows the hints of a batch. The answer names the messages to deliver again.
 pub async fn handle(engine: &Engine, batch: Batch) -> SqsBatchResponse {

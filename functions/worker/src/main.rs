@@ -1,51 +1,8 @@
 //! The Lambda that reads the queue of hints at workflow runs.
 
-use std::sync::Arc;
-
-use aws_lambda_events::event::sqs::SqsEvent;
-use lambda_runtime::{Error, LambdaEvent, service_fn};
-use platform::aws::SdkConfig;
-use platform::batch::consume;
-use platform::config::{AwsEnvironment, ConfigError, Environment};
-use platform::http::audit::AuditLog;
-use platform::outbound::Outbound;
-use platform::queue::SqsQueue;
-use platform::records::Table;
-use platform::records::audit::AuditTrail;
-use platform::records::events::Events;
-use platform::records::subscriptions::Subscriptions;
-use platform::sealing::{KmsSealer, OpenedOnce};
-use platform::telemetry::{self, Format};
-use runs::webhook_delivery::Webhooks;
-use workflow::wiring::Wiring;
+use platform::config::Environment;
 
 #[tokio::main]
-async fn main() -> Result<(), Error> {
-    let environment = Environment::read()?;
-    telemetry::init(&environment, Format::Json, "info")?;
-    let sdk = platform::aws::sdk_config();
-    let wiring = Wiring::from_environment(&environment, &sdk)?;
-    let registry = runs::with_activities(runs::registry(), webhooks(&environment, &sdk, &wiring)?);
-    let engine = wiring.engine(registry);
-    let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_TASK_QUEUE")?);
-    let handler = async |event: LambdaEvent<SqsEvent>| {
-        let handle = |batch| worker_function::handle(&engine, batch);
-        Ok::<_, Error>(consume(event, &queue, &wiring.clock, handle).await)
-    };
-    lambda_runtime::run(service_fn(handler)).await
-}
-
-fn webhooks(environment: &Environment, sdk: &SdkConfig, wiring: &Wiring) -> Result<Webhooks, ConfigError> {
-    let table = |name| Ok::<_, ConfigError>(Table::connect(sdk, &environment.required(name)?));
-    let sealer = KmsSealer::connect(sdk, environment.required("MILLRACE_SEALING_KEY")?);
-    let retry = SqsQueue::connect(sdk, environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?);
-    Ok(Webhooks {
-        subscriptions: Subscriptions::new(table("MILLRACE_RECORDS_TABLE")?),
-        events: Events::new(table("MILLRACE_EVENTS_TABLE")?),
-        objects: wiring.objects.clone(),
-        sealer: Arc::new(OpenedOnce::new(Arc::new(sealer))),
-        outbound: Outbound::from_environment(environment, &AwsEnvironment::read())?,
-        audit: AuditLog::new(AuditTrail::new(table("MILLRACE_AUDIT_TABLE")?), Arc::new(retry)),
-        clock: wiring.clock.clone(),
-    })
+async fn main() -> Result<(), lambda_runtime::Error> {
+    worker_function::run(&Environment::read()?, runs::registry()).await
 }

@@ -24,6 +24,8 @@ use platform::http::{Credentials, audited, authenticate};
 use platform::page_token::PageTokens;
 use platform::records::audit::AuditAction;
 use platform::records::runs::Runs;
+use platform::telemetry::{self, Format};
+use workflow::Registry;
 use workflow::engine::Engine;
 use workflow::listing::RunListings;
 use workflow::wiring::Wiring;
@@ -41,10 +43,14 @@ pub struct Workflows {
 
 impl Workflows {
     /// From the environment of a Lambda function.
-    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
+    fn from_environment(
+        environment: &Environment,
+        sdk: &SdkConfig,
+        registry: Registry,
+    ) -> Result<Self, ConfigError> {
         let wiring = Wiring::from_environment(environment, sdk)?;
         Ok(Self::new(
-            wiring.engine(runs::registry()),
+            wiring.engine(registry),
             wiring.runs.clone(),
             PageTokens::from_environment(environment, sdk)?,
         ))
@@ -71,6 +77,16 @@ impl FromRef<App> for Platform {
     fn from_ref(app: &App) -> Self {
         app.platform.clone()
     }
+}
+
+/// Runs the Lambda function with these workflow types, until Lambda ends it.
+pub async fn run(environment: &Environment, registry: Registry) -> Result<(), lambda_http::Error> {
+    telemetry::init(environment, Format::Json, "info")?;
+    let sdk = platform::aws::sdk_config();
+    let platform = Platform::from_environment(environment, &sdk)?;
+    let workflows = Workflows::from_environment(environment, &sdk, registry)?;
+    let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
+    platform::http::serve(routes(platform, workflows), clock, edge).await
 }
 
 /// The routes, below the API root.

@@ -17,7 +17,6 @@ mod record_server;
 mod reference;
 pub mod runner;
 mod runs;
-pub mod samples;
 pub mod sealer;
 pub mod server;
 pub mod services;

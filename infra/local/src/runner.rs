@@ -37,7 +37,6 @@ use crate::issuer::Issuer;
 use crate::queue::{LocalQueue, Settings};
 use crate::reference;
 use crate::runs::LocalRuns;
-use crate::samples;
 use crate::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, Services};
 
 /// As the audit retry queue of `template.yaml`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Subcommand;
-use platform::config::{ConfigError, Environment, Secret};
+use platform::config::{AwsEnvironment, ConfigError, Environment, Secret};
 use platform::page_token::PageTokens;
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::records::audit::AuditAction;
@@ -191,8 +191,9 @@ fn shown(detail: &RunDetail) -> String {
 
 /// Starts runs and reads them; what makes them go on is elsewhere.
 pub fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
-    let registry = match target.is_local() {
-        true => local::samples::registry(&Environment::read().map_err(refused)?).map_err(refused)?,
+    // The local runner and the emulator have the samples.
+    let registry = match target.is_local() || AwsEnvironment::read().is_emulated() {
+        true => samples::registry(&Environment::read().map_err(refused)?).map_err(refused)?,
         false => runs::registry(),
     };
     let wiring = Wiring {

@@ -3,164 +3,16 @@
 //! Every variable begins with `MILLRACE_`. A missing one, or one that no struct knows (a misspelt name would silently
 //! fall back to a default), stops the start with a sentence that says how to set it.
 
+mod variables;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::net::IpAddr;
 
-/// Every variable that any function reads, with what it is for.
-pub const VARIABLES: &[(&str, &str)] = &[
-    ("MILLRACE_RECORDS_TABLE", "name of the DynamoDB table of records"),
-    (
-        "MILLRACE_AUDIT_TABLE",
-        "name of the DynamoDB table of audit records",
-    ),
-    (
-        "MILLRACE_DATA_BUCKET",
-        "name of the S3 bucket of store data and artifacts",
-    ),
-    (
-        "MILLRACE_AUDIT_RETRY_QUEUE",
-        "URL of the SQS queue of audit records whose first write failed",
-    ),
-    (
-        "MILLRACE_RUNS_TABLE",
-        "name of the DynamoDB table of workflow runs",
-    ),
-    (
-        "MILLRACE_TASK_QUEUE",
-        "URL of the SQS queue of hints at workflow runs that can go on",
-    ),
-    (
-        "MILLRACE_PAGE_TOKEN_KEY",
-        "key, of any length, that signs the page tokens of listings; or MILLRACE_PAGE_TOKEN_SECRET",
-    ),
-    (
-        "MILLRACE_PAGE_TOKEN_SECRET",
-        "name or ARN of the Secrets Manager secret with the key that signs the page tokens of listings",
-    ),
-    ("MILLRACE_EVENT_BUS", "name of the EventBridge bus"),
-    (
-        "MILLRACE_EVENTS_TABLE",
-        "name of the DynamoDB table of events and deliveries",
-    ),
-    (
-        "MILLRACE_EVENT_QUEUE",
-        "URL of the SQS queue of events that wait to be matched",
-    ),
-    (
-        "MILLRACE_EVENT_DEAD_LETTER_QUEUE",
-        "URL of the SQS queue of events that cannot be read",
-    ),
-    (
-        "MILLRACE_SEALING_KEY",
-        "id, ARN or alias of the KMS key that encrypts signing secrets",
-    ),
-    (
-        "MILLRACE_INGEST_MAX_BODY_KB",
-        "optional: largest body that an ingest channel takes, in KiB; default 256",
-    ),
-    (
-        "MILLRACE_INGEST_CHANNEL_RATE",
-        "optional: most events that an ingest channel takes in a second, over ten seconds; 0 or nothing for no limit",
-    ),
-    (
-        "MILLRACE_INGEST_CONCURRENCY",
-        "optional: most instances of the ingest function, which share the rate of a channel; default 1",
-    ),
-    (
-        "MILLRACE_LOCAL_TARGETS",
-        "for development: `true` lets webhooks and imports reach this machine, over plain http as well; a Lambda function refuses it",
-    ),
-    (
-        "MILLRACE_HOSTS",
-        "for the local runner, optional: host names that it answers under besides those of the loopback interface, comma-joined",
-    ),
-    (
-        "MILLRACE_IMPORT_QUEUE",
-        "URL of the SQS queue of imports that run in the background",
-    ),
-    (
-        "MILLRACE_IMPORT_BUCKETS",
-        "optional: what imports may read of S3 and, with credentials, of Google Cloud Storage, comma-joined, such as \
-         s3://uploads/{account}/{project}/,gs://exports/{account}/",
-    ),
-    (
-        "MILLRACE_GCS_CREDENTIALS",
-        "optional: the JSON key of a Google service account that reads the gs:// places of MILLRACE_IMPORT_BUCKETS",
-    ),
-    (
-        "MILLRACE_GCS_CREDENTIALS_SECRET",
-        "optional: name or ARN of the Secrets Manager secret with that key",
-    ),
-    (
-        "MILLRACE_JWKS",
-        "where the keys that sign access tokens are: an https URL, or the path of a JWKS file",
-    ),
-    (
-        "MILLRACE_TOKEN_ISSUER",
-        "the `iss` that an access token must carry",
-    ),
-    (
-        "MILLRACE_TOKEN_AUDIENCE",
-        "the `aud` that an access token must carry",
-    ),
-    (
-        "MILLRACE_TOKEN_SHARED_SECRET",
-        "optional: accepts HS256 tokens signed with this secret as well",
-    ),
-    (
-        "MILLRACE_CORS_ORIGINS",
-        "optional: origins that a browser may call from, comma-joined, or `*`",
-    ),
-    (
-        "MILLRACE_LOG",
-        "optional: log filter such as `info` or `debug,hyper=warn`; default `info`",
-    ),
-    (
-        "MILLRACE_METRICS_NAMESPACE",
-        "optional: CloudWatch namespace of the metrics that a function writes; none are written without it",
-    ),
-    (
-        "MILLRACE_KEEP_VERSIONS_DAYS",
-        "optional: the age at which versions of data stores go that are neither snapshots nor current; all stay without it",
-    ),
-    (
-        "MILLRACE_CRASH_AT",
-        "for tests: the number of the step at which the local runner or the operator command is to die",
-    ),
-    (
-        "MILLRACE_STEP_LOG",
-        "for tests: file that the local runner's sample activity 'step' adds a line to with each call",
-    ),
-    (
-        "MILLRACE_FAULTY_SAMPLES",
-        "for tests: `true` adds workflow types to the local runner whose code is wrong in different ways",
-    ),
-    (
-        "MILLRACE_QUERY_MEMORY_MB",
-        "optional: memory of one data store query in MiB; default 512",
-    ),
-    (
-        "MILLRACE_CACHE_DIR",
-        "optional: folder for cached data files; default the temporary folder",
-    ),
-    (
-        "MILLRACE_CACHE_MB",
-        "optional: most that the cache of data files holds, in MiB; default 1024",
-    ),
-    (
-        "MILLRACE_TMP_MB",
-        "size of a Lambda function's temporary disk, in MiB: its EphemeralStorage",
-    ),
-    (
-        "MILLRACE_COMPACT_AT_SEGMENTS",
-        "optional: the small data files of a table from which on they are merged in the background; default 32",
-    ),
-    (
-        "MILLRACE_COPIED_TABLE_MB",
-        "for the local runner, optional: the largest table that queries get a faster copy of, in MiB, or 0 for none; default 512",
-    ),
-];
+use hyper::Uri;
+
+pub use variables::VARIABLES;
 
 /// Why a start was refused: one sentence for the person who set it up.
 #[derive(Debug)]
@@ -307,6 +159,23 @@ impl AwsEnvironment {
                 .and_then(|size| size.parse().ok()),
         }
     }
+
+    /// Whether AWS is an emulator on this machine: `AWS_ENDPOINT_URL` is a loopback address. A function with
+    /// such a value reaches no service of AWS, so no deployed function has one.
+    pub fn is_emulated(&self) -> bool {
+        let endpoint = self.endpoint_url.as_deref();
+        // The parser of the SDK's HTTP client, so that both see one host.
+        let uri = endpoint.and_then(|endpoint| endpoint.parse::<Uri>().ok());
+        let url = uri.as_ref().filter(|uri| uri.scheme().is_some());
+        let Some(host) = url.and_then(Uri::host) else {
+            return false;
+        };
+        let address = host
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse::<IpAddr>();
+        host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+    }
 }
 
 /// The variable by which the loader is told of libraries beyond its own places.
@@ -398,6 +267,47 @@ mod tests {
         let refusal = empty.required("MILLRACE_DATA_BUCKET").unwrap_err().to_string();
         insta::assert_snapshot!(refusal, @"The variable MILLRACE_DATA_BUCKET is missing. Set it to the name of the S3 bucket of store data and artifacts.");
         assert!(empty.optional("MILLRACE_JWKS").is_none());
+    }
+
+    #[test]
+    fn aws_is_emulated_at_a_loopback_address_alone() {
+        let is_emulated = |endpoint: Option<&str>| {
+            let machine = AwsEnvironment {
+                endpoint_url: endpoint.map(str::to_owned),
+                ..AwsEnvironment::default()
+            };
+            machine.is_emulated()
+        };
+        for endpoint in [
+            "http://127.0.0.1:4566",
+            "http://127.255.0.1",
+            "http://[::1]:4566",
+            "http://localhost:4566/",
+            "https://LOCALHOST",
+        ] {
+            assert!(is_emulated(Some(endpoint)), "{endpoint}");
+        }
+        for endpoint in [
+            "",
+            "127.0.0.1",
+            "localhost:4566",
+            "/127.0.0.1",
+            "https://dynamodb.eu-central-1.amazonaws.com",
+            "http://10.0.0.1:4566",
+            "http://0.0.0.0:4566",
+            "http://169.254.169.254",
+            "http://127.0.0.1.example.com",
+            "http://localhost.example.com",
+            "http://127.0.0.1@evil.example",
+            "http://127.0.0.1:80@evil.example",
+            "http://127.0.0.1\\@evil.example",
+            "http://evil.example#@127.0.0.1",
+            "http://evil.example?127.0.0.1",
+            "http://[::ffff:8.8.8.8]",
+        ] {
+            assert!(!is_emulated(Some(endpoint)), "{endpoint}");
+        }
+        assert!(!is_emulated(None));
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct Furnishing {
     /// A folder for files.
     pub folder: PathBuf,
     pub receiver: String,
+    /// What stands before the path of a channel.
+    pub ingest: String,
     pub extent: Extent,
 }
 
@@ -331,8 +333,7 @@ impl Furnishing {
     async fn ingest(&self, body: &Value) -> String {
         let value = |name: &str| self.household.value(name);
         let (account, project, channel) = (value("account"), value("project"), value("channel"));
-        let origin = self.client.origin();
-        let url = format!("{origin}/ingest/webhooks/events/{account}/{project}/{channel}");
+        let url = format!("{}/webhooks/events/{account}/{project}/{channel}", self.ingest);
         let request = self
             .client
             .request(Method::POST, &url)

@@ -11,7 +11,7 @@ use super::rows::{Expected, Row};
 use super::world::{Asked, Ids, World};
 
 /// Headers that differ between two answers to the same request.
-const PASSING: [&str; 3] = ["content-length", "date", "x-request-id"];
+const PASSING: [&str; 4] = ["content-length", "date", "x-amzn-trace-id", "x-request-id"];
 /// Names that two tenants may both use.
 const SHARED_NAMES: [&str; 5] = ["account", "idempotency", "project", "table", "tag"];
 /// Their `Location` names something that no operation reads.
@@ -84,7 +84,7 @@ impl World {
 
     /// Whether what was made is where the caller finds it, and the victim does not.
     async fn place_faults(&self, answer: &Answer, caller: &Caller) -> Vec<String> {
-        let place = format!("{}{}", self.service.origin(), answer.header("location"));
+        let place = self.service.located(answer.header("location"));
         let mut faults = Vec::new();
         for (who, credentials, status) in [
             ("the caller", caller.credentials.clone(), 200),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
-use tests::{Answer, Client, Method, Persona, Receiver, Service, unique};
+use tests::{Answer, Client, Persona, Receiver, Service, unique};
 
 use super::callers::{self, Caller};
 use super::furnishing::{Extent, Furnishing};
@@ -49,9 +49,9 @@ pub struct Asked {
 }
 
 impl World {
-    /// None where [`Service::start_local`] skips.
+    /// None where [`Service::start_own`] skips.
     pub async fn start() -> Option<Self> {
-        let service = Service::start_local_with(&[PLACES]).await?;
+        let service = Service::start_own_with(&[PLACES]).await?;
         let receiver = Receiver::start().await;
         let scope = service.scope();
         let (mut next, mut other) = (scope.clone(), scope.clone());
@@ -64,6 +64,7 @@ impl World {
                 household: Household::new(scope.clone(), unique(name)),
                 token,
                 folder: service.folder().to_owned(),
+                ingest: service.ingest_url(),
                 receiver: receiver.origin.clone(),
                 extent,
             };
@@ -101,12 +102,12 @@ impl World {
 
     /// The OpenAPI document.
     pub async fn document(&self) -> Value {
-        let url = format!("{}/openapi.json", self.service.origin());
-        self.service
-            .request(Method::GET, &url)
-            .await
-            .expect_status(200)
-            .body
+        self.service.openapi().await
+    }
+
+    /// Whether the service has the operation of a row.
+    pub fn has(&self, row: &Row) -> bool {
+        row.operation != "run_stream" || self.service.has("/stream")
     }
 
     /// The owner, as a caller of its own requests.
@@ -144,7 +145,7 @@ impl World {
             .map(|(name, value)| (name.clone(), filled(value)));
         let is_public = row.operation == "ingest";
         let target_text = match target.text.strip_prefix("INGEST/") {
-            Some(rest) => format!("{}/ingest/webhooks/events/{rest}", self.service.origin()),
+            Some(rest) => format!("{}/webhooks/events/{rest}", self.service.ingest_url()),
             None => target.text,
         };
         let mut request = self.service.request(row.method.clone(), &target_text);

@@ -123,22 +123,26 @@ impl Outbound {
         environment: &Environment,
         machine: &AwsEnvironment,
     ) -> Result<Self, ConfigError> {
-        match environment.optional("MILLRACE_LOCAL_TARGETS") {
-            None | Some("false") if machine.function_name.is_some() => Ok(Self {
-                reuse: Reuse::Never,
-                ..Self::public()
-            }),
-            None | Some("false") => Ok(Self::public()),
-            Some("true") => Self::local(machine),
-            Some(other) => Err(ConfigError::new(format!(
-                "The variable MILLRACE_LOCAL_TARGETS is '{other}'. Set it to true or false."
-            ))),
-        }
+        let outbound = match environment.optional("MILLRACE_LOCAL_TARGETS") {
+            None | Some("false") => Self::public(),
+            Some("true") => Self::local(machine)?,
+            Some(other) => {
+                return Err(ConfigError::new(format!(
+                    "The variable MILLRACE_LOCAL_TARGETS is '{other}'. Set it to true or false."
+                )));
+            }
+        };
+        let reuse = match &machine.function_name {
+            Some(_) => Reuse::Never,
+            None => Reuse::Kept,
+        };
+        Ok(Self { reuse, ..outbound })
     }
 
-    /// For development: this machine as well, and plain http. Refused in a Lambda function, whatever its settings are.
-    pub fn local(environment: &AwsEnvironment) -> Result<Self, ConfigError> {
-        if environment.function_name.is_some() {
+    /// For development: this machine as well, and plain http. Refused in a Lambda function, whatever its
+    /// settings are, except where an emulator on this machine runs it.
+    pub fn local(machine: &AwsEnvironment) -> Result<Self, ConfigError> {
+        if machine.function_name.is_some() && !machine.is_emulated() {
             return Err(ConfigError::new(
                 "Requests to this very machine are for development; a Lambda function makes none: remove MILLRACE_LOCAL_TARGETS.",
             ));
@@ -237,6 +241,8 @@ async fn to_file(response: Response<Incoming>, path: &Path, max_bytes: u64) -> R
     file.flush().await.map_err(OutboundError::File)
 }
 
+#[cfg(test)]
+mod environment_tests;
 #[cfg(test)]
 mod reuse_tests;
 #[cfg(test)]

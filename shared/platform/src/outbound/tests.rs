@@ -249,11 +249,6 @@ async fn this_machine_is_asked_in_development_alone() {
         assert!(got.unwrap_err().contains(why), "{host}");
         assert!(public.check(&format!("http://{host}:{port}/")).is_err());
     }
-    let in_lambda = AwsEnvironment {
-        function_name: Some("importer".to_owned()),
-        ..AwsEnvironment::default()
-    };
-    assert!(Outbound::local(&in_lambda).is_err());
 }
 
 #[test]

@@ -1,4 +1,7 @@
-//! Workflow types to try the local runner with, beside those of the platform. A deployed stage does not have them.
+//! Workflow types to try the local runner and the emulator with, beside those of the platform.
+//!
+//! A deployed stage does not have them: the emulator takes the programs of this crate (`sample-worker` and
+//! so on) in place of the functions that need to know workflow types.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

@@ -1,0 +1,51 @@
+//! The function: its parts from its environment, and the loop over its invocations.
+
+use std::sync::Arc;
+
+use aws_lambda_events::event::sqs::SqsEvent;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use platform::aws::SdkConfig;
+use platform::batch::consume;
+use platform::config::{AwsEnvironment, ConfigError, Environment};
+use platform::http::audit::AuditLog;
+use platform::outbound::Outbound;
+use platform::queue::SqsQueue;
+use platform::records::Table;
+use platform::records::audit::AuditTrail;
+use platform::records::events::Events;
+use platform::records::subscriptions::Subscriptions;
+use platform::sealing::{KmsSealer, OpenedOnce};
+use platform::telemetry::{self, Format};
+use runs::webhook_delivery::Webhooks;
+use workflow::Registry;
+use workflow::wiring::Wiring;
+
+/// Runs the Lambda function with these workflow types, until Lambda ends it.
+pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Error> {
+    telemetry::init(environment, Format::Json, "info")?;
+    let sdk = platform::aws::sdk_config();
+    let wiring = Wiring::from_environment(environment, &sdk)?;
+    let registry = runs::with_activities(registry, webhooks(environment, &sdk, &wiring)?);
+    let engine = wiring.engine(registry);
+    let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_TASK_QUEUE")?);
+    let handler = async |event: LambdaEvent<SqsEvent>| {
+        let handle = |batch| crate::handle(&engine, batch);
+        Ok::<_, Error>(consume(event, &queue, &wiring.clock, handle).await)
+    };
+    lambda_runtime::run(service_fn(handler)).await
+}
+
+fn webhooks(environment: &Environment, sdk: &SdkConfig, wiring: &Wiring) -> Result<Webhooks, ConfigError> {
+    let table = |name| Ok::<_, ConfigError>(Table::connect(sdk, &environment.required(name)?));
+    let sealer = KmsSealer::connect(sdk, environment.required("MILLRACE_SEALING_KEY")?);
+    let retry = SqsQueue::connect(sdk, environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?);
+    Ok(Webhooks {
+        subscriptions: Subscriptions::new(table("MILLRACE_RECORDS_TABLE")?),
+        events: Events::new(table("MILLRACE_EVENTS_TABLE")?),
+        objects: wiring.objects.clone(),
+        sealer: Arc::new(OpenedOnce::new(Arc::new(sealer))),
+        outbound: Outbound::from_environment(environment, &AwsEnvironment::read())?,
+        audit: AuditLog::new(AuditTrail::new(table("MILLRACE_AUDIT_TABLE")?), Arc::new(retry)),
+        clock: wiring.clock.clone(),
+    })
+}

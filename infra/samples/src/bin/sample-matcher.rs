@@ -1,0 +1,9 @@
+//! The function `matcher` with the samples, for the emulator.
+
+use platform::config::Environment;
+
+#[tokio::main]
+async fn main() -> Result<(), lambda_runtime::Error> {
+    let environment = Environment::read()?;
+    matcher_function::run(&environment, samples::registry(&environment)?).await
+}
