@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::records::entries::Entries;
 use crate::records::{Condition, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
@@ -21,12 +22,19 @@ pub struct ChannelRecord {
 #[derive(Clone)]
 pub struct Channels {
     table: Table,
+    entries: Entries,
 }
 
 impl Channels {
     /// In the table of records.
     pub fn new(table: Table) -> Self {
-        Self { table }
+        let entries = Entries {
+            table: table.clone(),
+            plural: "channels",
+            partition: keys::channels,
+            counted: keys::channels_changed,
+        };
+        Self { table, entries }
     }
 
     /// A channel; None where there is none.
@@ -45,13 +53,17 @@ impl Channels {
         self.table.all(&Query::partition(keys::channels(tenant))).await
     }
 
-    /// Adds a channel.
+    /// Adds a channel: 409 where the project has [`MAX_ENTRIES`] already.
+    ///
+    /// [`MAX_ENTRIES`]: crate::records::MAX_ENTRIES
     pub async fn insert(&self, tenant: &Tenant, record: &ChannelRecord) -> Result<()> {
         let key = keys::channel(tenant, &record.id);
-        let transaction = self.table.transaction().put(&key, record, Condition::Absent)?;
-        match transaction.commit().await? {
+        let added = self.entries.add(tenant, |transaction| {
+            transaction.put(&key, record, Condition::Absent)
+        });
+        match added.await? {
             Written::Done => Ok(()),
-            Written::Contended => Err(Error::unavailable("a channel is being written")),
+            Written::Contended => Err(busy()),
             Written::Refused { .. } => Err(Error::conflict(format!(
                 "The channel '{}' exists already.",
                 record.id
@@ -69,16 +81,20 @@ impl Channels {
 
     /// Removes a channel: from then on nothing sent to it is taken. A missing one is a 404.
     pub async fn remove(&self, tenant: &Tenant, id: &str) -> Result<()> {
-        match self
-            .table
-            .delete(&keys::channel(tenant, id), Condition::Present)
-            .await?
-        {
+        let key = keys::channel(tenant, id);
+        let removed = self
+            .entries
+            .remove(tenant, |transaction| transaction.delete(&key, Condition::Present));
+        match removed.await? {
             Written::Done => Ok(()),
             Written::Refused { .. } => Err(missing(id)),
-            Written::Contended => Err(Error::unavailable("a channel is being written")),
+            Written::Contended => Err(busy()),
         }
     }
+}
+
+fn busy() -> Error {
+    Error::unavailable("the channels of the project are changed by too many at once")
 }
 
 fn missing(id: &str) -> Error {
