@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::records::entries::Entries;
-use crate::records::{Condition, Query, Table, Written, keys};
+use crate::records::{Condition, Query, Rows, Table, Written, keys};
 use crate::tenant::Tenant;
 
 /// A channel as it is kept.
@@ -48,9 +48,15 @@ impl Channels {
         found.ok_or_else(|| missing(id))
     }
 
-    /// The channels of a project, oldest first.
-    pub async fn list(&self, tenant: &Tenant) -> Result<Vec<ChannelRecord>> {
-        self.table.all(&Query::partition(keys::channels(tenant))).await
+    /// The channels of a project behind the one with the id `after`, oldest first, read as they are asked for.
+    pub fn rows(
+        &self,
+        tenant: &Tenant,
+        after: Option<&str>,
+        read_at_once: usize,
+    ) -> Result<Rows<ChannelRecord>> {
+        let query = Query::partition(keys::channels(tenant));
+        self.table.rows(query, after, read_at_once)
     }
 
     /// Adds a channel: 409 where the project has [`MAX_ENTRIES`] already.

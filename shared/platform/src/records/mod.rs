@@ -24,7 +24,7 @@ pub mod subscriptions;
 mod table;
 
 pub use entries::MAX_ENTRIES;
-pub use table::{Changes, Condition, Guard, Key, Order, Query, Table, Transaction, Written};
+pub use table::{Changes, Condition, Guard, Key, Order, Query, Rows, Table, Transaction, Written};
 
 /// JSON of any depth, kept as text: an item's own nesting ends at 32 levels and its numbers at 38 digits.
 pub(crate) mod json_text {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::records::entries::Entries;
-use crate::records::{Condition, Guard, Query, Table, Written, keys};
+use crate::records::{Condition, Guard, Query, Rows, Table, Written, keys};
 use crate::tenant::Tenant;
 
 /// A subscription as it is kept.
@@ -54,6 +54,17 @@ impl Subscriptions {
     pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<SubscriptionRecord> {
         let found = self.find(tenant, id).await?;
         found.ok_or_else(|| missing(id))
+    }
+
+    /// The subscriptions of a project behind the one with the id `after`, oldest first, read as they are asked for.
+    pub fn rows(
+        &self,
+        tenant: &Tenant,
+        after: Option<&str>,
+        read_at_once: usize,
+    ) -> Result<Rows<SubscriptionRecord>> {
+        let query = Query::partition(keys::subscriptions(tenant));
+        self.table.rows(query, after, read_at_once)
     }
 
     /// The subscriptions of a project, oldest first.

@@ -8,6 +8,7 @@ mod changes;
 mod condition;
 mod key;
 mod query;
+mod rows;
 mod transaction;
 
 use std::collections::HashMap;
@@ -29,6 +30,7 @@ pub use condition::Condition;
 pub use key::Key;
 use query::Sort;
 pub use query::{Order, Query};
+pub use rows::Rows;
 pub use transaction::{Guard, Transaction};
 
 type Item = HashMap<String, AttributeValue>;
