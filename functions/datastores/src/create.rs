@@ -6,7 +6,7 @@ use lake::store::NewStore;
 use platform::Result;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::with_errors;
-use platform::http::text::{check_name, check_tags, check_text};
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description, check_name, check_tags};
 use platform::http::{Call, Json, Reply};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,6 +20,7 @@ pub struct CreateStore {
     /// Its name, unique in the project without regard to case.
     pub name: String,
     /// What it is for.
+    #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<String>,
     /// Free labels.
     #[serde(default)]
@@ -41,7 +42,7 @@ pub async fn handler(
 ) -> Result<Reply<StoreDetail>> {
     check_name("name", &body.name)?;
     check_tags(&body.tags)?;
-    check_text("description", body.description.as_deref())?;
+    check_description("description", body.description.as_deref())?;
     let new = NewStore {
         name: body.name,
         description: body.description,

@@ -1,7 +1,7 @@
 //! What every written dashboard must satisfy, on create and on update alike.
 
 use lake::parameters;
-use platform::http::text::{check_name, check_tags, check_text};
+use platform::http::text::{check_description, check_name, check_tags};
 use platform::records::dashboards::DashboardContent;
 use platform::{Error, ErrorKind, Result, Tenant};
 use serde::Serialize;
@@ -18,7 +18,7 @@ const MAX_ROWS: u64 = lake::limits::MAX_ROWS as u64;
 /// Refuses names, texts and sizes that are not as they must be: 400, and 413 for what is too large.
 pub fn check_texts(content: &DashboardContent) -> Result<()> {
     check_name("name", &content.name)?;
-    check_text("description", content.description.as_deref())?;
+    check_description("description", content.description.as_deref())?;
     check_tags(&content.tags)?;
     if content
         .query_limit

@@ -5,6 +5,7 @@ use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::with_errors;
+use platform::http::text::MAX_DESCRIPTION_LENGTH;
 use platform::http::{Call, Json, Path, Reply, strict};
 use platform::records::dashboards::{
     DashboardContent, DashboardRecord, DashboardStatus, DashboardVersionRecord,
@@ -24,6 +25,7 @@ pub struct CreateDashboard {
     /// Its name, unique among the active dashboards of the store without regard to case.
     pub name: String,
     /// What it shows.
+    #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<String>,
     /// One SELECT; `{{name}}` stands for a parameter.
     pub query: String,

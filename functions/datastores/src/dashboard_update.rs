@@ -9,7 +9,7 @@ use axum::http::HeaderMap;
 use platform::Result;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::with_errors;
-use platform::http::text::check_text;
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_text};
 use platform::http::{Call, OptionalJson, Path, Reply, strict};
 use platform::records::Written;
 use platform::records::dashboards::DashboardContent;
@@ -30,7 +30,7 @@ pub struct UpdateDashboard {
     pub name: Option<String>,
     /// What it shows.
     #[serde(deserialize_with = "strict::given")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
     /// One SELECT; `{{name}}` stands for a parameter.
     pub query: Option<String>,

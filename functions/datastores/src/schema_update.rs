@@ -10,7 +10,7 @@ use lake::schema_update::{SchemaUpdate, TableUpdate};
 use platform::Result;
 use platform::auth::permission::{DeleteStores, Required as _, WriteStores};
 use platform::http::openapi::with_errors;
-use platform::http::text::check_text;
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_text};
 use platform::http::{Call, Json, Path, Reply, strict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -24,7 +24,7 @@ use crate::model::{FullSchema, StorePath, author};
 pub struct UpdateSchema {
     /// What the schema is for; null takes it away.
     #[serde(deserialize_with = "strict::given")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
     /// Tables that are created or get the differences; columns that are left out stay.
     #[serde(deserialize_with = "strict::objects")]

@@ -9,7 +9,7 @@ use lake::alteration::{ColumnChange, ColumnRename, TableAlteration};
 use lake::schema::Column;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::with_errors;
-use platform::http::text::check_text;
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_text};
 use platform::http::{Call, Json, Path, Reply, strict};
 use platform::{Error, Result};
 use schemars::JsonSchema;
@@ -35,7 +35,7 @@ pub struct AlterTable {
     pub modify_columns: Vec<ColumnChange>,
     /// What the table holds, in words; null takes it away.
     #[serde(deserialize_with = "strict::given")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
     /// Why, for the version that this makes.
     pub message: Option<String>,

@@ -5,7 +5,7 @@ use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::WritePrompts;
 use platform::http::openapi::with_errors;
-use platform::http::text::check_name;
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description, check_name};
 use platform::http::{Call, Json, Reply, strict};
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
 use schemars::JsonSchema;
@@ -25,6 +25,7 @@ pub struct CreatePrompt {
     /// Whom it speaks as: safety, system, user, assistant and tool are the usual ones.
     pub role: String,
     /// What it is for.
+    #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<String>,
     /// How the content is written.
     #[serde(deserialize_with = "strict::name")]
@@ -76,6 +77,7 @@ pub async fn handler(
         updated_at: call.now,
     };
     check_name("name", &prompt.name)?;
+    check_description("description", prompt.description.as_deref())?;
     validate::check(&prompt)?;
     Checker::new(&app.sandbox, tenant.account())
         .check(&prompt)

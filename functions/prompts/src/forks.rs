@@ -5,7 +5,7 @@ use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadPrompts;
 use platform::http::openapi::with_errors;
-use platform::http::{Call, Path, Reply};
+use platform::http::{Call, PageQuery, Path, Query, Reply};
 
 use crate::App;
 use crate::model::{PromptPath, PromptVersionItem};
@@ -22,14 +22,19 @@ pub async fn handler(
     call: Call<ReadPrompts>,
     State(app): State<App>,
     Path(path): Path<PromptPath>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Reply<Vec<PromptVersionItem>>> {
     let tenant = call.tenant()?;
+    let mut page = query.page()?;
     app.prompts.get(&tenant, &path.pt_id).await?;
-    let forks = app.prompts.forks(&tenant, &path.pt_id).await?;
-    Ok(Reply::ok(
-        forks
-            .into_iter()
-            .map(|fork| PromptVersionItem::new(fork, true))
-            .collect(),
-    ))
+    let mut forks = app
+        .prompts
+        .forks(&tenant, &path.pt_id, page.after(), page.read_at_once())?;
+    while let Some(fork) = forks.next().await? {
+        let id = fork.id.clone();
+        if !page.take(&id, PromptVersionItem::new(fork, true))? {
+            break;
+        }
+    }
+    Ok(page.reply())
 }

@@ -2,14 +2,17 @@
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use platform::Result;
 use platform::auth::permission::ReadPrompts;
 use platform::http::openapi::with_errors;
-use platform::http::{Call, Query, Reply};
+use platform::http::{Call, PageQuery, Query, Reply};
+use platform::{Error, Result};
 
 use crate::App;
 use crate::model::PromptListItem;
-use crate::search::PromptSearchQuery;
+use crate::search::{PromptSearchQuery, Verdict};
+
+/// Templates that a search reads at once; DynamoDB gives fewer where these have more than 1 MB.
+const SEARCHED_AT_ONCE: usize = 1_000;
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     with_errors(operation)
@@ -23,22 +26,35 @@ pub async fn handler(
     call: Call<ReadPrompts>,
     State(app): State<App>,
     Query(query): Query<PromptSearchQuery>,
+    Query(pages): Query<PageQuery>,
 ) -> Result<Reply<Vec<PromptListItem>>> {
     let tenant = call.tenant()?;
     query.check()?;
-    let found = query.search(app.prompts.list(&tenant).await?);
+    if pages.is_given() && query.has_window() {
+        return Err(Error::invalid(
+            "The query parameters 'page_size' and 'next_page_token' do not go with 'limit' and 'offset'; use either pair.",
+        ));
+    }
+    let mut page = pages.page()?;
     let mut uses = app.interactions.by_prompt(&tenant).await?;
-    let items = found.into_iter().map(|prompt| PromptListItem {
-        interactions: uses.remove(&prompt.id).unwrap_or_default(),
-        id: prompt.id,
-        name: prompt.name,
-        description: prompt.description,
-        role: prompt.role,
-        status: prompt.status,
-        created_at: prompt.created_at,
-        updated_at: prompt.updated_at,
-        version: prompt.version,
-        tags: prompt.tags,
-    });
-    Ok(Reply::ok(items.collect()))
+    let mut search = query.start();
+    // Where few match, a small page may still have to look through many.
+    let read_at_once = match query.has_filter() {
+        true => SEARCHED_AT_ONCE,
+        false => page.read_at_once(),
+    };
+    let mut rows = app.prompts.rows(&tenant, page.after(), read_at_once)?;
+    while let Some(prompt) = rows.next().await? {
+        match search.verdict(&prompt) {
+            Verdict::PassOver => continue,
+            Verdict::Done => break,
+            Verdict::Take => {}
+        }
+        let id = prompt.id.clone();
+        let interactions = uses.remove(&id).unwrap_or_default();
+        if !page.take(&id, PromptListItem::new(prompt, interactions))? {
+            break;
+        }
+    }
+    Ok(page.reply())
 }

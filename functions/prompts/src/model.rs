@@ -108,6 +108,23 @@ pub struct PromptListItem {
     pub interactions: Vec<InteractionUse>,
 }
 
+impl PromptListItem {
+    pub fn new(record: PromptRecord, interactions: Vec<InteractionUse>) -> Self {
+        Self {
+            id: record.id,
+            name: record.name,
+            description: record.description,
+            role: record.role,
+            status: record.status,
+            created_at: record.created_at,
+            updated_at: record.updated_at,
+            version: record.version,
+            tags: record.tags,
+            interactions,
+        }
+    }
+}
+
 /// A version or a fork as a list shows it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PromptVersionItem {

@@ -35,20 +35,80 @@ impl PromptSearchQuery {
         }
     }
 
+    /// Whether it passes over templates for what they are.
+    pub fn has_filter(&self) -> bool {
+        self.name.is_some() || self.role.is_some() || self.status.is_some() || !self.tags.0.is_empty()
+    }
+
+    /// Whether it says where in the list to begin or to end.
+    pub fn has_window(&self) -> bool {
+        self.limit.is_some() || self.offset.is_some()
+    }
+
     /// What the query takes of `prompts`, in their order.
     pub fn search(&self, prompts: Vec<PromptRecord>) -> Vec<PromptRecord> {
-        let name = self.name.as_ref().map(|name| name.to_lowercase());
-        let takes = |prompt: &PromptRecord| {
-            name.as_ref()
-                .is_none_or(|name| prompt.name.to_lowercase().contains(name))
-                && self.role.as_ref().is_none_or(|role| prompt.role == *role)
-                && (self.tags.0.is_empty() || self.tags.0.iter().any(|tag| prompt.tags.contains(tag)))
-                && self.status.is_none_or(|status| prompt.status == status)
-        };
-        let found = prompts.into_iter().filter(takes);
-        found
-            .skip(self.offset.unwrap_or(0))
-            .take(self.limit.unwrap_or(usize::MAX))
+        let mut search = self.start();
+        prompts
+            .into_iter()
+            .filter(|prompt| search.verdict(prompt) == Verdict::Take)
             .collect()
+    }
+
+    /// A search at the beginning of the list.
+    pub fn start(&self) -> Search<'_> {
+        Search {
+            query: self,
+            name: self.name.as_ref().map(|name| name.to_lowercase()),
+            to_skip: self.offset.unwrap_or(0),
+            to_take: self.limit.unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// What a search says of a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It belongs to the answer.
+    Take,
+    /// It does not.
+    PassOver,
+    /// Neither it nor any later one does.
+    Done,
+}
+
+/// A search that is shown one template after the other.
+pub struct Search<'a> {
+    query: &'a PromptSearchQuery,
+    /// In lower case.
+    name: Option<String>,
+    to_skip: usize,
+    to_take: usize,
+}
+
+impl Search<'_> {
+    /// What it says of the next template of the list.
+    pub fn verdict(&mut self, prompt: &PromptRecord) -> Verdict {
+        if self.to_take == 0 {
+            return Verdict::Done;
+        }
+        if !self.matches(prompt) {
+            return Verdict::PassOver;
+        }
+        if self.to_skip > 0 {
+            self.to_skip -= 1;
+            return Verdict::PassOver;
+        }
+        self.to_take -= 1;
+        Verdict::Take
+    }
+
+    fn matches(&self, prompt: &PromptRecord) -> bool {
+        let query = self.query;
+        self.name
+            .as_ref()
+            .is_none_or(|name| prompt.name.to_lowercase().contains(name))
+            && query.role.as_ref().is_none_or(|role| prompt.role == *role)
+            && (query.tags.0.is_empty() || query.tags.0.iter().any(|tag| prompt.tags.contains(tag)))
+            && query.status.is_none_or(|status| prompt.status == status)
     }
 }

@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::auth::permission::WritePrompts;
 use platform::http::openapi::with_errors;
-use platform::http::text::check_name;
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description, check_name};
 use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
 use platform::records::Written;
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
@@ -39,7 +39,7 @@ pub struct UpdatePrompt {
     pub role: Option<String>,
     /// What it is for.
     #[serde(deserialize_with = "strict::given")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
     /// How the content is written.
     #[serde(deserialize_with = "strict::optional_name")]
@@ -97,10 +97,12 @@ pub async fn handler(
     OptionalJson(body): OptionalJson<UpdatePrompt>,
 ) -> Result<Reply<PromptTemplate>> {
     let tenant = call.tenant()?;
-    // The name of a fork may be longer than one that is given.
+    // What is stored may be longer than what is given: the name of a fork, a description from before its limit.
     body.name
         .as_deref()
         .map_or(Ok(()), |name| check_name("name", name))?;
+    let description = body.description.as_ref().and_then(Option::as_deref);
+    check_description("description", description)?;
     let prompt = save(&app, &call, &tenant, &path.pt_id, &headers, &body).await?;
     let tag = etag(&prompt);
     Ok(Reply::ok(PromptTemplate::new(&tenant, prompt)).etag(&tag))

@@ -2,10 +2,10 @@
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use platform::Result;
 use platform::auth::permission::ReadPrompts;
 use platform::http::openapi::with_errors;
-use platform::http::{Call, Path, Reply};
+use platform::http::{Call, PageQuery, Path, Query, Reply};
+use platform::{Error, Result};
 
 use crate::App;
 use crate::model::{PromptPath, PromptVersionItem};
@@ -22,15 +22,31 @@ pub async fn handler(
     call: Call<ReadPrompts>,
     State(app): State<App>,
     Path(path): Path<PromptPath>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Reply<Vec<PromptVersionItem>>> {
     let tenant = call.tenant()?;
+    let mut page = query.page()?;
+    let before = page.after().map(version_number).transpose()?;
     // The versions first: one that is made in between then is missing, rather than two being the latest.
-    let versions = app.prompts.versions(&tenant, &path.pt_id).await?;
+    let mut versions = app
+        .prompts
+        .versions(&tenant, &path.pt_id, before, page.read_at_once())?;
+    let mut is_latest = before.is_none();
+    while let Some(version) = versions.next().await? {
+        let number = version.version.to_string();
+        if !page.take(&number, PromptVersionItem::new(version, is_latest))? {
+            break;
+        }
+        is_latest = false;
+    }
     app.prompts.get(&tenant, &path.pt_id).await?;
-    let latest = versions.last().map(|version| version.version);
-    let items = versions.into_iter().rev().map(|version| {
-        let is_latest = Some(version.version) == latest;
-        PromptVersionItem::new(version, is_latest)
-    });
-    Ok(Reply::ok(items.collect()))
+    Ok(page.reply())
+}
+
+fn version_number(token: &str) -> Result<u64> {
+    token.parse().map_err(|_| {
+        Error::invalid(format!(
+            "The query parameter 'next_page_token' is '{token}', which is not a token of this list."
+        ))
+    })
 }

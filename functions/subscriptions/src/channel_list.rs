@@ -6,7 +6,7 @@ use events::channel::Channel as StoredChannel;
 use platform::Result;
 use platform::auth::permission::ReadEvents;
 use platform::http::openapi::with_errors;
-use platform::http::{Call, Reply};
+use platform::http::{Call, PageQuery, Query, Reply};
 
 use crate::App;
 use crate::channel_model::Channel;
@@ -19,11 +19,19 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<Vec<Channel>>>()
 }
 
-pub async fn handler(call: Call<ReadEvents>, State(app): State<App>) -> Result<Reply<Vec<Channel>>> {
+pub async fn handler(
+    call: Call<ReadEvents>,
+    State(app): State<App>,
+    Query(query): Query<PageQuery>,
+) -> Result<Reply<Vec<Channel>>> {
     let tenant = call.tenant()?;
-    let records = app.channels.list(&tenant).await?;
-    let channels = records
-        .iter()
-        .map(|record| Ok(Channel::new(&tenant, StoredChannel::of(record)?)));
-    Ok(Reply::ok(channels.collect::<Result<_>>()?))
+    let mut page = query.page()?;
+    let mut rows = app.channels.rows(&tenant, page.after(), page.read_at_once())?;
+    while let Some(record) = rows.next().await? {
+        let channel = Channel::new(&tenant, StoredChannel::of(&record)?);
+        if !page.take(&record.id, channel)? {
+            break;
+        }
+    }
+    Ok(page.reply())
 }

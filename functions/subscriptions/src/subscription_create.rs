@@ -6,6 +6,7 @@ use events::filter::Filter;
 use events::subscription::{Priority, RunAsRole, Scope, Subscription as StoredSubscription, Target};
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::with_errors;
+use platform::http::text::MAX_DESCRIPTION_LENGTH;
 use platform::http::{Call, Json, Reply, strict};
 use platform::{Error, Result, Tenant};
 use schemars::JsonSchema;
@@ -21,6 +22,7 @@ pub struct CreateSubscription {
     /// Its name.
     pub name: String,
     /// What it is for.
+    #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<String>,
     /// Whose events: those of the project.
     #[serde(default, deserialize_with = "strict::name")]

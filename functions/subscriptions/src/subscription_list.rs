@@ -6,7 +6,7 @@ use events::subscription::Subscription as StoredSubscription;
 use platform::Result;
 use platform::auth::permission::ReadEvents;
 use platform::http::openapi::with_errors;
-use platform::http::{Call, Reply};
+use platform::http::{Call, PageQuery, Query, Reply};
 
 use crate::App;
 use crate::subscription_model::Subscription;
@@ -19,11 +19,21 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<Vec<Subscription>>>()
 }
 
-pub async fn handler(call: Call<ReadEvents>, State(app): State<App>) -> Result<Reply<Vec<Subscription>>> {
+pub async fn handler(
+    call: Call<ReadEvents>,
+    State(app): State<App>,
+    Query(query): Query<PageQuery>,
+) -> Result<Reply<Vec<Subscription>>> {
     let tenant = call.tenant()?;
-    let records = app.subscriptions.list(&tenant).await?;
-    let subscriptions = records
-        .iter()
-        .map(|record| Ok(Subscription::new(&tenant, StoredSubscription::of(record)?)));
-    Ok(Reply::ok(subscriptions.collect::<Result<_>>()?))
+    let mut page = query.page()?;
+    let mut rows = app
+        .subscriptions
+        .rows(&tenant, page.after(), page.read_at_once())?;
+    while let Some(record) = rows.next().await? {
+        let subscription = Subscription::new(&tenant, StoredSubscription::of(&record)?);
+        if !page.take(&record.id, subscription)? {
+            break;
+        }
+    }
+    Ok(page.reply())
 }

@@ -9,7 +9,7 @@ use events::subscription::{
     Subscription as StoredSubscription, Target, WorkflowTarget,
 };
 use platform::config::Secret;
-use platform::http::text::{check_name, check_text};
+use platform::http::text::{check_description, check_name};
 use platform::sealing::Place;
 use platform::{Result, Tenant, UtcTime};
 use schemars::JsonSchema;
@@ -186,7 +186,7 @@ pub fn without_read_only(target: &mut Map<String, Value>) {
 /// 400 for what no subscription is.
 pub async fn check(app: &App, subscription: &StoredSubscription) -> Result<()> {
     check_name("name", &subscription.name)?;
-    check_text("description", subscription.description.as_deref())?;
+    check_description("description", subscription.description.as_deref())?;
     subscription.target.check(&app.outbound).await
 }
 

@@ -8,6 +8,7 @@ use events::filter::Filter;
 use events::subscription::{Priority, RunAsRole, Scope, Subscription as StoredSubscription, Target};
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::with_errors;
+use platform::http::text::MAX_DESCRIPTION_LENGTH;
 use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
 use platform::records::Written;
 use platform::{Error, Result};
@@ -30,7 +31,7 @@ pub struct UpdateSubscription {
     pub name: Option<String>,
     /// What it is for.
     #[serde(deserialize_with = "strict::given")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
     /// Whose events.
     #[serde(deserialize_with = "strict::optional_name")]

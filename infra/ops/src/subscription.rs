@@ -9,7 +9,7 @@ use events::subscription::{
     Priority, RunAsRole, Scope, SigningSecrets, Subscription, Target as SubscriptionTarget,
 };
 use platform::config::{AwsEnvironment, Environment};
-use platform::http::text::check_name;
+use platform::http::text::{check_description, check_name};
 use platform::http::{json, strict};
 use platform::outbound::Outbound;
 use platform::records::audit::AuditAction;
@@ -94,6 +94,7 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
                 updated_by: SYSTEM.to_owned(),
             };
             check_name("name", &subscription.name)?;
+            check_description("description", subscription.description.as_deref())?;
             subscription.target.check(&outbound(target)?).await?;
             if let Some(system) = &overrides {
                 check_system(target, &subscriptions, system).await?;

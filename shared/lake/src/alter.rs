@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use platform::clock::UtcTime;
-use platform::http::text::check_text;
+use platform::http::text::{check_description, check_text};
 use platform::{Error, Result};
 
 use crate::alteration::{ColumnChange, ColumnRename, shown};
@@ -146,7 +146,7 @@ impl<'a> Alter<'a> {
             }
         }
         if let Some(description) = &change.description {
-            check_text(&format!("{path}.description"), description.as_deref())?;
+            check_description(&format!("{path}.description"), description.as_deref())?;
             column.description.clone_from(description);
         }
         if let Some(is_key) = change.primary_key {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use platform::clock::UtcTime;
 use platform::http::strict;
-use platform::http::text::check_text;
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description};
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -43,7 +43,7 @@ pub struct ColumnChange {
     pub column_type: Option<ColumnType>,
     /// What it holds, in words.
     #[serde(default, deserialize_with = "strict::given")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
     /// Whether a row may leave it without a value.
     #[serde(default)]
@@ -124,7 +124,7 @@ impl TableAlteration {
                 )));
             }
         }
-        check_text(
+        check_description(
             "description",
             self.description.as_ref().and_then(Option::as_deref),
         )?;

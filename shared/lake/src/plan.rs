@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use platform::clock::UtcTime;
-use platform::http::text::check_text;
+use platform::http::text::check_description;
 use platform::{Error, Result};
 
 use crate::alter::{Alter, Altered};
@@ -259,7 +259,7 @@ fn new_table(table: &TableUpdate, path: &str) -> Result<TableDefinition> {
 fn table_changes(before: &TableVersion, table: &TableUpdate, path: &str, now: UtcTime) -> Result<Altered> {
     let mut alter = Alter::new(before, now);
     if let Some(description) = &table.description {
-        check_text(&format!("{path}.description"), description.as_deref())?;
+        check_description(&format!("{path}.description"), description.as_deref())?;
         alter.describe(description.clone());
     }
     for (index, column) in table.columns.iter().enumerate() {

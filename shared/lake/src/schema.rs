@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use platform::http::strict;
-use platform::http::text::check_text;
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description, check_text};
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,7 @@ pub struct Column {
     pub column_type: ColumnType,
     /// What it holds, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<String>,
     /// Whether a row may leave it without a value.
     #[serde(default = "yes")]
@@ -90,7 +91,7 @@ impl Column {
     /// Checks the column; `path` is where it stands in the request, such as `tables[0].columns[2]`.
     pub fn validate(&self, path: &str) -> Result<()> {
         validate_name(&self.name, &format!("{path}.name"))?;
-        check_text(&format!("{path}.description"), self.description.as_deref())?;
+        check_description(&format!("{path}.description"), self.description.as_deref())?;
         check_text(&format!("{path}.default"), self.default.as_deref())?;
         self.default_value()
             .map_err(|reason| Error::invalid(format!("{path}.default {reason}.")))?;
@@ -113,6 +114,7 @@ pub struct TableDefinition {
     pub name: String,
     /// What it holds, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<String>,
     /// At least one column.
     #[serde(deserialize_with = "strict::objects")]
@@ -123,7 +125,7 @@ impl TableDefinition {
     /// Checks the table and its columns; `path` is where it stands in the request, such as `tables[0]`.
     pub fn validate(&self, path: &str) -> Result<()> {
         validate_name(&self.name, &format!("{path}.name"))?;
-        check_text(&format!("{path}.description"), self.description.as_deref())?;
+        check_description(&format!("{path}.description"), self.description.as_deref())?;
         validate_columns(&self.columns, &format!("{path}.columns"))
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use platform::http::strict;
-use platform::http::text::check_text;
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description};
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,7 +26,7 @@ pub struct TableUpdate {
     pub name: String,
     /// What it holds, in words; null takes it away.
     #[serde(default, deserialize_with = "strict::given")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
     /// Columns that are added or changed; a new one needs a type, a new table at least one.
     #[serde(default, deserialize_with = "strict::objects")]
@@ -67,7 +67,7 @@ impl SchemaUpdate {
                 )));
             }
         }
-        check_text(
+        check_description(
             "description",
             self.description.as_ref().and_then(Option::as_deref),
         )?;

@@ -4,6 +4,7 @@
 //! moment later, tells.
 
 mod dashboards;
+mod entries;
 mod events;
 mod imports;
 mod prompts;
@@ -32,6 +33,7 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     keys_begin_with_their_tenant(&of_runs, &mut findings);
     keys_begin_with_their_tenant(&of_events, &mut findings);
     dashboards::dashboards_are_whole(&records, &mut findings);
+    entries::counts_are_right(&records, &mut findings);
     imports::unfinished_ones_have_jobs(&records, &mut findings);
     prompts::versions_are_dense(&records, &mut findings);
     stores::versions_are_whole(&records, &target.objects, &mut findings).await?;

@@ -19,6 +19,7 @@ use tracing::{Instrument as _, error, info, info_span};
 
 use super::deadline::Deadline;
 use super::invocation::{AwsIds, BasePath};
+use super::page::NEXT_PAGE_TOKEN;
 use crate::clock::Clock;
 use crate::config::{CorsOrigins, EdgeConfig};
 use crate::error::{Error, ErrorKind};
@@ -112,6 +113,7 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
                 LOCATION,
                 RETRY_AFTER,
                 REQUEST_ID.clone(),
+                NEXT_PAGE_TOKEN.clone(),
                 HeaderName::from_static("x-row-count"),
                 HeaderName::from_static("x-truncated"),
             ]),

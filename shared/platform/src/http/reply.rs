@@ -8,6 +8,8 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::page::NEXT_PAGE_TOKEN;
+
 /// The id of the resource that a request made, for its audit record; a response extension.
 #[derive(Clone, Debug)]
 pub struct CreatedResource(pub String);
@@ -17,6 +19,7 @@ pub struct Reply<T> {
     status: StatusCode,
     location: Option<String>,
     etag: Option<String>,
+    next_page_token: Option<String>,
     created: Option<CreatedResource>,
     body: T,
 }
@@ -28,6 +31,7 @@ impl<T> Reply<T> {
             status: StatusCode::OK,
             location: None,
             etag: None,
+            next_page_token: None,
             created: None,
             body,
         }
@@ -39,6 +43,7 @@ impl<T> Reply<T> {
             status: StatusCode::CREATED,
             location: Some(format!("{}{path}", super::serve::API_ROOT)),
             etag: None,
+            next_page_token: None,
             created: Some(CreatedResource(id.to_owned())),
             body,
         }
@@ -59,12 +64,23 @@ impl<T> Reply<T> {
         self.etag = Some(format!("\"{tag}\""));
         self
     }
+
+    /// Adds where the next page of a list begins, where there is one.
+    #[must_use]
+    pub fn next_page_token(mut self, token: Option<String>) -> Self {
+        self.next_page_token = token;
+        self
+    }
 }
 
 impl<T: Serialize> IntoResponse for Reply<T> {
     fn into_response(self) -> Response {
         let mut response = (self.status, axum::Json(self.body)).into_response();
-        for (name, text) in [(header::LOCATION, self.location), (header::ETAG, self.etag)] {
+        for (name, text) in [
+            (&header::LOCATION, self.location),
+            (&header::ETAG, self.etag),
+            (&NEXT_PAGE_TOKEN, self.next_page_token),
+        ] {
             if let Some(value) = text.and_then(|text| HeaderValue::try_from(text).ok()) {
                 response.headers_mut().insert(name, value);
             }

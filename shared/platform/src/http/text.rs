@@ -23,14 +23,26 @@ pub fn check_name(field: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Longest description or message, in characters.
+/// Longest message, reason or default, in characters.
 pub const MAX_TEXT_LENGTH: usize = 2_000;
 
-/// A text of some sentences, such as a description or a message, which may be missing.
+/// Longest description, in characters.
+pub const MAX_DESCRIPTION_LENGTH: usize = 10_000;
+
+/// A text of some sentences, such as a message or a reason, which may be missing.
 pub fn check_text(field: &str, text: Option<&str>) -> Result<()> {
-    match text {
-        Some(text) if text.chars().count() > MAX_TEXT_LENGTH => Err(Error::invalid(format!(
-            "The field '{field}' is longer than {MAX_TEXT_LENGTH} characters."
+    check_length(field, text, MAX_TEXT_LENGTH)
+}
+
+/// The description of whatever a caller makes, which may be missing.
+pub fn check_description(field: &str, text: Option<&str>) -> Result<()> {
+    check_length(field, text, MAX_DESCRIPTION_LENGTH)
+}
+
+fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<()> {
+    match text.map_or(0, |text| text.chars().count()) {
+        count if count > most => Err(Error::invalid(format!(
+            "The field '{field}' has {count} characters and is longer than {most}; shorten it."
         ))),
         _ => Ok(()),
     }

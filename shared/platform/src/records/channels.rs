@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::records::{Condition, Query, Table, Written, keys};
+use crate::records::entries::Entries;
+use crate::records::{Condition, Query, Rows, Table, Written, keys};
 use crate::tenant::Tenant;
 
 /// A channel as it is kept.
@@ -21,12 +22,19 @@ pub struct ChannelRecord {
 #[derive(Clone)]
 pub struct Channels {
     table: Table,
+    entries: Entries,
 }
 
 impl Channels {
     /// In the table of records.
     pub fn new(table: Table) -> Self {
-        Self { table }
+        let entries = Entries {
+            table: table.clone(),
+            plural: "channels",
+            partition: keys::channels,
+            counted: keys::channels_changed,
+        };
+        Self { table, entries }
     }
 
     /// A channel; None where there is none.
@@ -40,18 +48,28 @@ impl Channels {
         found.ok_or_else(|| missing(id))
     }
 
-    /// The channels of a project, oldest first.
-    pub async fn list(&self, tenant: &Tenant) -> Result<Vec<ChannelRecord>> {
-        self.table.all(&Query::partition(keys::channels(tenant))).await
+    /// The channels of a project behind the one with the id `after`, oldest first, read as they are asked for.
+    pub fn rows(
+        &self,
+        tenant: &Tenant,
+        after: Option<&str>,
+        read_at_once: usize,
+    ) -> Result<Rows<ChannelRecord>> {
+        let query = Query::partition(keys::channels(tenant));
+        self.table.rows(query, after, read_at_once)
     }
 
-    /// Adds a channel.
+    /// Adds a channel: 409 where the project has [`MAX_ENTRIES`] already.
+    ///
+    /// [`MAX_ENTRIES`]: crate::records::MAX_ENTRIES
     pub async fn insert(&self, tenant: &Tenant, record: &ChannelRecord) -> Result<()> {
         let key = keys::channel(tenant, &record.id);
-        let transaction = self.table.transaction().put(&key, record, Condition::Absent)?;
-        match transaction.commit().await? {
+        let added = self.entries.add(tenant, |transaction| {
+            transaction.put(&key, record, Condition::Absent)
+        });
+        match added.await? {
             Written::Done => Ok(()),
-            Written::Contended => Err(Error::unavailable("a channel is being written")),
+            Written::Contended => Err(busy()),
             Written::Refused { .. } => Err(Error::conflict(format!(
                 "The channel '{}' exists already.",
                 record.id
@@ -69,16 +87,20 @@ impl Channels {
 
     /// Removes a channel: from then on nothing sent to it is taken. A missing one is a 404.
     pub async fn remove(&self, tenant: &Tenant, id: &str) -> Result<()> {
-        match self
-            .table
-            .delete(&keys::channel(tenant, id), Condition::Present)
-            .await?
-        {
+        let key = keys::channel(tenant, id);
+        let removed = self
+            .entries
+            .remove(tenant, |transaction| transaction.delete(&key, Condition::Present));
+        match removed.await? {
             Written::Done => Ok(()),
             Written::Refused { .. } => Err(missing(id)),
-            Written::Contended => Err(Error::unavailable("a channel is being written")),
+            Written::Contended => Err(busy()),
         }
     }
+}
+
+fn busy() -> Error {
+    Error::unavailable("the channels of the project are changed by too many at once")
 }
 
 fn missing(id: &str) -> Error {

@@ -33,9 +33,10 @@
 //! | the same of one document | runs, gsi4 | `A#P#runs#document#<document id>` | `<start>#<run id>` |
 //! | the runs that somebody should look at | runs, due | `runs-<shard>` | `<time>` |
 //! | a subscription; the subscriptions of a project | records | `A#P#subscriptions` | `<id>` |
-//! | what the last change of a project's subscriptions is called | records | `A#P#subscriptions-changed` | `last` |
+//! | how many subscriptions a project has, and the last change of them | records | `A#P#subscriptions-changed` | `last` |
 //! | whether a system subscription is replaced | records | `A#P#subscription-overrides` | `<id of the system subscription>` |
 //! | an ingest channel; the channels of a project | records | `A#P#channels` | `<id>` |
+//! | how many channels a project has, and the last creation or deletion | records | `A#P#channels-changed` | `last` |
 //! | an event of the platform | events | `A#P#event#<id>` | `event` |
 //! | the events that nobody has matched yet | events, due | `events-<shard>` | `<time>` |
 //! | the event of an idempotency key of a channel | events | `A#P#ingested#<channel id>` | `<SHA-256 of the key>` |
@@ -272,6 +273,10 @@ pub(crate) fn channel(tenant: &Tenant, id: &str) -> Key {
     Key::new(channels(tenant), id)
 }
 
+pub(crate) fn channels_changed(tenant: &Tenant) -> Key {
+    Key::new(pk(tenant, "channels-changed"), "last")
+}
+
 pub(crate) fn ingest_count(tenant: &Tenant, channel: &str, window: i64) -> Key {
     Key::new(pk(tenant, &format!("ingest-count#{channel}")), window.to_string())
 }
@@ -363,6 +368,7 @@ mod tests {
             subscriptions_changed(&tenant).pk,
             subscription_override(&tenant, "x").pk,
             channel(&tenant, "x").pk,
+            channels_changed(&tenant).pk,
             ingested(&tenant, "x", "y").pk,
             delivery(&tenant, "x").pk,
             deliveries(&tenant),

@@ -8,6 +8,7 @@ pub mod audit;
 pub mod channels;
 pub mod dashboards;
 pub mod deliveries;
+mod entries;
 pub mod events;
 pub mod import_jobs;
 pub mod ingest_counts;
@@ -22,7 +23,8 @@ pub mod stores;
 pub mod subscriptions;
 mod table;
 
-pub use table::{Changes, Condition, Guard, Key, Order, Query, Table, Transaction, Written};
+pub use entries::MAX_ENTRIES;
+pub use table::{Changes, Condition, Guard, Key, Order, Query, Rows, Table, Transaction, Written};
 
 /// JSON of any depth, kept as text: an item's own nesting ends at 32 levels and its numbers at 38 digits.
 pub(crate) mod json_text {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
-use crate::records::{Condition, Query, Table, Written, json_text, keys};
+use crate::records::{Condition, Order, Query, Rows, Table, Written, json_text, keys};
 use crate::tenant::Tenant;
 
 /// How the content is written.
@@ -82,6 +82,29 @@ struct ForkRecord {
     prompt_id: String,
 }
 
+/// The forks of a template, read as they are asked for.
+pub struct Forks<'a> {
+    prompts: &'a Prompts,
+    tenant: Tenant,
+    links: Rows<ForkRecord>,
+}
+
+impl Forks<'_> {
+    /// The next fork that is not deleted; None at the end.
+    pub async fn next(&mut self) -> Result<Option<PromptRecord>> {
+        while let Some(link) = self.links.next().await? {
+            if link.project_id != self.tenant.project() {
+                continue;
+            }
+            let key = keys::prompt(&self.tenant, &link.prompt_id);
+            if let Some(fork) = self.prompts.table.find(&key).await? {
+                return Ok(Some(fork));
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// The prompt templates.
 #[derive(Clone)]
 pub struct Prompts {
@@ -105,24 +128,47 @@ impl Prompts {
         self.table.all(&Query::partition(keys::prompts(tenant))).await
     }
 
-    /// Every version of a template, oldest first.
-    pub async fn versions(&self, tenant: &Tenant, id: &str) -> Result<Vec<PromptRecord>> {
-        let query = Query::partition(keys::prompt_parts(tenant, id)).prefix(keys::PROMPT_VERSION);
-        self.table.all(&query).await
+    /// The current versions of the templates behind the one with the id `after`, oldest template first, read as they are
+    /// asked for.
+    pub fn rows(
+        &self,
+        tenant: &Tenant,
+        after: Option<&str>,
+        read_at_once: usize,
+    ) -> Result<Rows<PromptRecord>> {
+        let query = Query::partition(keys::prompts(tenant));
+        self.table.rows(query, after, read_at_once)
     }
 
-    /// The forks of a template that are in the same project, oldest first.
-    pub async fn forks(&self, tenant: &Tenant, id: &str) -> Result<Vec<PromptRecord>> {
+    /// The versions of a template before the version `before`, newest first, read as they are asked for.
+    pub fn versions(
+        &self,
+        tenant: &Tenant,
+        id: &str,
+        before: Option<u64>,
+        read_at_once: usize,
+    ) -> Result<Rows<PromptRecord>> {
+        let query = Query::partition(keys::prompt_parts(tenant, id)).prefix(keys::PROMPT_VERSION);
+        let before = before.map(|version| keys::prompt_version(tenant, id, version).sk);
+        self.table
+            .rows(query.order(Order::Descending), before.as_deref(), read_at_once)
+    }
+
+    /// The forks of a template that are in the same project, behind the one with the id `after`, oldest first.
+    pub fn forks(
+        &self,
+        tenant: &Tenant,
+        id: &str,
+        after: Option<&str>,
+        read_at_once: usize,
+    ) -> Result<Forks<'_>> {
         let query = Query::partition(keys::prompt_parts(tenant, id)).prefix(keys::PROMPT_FORK);
-        let links: Vec<ForkRecord> = self.table.all(&query).await?;
-        let mut forks = Vec::new();
-        for link in links
-            .into_iter()
-            .filter(|link| link.project_id == tenant.project())
-        {
-            forks.extend(self.table.find(&keys::prompt(tenant, &link.prompt_id)).await?);
-        }
-        Ok(forks)
+        let after = after.map(|fork| keys::prompt_fork(tenant, id, fork).sk);
+        Ok(Forks {
+            prompts: self,
+            tenant: tenant.clone(),
+            links: self.table.rows(query, after.as_deref(), read_at_once)?,
+        })
     }
 
     /// Adds a template with its first version.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
-use crate::records::{Condition, Query, Table, Written, keys};
+use crate::records::{Condition, Query, Rows, Table, Written, keys};
 use crate::tenant::Tenant;
 
 /// Whether a store can be used.
@@ -182,13 +182,16 @@ impl Stores {
         self.table.find(&keys::store(tenant, id)).await
     }
 
-    /// The active stores of a project, oldest first.
-    pub async fn list(&self, tenant: &Tenant) -> Result<Vec<StoreRecord>> {
-        let all: Vec<StoreRecord> = self.table.all(&Query::partition(keys::stores(tenant))).await?;
-        Ok(all
-            .into_iter()
-            .filter(|store| store.status == StoreStatus::Active)
-            .collect())
+    /// The stores of a project behind the one with the id `after`, archived ones too, oldest first, read as they are asked
+    /// for.
+    pub fn rows(
+        &self,
+        tenant: &Tenant,
+        after: Option<&str>,
+        read_at_once: usize,
+    ) -> Result<Rows<StoreRecord>> {
+        let query = Query::partition(keys::stores(tenant));
+        self.table.rows(query, after, read_at_once)
     }
 
     /// Adds a store with its first version; a taken name is a 409.

@@ -1,12 +1,13 @@
 //! Event subscriptions. What one says is `shared/events`' affair; here it is a JSON text.
 //!
-//! Each change of any subscription of a project gives the project's set of them a new name in the same transaction. Whoever keeps the
-//! set in memory asks for the name, and so never goes on with a set that is not the present one.
+//! Each change of any subscription of a project gives the project's set of them a new name in the same transaction. A process that keeps
+//! the set in memory asks for the name, and so never works with a set that is out of date.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::records::{Condition, Guard, Query, Table, Written, keys};
+use crate::records::entries::Entries;
+use crate::records::{Condition, Guard, Query, Rows, Table, Written, keys};
 use crate::tenant::Tenant;
 
 /// A subscription as it is kept.
@@ -21,11 +22,6 @@ pub struct SubscriptionRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-struct ChangedRecord {
-    change_id: String,
-}
-
-#[derive(Serialize, Deserialize)]
 struct OverrideRecord {
     subscription_id: String,
 }
@@ -34,12 +30,19 @@ struct OverrideRecord {
 #[derive(Clone)]
 pub struct Subscriptions {
     table: Table,
+    entries: Entries,
 }
 
 impl Subscriptions {
     /// In the table of records.
     pub fn new(table: Table) -> Self {
-        Self { table }
+        let entries = Entries {
+            table: table.clone(),
+            plural: "subscriptions",
+            partition: keys::subscriptions,
+            counted: keys::subscriptions_changed,
+        };
+        Self { table, entries }
     }
 
     /// A subscription; None where there is none.
@@ -51,6 +54,17 @@ impl Subscriptions {
     pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<SubscriptionRecord> {
         let found = self.find(tenant, id).await?;
         found.ok_or_else(|| missing(id))
+    }
+
+    /// The subscriptions of a project behind the one with the id `after`, oldest first, read as they are asked for.
+    pub fn rows(
+        &self,
+        tenant: &Tenant,
+        after: Option<&str>,
+        read_at_once: usize,
+    ) -> Result<Rows<SubscriptionRecord>> {
+        let query = Query::partition(keys::subscriptions(tenant));
+        self.table.rows(query, after, read_at_once)
     }
 
     /// The subscriptions of a project, oldest first.
@@ -71,11 +85,13 @@ impl Subscriptions {
 
     /// What the last change of the project's subscriptions is called; None where there never was one.
     pub async fn last_change(&self, tenant: &Tenant) -> Result<Option<String>> {
-        let last: Option<ChangedRecord> = self.table.find(&keys::subscriptions_changed(tenant)).await?;
-        Ok(last.map(|last| last.change_id))
+        self.entries.last_change(tenant).await
     }
 
-    /// Adds a subscription. `replaces` is the system subscription that it takes the place of: 409 where another one does already.
+    /// Adds a subscription: 409 where the project has [`MAX_ENTRIES`] already. `replaces` is the system subscription that it takes
+    /// the place of: 409 where another one does already.
+    ///
+    /// [`MAX_ENTRIES`]: crate::records::MAX_ENTRIES
     pub async fn insert(
         &self,
         tenant: &Tenant,
@@ -83,15 +99,18 @@ impl Subscriptions {
         replaces: Option<&str>,
     ) -> Result<()> {
         let key = keys::subscription(tenant, &record.id);
-        let mut transaction = self.changed(tenant)?.put(&key, record, Condition::Absent)?;
-        if let Some(system) = replaces {
-            let place = OverrideRecord {
-                subscription_id: record.id.clone(),
+        let place = OverrideRecord {
+            subscription_id: record.id.clone(),
+        };
+        let added = self.entries.add(tenant, |transaction| {
+            let transaction = transaction.put(&key, record, Condition::Absent)?;
+            let Some(system) = replaces else {
+                return Ok(transaction);
             };
             let key = keys::subscription_override(tenant, system);
-            transaction = transaction.put(&key, &place, Condition::Absent)?;
-        }
-        match transaction.commit().await? {
+            transaction.put(&key, &place, Condition::Absent)
+        });
+        match added.await? {
             Written::Done => Ok(()),
             Written::Refused { step: 2 } => Err(Error::conflict(
                 "The system subscription is replaced already; change or delete the subscription that replaces it.",
@@ -108,31 +127,26 @@ impl Subscriptions {
     pub async fn save(&self, tenant: &Tenant, record: &SubscriptionRecord) -> Result<Written> {
         let key = keys::subscription(tenant, &record.id);
         let expected = Condition::NumberIs("revision", record.revision.saturating_sub(1));
-        self.changed(tenant)?.put(&key, record, expected)?.commit().await
+        let transaction = self.entries.changed(tenant)?;
+        transaction.put(&key, record, expected)?.commit().await
     }
 
     /// Removes a subscription, and with it that it took the place of a system subscription. A missing one is a 404.
     pub async fn remove(&self, tenant: &Tenant, id: &str, replaces: Option<&str>) -> Result<()> {
         let key = keys::subscription(tenant, id);
-        let mut transaction = self.changed(tenant)?.delete(&key, Condition::Present)?;
-        if let Some(system) = replaces {
+        let removed = self.entries.remove(tenant, |transaction| {
+            let transaction = transaction.delete(&key, Condition::Present)?;
+            let Some(system) = replaces else {
+                return Ok(transaction);
+            };
             let key = keys::subscription_override(tenant, system);
-            transaction = transaction.delete(&key, Condition::TextIs("subscription_id", id.to_owned()))?;
-        }
-        match transaction.commit().await? {
+            transaction.delete(&key, Condition::TextIs("subscription_id", id.to_owned()))
+        });
+        match removed.await? {
             Written::Done => Ok(()),
             Written::Refused { .. } => Err(missing(id)),
             Written::Contended => Err(busy()),
         }
-    }
-
-    fn changed(&self, tenant: &Tenant) -> Result<crate::records::Transaction<'_>> {
-        let change = ChangedRecord {
-            change_id: format!("{:032x}", rand::random::<u128>()),
-        };
-        self.table
-            .transaction()
-            .replace(&keys::subscriptions_changed(tenant), &change)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 pub struct Changes {
     set: Vec<(String, AttributeValue)>,
     append: Vec<(String, AttributeValue)>,
+    add: Vec<(String, AttributeValue)>,
     remove: Vec<String>,
 }
 
@@ -37,6 +38,14 @@ impl Changes {
             self.append.push((name.to_owned(), attribute(&values)?));
         }
         Ok(self)
+    }
+
+    /// Adds to a number, or takes from it; a missing one is as 0.
+    #[must_use]
+    pub fn add(mut self, name: &str, amount: i64) -> Self {
+        self.add
+            .push((name.to_owned(), AttributeValue::N(amount.to_string())));
+        self
     }
 
     /// Takes an attribute away.
@@ -72,32 +81,41 @@ impl Changes {
         if !set.is_empty() {
             parts.push(format!("SET {}", set.join(", ")));
         }
+        let add = self.add.iter().enumerate();
+        let add: Vec<_> = add.map(|(place, _)| format!("#n{place} :n{place}")).collect();
+        if !add.is_empty() {
+            parts.push(format!("ADD {}", add.join(", ")));
+        }
         if !remove.is_empty() {
             parts.push(format!("REMOVE {}", remove.join(", ")));
         }
         parts.join(" ")
     }
 
-    pub(super) fn names(&self, condition: &Condition) -> HashMap<String, String> {
+    pub(super) fn names(&self, condition: Option<&Condition>) -> HashMap<String, String> {
         let named = |letter: char, names: Vec<&String>| {
             let names = names.into_iter().enumerate();
             let names = names.map(move |(place, name)| (format!("#{letter}{place}"), name.clone()));
             names.collect::<Vec<_>>()
         };
-        let mut names = condition.names().unwrap_or_default();
+        let mut names = condition.and_then(Condition::names).unwrap_or_default();
         names.extend(named('s', self.set.iter().map(|(name, _)| name).collect()));
         names.extend(named('a', self.append.iter().map(|(name, _)| name).collect()));
+        names.extend(named('n', self.add.iter().map(|(name, _)| name).collect()));
         names.extend(named('r', self.remove.iter().collect()));
         names
     }
 
-    pub(super) fn values(&self, condition: &Condition) -> Option<Item> {
-        let mut values = condition.values().unwrap_or_default();
+    pub(super) fn values(&self, condition: Option<&Condition>) -> Option<Item> {
+        let mut values = condition.and_then(Condition::values).unwrap_or_default();
         for (place, (_, value)) in self.set.iter().enumerate() {
             values.insert(format!(":s{place}"), value.clone());
         }
         for (place, (_, value)) in self.append.iter().enumerate() {
             values.insert(format!(":a{place}"), value.clone());
+        }
+        for (place, (_, value)) in self.add.iter().enumerate() {
+            values.insert(format!(":n{place}"), value.clone());
         }
         if !self.append.is_empty() {
             values.insert(":none".to_owned(), AttributeValue::L(Vec::new()));

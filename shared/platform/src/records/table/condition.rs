@@ -18,6 +18,10 @@ pub enum Condition {
     NumberIs(&'static str, u64),
     /// The item is there and this attribute has this value.
     TextIs(&'static str, String),
+    /// The item is there and this attribute is a number below this one.
+    NumberBelow(&'static str, u64),
+    /// The item is there and has this attribute.
+    Has(&'static str),
     /// The item is not there, or its life has ended by this many seconds since the Unix epoch and nobody has removed it yet.
     AbsentOrExpired(i64),
 }
@@ -28,15 +32,18 @@ impl Condition {
             Self::Absent => "attribute_not_exists(pk)".to_owned(),
             Self::Present => "attribute_exists(pk)".to_owned(),
             Self::NumberIs(..) | Self::TextIs(..) => "#expected = :expected".to_owned(),
+            Self::NumberBelow(..) => "#expected < :expected".to_owned(),
+            Self::Has(_) => "attribute_exists(#expected)".to_owned(),
             Self::AbsentOrExpired(_) => "attribute_not_exists(pk) OR #expected < :expected".to_owned(),
         }
     }
 
     pub(super) fn names(&self) -> Option<HashMap<String, String>> {
         match self {
-            Self::NumberIs(name, _) | Self::TextIs(name, _) => {
-                Some(HashMap::from([("#expected".to_owned(), (*name).to_owned())]))
-            }
+            Self::NumberIs(name, _)
+            | Self::TextIs(name, _)
+            | Self::NumberBelow(name, _)
+            | Self::Has(name) => Some(HashMap::from([("#expected".to_owned(), (*name).to_owned())])),
             Self::AbsentOrExpired(_) => {
                 Some(HashMap::from([("#expected".to_owned(), EXPIRES_AT.to_owned())]))
             }
@@ -46,10 +53,10 @@ impl Condition {
 
     pub(super) fn values(&self) -> Option<Item> {
         let value = match self {
-            Self::NumberIs(_, number) => AttributeValue::N(number.to_string()),
+            Self::NumberIs(_, number) | Self::NumberBelow(_, number) => AttributeValue::N(number.to_string()),
             Self::TextIs(_, text) => AttributeValue::S(text.clone()),
             Self::AbsentOrExpired(now) => AttributeValue::N(now.to_string()),
-            Self::Absent | Self::Present => return None,
+            Self::Absent | Self::Present | Self::Has(_) => return None,
         };
         Some(HashMap::from([(":expected".to_owned(), value)]))
     }

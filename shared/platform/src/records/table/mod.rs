@@ -8,6 +8,7 @@ mod changes;
 mod condition;
 mod key;
 mod query;
+mod rows;
 mod transaction;
 
 use std::collections::HashMap;
@@ -16,7 +17,8 @@ use std::sync::Arc;
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, Select};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -28,6 +30,7 @@ pub use condition::Condition;
 pub use key::Key;
 use query::Sort;
 pub use query::{Order, Query};
+pub use rows::Rows;
 pub use transaction::{Guard, Transaction};
 
 type Item = HashMap<String, AttributeValue>;
@@ -103,8 +106,8 @@ impl Table {
             .set_key(Some(key.attributes()))
             .update_expression(changes.expression())
             .condition_expression(condition.expression())
-            .set_expression_attribute_names(Some(changes.names(&condition)))
-            .set_expression_attribute_values(changes.values(&condition))
+            .set_expression_attribute_names(Some(changes.names(Some(&condition))))
+            .set_expression_attribute_values(changes.values(Some(&condition)))
             .send()
             .await;
         single(written)
@@ -149,23 +152,52 @@ impl Table {
         page_size: i32,
         start: Option<HashMap<String, AttributeValue>>,
     ) -> Result<(Vec<T>, Option<HashMap<String, AttributeValue>>)> {
+        let request = self.query(query).limit(page_size).set_exclusive_start_key(start);
+        let answer = request.send().await.map_err(failed)?;
+        let records = answer
+            .items
+            .unwrap_or_default()
+            .into_iter()
+            .map(read)
+            .collect::<Result<_>>()?;
+        Ok((records, answer.last_evaluated_key))
+    }
+
+    /// Counts the records of a range, page by page, without reading what they hold.
+    pub async fn count(&self, query: &Query) -> Result<u64> {
+        let mut count = 0;
+        let mut start = None;
+        loop {
+            let request = self.query(query).select(Select::Count);
+            let answer = request
+                .set_exclusive_start_key(start)
+                .send()
+                .await
+                .map_err(failed)?;
+            count += u64::try_from(answer.count).map_err(Error::internal)?;
+            match answer.last_evaluated_key {
+                Some(key) => start = Some(key),
+                None => return Ok(count),
+            }
+        }
+    }
+
+    fn query(&self, query: &Query) -> QueryFluentBuilder {
         let (pk_name, sk_name) = match query.index {
             None => ("pk".to_owned(), "sk".to_owned()),
             Some(DUE) => ("due_shard".to_owned(), "due_at".to_owned()),
             Some(index) => (format!("{index}pk"), format!("{index}sk")),
         };
-        let mut request = self
+        let request = self
             .client
             .query()
             .table_name(&*self.name)
             .set_index_name(query.index.map(str::to_owned))
             .consistent_read(query.index.is_none())
             .scan_index_forward(query.order == Order::Ascending)
-            .limit(page_size)
-            .set_exclusive_start_key(start)
             .expression_attribute_names("#pk", pk_name)
             .expression_attribute_values(":pk", AttributeValue::S(query.pk.clone()));
-        request = match &query.sort {
+        match &query.sort {
             Sort::All => request.key_condition_expression("#pk = :pk"),
             Sort::Prefix(prefix) => request
                 .key_condition_expression("#pk = :pk AND begins_with(#sk, :low)")
@@ -176,15 +208,7 @@ impl Table {
                 .expression_attribute_names("#sk", sk_name)
                 .expression_attribute_values(":low", AttributeValue::S(low.clone()))
                 .expression_attribute_values(":high", AttributeValue::S(high.clone())),
-        };
-        let answer = request.send().await.map_err(failed)?;
-        let records = answer
-            .items
-            .unwrap_or_default()
-            .into_iter()
-            .map(read)
-            .collect::<Result<_>>()?;
-        Ok((records, answer.last_evaluated_key))
+        }
     }
 
     /// Reads every record of a range, page by page.

@@ -94,21 +94,37 @@ impl Transaction<'_> {
         Ok(self)
     }
 
+    /// Changes single attributes of a record; without a condition, whatever is there. A missing record is made.
+    pub fn update(self, key: &Key, changes: &Changes, condition: Option<&Condition>) -> Result<Self> {
+        let table = self.table;
+        self.updated(table, key, changes, condition)
+    }
+
     /// Changes single attributes of a record in another table.
     pub fn update_in(
-        mut self,
+        self,
         table: &Table,
         key: &Key,
         changes: &Changes,
         condition: Condition,
     ) -> Result<Self> {
+        self.updated(table, key, changes, Some(&condition))
+    }
+
+    fn updated(
+        mut self,
+        table: &Table,
+        key: &Key,
+        changes: &Changes,
+        condition: Option<&Condition>,
+    ) -> Result<Self> {
         let update = Update::builder()
             .table_name(&*table.name)
             .set_key(Some(key.attributes()))
             .update_expression(changes.expression())
-            .condition_expression(condition.expression())
-            .set_expression_attribute_names(Some(changes.names(&condition)))
-            .set_expression_attribute_values(changes.values(&condition))
+            .set_condition_expression(condition.map(Condition::expression))
+            .set_expression_attribute_names(Some(changes.names(condition)))
+            .set_expression_attribute_values(changes.values(condition))
             .build()
             .map_err(Error::internal)?;
         self.steps

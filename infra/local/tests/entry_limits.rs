@@ -1,0 +1,329 @@
+//! A project has at most 10,000 subscriptions and 10,000 channels, also under concurrent creations, and where some were
+//! created before anything counted them.
+#![cfg(test)]
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use local::data_dir::DataDir;
+use local::issuer::{Issuer, Subject};
+use local::runner::Service;
+use local::services::{RECORDS_TABLE, Services};
+use platform::config::Environment;
+use platform::http::serve::service;
+use platform::records::channels::{ChannelRecord, Channels};
+use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
+use platform::records::{Changes, Condition, Key, MAX_ENTRIES, Query, Table, Written};
+use platform::{Clock, ErrorKind, Result, Tenant};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tower::ServiceExt as _;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Subscriptions,
+    Channels,
+}
+
+const KINDS: [Kind; 2] = [Kind::Subscriptions, Kind::Channels];
+
+/// The records of one project, and what other versions of Millrace write there.
+#[derive(Clone)]
+struct World {
+    kind: Kind,
+    table: Table,
+    subscriptions: Subscriptions,
+    channels: Channels,
+}
+
+fn tenant() -> Tenant {
+    Tenant::new("acme", "demo").unwrap()
+}
+
+impl World {
+    async fn new(kind: Kind) -> (TempDir, Self) {
+        let folder = tempfile::tempdir().unwrap();
+        let services = Services::open(&DataDir::open(folder.path()).unwrap())
+            .await
+            .unwrap();
+        (folder, Self::over(kind, &services))
+    }
+
+    fn over(kind: Kind, services: &Services) -> Self {
+        let table = Table::connect(&services.records, RECORDS_TABLE);
+        Self {
+            kind,
+            subscriptions: Subscriptions::new(table.clone()),
+            channels: Channels::new(table.clone()),
+            table,
+        }
+    }
+
+    async fn add(&self, id: &str) -> Result<()> {
+        let (id, revision, document) = (id.to_owned(), 1, "{}".to_owned());
+        match self.kind {
+            Kind::Subscriptions => {
+                let record = SubscriptionRecord {
+                    id,
+                    revision,
+                    document,
+                };
+                self.subscriptions.insert(&tenant(), &record, None).await
+            }
+            Kind::Channels => {
+                let record = ChannelRecord {
+                    id,
+                    revision,
+                    document,
+                };
+                self.channels.insert(&tenant(), &record).await
+            }
+        }
+    }
+
+    async fn remove(&self, id: &str) -> Result<()> {
+        match self.kind {
+            Kind::Subscriptions => self.subscriptions.remove(&tenant(), id, None).await,
+            Kind::Channels => self.channels.remove(&tenant(), id).await,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Subscriptions => "subscriptions",
+            Kind::Channels => "channels",
+        }
+    }
+
+    fn partition(&self) -> String {
+        format!("acme#demo#{}", self.name())
+    }
+
+    fn counted(&self) -> Key {
+        Key::new(format!("acme#demo#{}-changed", self.name()), "last")
+    }
+
+    /// Makes entries as a version of Millrace did that did not count.
+    async fn add_uncounted(&self, ids: impl IntoIterator<Item = u64>) {
+        let ids: Vec<_> = ids.into_iter().collect();
+        // A transaction takes at most 100 writes.
+        for some in ids.chunks(100) {
+            let mut transaction = self.table.transaction();
+            for id in some {
+                let id = format!("old-{id}");
+                let record = json!({ "id": id, "revision": 1, "document": "{}" });
+                let key = Key::new(self.partition(), id);
+                transaction = transaction.put(&key, &record, Condition::Absent).unwrap();
+            }
+            assert_eq!(transaction.commit().await.unwrap(), Written::Done);
+        }
+        if self.kind == Kind::Subscriptions {
+            let transaction = self.table.transaction();
+            let changed = json!({ "change_id": format!("{:x}", rand::random::<u128>()) });
+            let transaction = transaction.replace(&self.counted(), &changed).unwrap();
+            assert_eq!(transaction.commit().await.unwrap(), Written::Done);
+        }
+    }
+
+    /// Makes the count what it is in a project with so many entries.
+    async fn pretend(&self, count: u64) {
+        let changes = Changes::default().set("entries", &count).unwrap();
+        let written = self
+            .table
+            .update(&self.counted(), &changes, Condition::Present)
+            .await;
+        assert_eq!(written.unwrap(), Written::Done);
+    }
+
+    async fn count(&self) -> Option<i64> {
+        let item: Option<Value> = self.table.find(&self.counted()).await.unwrap();
+        item.and_then(|item| item["entries"].as_i64())
+    }
+
+    async fn stored(&self) -> u64 {
+        self.table
+            .count(&Query::partition(self.partition()))
+            .await
+            .unwrap()
+    }
+}
+
+#[tokio::test]
+async fn creations_and_deletions_are_counted() {
+    for kind in KINDS {
+        let (_folder, world) = World::new(kind).await;
+        for id in ["a", "b", "c"] {
+            world.add(id).await.unwrap();
+        }
+        assert_eq!(world.count().await, Some(3), "{kind:?}");
+        // What is refused does not count.
+        assert_eq!(world.add("a").await.unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(world.remove("x").await.unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(world.count().await, Some(3), "{kind:?}");
+        world.remove("b").await.unwrap();
+        assert_eq!(world.remove("b").await.unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(world.count().await, Some(2), "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_keeps_the_count() {
+    let (_folder, world) = World::new(Kind::Subscriptions).await;
+    world.add("a").await.unwrap();
+    let before = world.subscriptions.last_change(&tenant()).await.unwrap();
+    let (id, revision, document) = ("a".to_owned(), 2, "{}".to_owned());
+    let next = SubscriptionRecord {
+        id,
+        revision,
+        document,
+    };
+    assert_eq!(
+        world.subscriptions.save(&tenant(), &next).await.unwrap(),
+        Written::Done
+    );
+    assert_ne!(world.subscriptions.last_change(&tenant()).await.unwrap(), before);
+    assert_eq!(world.count().await, Some(1));
+}
+
+#[tokio::test]
+async fn the_last_place_is_given_once() {
+    for kind in KINDS {
+        let (_folder, world) = World::new(kind).await;
+        world.add("first").await.unwrap();
+        world.pretend(MAX_ENTRIES - 1).await;
+        let tries = (0..20).map(|n| {
+            let world = world.clone();
+            tokio::spawn(async move { world.add(&format!("n{n}")).await })
+        });
+        let mut made = 0;
+        for tried in futures::future::join_all(tries).await {
+            match tried.unwrap() {
+                Ok(()) => made += 1,
+                Err(refused) => {
+                    assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused:?}");
+                    let says = refused.to_string();
+                    assert!(says.contains("10000") && says.contains(world.name()), "{says}");
+                    assert!(says.contains("delete one"), "{says}");
+                }
+            }
+        }
+        assert_eq!((made, world.stored().await), (1, 2), "{kind:?}");
+        assert_eq!(world.count().await, Some(10_000));
+        // A deletion makes room for one.
+        world.remove("first").await.unwrap();
+        world.add("next").await.unwrap();
+        assert_eq!(world.add("more").await.unwrap_err().kind(), ErrorKind::Conflict);
+    }
+}
+
+#[tokio::test]
+async fn entries_from_before_the_count_are_counted_once() {
+    for kind in KINDS {
+        let (_folder, world) = World::new(kind).await;
+        world.add_uncounted(0..30).await;
+        assert_eq!(world.count().await, None);
+        let tries = (0..20).map(|n| {
+            let world = world.clone();
+            tokio::spawn(async move {
+                match n % 2 {
+                    0 => world.add(&format!("n{n}")).await,
+                    _ => world.remove(&format!("old-{n}")).await,
+                }
+            })
+        });
+        for tried in futures::future::join_all(tries).await {
+            tried.unwrap().unwrap();
+        }
+        assert_eq!(
+            (world.count().await, world.stored().await),
+            (Some(30), 30),
+            "{kind:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_full_project_from_before_the_count_is_full() {
+    for kind in KINDS {
+        let (_folder, world) = World::new(kind).await;
+        world.add_uncounted(0..MAX_ENTRIES + 1).await;
+        assert_eq!(world.add("n").await.unwrap_err().kind(), ErrorKind::Conflict);
+        world.remove("old-7").await.unwrap();
+        assert_eq!(world.add("n").await.unwrap_err().kind(), ErrorKind::Conflict);
+        world.remove("old-8").await.unwrap();
+        world.add("n").await.unwrap();
+        assert_eq!(world.stored().await, MAX_ENTRIES, "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_count_that_an_older_version_dropped_is_made_again() {
+    let (_folder, world) = World::new(Kind::Subscriptions).await;
+    world.add("a").await.unwrap();
+    world.add_uncounted(0..5).await;
+    assert_eq!(world.count().await, None);
+    world.remove("old-3").await.unwrap();
+    assert_eq!(world.count().await, Some(5));
+}
+
+async fn answer(router: &Router, token: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let request = Request::builder().method(method).uri(format!("/api/v1{path}"));
+    let request = request
+        .header("authorization", format!("Bearer {token}"))
+        .header("content-type", "application/json")
+        .body(Body::from(body.to_string()))
+        .unwrap();
+    let response = router.clone().oneshot(request).await.unwrap();
+    let status = response.status().as_u16();
+    let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    (status, serde_json::from_slice(&body).unwrap())
+}
+
+#[tokio::test]
+async fn the_api_refuses_the_creation_after_the_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = DataDir::open(&folder.path().join("data")).unwrap();
+    let services = Services::open(&data).await.unwrap();
+    let issuer = Issuer::open(&data).unwrap();
+    let token = issuer
+        .token(&Subject::default(), Clock::System.now(), 600)
+        .unwrap();
+    let local = Service::new(&data, &services, &Environment::from_variables([]).unwrap()).unwrap();
+    let routes = subscriptions_function::routes(local.platform.clone(), local.events.subscriptions.clone());
+    let normalized = service(routes, Clock::System, local.platform.edge.clone());
+    let router = Router::new().fallback_service(normalized);
+    for (kind, body) in [
+        (
+            Kind::Subscriptions,
+            json!({
+                "name": "Orders", "run_as_role": "reader", "filter": { "event_category": ["*"] },
+                "target": { "type": "workflow", "endpoint": "Steps" },
+            }),
+        ),
+        (Kind::Channels, json!({ "name": "Orders", "source": "shop" })),
+    ] {
+        let world = World::over(kind, &services);
+        let path = format!("/events/{}", world.name());
+        let create = async || answer(&router, &token, "POST", &path, &body).await;
+        let (status, first) = create().await;
+        assert_eq!(status, 201, "{first}");
+        world.pretend(MAX_ENTRIES - 1).await;
+        assert_eq!(create().await.0, 201);
+        let (status, refused) = create().await;
+        assert_eq!(
+            (status, &refused["error"]),
+            (409, &json!("conflict")),
+            "{refused}"
+        );
+        let says = refused["message"].as_str().unwrap();
+        assert!(says.contains("10000") && says.contains("delete"), "{says}");
+        // A change of what is there needs no place.
+        let one = format!("{path}/{}", first["id"].as_str().unwrap());
+        let (status, changed) = answer(&router, &token, "PUT", &one, &json!({ "name": "Bills" })).await;
+        assert_eq!(status, 200, "{changed}");
+        assert_eq!(create().await.0, 409);
+        assert_eq!(answer(&router, &token, "DELETE", &one, &json!({})).await.0, 200);
+        assert_eq!(create().await.0, 201);
+        assert_eq!(create().await.0, 409);
+    }
+}

@@ -1,0 +1,66 @@
+//! Subscriptions and channels: as many as their count says. A project without a count gets it from the next creation or
+//! deletion.
+
+use std::collections::BTreeMap;
+
+use platform::records::Key;
+use serde_json::Value;
+
+/// Adds a finding for each count that is not the number of entries.
+pub fn counts_are_right(records: &[(Key, Value)], findings: &mut Vec<String>) {
+    let mut stored: BTreeMap<&str, i64> = BTreeMap::new();
+    for (key, _) in records {
+        *stored.entry(&key.pk).or_default() += 1;
+    }
+    for (key, record) in records {
+        let Some(entries) = key.pk.strip_suffix("-changed") else {
+            continue;
+        };
+        if !(entries.ends_with("#subscriptions") || entries.ends_with("#channels")) {
+            continue;
+        }
+        let Some(count) = record.get("entries").and_then(Value::as_i64) else {
+            continue;
+        };
+        let there = stored.get(entries).copied().unwrap_or(0);
+        if count != there {
+            findings.push(format!(
+                "The count of {entries} is {count}, but there are {there}."
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_wrong_count_is_a_finding() {
+        let entry = |pk: &str, sk: &str, record: Value| (Key::new(pk, sk), record);
+        let records = [
+            entry("acme#demo#channels", "a", json!({ "id": "a" })),
+            entry("acme#demo#channels", "b", json!({ "id": "b" })),
+            entry("acme#demo#channels-changed", "last", json!({ "entries": 2 })),
+            entry("acme#demo#subscriptions", "a", json!({ "id": "a" })),
+            entry(
+                "acme#demo#subscriptions-changed",
+                "last",
+                json!({ "change_id": "x" }),
+            ),
+            entry(
+                "acme#other#subscriptions-changed",
+                "last",
+                json!({ "entries": 1 }),
+            ),
+        ];
+        let mut findings = Vec::new();
+        counts_are_right(&records, &mut findings);
+        assert_eq!(
+            findings,
+            ["The count of acme#other#subscriptions is 1, but there are 0."]
+        );
+    }
+}

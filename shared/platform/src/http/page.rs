@@ -1,0 +1,179 @@
+//! Lists whose answers are arrays: complete, or page by page where the caller asks for pages.
+//!
+//! An array has no room for the token of the next page, so that is a header. A token is the position of the last entry
+//! of its page: a page reads what it answers with and no more, and entries that are made or deleted meanwhile move no
+//! other entry from one page to another. It opens nothing that its caller could not read anyway, so it is not signed.
+
+use axum::http::HeaderName;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Reply;
+use super::sent_size::{MAX_SENT_BYTES, sent_bytes};
+use super::text::check_resource_id;
+use crate::error::{Error, Result};
+
+/// The header with the token of the next page; missing on the last one.
+pub static NEXT_PAGE_TOKEN: HeaderName = HeaderName::from_static("x-next-page-token");
+
+/// Most entries of a page.
+const MAX_PAGE_SIZE: usize = 1_000;
+
+/// Which part of a list. Without both fields it is the complete list, and a 422 where that is too large to be sent.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct PageQuery {
+    /// Asks for a page of at most this many entries: 1 to 1,000. A page ends earlier at 6.2 MB; the header
+    /// `x-next-page-token` tells whether there are more.
+    pub page_size: Option<usize>,
+    /// The header `x-next-page-token` of the page before.
+    pub next_page_token: Option<String>,
+}
+
+impl PageQuery {
+    /// Whether it asks for a page.
+    pub fn is_given(&self) -> bool {
+        self.page_size.is_some() || self.next_page_token.is_some()
+    }
+
+    /// An empty page, to be filled. 400 where a field is not as it must be.
+    pub fn page<T>(self) -> Result<Page<T>> {
+        if self
+            .page_size
+            .is_some_and(|size| !(1..=MAX_PAGE_SIZE).contains(&size))
+        {
+            return Err(Error::invalid(format!(
+                "The query parameter 'page_size' must be from 1 to {MAX_PAGE_SIZE}."
+            )));
+        }
+        if let Some(token) = &self.next_page_token {
+            check_resource_id("next_page_token", token)?;
+        }
+        let size = self.is_given().then(|| self.page_size.unwrap_or(MAX_PAGE_SIZE));
+        Ok(Page {
+            size,
+            after: self.next_page_token,
+            entries: Vec::new(),
+            sent_bytes: BRACKETS,
+            last: None,
+            next: None,
+        })
+    }
+}
+
+/// Bytes of an array without entries.
+const BRACKETS: usize = 2;
+
+/// A page, or a complete list, that is being filled.
+#[derive(Debug)]
+pub struct Page<T> {
+    /// None for a complete list.
+    size: Option<usize>,
+    after: Option<String>,
+    entries: Vec<T>,
+    sent_bytes: usize,
+    last: Option<String>,
+    next: Option<String>,
+}
+
+impl<T: Serialize> Page<T> {
+    /// The position that the page begins behind; None for the beginning of the list.
+    pub fn after(&self) -> Option<&str> {
+        self.after.as_deref()
+    }
+
+    /// How many records to read at once, so that a small page reads few.
+    pub fn read_at_once(&self) -> usize {
+        // One more tells whether there is a next page.
+        self.size
+            .map_or(MAX_PAGE_SIZE, |size| size + 1)
+            .min(MAX_PAGE_SIZE)
+    }
+
+    /// Takes the next entry of the list, whose position in it is `position`. False where the page was full before, and
+    /// is not to be given another one; 422 where the complete list is too large to be sent.
+    pub fn take(&mut self, position: &str, entry: T) -> Result<bool> {
+        let json = serde_json::to_vec(&entry).map_err(Error::internal)?;
+        let comma = usize::from(!self.entries.is_empty());
+        let with_entry = self.sent_bytes + comma + sent_bytes(&json);
+        let is_full = self.size.is_some_and(|size| self.entries.len() >= size);
+        if is_full || with_entry > MAX_SENT_BYTES {
+            if self.size.is_none() {
+                return Err(Error::unprocessable(format!(
+                    "The list takes more than the {MAX_SENT_BYTES} bytes that can be sent. Ask for it page by page, with \
+                     'page_size' and 'next_page_token'."
+                )));
+            }
+            if self.entries.is_empty() {
+                return Err(Error::unprocessable(format!(
+                    "The entry '{position}' alone takes more than the {MAX_SENT_BYTES} bytes that can be sent; make it smaller."
+                )));
+            }
+            self.next = self.last.take();
+            return Ok(false);
+        }
+        self.sent_bytes = with_entry;
+        self.last = Some(position.to_owned());
+        self.entries.push(entry);
+        Ok(true)
+    }
+
+    /// The answer.
+    pub fn reply(self) -> Reply<Vec<T>> {
+        Reply::ok(self.entries).next_page_token(self.next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(page_size: Option<usize>) -> Page<String> {
+        let next_page_token = None;
+        PageQuery {
+            page_size,
+            next_page_token,
+        }
+        .page()
+        .unwrap()
+    }
+
+    /// How many entries of a size a page takes, and the token of the next one.
+    fn fill(mut page: Page<String>, entry: &str, count: usize) -> Result<(usize, Option<String>)> {
+        for number in 1..=count {
+            if !page.take(&number.to_string(), entry.to_owned())? {
+                break;
+            }
+        }
+        let body = serde_json::to_vec(&page.entries).unwrap();
+        assert_eq!(page.sent_bytes, sent_bytes(&body));
+        assert!(page.sent_bytes <= MAX_SENT_BYTES);
+        Ok((page.entries.len(), page.next))
+    }
+
+    #[test]
+    fn a_page_ends_at_its_size_and_says_whether_there_are_more() {
+        let next = |last: &str| Some(last.to_owned());
+        assert_eq!(fill(page(Some(2)), "x", 3).unwrap(), (2, next("2")));
+        assert_eq!(fill(page(Some(2)), "x", 2).unwrap(), (2, None));
+        assert_eq!(fill(page(Some(2)), "x", 1).unwrap(), (1, None));
+        assert_eq!(fill(page(Some(2)), "x", 0).unwrap(), (0, None));
+        assert_eq!(fill(page(None), "x", 2_000).unwrap(), (2_000, None));
+    }
+
+    #[test]
+    fn a_page_ends_at_what_can_be_sent_and_a_complete_list_is_refused() {
+        // The quotes of each text count twice, as does what is escaped in it.
+        let megabyte = "\u{1}".repeat(1_000_000 / 7);
+        assert_eq!(fill(page(Some(10)), &megabyte, 6).unwrap(), (6, None));
+        assert_eq!(
+            fill(page(Some(10)), &megabyte, 7).unwrap(),
+            (6, Some("6".to_owned()))
+        );
+        assert_eq!(fill(page(None), &megabyte, 6).unwrap(), (6, None));
+        let refused = fill(page(None), &megabyte, 7).unwrap_err();
+        assert_eq!(refused.status(), 422);
+        assert!(refused.to_string().contains("'page_size' and 'next_page_token'"));
+        let refused = fill(page(Some(10)), &megabyte.repeat(7), 1).unwrap_err();
+        assert_eq!(refused.status(), 422);
+    }
+}

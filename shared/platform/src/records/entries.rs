@@ -1,0 +1,147 @@
+//! How many entries of a kind a project has, and the name of their last change.
+//!
+//! Both are one item, which the transaction of each creation and deletion changes. So the count is exact, and no number
+//! of concurrent creations exceeds its limit. An item without a count, from before there was one, gets it from the first
+//! creation or deletion: the entries are counted, and the count is taken if the name of the last change is still the same.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::records::{Changes, Condition, Key, Query, Table, Transaction, Written};
+use crate::tenant::Tenant;
+
+/// Most entries of a kind in a project.
+pub const MAX_ENTRIES: u64 = 10_000;
+/// Attempts of a change that conflicts with others, or has to count first.
+const MAX_ATTEMPTS: u32 = 6;
+/// The attribute of the count.
+const COUNT: &str = "entries";
+
+#[derive(Serialize, Deserialize)]
+struct EntriesRecord {
+    change_id: String,
+    /// None where nothing has counted them yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<i64>,
+}
+
+/// The entries of one kind.
+#[derive(Clone)]
+pub(super) struct Entries {
+    pub table: Table,
+    /// What they are, as in 'the subscriptions'.
+    pub plural: &'static str,
+    /// The partition that holds them and nothing else.
+    pub partition: fn(&Tenant) -> String,
+    /// The item of their count.
+    pub counted: fn(&Tenant) -> Key,
+}
+
+impl Entries {
+    /// The name of the last change; None where there never was one.
+    pub async fn last_change(&self, tenant: &Tenant) -> Result<Option<String>> {
+        let last = self.find(tenant).await?;
+        Ok(last.map(|last| last.change_id))
+    }
+
+    /// A transaction that changes an entry. Its own step is the first one.
+    pub fn changed(&self, tenant: &Tenant) -> Result<Transaction<'_>> {
+        self.begin(tenant, Changes::default(), None)
+    }
+
+    /// Commits a transaction that adds an entry. `steps` come after its own step, which is never refused: a project that
+    /// has [`MAX_ENTRIES`] is a 409.
+    pub async fn add<'a>(
+        &'a self,
+        tenant: &Tenant,
+        steps: impl Fn(Transaction<'a>) -> Result<Transaction<'a>>,
+    ) -> Result<Written> {
+        self.commit(tenant, 1, &Condition::NumberBelow(COUNT, MAX_ENTRIES), steps)
+            .await
+    }
+
+    /// Commits a transaction that removes an entry. `steps` come after its own step, which is never refused.
+    pub async fn remove<'a>(
+        &'a self,
+        tenant: &Tenant,
+        steps: impl Fn(Transaction<'a>) -> Result<Transaction<'a>>,
+    ) -> Result<Written> {
+        self.commit(tenant, -1, &Condition::Has(COUNT), steps).await
+    }
+
+    async fn commit<'a>(
+        &'a self,
+        tenant: &Tenant,
+        amount: i64,
+        condition: &Condition,
+        steps: impl Fn(Transaction<'a>) -> Result<Transaction<'a>>,
+    ) -> Result<Written> {
+        for _ in 0..MAX_ATTEMPTS {
+            let changes = Changes::default().add(COUNT, amount);
+            let transaction = steps(self.begin(tenant, changes, Some(condition))?)?;
+            match transaction.commit().await? {
+                Written::Contended => {}
+                Written::Refused { step: 0 } => match self.find(tenant).await? {
+                    Some(EntriesRecord {
+                        entries: Some(count), ..
+                    }) if amount > 0 && count.unsigned_abs() >= MAX_ENTRIES => return Err(self.full()),
+                    // Counted, or with room, since then.
+                    Some(EntriesRecord { entries: Some(_), .. }) => {}
+                    uncounted => self.count(tenant, uncounted).await?,
+                },
+                written => return Ok(written),
+            }
+        }
+        Ok(Written::Contended)
+    }
+
+    fn begin(
+        &self,
+        tenant: &Tenant,
+        changes: Changes,
+        condition: Option<&Condition>,
+    ) -> Result<Transaction<'_>> {
+        let changes = changes.set("change_id", &new_change())?;
+        self.table
+            .transaction()
+            .update(&(self.counted)(tenant), &changes, condition)
+    }
+
+    async fn find(&self, tenant: &Tenant) -> Result<Option<EntriesRecord>> {
+        self.table.find(&(self.counted)(tenant)).await
+    }
+
+    /// Gives the item its count. Where a change came between, nothing is written, and the caller tries again.
+    async fn count(&self, tenant: &Tenant, last: Option<EntriesRecord>) -> Result<()> {
+        let key = (self.counted)(tenant);
+        let entries = self
+            .table
+            .count(&Query::partition((self.partition)(tenant)))
+            .await?;
+        match last {
+            Some(last) => {
+                let changes = Changes::default().set(COUNT, &entries)?;
+                let unchanged = Condition::TextIs("change_id", last.change_id);
+                self.table.update(&key, &changes, unchanged).await.map(drop)
+            }
+            None => {
+                let record = EntriesRecord {
+                    change_id: new_change(),
+                    entries: Some(i64::try_from(entries).map_err(Error::internal)?),
+                };
+                self.table.put(&key, &record, Condition::Absent).await.map(drop)
+            }
+        }
+    }
+
+    fn full(&self) -> Error {
+        let plural = self.plural;
+        Error::conflict(format!(
+            "The project has {MAX_ENTRIES} {plural}, which is the most; delete one before you create another."
+        ))
+    }
+}
+
+fn new_change() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}
