@@ -140,5 +140,8 @@ fn a_role_may_do_nothing_else() {
             })
         })
         .collect();
-    assert!(unknown.is_empty(), "called after all, or not granted: {unknown:#?}");
+    assert!(
+        unknown.is_empty(),
+        "called after all, or not granted: {unknown:#?}"
+    );
 }

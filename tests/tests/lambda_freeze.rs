@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tests::lambda::invocations::{api_request, messages, url_request};
 use tests::lambda::{Answer, Aws, Function};
-use tests::{Persona, Scope, Service, binary, unique};
+use tests::{Runs, Scope, binary, unique};
 
 /// How often each function is asked and frozen.
 const FREEZES: usize = 4;
@@ -16,31 +16,24 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// A local service whose tables and objects the functions work on.
 struct World {
-    service: Service,
-    scope: Scope,
-    token: String,
+    runs: Runs,
     aws: Aws,
 }
 
 impl World {
     async fn start() -> Option<Self> {
-        let service = Service::start_local().await?;
-        let scope = service.scope();
-        Some(Self {
-            token: scope.token(Persona::Developer),
-            aws: Aws::over(&service.data_dir()).await,
-            scope,
-            service,
-        })
+        let runs = Runs::start_local().await?;
+        let aws = Aws::over(&runs.service.data_dir()).await;
+        Some(Self { runs, aws })
     }
 
     async fn function(&self, name: &str) -> Function {
-        let folder = self.service.folder();
-        Function::start(&binary(name), &self.aws, &self.service.data_dir(), folder).await
+        let folder = self.runs.service.folder();
+        Function::start(&binary(name), &self.aws, &self.runs.service.data_dir(), folder).await
     }
 
     fn request(&self, method: &str, path: &str, body: &Value) -> Value {
-        api_request(method, path, &self.token, body)
+        api_request(method, path, &self.runs.token, body)
     }
 
     /// Gives an event to a function, freezes it, and holds that nothing was left to do. Its connections
@@ -82,7 +75,13 @@ impl World {
     /// The audit records of a resource.
     async fn records_of(&self, resource: &str) -> usize {
         let path = format!("/audit-trail?resourceId={resource}");
-        let page = self.service.get(&self.token, &path).await.expect_status(200).body;
+        let page = self
+            .runs
+            .service
+            .get(&self.runs.token, &path)
+            .await
+            .expect_status(200)
+            .body;
         page["events"].as_array().map_or(0, Vec::len)
     }
 }
@@ -185,7 +184,7 @@ async fn subscriptions_and_ingest() {
             channel["ingest_token"].as_str().unwrap(),
         );
         assert_eq!(world.records_of(id).await, 1);
-        let Scope { account, project, .. } = &world.scope;
+        let Scope { account, project, .. } = &world.runs.scope;
         let path = format!("/webhooks/events/{account}/{project}/{id}");
         let event = json!({ "action": "made", "resource_type": "thing", "resource_id": "1" });
         let taken = world
@@ -212,11 +211,36 @@ async fn runs_and_the_audit_trail() {
 }
 
 #[tokio::test]
+async fn streams() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let mut function = world.function("stream").await;
+    for since in ["", "?since=0"] {
+        let run = world.runs.approval("Invoice").await;
+        let request = world.request("GET", &run.path(&format!("/stream{since}")), &Value::Null);
+        let decision = json!({ "message": "yes" });
+        let (answer, ()) = tokio::join!(
+            world.ask(&mut function, request),
+            world.runs.signal(&run, "Approve", &decision)
+        );
+        assert_eq!(answer.status(), 200, "{}", answer.body);
+        let frames = answer.body["body"].as_str().unwrap();
+        assert_eq!(
+            frames.contains("waiting for an approval"),
+            !since.is_empty(),
+            "{frames}"
+        );
+        assert!(frames.contains("\"status\":\"COMPLETED\""), "{frames}");
+    }
+}
+
+#[tokio::test]
 async fn queues_and_schedules() {
     let Some(world) = World::start().await else {
         return;
     };
-    let Scope { account, project, .. } = &world.scope;
+    let Scope { account, project, .. } = &world.runs.scope;
     let run = json!({ "account": account, "project": project, "run_id": unique("run") });
     let event = json!({
         "detail-type": "millrace.event",
