@@ -66,7 +66,8 @@ impl Sweeper {
             info!(found, hints = runs.len(), "workflow runs are due");
         }
         let events = self.events.due(now, Some(EVENTS_AT_ONCE)).await?;
-        // A found event is postponed, so those of earlier sweeps count too: a bus that is away makes this rise.
+        // A found event is postponed, so those of earlier sweeps count too: a bus that is away makes
+        // this rise.
         let waiting = self
             .events
             .due_after(now.plus_ms(MATCH_GRACE_MS), EVENTS_AT_ONCE)

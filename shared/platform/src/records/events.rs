@@ -190,7 +190,8 @@ impl Events {
         Ok(found)
     }
 
-    /// Number of unmatched events that are due later than a time; at most `most` of each part of the index are counted.
+    /// Number of unmatched events that are due later than a time; at most `most` of each part of the
+    /// index are counted.
     pub async fn due_after(&self, time: UtcTime, most: i32) -> Result<usize> {
         let mut count = 0;
         for shard in keys::DUE_EVENTS {
