@@ -79,13 +79,13 @@ run-sam: build sam-build ## Start the API's functions in containers, over a depl
 		$(SAM) local start-api --env-vars "$$file" --parameter-overrides Architecture=$(ARCH)
 
 .PHONY: token
-token: ## Print an access token for the local service (ACCOUNT= PROJECT= USER_ID= ROLES= PERMISSIONS=)
-	@exec cargo run -q $(LOCKED) -p ops -- token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \
+token: duckdb ## Print an access token for the local service (ACCOUNT= PROJECT= USER_ID= ROLES= PERMISSIONS=)
+	@$(LOADER) exec cargo run -q $(LOCKED) -p ops -- token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \
 		$(if $(USER_ID),--user-id '$(USER_ID)') $(if $(ROLES),--roles '$(ROLES)') $(if $(PERMISSIONS),--permissions '$(PERMISSIONS)') $(ARGS)
 
 .PHONY: ops
-ops: ## Run the operator command (ARGS="prompt publish …")
-	@exec cargo run -q $(LOCKED) -p ops -- $(ARGS)
+ops: duckdb ## Run the operator command (ARGS="prompt publish …")
+	@$(LOADER) exec cargo run -q $(LOCKED) -p ops -- $(ARGS)
 
 # ---------- check ----------
 
@@ -221,6 +221,12 @@ preflight: tools ## Check that `make deploy` can succeed; changes nothing in AWS
 # In this order: nothing is built before the checks pass.
 .PHONY: deploy
 deploy: preflight build sam-build ## Check, build and deploy; the first time it asks (ARGS: of `sam deploy`)
+	@$(SAM) deploy $(ARGS)
+
+# For a rollback from the checkout that deployed the earlier release.
+.PHONY: redeploy
+redeploy: preflight ## Deploy once more what this checkout has built, without a build
+	@[ -f .aws-sam/build/template.yaml ] || { echo 'redeploy: nothing is built in this checkout; run `make deploy`' >&2; exit 1; }
 	@$(SAM) deploy $(ARGS)
 
 # ---------- the rest ----------

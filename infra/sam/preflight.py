@@ -141,9 +141,25 @@ def check_concurrency(template, parameters, current, limits, region):
     raise Refusal(f"{text}.")
 
 
-def check_log_role(role, parameters, region):
+def has_log_role(session):
+    """Whether API Gateway has a role for logs that still exists: the setting outlives a role that was deleted."""
+    role = session.client("apigateway").get_account().get("cloudwatchRoleArn")
+    if not role:
+        return False
+    try:
+        session.client("iam").get_role(RoleName=role.rsplit("/", 1)[-1])
+    except ClientError as error:
+        code = error.response["Error"]["Code"]
+        # A caller that may not look at the role relies on the setting.
+        if code not in ("NoSuchEntity", *NOT_ALLOWED):
+            raise
+        return code != "NoSuchEntity"
+    return True
+
+
+def check_log_role(has_role, parameters, region):
     """Refuses a stage with access logs where API Gateway has no role to write them with."""
-    if not role and parameters["ApiLogRole"] != "create":
+    if not has_role and parameters["ApiLogRole"] != "create":
         raise Refusal(
             f"API Gateway has no role for writing logs in {region}, so a stage with an access log is refused. Add"
             " ApiLogRole=create to parameter_overrides."
@@ -265,15 +281,17 @@ def check(settings: Settings, template, architecture, session, note=print):
     parameters = values(template, settings, current)
 
     def log_role():
-        check_log_role(session.client("apigateway").get_account().get("cloudwatchRoleArn"), parameters, region)
+        check_log_role(has_log_role(session), parameters, region)
 
     def concurrency():
         limits = session.client("lambda").get_account_settings()["AccountLimit"]
         own = values(template, Settings(), current) if exists else {}
         check_concurrency(template, parameters, own, limits, region)
 
-    attempt(log_role)
-    attempt(concurrency)
+    # The answers of --guided are not known yet.
+    if not settings.guided:
+        attempt(log_role)
+        attempt(concurrency)
     if refusals:
         raise Refusal("\n  ".join(refusals))
     note(f"Preflight: {'updates' if exists else 'makes'} the stack '{settings.stack}' in {region} as {identity}.")
@@ -292,7 +310,7 @@ def main(architecture, *arguments):
             ask(settings, template, architecture, session().region_name)
             caller(session())
             # Without it the first stage of a region is refused.
-            if not session().client("apigateway").get_account().get("cloudwatchRoleArn"):
+            if not has_log_role(session()):
                 settings.parameters["ApiLogRole"] = "create"
         check(settings, template, architecture, session())
         if asks:

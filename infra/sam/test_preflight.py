@@ -15,6 +15,9 @@ from settings import Refusal, Settings, pairs, read_settings, save
 TEMPLATE = yaml_parse((Path(__file__).resolve().parents[2] / "template.yaml").read_text(encoding="utf-8"))
 REQUIRED = {"JwksUrl": "https://id.example/jwks.json", "TokenIssuer": "https://id.example", "TokenAudience": "millrace"}
 ROLE = {"cloudwatchRoleArn": "arn:aws:iam::123456789012:role/logs"}
+LOG_ROLE = {
+    "Role": {"Path": "/", "RoleName": "logs", "RoleId": "AROA0123456789ABCDEF", "Arn": ROLE["cloudwatchRoleArn"], "CreateDate": 0}
+}
 CALLER = {"Arn": "arn:aws:iam::123456789012:user/ada"}
 LARGE = {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 1000}
 
@@ -26,7 +29,7 @@ def parameters_of(**values):
 class Session:
     """The clients of a session, each with the answer that it gives."""
 
-    def __init__(self, region="eu-central-1", caller=CALLER, stack=None, account=ROLE, limits=LARGE):
+    def __init__(self, region="eu-central-1", caller=CALLER, stack=None, account=ROLE, limits=LARGE, role=LOG_ROLE):
         self.region_name = region
         self.clients, self.stubs = {}, {}
         self.answer("sts", "get_caller_identity", caller)
@@ -35,6 +38,7 @@ class Session:
         missing = ("ValidationError", "Stack with id s does not exist")
         self.answer("cloudformation", "describe_stacks", stack or missing)
         self.answer("apigateway", "get_account", account)
+        self.answer("iam", "get_role", role)
         self.answer("lambda", "get_account_settings", {"AccountLimit": limits} if isinstance(limits, dict) else limits)
 
     def answer(self, service, operation, answer):
@@ -97,6 +101,14 @@ class Preflight(unittest.TestCase):
         self.accepts(Session(account={}), parameters=REQUIRED | {"ApiLogRole": "create"})
         stack = {"StackStatus": "CREATE_COMPLETE", "Parameters": parameters_of(ApiLogRole="create")}
         self.accepts(Session(account={}, stack=stack), parameters={})
+
+    def test_a_log_role_that_was_deleted(self):
+        self.refuses(Session(role=("NoSuchEntity", "no such role")), "ApiLogRole=create")
+        self.accepts(Session(role=("AccessDenied", "no")))
+
+    def test_what_guided_asks_for_itself_is_not_checked(self):
+        small = {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
+        self.accepts(Session(account={}, limits=small), parameters={}, guided=True)
 
     def test_the_states_of_a_stack(self):
         for status, advice in [

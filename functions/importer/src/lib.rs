@@ -41,7 +41,13 @@ pub async fn collect(stores: &DataStores, retention: Retention) -> Result<()> {
     for (tenant, store) in &all {
         match Box::pin(stores.collect(tenant, store, retention)).await {
             Ok(collected) => sum += collected,
-            Err(cause) => warn!(store, %cause, "garbage not collected"),
+            Err(cause) => warn!(
+                account = tenant.account(),
+                project = tenant.project(),
+                store,
+                %cause,
+                "garbage not collected"
+            ),
         }
     }
     info!(

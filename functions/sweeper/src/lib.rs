@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use events::publish::tell;
 use futures::stream::{self, StreamExt as _};
 use platform::bus::Bus;
-use platform::records::events::{DueEvent, Events};
+use platform::records::events::{DueEvent, Events, MATCH_GRACE_MS};
 use platform::{Clock, Result, UtcTime, metrics};
 use tracing::{info, warn};
 use workflow::engine::Engine;
@@ -20,6 +20,15 @@ const LONGEST_PAUSE_MS: u64 = 3_600_000;
 const EVENTS_AT_ONCE: i32 = 500;
 /// Events that are put on the bus at a time.
 const TOLD_AT_ONCE: usize = 16;
+
+/// What a sweep found that is late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// Runs whose time has come.
+    pub runs: usize,
+    /// Events that were not matched within their grace; at most about 8,000 are counted.
+    pub events: usize,
+}
 
 /// Looks for what is due, again and again.
 pub struct Sweeper {
@@ -45,24 +54,35 @@ impl Sweeper {
 
     /// Sends a hint at every run that somebody should look at within `ahead_ms` milliseconds, each for its time, and puts every
     /// event on the bus that nobody has matched; but nothing for which that was done a moment ago.
-    pub async fn sweep(&self, ahead_ms: u64) -> Result<()> {
+    pub async fn sweep(&self, ahead_ms: u64) -> Result<Backlog> {
         let now = self.clock.now();
         let mut runs = self.engine.due(now.plus_ms(ahead_ms)).await?;
         let found = runs.len();
-        metrics::due("runs", found);
+        let overdue = runs.iter().filter(|run| run.due_at <= now).count();
+        metrics::due("runs", overdue);
         runs.retain(|run| self.is_new(&run.run_id, run.due_at, now));
         self.engine.hint_all(&runs).await;
         if !runs.is_empty() {
             info!(found, hints = runs.len(), "workflow runs are due");
         }
         let events = self.events.due(now, Some(EVENTS_AT_ONCE)).await?;
-        metrics::due("events", events.len());
+        // A found event is postponed, so those of earlier sweeps count too: a bus that is away makes
+        // this rise.
+        let waiting = self
+            .events
+            .due_after(now.plus_ms(MATCH_GRACE_MS), EVENTS_AT_ONCE)
+            .await?;
+        let backlog = Backlog {
+            runs: overdue,
+            events: events.len() + waiting,
+        };
+        metrics::due("events", backlog.events);
         if !events.is_empty() {
             info!(found = events.len(), "events are not matched");
         }
         self.tell_again(events).await;
         self.forget(now);
-        Ok(())
+        Ok(backlog)
     }
 
     /// Puts every event on the bus that nobody has matched, however young: for whoever knows that the messages are gone.

@@ -32,7 +32,8 @@ async fn main() -> Result<(), Error> {
     let handler = async |_: LambdaEvent<Value>| {
         let swept = sweeper.sweep(AHEAD_MS).await;
         metrics::flush();
-        Ok::<_, Error>(swept?)
+        swept?;
+        Ok::<_, Error>(())
     };
     lambda_runtime::run(service_fn(handler)).await
 }

@@ -8,6 +8,7 @@ mod function;
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use platform::batch::Batch;
 use platform::{Error, Result};
+use tracing::info;
 use workflow::engine::{Engine, Hint};
 
 pub use function::run;
@@ -22,5 +23,12 @@ pub async fn handle(engine: &Engine, batch: Batch) -> SqsBatchResponse {
 
 async fn follow(engine: &Engine, body: &str) -> Result<()> {
     let hint: Hint = serde_json::from_str(body).map_err(Error::internal)?;
+    // The last lines of a process that broke name the runs that it worked on.
+    info!(
+        account = hint.account,
+        project = hint.project,
+        run_id = hint.run_id,
+        "hint received"
+    );
     engine.drive(&hint.tenant()?, &hint.run_id).await
 }

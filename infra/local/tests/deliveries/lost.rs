@@ -43,6 +43,38 @@ async fn what_every_message_of_was_lost_is_delivered_by_its_time() {
 }
 
 #[tokio::test]
+async fn the_backlog_counts_late_work_only() {
+    let world = World::start().await;
+    world.webhook().await;
+    for _ in 0..3 {
+        world.event(None).await;
+    }
+    world.told.lose_all();
+    let ahead = world.sweeper.sweep(60_000).await.unwrap();
+    assert_eq!((ahead.runs, ahead.events), (0, 0), "fresh events are not late");
+    // The bus takes nothing: found events are postponed and stay in the count.
+    for _ in 0..20 {
+        world.pass(60);
+        assert_eq!(world.sweeper.sweep(60_000).await.unwrap().events, 3);
+        world.told.lose_all();
+    }
+}
+
+#[tokio::test]
+async fn a_run_counts_as_late_after_its_time_only() {
+    let world = World::start().await;
+    world.webhook().await;
+    world.event(None).await;
+    assert_eq!(world.match_told().await, 0);
+    world.hints.lose_all();
+    let later = world.clock.now().plus_ms(600_000);
+    assert_eq!(world.engine.due(later).await.unwrap().len(), 1);
+    assert_eq!(world.sweeper.sweep(600_000).await.unwrap().runs, 0);
+    world.pass(600);
+    assert_eq!(world.sweeper.sweep(0).await.unwrap().runs, 1);
+}
+
+#[tokio::test]
 async fn what_is_told_twice_is_delivered_once() {
     let world = World::start().await;
     world.webhook().await;

@@ -91,7 +91,7 @@ impl DataStores {
         }
         self.reached(Step::ImportEnqueued);
         if let Err(cause) = send(queue.as_ref(), &job).await {
-            warn!(%cause, import = record.id, "no message for an import; it is begun when it is due");
+            warn!(%cause, account = tenant.account(), project = tenant.project(), store = record.store_id, import = record.id, "no message for an import; it is begun when it is due");
         }
         Ok(record)
     }
@@ -126,10 +126,17 @@ impl DataStores {
             return Ok(());
         }
         self.reached(Step::ImportBegun);
-        info!(import = record.id, attempt = job.attempts, "import begun");
+        info!(
+            account = tenant.account(),
+            project = tenant.project(),
+            store = record.store_id,
+            import = record.id,
+            attempt = job.attempts,
+            "import begun"
+        );
         let error = match self.attempt(&tenant, &job, record.clone()).await {
             Ok(ended) => {
-                info!(import = ended.id, status = ?ended.status, "import ended");
+                info!(account = tenant.account(), project = tenant.project(), store = ended.store_id, import = ended.id, status = ?ended.status, "import ended");
                 return Ok(());
             }
             Err(error) => error,
@@ -139,7 +146,13 @@ impl DataStores {
         }
         let due_at = after(self.inner.clock.now(), PAUSE);
         if records.release_import_job(&tenant, &job, due_at).await? != Written::Done {
-            info!(import = record.id, "the import is somebody else's by now");
+            info!(
+                account = tenant.account(),
+                project = tenant.project(),
+                store = record.store_id,
+                import = record.id,
+                "the import is somebody else's by now"
+            );
         }
         Err(error)
     }
@@ -160,7 +173,7 @@ impl DataStores {
     }
 
     async fn give_up(&self, tenant: &Tenant, record: ImportRecord, error: &Error) -> Result<()> {
-        warn!(import = record.id, cause = %error, "import failed");
+        warn!(account = tenant.account(), project = tenant.project(), store = record.store_id, import = record.id, cause = %error, "import failed");
         let mut failed = self.failed(record, error);
         if may_pass(error) {
             failed.error = Some("The service failed on this import; repeat it.".to_owned());

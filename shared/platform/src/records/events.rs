@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
-use crate::records::{Changes, Condition, Key, Query, Table, Transaction, Written, keys};
+use crate::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, keys};
 use crate::tenant::Tenant;
 
 /// After how long an event is looked at that nobody has matched, in milliseconds.
@@ -188,6 +188,18 @@ impl Events {
             }));
         }
         Ok(found)
+    }
+
+    /// Number of unmatched events that are due later than a time; at most `most` of each part of the
+    /// index are counted.
+    pub async fn due_after(&self, time: UtcTime, most: i32) -> Result<usize> {
+        let mut count = 0;
+        for shard in keys::DUE_EVENTS {
+            let query = Query::due(shard, UtcTime::EPOCH.plus_ms(u64::MAX)).order(Order::Descending);
+            let part: Vec<DueRecord> = self.table.page(&query, most, None).await?.0;
+            count += part.iter().filter(|due| due.due_at > time).count();
+        }
+        Ok(count)
     }
 }
 

@@ -127,6 +127,8 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
         error: verdict.error.clone(),
     };
     info!(
+        account = tenant.account(),
+        project = tenant.project(),
         delivery_id = input.delivery.id,
         event_id = input.event_id,
         subscription_id = subscription.id,

@@ -96,7 +96,14 @@ impl Engine {
         let turn = match services.turning.turn(task).await {
             Ok(turn) => turn,
             Err(failure) => {
-                warn!(run_id = draft.state.run_id, workflow_type = draft.state.workflow_type, %failure, "the turn of a run came to nothing");
+                warn!(
+                    account = tenant.account(),
+                    project = tenant.project(),
+                    run_id = draft.state.run_id,
+                    workflow_type = draft.state.workflow_type,
+                    %failure,
+                    "the turn of a run came to nothing"
+                );
                 fail_turn(draft, failure);
                 return Ok(None);
             }

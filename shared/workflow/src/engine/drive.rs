@@ -61,7 +61,14 @@ impl Engine {
                 Ok(Next::Leave) => return Ok(()),
                 Ok(Next::Reload) => {}
                 Err(cause) if drive.may_try_again(&cause) => {
-                    warn!(run_id, %cause, failures = drive.failures, "a run is tried again; its attempts go on");
+                    warn!(
+                        account = drive.tenant.account(),
+                        project = drive.tenant.project(),
+                        run_id,
+                        %cause,
+                        failures = drive.failures,
+                        "a run is tried again; its attempts go on"
+                    );
                     let pause = self.services.sleep.sleep(FAILURE_PAUSE_MS << drive.failures);
                     beside(&mut drive.running, &mut drive.ended, pause).await;
                     drive.failures += 1;
@@ -83,7 +90,14 @@ impl Engine {
             .filter(|scheduled| draft.can_begin(**scheduled))
             .count();
         let hints = waiting.div_ceil(limits::MAX_ATTEMPTS_AT_ONCE).clamp(1, MAX_HINTS);
-        info!(run_id = state.run_id, waiting, hints, "a run is handed over");
+        info!(
+            account = state.account,
+            project = state.project,
+            run_id = state.run_id,
+            waiting,
+            hints,
+            "a run is handed over"
+        );
         for _ in 0..hints {
             self.hint_at(state, 0).await;
         }
@@ -143,7 +157,12 @@ impl Drive {
         let engine = self.engine.clone();
         let found = engine.services.store.find(&self.tenant, run_id);
         let Some(state) = beside(&mut self.running, &mut self.ended, found).await? else {
-            warn!(run_id, "hint at a run that does not exist");
+            warn!(
+                account = self.tenant.account(),
+                project = self.tenant.project(),
+                run_id,
+                "hint at a run that does not exist"
+            );
             return Ok(Next::Leave);
         };
         self.go_on(state).await

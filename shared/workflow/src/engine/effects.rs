@@ -159,7 +159,14 @@ impl Engine {
                 event,
             }),
             Err(cause) => {
-                warn!(run_id = state.run_id, ?effect, %cause, "what follows from a run is not done yet");
+                warn!(
+                    account = tenant.account(),
+                    project = tenant.project(),
+                    run_id = state.run_id,
+                    ?effect,
+                    %cause,
+                    "what follows from a run is not done yet"
+                );
                 None
             }
         }

@@ -48,7 +48,7 @@ impl Engine {
             account: Some(tenant.account()),
         };
         if let Err(cause) = self.services.queue.send_as(&body, delivery).await {
-            warn!(run_id, %cause, "hint not sent");
+            warn!(account = tenant.account(), project = tenant.project(), run_id, %cause, "hint not sent");
         }
     }
 

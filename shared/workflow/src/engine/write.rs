@@ -155,6 +155,8 @@ fn warn_of_length(draft: &Draft) {
     let (before, now) = (draft.first_new.saturating_sub(1), draft.state.last_event);
     if before < limits::WARN_EVENTS && now >= limits::WARN_EVENTS {
         warn!(
+            account = draft.state.account,
+            project = draft.state.project,
             run_id = draft.state.run_id,
             workflow_type = draft.state.workflow_type,
             events = now,
