@@ -199,11 +199,11 @@ async fn bad_queries_are_refused_by_name() {
         ("from=yesterday", "from"),
         ("from=2026-13-01T00:00:00Z", "from"),
         ("from=1700000000", "from"),
-        ("from=2026-01-01T00:00:00", "from"),
         ("to=2026-02-30T00:00:00Z", "to"),
         ("actions=explode", "actions"),
         ("actions=create,explode", "actions"),
         ("actions=Create", "actions"),
+        ("from=2026-01-01T00:00:00Europe", "from"),
     ] {
         let refused = service.get(&token, &format!("/audit-trail?{query}")).await;
         let refused = refused.expect_error(400, "invalid_request");

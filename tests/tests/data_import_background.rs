@@ -27,6 +27,7 @@ async fn taken(store: &Store, body: Value) -> String {
         .await
         .expect_status(202);
     assert_eq!(answer.body["status"], "PENDING");
+    assert!(answer.body.get("version_id").is_none(), "{}", answer.text());
     let path = format!("/import/{}", answer.id());
     let location = store.service.located(answer.header("location"));
     assert_eq!(
@@ -68,6 +69,24 @@ fn check(service: &Service) {
     }
     let checked = service.operator().json(&["check"]);
     assert_eq!(checked["findings"], json!([]));
+}
+
+#[tokio::test]
+async fn an_import_that_its_request_does_not_wait_for_goes_on() {
+    let Some(store) = Store::start_local_with(&[("MILLRACE_IMPORT_WAIT_SECONDS", "0")]).await else {
+        return;
+    };
+    store.table("t", &["id BIGINT primary_key", "text STRING"]).await;
+    store.put_artifact("in.csv", csv(1_000).as_bytes());
+    let answer = store
+        .post("/import", &artifact("t", "in.csv"))
+        .await
+        .expect_status(202);
+    assert_eq!(answer.body["status"], "RUNNING");
+    assert!(answer.body.get("version_id").is_none(), "{}", answer.text());
+    let record = ended(&store, &format!("/import/{}", answer.id())).await;
+    assert_eq!(record["status"], "COMPLETED", "{record}");
+    assert_eq!(record["rows_imported"], json!({ "t": 1_000 }));
 }
 
 #[tokio::test]

@@ -238,8 +238,8 @@ async fn a_batch_answers_each_query_for_itself() {
     );
     assert_eq!(results[4]["rows"], json!([[0], [1]]));
     assert_eq!(results[4]["truncated"], true);
-    for index in [5, 6] {
-        assert_eq!(results[index]["status"], 400, "{}", results[index]);
+    for (index, status) in [(5, 400), (6, 422)] {
+        assert_eq!(results[index]["status"], status, "{}", results[index]);
     }
     let none = store
         .post("/query/batch", &json!({ "queries": [] }))

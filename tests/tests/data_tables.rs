@@ -401,3 +401,24 @@ async fn every_change_makes_a_version() {
         .expect_error(404, "not_found");
     assert_eq!(store.detail().await, last);
 }
+
+#[tokio::test]
+async fn a_table_that_is_dropped_is_a_change_of_its_store() {
+    let Some(store) = Store::start_own().await else {
+        return;
+    };
+    store.table("t", &["id BIGINT primary_key"]).await;
+    store.delete("/tables/t").await.expect_status(200);
+    let path = format!("/audit-trail?resourceId={}", store.id);
+    let page = store
+        .service
+        .get(&store.token, &path)
+        .await
+        .expect_status(200)
+        .body;
+    let record = &page["events"][0];
+    assert_eq!(
+        (&record["action"], &record["resource_type"]),
+        (&json!("update"), &json!("data_store"))
+    );
+}

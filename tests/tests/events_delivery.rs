@@ -35,7 +35,7 @@ async fn a_delivery_is_what_the_contract_says() {
         &received.json()["event"]["timestamp"],
     );
     let expected = format!(
-        r#"{{"event":{{"event_id":"{event_id}","event_category":"external","action":"Größe","resource_type":"external_event","resource_id":"{event_id}","account_id":"{}","project_id":"{}","timestamp":{now},"source":"external:tests","details":{{"payload":{raw}}}}},"delivery":{{"id":"{id}","subscription_id":"{subscription_id}","attempt":1}}}}"#,
+        r#"{{"event":{{"event_id":"{event_id}","event_category":"external","action":"Größe","resource_type":"external_event","resource_id":"{event_id}","account_id":"{}","project_id":"{}","tenant_id":null,"timestamp":{now},"source":"external:tests","resource_data":{{}},"details":{{"payload":{raw}}},"meters":[]}},"delivery":{{"id":"{id}","subscription_id":"{subscription_id}","attempt":1}}}}"#,
         events.scope.account, events.scope.project,
     );
     assert_eq!(received.body, expected);

@@ -109,7 +109,10 @@ async fn the_payloads_of_github_arrive_as_they_were_sent() {
             .iter()
             .find(|received| received.header("x-service-event-id") == id)
             .unwrap();
-        let payload = format!(r#""payload":{}}}}},"delivery""#, example.payload.get());
+        let payload = format!(
+            r#""payload":{}}},"meters":[]}},"delivery""#,
+            example.payload.get()
+        );
         assert!(
             one.body.contains(&payload),
             "{} is not as it was sent: {}",

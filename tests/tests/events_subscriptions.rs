@@ -91,7 +91,7 @@ async fn a_subscription_is_made_read_changed_and_deleted() {
         (&same.body["target"], same.body.get("signing_secret")),
         (&target, None)
     );
-    let changed = json!({ "description": null, "priority": "low", "target": { "timeout_ms": null, "url": "https://example.org/other" } });
+    let changed = json!({ "description": null, "priority": "low", "target": { "url": "https://example.org/other", "signing_mode": "signed" } });
     let changed = events
         .put(&events.token, &path, &changed)
         .await
@@ -119,7 +119,9 @@ async fn a_subscription_is_made_read_changed_and_deleted() {
         .expect_status(200)
         .body;
     assert_ne!(rotated["signing_secret"], secret);
-    let unsigned = json!({ "target": { "signing_mode": "legacy_unsigned" } });
+    assert_eq!(rotated["target"]["url"], "https://example.org/other");
+    // Left out, it means unsigned.
+    let unsigned = json!({ "target": { "url": "https://example.org/other" } });
     let unsigned = events
         .put(&events.token, &path, &unsigned)
         .await
@@ -129,7 +131,6 @@ async fn a_subscription_is_made_read_changed_and_deleted() {
         (&unsigned["target"]["has_secret"], unsigned.get("signing_secret")),
         (&json!(false), None)
     );
-    // Another type is another target, whole.
     let workflow = json!({ "target": { "type": "workflow", "endpoint": "Steps", "vars": { "steps": 1 } } });
     let workflow = events
         .put(&events.token, &path, &workflow)
@@ -318,7 +319,7 @@ async fn every_rule_refuses_in_a_sentence() {
             "The field 'target.rotate_signing_secret' must be true or false.",
         ),
         (
-            json!({ "target": { "signing_mode": null, "rotate_signing_secret": true } }),
+            json!({ "target": { "url": "https://example.org/", "rotate_signing_secret": true } }),
             "The field 'target.rotate_signing_secret' is for a webhook whose 'signing_mode' is 'signed'.",
         ),
         (

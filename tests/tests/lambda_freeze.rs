@@ -155,7 +155,7 @@ async fn data_stores() {
             .await;
         assert_eq!(answer["rows"], json!([[number + 1]]));
         // A statement that fails, and one that is stopped at its limit of rows.
-        let wrong = json!({ "sql": "SELECT 1 / 'a'" });
+        let wrong = json!({ "sql": "SELECT 1 FROM nowhere" });
         world
             .ask_api(&mut function, "POST", &format!("/data/{id}/query"), &wrong, 400)
             .await;
@@ -164,7 +164,7 @@ async fn data_stores() {
             .ask_api(&mut function, "POST", &format!("/data/{id}/query"), &many, 200)
             .await;
     }
-    assert!(world.records_of(id).await >= 1 + FREEZES);
+    assert!(world.records_of(id).await > FREEZES);
 }
 
 #[tokio::test]

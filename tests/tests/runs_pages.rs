@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 use tests::{Persona, Run, Runs, unique};
 
@@ -14,6 +16,7 @@ async fn a_token_goes_with_its_listing_and_with_no_other() {
     let first = first.expect_status(200).body;
     assert_eq!(first["has_more"], true);
     let token = first["next_page_token"].as_str().unwrap();
+    assert!(BASE64.decode(token).is_ok(), "{token} is not base64");
     let other_size = json!({ "page_size": 2, "type": "Steps", "next_page_token": token });
     let rest = runs.list(&other_size).await.expect_status(200);
     assert_eq!(rest.body["runs"].as_array().unwrap().len(), 2);

@@ -162,6 +162,30 @@ async fn large_updates_are_all_listed() {
 }
 
 #[tokio::test]
+async fn updates_beyond_one_answer_come_with_the_next() {
+    let Some(runs) = Runs::start().await else { return };
+    let run = waiting(&runs).await;
+    let expected: Vec<_> = (0..40).map(|n| n.to_string()).collect();
+    for message in &expected {
+        let body = json!({ "message": message, "details": "x".repeat(200_000) });
+        runs.update(&run, &body).await.expect_status(200);
+    }
+    let (mut all, mut answers, mut since) = (Vec::new(), 0, json!(0));
+    loop {
+        let page = runs.get(&run, &format!("/updates?since={since}")).await;
+        let page = page.expect_status(200).body;
+        all.extend_from_slice(page["messages"].as_array().unwrap());
+        answers += 1;
+        if page["has_more"] == false {
+            break;
+        }
+        since = all.last().unwrap()["timestamp"].clone();
+    }
+    assert_eq!(messages(&all), expected);
+    assert!(answers > 1, "all in one answer");
+}
+
+#[tokio::test]
 async fn a_stream_opens_at_once_and_tells_what_is_published_from_then_on() {
     let Some(runs) = Runs::start().await else { return };
     let run = waiting(&runs).await;
@@ -241,13 +265,39 @@ async fn the_stream_of_a_run_that_ends_says_so_and_ends() {
             if last.data["message"] == "put in order" {
                 last = listener.event().await.unwrap();
             }
-            assert_eq!(last.event.as_deref(), Some(kind));
+            assert_eq!(
+                last.event, None,
+                "an `onmessage` hears only frames without a name"
+            );
             assert_eq!(last.data["type"], kind);
             assert_eq!(last.data["workflow_run_id"], run.run_id);
             assert_eq!(last.data["details"]["status"], status);
             assert!(last.data["timestamp"].is_u64() && last.data["message"].is_string());
             assert_eq!(listener.frame().await, None);
+            // With 204 an `EventSource` stops.
+            let id = last.id.unwrap();
+            let again = stream(&runs, &run, "").header("last-event-id", &id).await;
+            assert_eq!(again.expect_status(204).text(), "");
+            let since = format!("?since={}", last.data["timestamp"]);
+            stream(&runs, &run, &since).await.expect_status(204);
         }
+    }
+}
+
+#[tokio::test]
+async fn whoever_has_seen_the_last_message_and_not_the_end_is_told_the_end() {
+    let Some(runs) = Runs::start().await else { return };
+    let run = runs.begin("Steps", &json!({ "steps": 0 }));
+    runs.wait_for_status(&run, "COMPLETED").await;
+    say(&runs, &run, "afterwards").await;
+    let mut all = stream(&runs, &run, "?since=0").listen().await;
+    let message = all.event().await.unwrap();
+    let since = format!("?since={}", message.data["timestamp"]);
+    let by_time = stream(&runs, &run, &since).listen().await;
+    let by_id = resumed(&runs, &run, &message.id.unwrap()).await;
+    for mut listener in [all, by_time, by_id] {
+        assert_eq!(listener.event().await.unwrap().data["type"], "complete");
+        assert_eq!(listener.frame().await, None);
     }
 }
 
@@ -263,7 +313,7 @@ async fn an_update_of_a_run_that_has_ended_is_taken_and_told_before_the_end() {
     }
     let mut listener = stream(&runs, &run, "?since=0").listen().await;
     assert_eq!(listener.message().await, "afterwards");
-    assert_eq!(listener.event().await.unwrap().event.as_deref(), Some("complete"));
+    assert_eq!(listener.event().await.unwrap().data["type"], "complete");
     assert_eq!(listener.frame().await, None);
 }
 

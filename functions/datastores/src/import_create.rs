@@ -80,7 +80,8 @@ pub struct ImportResponse {
     pub status: ImportStatus,
     /// Rows imported, by table.
     pub rows_imported: BTreeMap<String, u64>,
-    /// The version that it made.
+    /// The version that it made; missing while it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version_id: Option<String>,
 }
 

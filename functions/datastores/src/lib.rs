@@ -98,7 +98,7 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
         .api_route("/data/{store_id}", get_with(get::handler, get::doc))
         .api_route(
             "/data/{store_id}",
-            delete_with(archive::handler, archive::doc).route_layer(deletes.clone()),
+            delete_with(archive::handler, archive::doc).route_layer(deletes),
         )
         .api_route(
             "/data/{store_id}/dashboards",
@@ -185,11 +185,11 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
         )
         .api_route(
             "/data/{store_id}/tables/{table_name}",
-            put_with(table_alter::handler, table_alter::doc).route_layer(updates),
+            put_with(table_alter::handler, table_alter::doc).route_layer(updates.clone()),
         )
         .api_route(
             "/data/{store_id}/tables/{table_name}",
-            delete_with(table_drop::handler, table_drop::doc).route_layer(deletes),
+            delete_with(table_drop::handler, table_drop::doc).route_layer(updates),
         )
         .api_route(
             "/data/{store_id}/versions",

@@ -31,6 +31,17 @@ pub enum Beginning {
     After(u64),
 }
 
+impl Beginning {
+    /// Whether the message that a closed run has ended came before it.
+    fn is_after_end(self, state: &RunState, head: UpdatesHead) -> bool {
+        match self {
+            Self::Now => false,
+            Self::Since(timestamp) => timestamp >= frame::end_timestamp(state, head),
+            Self::After(number) => number > head.last,
+        }
+    }
+}
+
 struct Following {
     stream: Stream,
     tenant: Tenant,
@@ -59,17 +70,20 @@ struct Following {
     state_due: Instant,
 }
 
-/// The frames of a run's stream; of a run as it was read after `told` began to listen.
+/// The frames of a run's stream; of a run as it was read after `told` began to listen. None where the caller has seen its end.
 pub async fn follow(
     stream: Stream,
     tenant: Tenant,
     state: RunState,
     told: Option<watch::Receiver<()>>,
     beginning: Beginning,
-) -> Result<impl Frames<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static> {
+) -> Result<Option<impl Frames<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static>> {
     let permit = stream.permits.acquire(tenant.account(), Duration::ZERO).await?;
     let followers = stream.followers.clone();
     let head = stream.runs.updates_head(&tenant, &state.run_id).await?;
+    if state.is_closed() && beginning.is_after_end(&state, head) {
+        return Ok(None);
+    }
     // Older ones are not kept.
     let oldest = head.last.saturating_sub(MAX_UPDATES);
     let (last, since) = match beginning {
@@ -97,10 +111,10 @@ pub async fn follow(
         next_sign: now + KEEP_ALIVE,
         _permit: permit,
     };
-    Ok(stream::unfold(following, |mut following| async move {
+    Ok(Some(stream::unfold(following, |mut following| async move {
         let frame = following.next().await?;
         Some((Ok(frame), following))
-    }))
+    })))
 }
 
 impl Following {
@@ -165,7 +179,11 @@ impl Following {
         let was_last = found_none || self.last >= head.last;
         self.has_more = !was_last;
         if state.is_closed() && was_last {
-            self.ready.push_back(frame::end(&state, self.last_timestamp));
+            let seen = UpdatesHead {
+                last: self.last,
+                last_timestamp: self.last_timestamp,
+            };
+            self.ready.push_back(frame::end(&state, seen)?);
             self.has_ended = true;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Frames of server-sent events.
 
 use bytes::Bytes;
+use platform::records::runs::UpdatesHead;
 use platform::{Error, Result};
 use serde_json::json;
 use workflow::state::RunState;
@@ -24,20 +25,27 @@ pub fn update(number: u64, message: &UpdateMessageView) -> Result<Bytes> {
     Ok(format!("id: {number}\ndata: {data}\n\n").into())
 }
 
-/// The last frame: the run has ended. Its time is not before that of the last message, which may have come later than the end.
-pub fn end(state: &RunState, last_timestamp: i64) -> Bytes {
+/// The message that the run has ended. It follows on the last one, which may have come later than the end.
+pub fn end(state: &RunState, head: UpdatesHead) -> Result<Bytes> {
     let kind = match state.status {
         RunStatus::Terminated => "terminated",
         _ => "complete",
     };
-    let data = json!({
-        "timestamp": state.closed_at.map(|at| at.as_millis().max(last_timestamp)),
-        "workflow_run_id": state.run_id,
-        "type": kind,
-        "message": format!("The run is {}.", state.status.as_str()),
-        "details": { "status": state.status.as_str() },
-    });
-    format!("event: {kind}\ndata: {data}\n\n").into()
+    let message = UpdateMessageView {
+        timestamp: end_timestamp(state, head),
+        workflow_run_id: state.run_id.clone(),
+        kind: kind.to_owned(),
+        message: format!("The run is {}.", state.status.as_str()),
+        details: Some(json!({ "status": state.status.as_str() })),
+        workstream_id: None,
+    };
+    update(head.last + 1, &message)
+}
+
+/// When the last message was published or the run ended, whichever is later, in milliseconds since the Unix epoch.
+pub fn end_timestamp(state: &RunState, head: UpdatesHead) -> i64 {
+    let closed_at = state.closed_at.map_or(i64::MIN, |at| at.as_millis());
+    closed_at.max(head.last_timestamp + 1)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use aide::transform::TransformOperation;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform::auth::permission::UseRuns;
 use platform::http::openapi::with_errors;
@@ -44,8 +44,13 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("Follow the update messages of a workflow run")
         .response_with::<200, String, _>(|response| {
             response.description(
-                "`text/event-stream`: one event for each message, with its number as `id` and the message as JSON in `data`; after \
-                 the last one of a run that has ended one event `complete` or `terminated`. `Last-Event-ID` goes on after a message.",
+                "`text/event-stream`: one event for each message, with its number as `id` and the message as JSON in `data`. The last \
+                 message of a run that has ended has the type `complete` or `terminated`. `Last-Event-ID` goes on after a message.",
+            )
+        })
+        .response_with::<204, (), _>(|response| {
+            response.description(
+                "The run has ended, and `Last-Event-ID` or `since` is not before the message that says so. An `EventSource` stops.",
             )
         })
 }
@@ -67,7 +72,9 @@ pub async fn handler(
     let told = followers.map(|followers| followers.follow(&path.run_id));
     let state = app.stream.engine.get(&tenant, &path.run_id).await?;
     let state = visible(state, Some(&path.workflow_id), &Viewer::of(&call.principal))?;
-    let frames = follow(app.stream, tenant, state, told, beginning).await?;
+    let Some(frames) = follow(app.stream, tenant, state, told, beginning).await? else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-cache"),

@@ -22,8 +22,8 @@ use crate::subscription_model::{
     Rotation, SubscriptionPath, SubscriptionWithSecret, check, settle_secret, without_read_only,
 };
 
-/// The fields to change. What is left out stays, in `target` as well where its type does; null takes away what may be missing. A
-/// `filter` takes the place of the one before it.
+/// The fields to change. What is left out stays; null takes away what may be missing. A `filter` takes the place of the one before
+/// it, and so does a `target`.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UpdateSubscription {
@@ -48,8 +48,9 @@ pub struct UpdateSubscription {
     #[serde(deserialize_with = "strict::optional_json")]
     #[schemars(with = "Option<Filter>")]
     pub filter: Option<Value>,
-    /// Where to. `rotate_signing_secret: true` makes a new signing secret; the old one signs beside it for 24 hours, unless
-    /// `rotate_immediately` is true.
+    /// Where to: the whole target, as an answer shows it; without `type` it is of the same type. The signing secret stays as long as `signing_mode` is `signed`.
+    /// `rotate_signing_secret: true` makes a new one; the old one signs beside it for 24 hours, unless `rotate_immediately` is
+    /// true. A target of these two alone leaves the rest as it is.
     #[serde(deserialize_with = "given_object")]
     #[schemars(with = "Option<Target>")]
     pub target: Option<Map<String, Value>>,
@@ -135,24 +136,14 @@ impl UpdateSubscription {
             wanted: flag(&mut given, "rotate_signing_secret")?,
             at_once: flag(&mut given, "rotate_immediately")?,
         };
-        let before = serde_json::to_value(&subscription.target).map_err(Error::internal)?;
-        let mut fields = match before {
-            Value::Object(before)
-                if given
-                    .get("type")
-                    .is_none_or(|kind| Some(kind) == before.get("type")) =>
-            {
-                before
+        given.retain(|_, value| !value.is_null());
+        if !given.is_empty() {
+            let before = serde_json::to_value(&subscription.target).map_err(Error::internal)?;
+            if let Some(kind) = before.get("type") {
+                given.entry("type").or_insert_with(|| kind.clone());
             }
-            _ => Map::new(),
-        };
-        for (name, value) in given {
-            match value {
-                Value::Null => fields.remove(&name),
-                value => fields.insert(name, value),
-            };
+            subscription.target = Target::parse(given)?;
         }
-        subscription.target = Target::parse(fields)?;
         let is_signed = matches!(&subscription.target, Target::Webhook(webhook) if webhook.is_signed());
         if rotation.wanted && !is_signed {
             return Err(Error::invalid(

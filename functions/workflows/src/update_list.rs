@@ -8,7 +8,7 @@ use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Query, Reply};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use workflow::updates::newest_updates;
+use workflow::updates::updates_since;
 use workflow::views::{UpdateListing, UpdateMessageView};
 
 use crate::App;
@@ -39,11 +39,12 @@ pub async fn handler(
     let run_id = run(&app, &call, &path.workflow_id, &path.run_id).await?.run_id;
     let engine = &app.workflows.engine;
     let (tenant, runs) = (call.tenant()?, &app.workflows.runs);
-    let messages = newest_updates(engine, runs, &tenant, &run_id, query.since).await?;
+    let (messages, has_more) = updates_since(engine, runs, &tenant, &run_id, query.since).await?;
     let messages = messages
         .into_iter()
         .map(|message| UpdateMessageView::new(&run_id, message));
     Ok(Reply::ok(UpdateListing {
         messages: messages.collect(),
+        has_more,
     }))
 }

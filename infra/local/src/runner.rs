@@ -10,7 +10,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use lake::store::{
     DataStores, ImportServices, MAX_BACKGROUND_INPUT_BYTES, MAX_INPUT_BYTES, Retention, Step, StoreConfig,
-    compact_at_segments,
+    compact_at_segments, import_patience,
 };
 use platform::auth::Verifier;
 use platform::config::{AwsEnvironment, ConfigError, CorsOrigins, EdgeConfig, Environment};
@@ -67,7 +67,7 @@ const COPIED_TABLE_MB: u64 = 512;
 const QUERY_MEMORY_BYTES: u64 = 512 * 1_024 * 1_024;
 /// Data files kept for imports in the background.
 const IMPORTER_CACHE_BYTES: u64 = 1_024 * 1_024 * 1_024;
-/// One step of an import, and a whole one that a request waits for. No gateway cuts it off here.
+/// One step of an import. No gateway cuts it off here.
 const IMPORT_DEADLINE: Duration = Duration::from_secs(600);
 /// Between two collections of garbage.
 const COLLECTION: Duration = Duration::from_secs(3_600);
@@ -122,7 +122,7 @@ impl Service {
             query_memory_bytes: QUERY_MEMORY_BYTES,
             max_children: MAX_QUERIES,
             import_deadline: IMPORT_DEADLINE,
-            import_patience: IMPORT_DEADLINE,
+            import_patience: import_patience(environment)?,
             max_input_bytes: MAX_INPUT_BYTES,
             crash_at: Step::from_environment(environment)?,
         };

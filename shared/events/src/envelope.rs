@@ -98,20 +98,20 @@ pub struct Envelope {
     /// Its project.
     pub project_id: String,
     /// Its tenant, where the account has several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub tenant_id: Option<String>,
     /// When it happened.
     pub timestamp: UtcTime,
     /// Who tells of it: `workflow`, or `external:<source>`.
     pub source: String,
     /// What is known of the resource.
-    #[serde(default, skip_serializing_if = "RawObject::is_empty")]
+    #[serde(default)]
     pub resource_data: RawObject,
     /// What is special about this event.
-    #[serde(default, skip_serializing_if = "RawObject::is_empty")]
+    #[serde(default)]
     pub details: RawObject,
     /// How much of what it stands for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub meters: Vec<Meter>,
 }
 

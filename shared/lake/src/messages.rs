@@ -30,6 +30,9 @@ const ABOUT_THE_STATEMENT: [&str; 16] = [
     "Invalid type Error",
 ];
 
+/// Those of a value that has no place in the type that it is to have: a well-formed statement that cannot be carried out, 422.
+const ABOUT_A_VALUE: [&str; 2] = ["Conversion Error", "Out of Range Error"];
+
 /// What DuckDB's error text says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
@@ -157,6 +160,16 @@ pub(crate) fn invalid_at(
     original: &str,
     rewritten: &Rewritten,
 ) -> Error {
+    error_at(ErrorKind::InvalidRequest, sentence, position, original, rewritten)
+}
+
+fn error_at(
+    kind: ErrorKind,
+    sentence: &str,
+    position: Option<usize>,
+    original: &str,
+    rewritten: &Rewritten,
+) -> Error {
     let end = if sentence.ends_with(['.', '?', '!']) {
         ""
     } else {
@@ -165,10 +178,10 @@ pub(crate) fn invalid_at(
     match position.filter(|position| *position <= rewritten.sql.len()) {
         Some(position) => {
             let (line, column) = rewritten.position(original, position);
-            Error::invalid(format!("Line {line}, column {column}: {sentence}{end}"))
+            Error::new(kind, format!("Line {line}, column {column}: {sentence}{end}"))
                 .with_source(Position { line, column })
         }
-        None => Error::invalid(format!("{sentence}{end}")),
+        None => Error::new(kind, format!("{sentence}{end}")),
     }
 }
 
@@ -181,7 +194,13 @@ fn statement_error(text: &str, original: &str, rewritten: &Rewritten) -> Error {
         .unwrap_or(message);
     let suggestion =
         suggestion(message).map_or_else(String::new, |close| format!(" Did you mean '{close}'?"));
-    invalid_at(&(scrub(message) + &suggestion), position, original, rewritten)
+    let is_about_a_value = ABOUT_A_VALUE.iter().any(|kind| text.starts_with(kind));
+    let kind = match is_about_a_value {
+        true => ErrorKind::Unprocessable,
+        false => ErrorKind::InvalidRequest,
+    };
+    let sentence = scrub(message) + &suggestion;
+    error_at(kind, &sentence, position, original, rewritten)
 }
 
 /// The column that DuckDB's message about an unknown one is most likely about, out of its list

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use tokio::time::Instant;
@@ -79,9 +81,11 @@ impl FromStr for UtcTime {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parsed = text
-            .parse::<Timestamp>()
-            .or_else(|_| format!("{text}T00:00:00Z").parse::<Timestamp>());
+        // Without an offset it is in UTC.
+        let parsed = text.parse::<Timestamp>().or_else(|_| {
+            let time: DateTime = text.parse()?;
+            Ok::<_, jiff::Error>(time.to_zoned(TimeZone::UTC)?.timestamp())
+        });
         parsed
             .ok()
             .and_then(|timestamp| Self::from_millis(timestamp.as_millisecond()))
@@ -179,6 +183,8 @@ mod tests {
         assert_eq!(offset.to_string(), "2026-01-02T01:04:05.000Z");
         let date: UtcTime = "2026-01-02".parse().unwrap();
         assert_eq!(date.to_string(), "2026-01-02T00:00:00.000Z");
+        let without_offset: UtcTime = "2026-01-02T03:04:05.006".parse().unwrap();
+        assert_eq!(without_offset.to_string(), "2026-01-02T03:04:05.006Z");
         assert!("2026-13-01".parse::<UtcTime>().is_err());
     }
 

@@ -35,9 +35,30 @@ pub fn derived_id(now: UtcTime, seed: &str) -> String {
         .to_string()
 }
 
+/// The id that a text in upper or lower case is; None for what is no UUID with its hyphens.
+pub fn read(text: &str) -> Option<String> {
+    let uuid = Uuid::try_parse(text).ok()?.to_string();
+    uuid.eq_ignore_ascii_case(text).then_some(uuid)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_is_a_uuid_with_its_hyphens() {
+        let id = "019b7ca9-8f2e-7fd3-9744-3296a7d16563";
+        assert_eq!(read(id).as_deref(), Some(id));
+        assert_eq!(read(&id.to_uppercase()).as_deref(), Some(id));
+        for other in [
+            "invoice-2026-07-for-the-account-acme",
+            "019b7ca98f2e7fd397443296a7d16563",
+            "{019b7ca9-8f2e-7fd3-9744-3296a7d16563}",
+            "",
+        ] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn an_id_is_derived_again() {

@@ -3,7 +3,7 @@
 
 use aws_config::SdkConfig;
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -43,7 +43,7 @@ impl PageTokens {
         let place = serde_json::to_vec(place).map_err(Error::internal)?;
         let key = self.key.versions().await?.current;
         let tag = mac(&key, listing, &place)?.finalize().into_bytes();
-        Ok(URL_SAFE_NO_PAD.encode([tag.as_slice(), &place].concat()))
+        Ok(BASE64.encode([tag.as_slice(), &place].concat()))
     }
 
     /// The place that a token was given for. 400 for a token of another listing, and for one that was not made here.
@@ -54,7 +54,7 @@ impl PageTokens {
                  leave it out to begin anew.",
             )
         };
-        let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| refusal())?;
+        let bytes = BASE64.decode(token).map_err(|_| refusal())?;
         let (tag, place) = bytes.split_at_checked(TAG_BYTES).ok_or_else(refusal)?;
         let is_signed = |keys: &Versions| -> Result<bool> {
             for key in std::iter::once(&keys.current).chain(&keys.previous) {

@@ -6,7 +6,7 @@
 use platform::auth::{Permission, Principal};
 use platform::page_token::PageTokens;
 use platform::records::runs::{RunIndex, RunPosition, Runs};
-use platform::{Error, Result, Tenant, UtcTime};
+use platform::{Error, Result, Tenant, UtcTime, ids};
 use serde::Serialize;
 
 use crate::list_filter::Filter;
@@ -282,13 +282,7 @@ impl RunSelection {
 
     /// The one run that it can be about, by its id.
     fn one_run(&self, filter: &Filter) -> Option<String> {
-        let is_id =
-            |term: &&String| term.len() == 36 && term.bytes().filter(|byte| *byte == b'-').count() == 4;
-        let searched = self
-            .search_term
-            .as_ref()
-            .filter(is_id)
-            .map(|term| term.to_lowercase());
+        let searched = self.search_term.as_ref().and_then(|term| ids::read(term));
         filter.narrowed().run_id.or(searched)
     }
 

@@ -116,23 +116,29 @@ pub(crate) fn numbered(
     })
 }
 
-/// The newest messages of a run after a timestamp, oldest first, with their details at hand; as many as one answer takes.
-pub async fn newest_updates(
+/// The kept messages of a run after a timestamp, oldest first, with their details at hand, and whether there are more than one
+/// answer takes: these come after the last one.
+pub async fn updates_since(
     engine: &Engine,
     runs: &Runs,
     tenant: &Tenant,
     run_id: &str,
     since: i64,
-) -> Result<Vec<UpdateMessage>> {
+) -> Result<(Vec<UpdateMessage>, bool)> {
     let records = runs.newest_updates(tenant, run_id, MAX_UPDATES).await?;
     let newest = read(records)?.into_iter().rev().take(MAX_UPDATES as usize);
-    let mut newest: Vec<_> = newest
+    let mut messages: Vec<_> = newest
         .take_while(|(_, message)| message.timestamp > since)
         .collect();
-    newest.truncate(fitting(&newest, MAX_SHOWN_BYTES));
-    newest.reverse();
-    engine.fetch_details(&mut newest).await?;
-    Ok(newest.into_iter().map(|(_, message)| message).collect())
+    messages.reverse();
+    let fitting = fitting(&messages, MAX_SHOWN_BYTES);
+    let has_more = fitting < messages.len();
+    messages.truncate(fitting);
+    engine.fetch_details(&mut messages).await?;
+    Ok((
+        messages.into_iter().map(|(_, message)| message).collect(),
+        has_more,
+    ))
 }
 
 /// The next messages of a run after the one of this number, oldest first, each with its number and with its details at hand. None

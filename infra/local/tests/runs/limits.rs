@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use workflow::engine::HistoryForm;
 use workflow::event::EventKind;
 use workflow::status::RunStatus;
-use workflow::updates::{MAX_UPDATES, newest_updates};
+use workflow::updates::{MAX_UPDATES, updates_since};
 use workflow::{Payload, limits};
 
 use crate::world::World;
@@ -50,8 +50,10 @@ async fn of_the_updates_of_one_turn_the_newest_are_kept_however_many_there_are()
     assert_eq!(state.status, RunStatus::Completed);
     let head = world.runs.updates_head(&world.tenant, &run).await.unwrap();
     assert_eq!(head.last, 1_100);
-    let updates = newest_updates(&world.engine, &world.runs, &world.tenant, &run, i64::MIN).await;
-    let numbers = updates.unwrap().into_iter().map(|update| {
+    let updates = updates_since(&world.engine, &world.runs, &world.tenant, &run, i64::MIN).await;
+    let (updates, has_more) = updates.unwrap();
+    assert!(!has_more);
+    let numbers = updates.into_iter().map(|update| {
         let details: Value = update.details.unwrap().read().unwrap();
         details["number"].as_u64().unwrap()
     });

@@ -61,6 +61,8 @@ pub use steps::Step;
 pub use versions::{MAX_LISTED_VERSIONS, Snapshot};
 
 const MIB: u64 = 1_024 * 1_024;
+/// Less than API Gateway waits for an answer, 29 s.
+const IMPORT_WAIT_SECONDS: u64 = 20;
 
 /// The largest file that an import reads while its request waits, in bytes.
 pub const MAX_INPUT_BYTES: u64 = 512 * MIB;
@@ -95,8 +97,8 @@ pub struct StoreConfig {
 }
 
 impl StoreConfig {
-    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB`, `MILLRACE_COMPACT_AT_SEGMENTS`, `MILLRACE_COPIED_TABLE_MB` and
-    /// `MILLRACE_QUERY_MEMORY_MB`, for a function that answers one request at a time.
+    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB`, `MILLRACE_COMPACT_AT_SEGMENTS`, `MILLRACE_COPIED_TABLE_MB`,
+    /// `MILLRACE_IMPORT_WAIT_SECONDS` and `MILLRACE_QUERY_MEMORY_MB`, for a function that answers one request at a time.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         let directory = environment
             .optional("MILLRACE_CACHE_DIR")
@@ -111,7 +113,7 @@ impl StoreConfig {
             max_children: 1,
             // Both steps and the commit must end before API Gateway does, after 29 s.
             import_deadline: Duration::from_secs(12),
-            import_patience: Duration::from_secs(20),
+            import_patience: import_patience(environment)?,
             max_input_bytes: MAX_INPUT_BYTES,
             crash_at: None,
         })
@@ -126,6 +128,12 @@ impl StoreConfig {
             ..self
         }
     }
+}
+
+/// From `MILLRACE_IMPORT_WAIT_SECONDS`.
+pub fn import_patience(environment: &Environment) -> Result<Duration, ConfigError> {
+    let seconds = environment.number("MILLRACE_IMPORT_WAIT_SECONDS", IMPORT_WAIT_SECONDS)?;
+    Ok(Duration::from_secs(seconds))
 }
 
 /// From `MILLRACE_COMPACT_AT_SEGMENTS`.

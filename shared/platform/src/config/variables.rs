@@ -147,6 +147,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "size of a Lambda function's temporary disk, in MiB: its EphemeralStorage",
     ),
     (
+        "MILLRACE_IMPORT_WAIT_SECONDS",
+        "optional: how long a request waits for its import, in seconds, before that goes on in the background; default 20",
+    ),
+    (
         "MILLRACE_COMPACT_AT_SEGMENTS",
         "optional: the small data files of a table from which on they are merged in the background; default 32",
     ),

@@ -12,7 +12,7 @@
 //! - Texts stand in single or double quotes, in which a doubled quote is the quote itself; a backslash is a character
 //!   like any other. Texts are compared byte by byte, so their case matters.
 //! - Statuses are the names in [`STATUSES`] in any case, with or without the underscores: `'TimedOut'`.
-//! - Times are ISO 8601 with an offset; a plain date is its midnight in UTC.
+//! - Times are ISO 8601, in UTC where they have no offset; a plain date is its midnight.
 //! - Durations are numbers of seconds (in Temporal a number counts nanoseconds), or texts as Go writes them: `'1h30m'`,
 //!   `'500ms'`.
 //! - Times and durations are compared in milliseconds; whatever is finer is cut off.
