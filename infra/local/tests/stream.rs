@@ -72,5 +72,5 @@ async fn a_stream_that_is_not_told_sees_messages_and_the_end_of_its_run() {
     read_until("second").await;
     // Ends the run without a message.
     engine.terminate(&tenant, &run_id, None, "test").await.unwrap();
-    read_until("event: terminated").await;
+    read_until("\"type\":\"terminated\"").await;
 }
