@@ -26,6 +26,12 @@ def filled(template):
     alarms = [name for name, one in template["Resources"].items() if one["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in one["Properties"]]
     for name in alarms:
         del template["Resources"][name]
+    # It compares the text of a parameter with a number.
+    for one in template["Resources"].values():
+        scaling = one["Properties"].get("ScalingConfig", {}) if one["Type"] == "AWS::Lambda::EventSourceMapping" else {}
+        for setting, value in scaling.items():
+            if isinstance(value, dict):
+                scaling[setting] = int(template["Parameters"][value["Ref"]]["Default"])
     apis = {name: one for name, one in template["Resources"].items() if one["Type"] == "AWS::ApiGateway::RestApi"}
     for name, api in apis.items():
         body = api["Properties"]["Body"]
