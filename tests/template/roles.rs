@@ -1,8 +1,8 @@
 //! A role may do what its function does.
 //!
 //! What a function does was recorded while the black-box suite ran against the Lambda functions: `make
-//! test-lambda CALLS=tests/data/aws-calls.txt`. `tests/data/rare-calls.txt` has the rest, with the reason. The
-//! local runner has no roles, and the emulator asks none.
+//! test-lambda CALLS=tests/data/aws-calls.txt`. `tests/data/rare-calls.txt` has the rest, with the reason.
+//! The local runner has no roles, and the emulator asks none.
 
 use std::collections::BTreeSet;
 

@@ -81,8 +81,8 @@ async fn who_hangs_holds_up_nobody_else() {
     let mut body = events.webhook_body("/good");
     body["filter"]["action"] = json!(["good"]);
     events.subscribe(&body).await;
-    // More than one account may have under way, and each of them for longer than the test takes. Elsewhere each
-    // takes an environment of Lambda, which an emulator has on one machine.
+    // More than one account may have under way, and each of them for longer than the test takes. Elsewhere
+    // each takes an environment of Lambda, which an emulator has on one machine.
     let count = if events.service.is_shared() { 20 } else { 300 };
     for _ in 0..count {
         events.event(&channel, &json!({ "action": "hang" })).await;

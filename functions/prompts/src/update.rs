@@ -97,7 +97,8 @@ pub async fn handler(
     OptionalJson(body): OptionalJson<UpdatePrompt>,
 ) -> Result<Reply<PromptTemplate>> {
     let tenant = call.tenant()?;
-    // What is stored may be longer than what is given: the name of a fork, a description from before its limit.
+    // What is stored may be longer than what is given: the name of a fork, a description from before its
+    // limit.
     body.name
         .as_deref()
         .map_or(Ok(()), |name| check_name("name", name))?;

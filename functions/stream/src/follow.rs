@@ -70,7 +70,8 @@ struct Following {
     state_due: Instant,
 }
 
-/// The frames of a run's stream; of a run as it was read after `told` began to listen. None where the caller has seen its end.
+/// The frames of a run's stream; of a run as it was read after `told` began to listen. None where the caller
+/// has seen its end.
 pub async fn follow(
     stream: Stream,
     tenant: Tenant,

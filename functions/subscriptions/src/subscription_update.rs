@@ -22,8 +22,8 @@ use crate::subscription_model::{
     Rotation, SubscriptionPath, SubscriptionWithSecret, check, settle_secret, without_read_only,
 };
 
-/// The fields to change. What is left out stays; null takes away what may be missing. A `filter` takes the place of the one before
-/// it, and so does a `target`.
+/// The fields to change. What is left out stays; null takes away what may be missing. A `filter` takes the
+/// place of the one before it, and so does a `target`.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UpdateSubscription {
@@ -48,9 +48,10 @@ pub struct UpdateSubscription {
     #[serde(deserialize_with = "strict::optional_json")]
     #[schemars(with = "Option<Filter>")]
     pub filter: Option<Value>,
-    /// Where to: the whole target, as an answer shows it; without `type` it is of the same type. The signing secret stays as long as `signing_mode` is `signed`.
-    /// `rotate_signing_secret: true` makes a new one; the old one signs beside it for 24 hours, unless `rotate_immediately` is
-    /// true. A target of these two alone leaves the rest as it is.
+    /// Where to: the whole target, as an answer shows it; without `type` it is of the same type. The signing
+    /// secret stays as long as `signing_mode` is `signed`. `rotate_signing_secret: true` makes a new one; the
+    /// old one signs beside it for 24 hours, unless `rotate_immediately` is true. A target of these two alone
+    /// leaves the rest as it is.
     #[serde(deserialize_with = "given_object")]
     #[schemars(with = "Option<Target>")]
     pub target: Option<Map<String, Value>>,

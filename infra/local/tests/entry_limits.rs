@@ -1,5 +1,5 @@
-//! A project has at most 10,000 subscriptions and 10,000 channels, also under concurrent creations, and where some were
-//! created before anything counted them.
+//! A project has at most 10,000 subscriptions and 10,000 channels, also under concurrent creations, and where
+//! some were created before anything counted them.
 #![cfg(test)]
 
 use axum::Router;

@@ -30,7 +30,8 @@ const ABOUT_THE_STATEMENT: [&str; 16] = [
     "Invalid type Error",
 ];
 
-/// Those of a value that has no place in the type that it is to have: a well-formed statement that cannot be carried out, 422.
+/// Those of a value that has no place in the type that it is to have: a well-formed statement that cannot be
+/// carried out, 422.
 const ABOUT_A_VALUE: [&str; 2] = ["Conversion Error", "Out of Range Error"];
 
 /// What DuckDB's error text says of itself.

@@ -59,7 +59,8 @@ pub fn flush() {
     }
 }
 
-/// An attempt of a delivery: `delivered`, `retrying`, `failed`, or `skipped` where its subscription is disabled or gone.
+/// An attempt of a delivery: `delivered`, `retrying`, `failed`, or `skipped` where its subscription is
+/// disabled or gone.
 pub fn delivery_attempted(outcome: &'static str) {
     counter!("Deliveries", "outcome" => outcome).increment(1);
 }

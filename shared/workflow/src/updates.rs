@@ -116,8 +116,8 @@ pub(crate) fn numbered(
     })
 }
 
-/// The kept messages of a run after a timestamp, oldest first, with their details at hand, and whether there are more than one
-/// answer takes: these come after the last one.
+/// The kept messages of a run after a timestamp, oldest first, with their details at hand, and whether there
+/// are more than one answer takes: these come after the last one.
 pub async fn updates_since(
     engine: &Engine,
     runs: &Runs,

@@ -14,18 +14,14 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 
-/// What a function says.
 #[derive(Debug)]
 pub enum Said {
     /// It waits for work: Lambda freezes it here.
     Waits(Instant),
-    /// It answers.
     Answers(Instant, Bytes),
-    /// It says that it failed.
     Fails(String),
 }
 
-/// Serves one function.
 pub struct RuntimeApi {
     address: SocketAddr,
     work: mpsc::UnboundedSender<Work>,
@@ -45,7 +41,6 @@ struct Shared {
 }
 
 impl RuntimeApi {
-    /// On a free port.
     pub async fn start() -> Self {
         let (work, taken) = mpsc::unbounded_channel();
         let (says, said) = mpsc::unbounded_channel();

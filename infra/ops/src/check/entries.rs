@@ -1,5 +1,5 @@
-//! Subscriptions and channels: as many as their count says. A project without a count gets it from the next creation or
-//! deletion.
+//! Subscriptions and channels: as many as their count says. A project without a count gets it from the next
+//! creation or deletion.
 
 use std::collections::BTreeMap;
 

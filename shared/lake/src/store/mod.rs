@@ -97,8 +97,9 @@ pub struct StoreConfig {
 }
 
 impl StoreConfig {
-    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB`, `MILLRACE_COMPACT_AT_SEGMENTS`, `MILLRACE_COPIED_TABLE_MB`,
-    /// `MILLRACE_IMPORT_WAIT_SECONDS` and `MILLRACE_QUERY_MEMORY_MB`, for a function that answers one request at a time.
+    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB`, `MILLRACE_COMPACT_AT_SEGMENTS`,
+    /// `MILLRACE_COPIED_TABLE_MB`, `MILLRACE_IMPORT_WAIT_SECONDS` and `MILLRACE_QUERY_MEMORY_MB`, for a
+    /// function that answers one request at a time.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         let directory = environment
             .optional("MILLRACE_CACHE_DIR")

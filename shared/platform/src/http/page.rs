@@ -1,8 +1,9 @@
 //! Lists whose answers are arrays: complete, or page by page where the caller asks for pages.
 //!
-//! An array has no room for the token of the next page, so that is a header. A token is the position of the last entry
-//! of its page: a page reads what it answers with and no more, and entries that are made or deleted meanwhile move no
-//! other entry from one page to another. It opens nothing that its caller could not read anyway, so it is not signed.
+//! An array has no room for the token of the next page, so that is a header. A token is the position of the
+//! last entry of its page: a page reads what it answers with and no more, and entries that are made or
+//! deleted meanwhile move no other entry from one page to another. It opens nothing that its caller could not
+//! read anyway, so it is not signed.
 
 use axum::http::HeaderName;
 use schemars::JsonSchema;
@@ -16,7 +17,6 @@ use crate::error::{Error, Result};
 /// The header with the token of the next page; missing on the last one.
 pub static NEXT_PAGE_TOKEN: HeaderName = HeaderName::from_static("x-next-page-token");
 
-/// Most entries of a page.
 const MAX_PAGE_SIZE: usize = 1_000;
 
 /// Which part of a list. Without both fields it is the complete list, and a 422 where that is too large to be sent.

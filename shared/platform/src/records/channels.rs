@@ -48,7 +48,8 @@ impl Channels {
         found.ok_or_else(|| missing(id))
     }
 
-    /// The channels of a project behind the one with the id `after`, oldest first, read as they are asked for.
+    /// The channels of a project behind the one with the id `after`, oldest first, read as they are asked
+    /// for.
     pub fn rows(
         &self,
         tenant: &Tenant,

@@ -1,8 +1,9 @@
 //! How many entries of a kind a project has, and the name of their last change.
 //!
-//! Both are one item, which the transaction of each creation and deletion changes. So the count is exact, and no number
-//! of concurrent creations exceeds its limit. An item without a count, from before there was one, gets it from the first
-//! creation or deletion: the entries are counted, and the count is taken if the name of the last change is still the same.
+//! Both are one item, which the transaction of each creation and deletion changes. So the count is exact, and
+//! no number of concurrent creations exceeds its limit. An item without a count, from before there was one,
+//! gets it from the first creation or deletion: the entries are counted, and the count is taken if the name
+//! of the last change is still the same.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,6 @@ use crate::tenant::Tenant;
 pub const MAX_ENTRIES: u64 = 10_000;
 /// Attempts of a change that conflicts with others, or has to count first.
 const MAX_ATTEMPTS: u32 = 6;
-/// The attribute of the count.
 const COUNT: &str = "entries";
 
 #[derive(Serialize, Deserialize)]
@@ -25,7 +25,6 @@ struct EntriesRecord {
     entries: Option<i64>,
 }
 
-/// The entries of one kind.
 #[derive(Clone)]
 pub(super) struct Entries {
     pub table: Table,
@@ -33,7 +32,6 @@ pub(super) struct Entries {
     pub plural: &'static str,
     /// The partition that holds them and nothing else.
     pub partition: fn(&Tenant) -> String,
-    /// The item of their count.
     pub counted: fn(&Tenant) -> Key,
 }
 

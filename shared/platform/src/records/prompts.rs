@@ -128,8 +128,8 @@ impl Prompts {
         self.table.all(&Query::partition(keys::prompts(tenant))).await
     }
 
-    /// The current versions of the templates behind the one with the id `after`, oldest template first, read as they are
-    /// asked for.
+    /// The current versions of the templates behind the one with the id `after`, oldest template first, read
+    /// as they are asked for.
     pub fn rows(
         &self,
         tenant: &Tenant,
@@ -154,7 +154,8 @@ impl Prompts {
             .rows(query.order(Order::Descending), before.as_deref(), read_at_once)
     }
 
-    /// The forks of a template that are in the same project, behind the one with the id `after`, oldest first.
+    /// The forks of a template that are in the same project, behind the one with the id `after`, oldest
+    /// first.
     pub fn forks(
         &self,
         tenant: &Tenant,

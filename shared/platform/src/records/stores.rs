@@ -182,8 +182,8 @@ impl Stores {
         self.table.find(&keys::store(tenant, id)).await
     }
 
-    /// The stores of a project behind the one with the id `after`, archived ones too, oldest first, read as they are asked
-    /// for.
+    /// The stores of a project behind the one with the id `after`, archived ones too, oldest first, read as
+    /// they are asked for.
     pub fn rows(
         &self,
         tenant: &Tenant,

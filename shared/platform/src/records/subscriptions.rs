@@ -1,7 +1,8 @@
 //! Event subscriptions. What one says is `shared/events`' affair; here it is a JSON text.
 //!
-//! Each change of any subscription of a project gives the project's set of them a new name in the same transaction. A process that keeps
-//! the set in memory asks for the name, and so never works with a set that is out of date.
+//! Each change of any subscription of a project gives the project's set of them a new name in the same
+//! transaction. A process that keeps the set in memory asks for the name, and so never works with a set that
+//! is out of date.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +57,8 @@ impl Subscriptions {
         found.ok_or_else(|| missing(id))
     }
 
-    /// The subscriptions of a project behind the one with the id `after`, oldest first, read as they are asked for.
+    /// The subscriptions of a project behind the one with the id `after`, oldest first, read as they are
+    /// asked for.
     pub fn rows(
         &self,
         tenant: &Tenant,
@@ -88,8 +90,8 @@ impl Subscriptions {
         self.entries.last_change(tenant).await
     }
 
-    /// Adds a subscription: 409 where the project has [`MAX_ENTRIES`] already. `replaces` is the system subscription that it takes
-    /// the place of: 409 where another one does already.
+    /// Adds a subscription: 409 where the project has [`MAX_ENTRIES`] already. `replaces` is the system
+    /// subscription that it takes the place of: 409 where another one does already.
     ///
     /// [`MAX_ENTRIES`]: crate::records::MAX_ENTRIES
     pub async fn insert(

@@ -46,6 +46,7 @@ impl UpdateMessageView {
 pub struct UpdateListing {
     /// The messages, oldest first.
     pub messages: Vec<UpdateMessageView>,
-    /// Whether more messages than one answer takes come after these: ask again with the last timestamp as `since`.
+    /// Whether more messages than one answer takes come after these: ask again with the last timestamp as
+    /// `since`.
     pub has_more: bool,
 }

@@ -1,10 +1,10 @@
-//! Cold starts of the Lambda functions: from the start of the program until it asks for work, and until its first
-//! answer; and what the archives weigh that are deployed.
+//! Cold starts of the Lambda functions: from the start of the program until it asks for work, and until its
+//! first answer; and what the archives weigh that are deployed.
 //!
-//! The programs are those of the build for Lambda. Its runtime API is played here; the record store, the object store
-//! and the queues are those of a local runner, so the calls of a first answer are in its time. The keys that access
-//! tokens are checked with come from a file; on AWS they are fetched once. A time here has a whole processor, where a
-//! function has one at 1,769 MB of memory and a part of one below.
+//! The programs are those of the build for Lambda. Its runtime API is played here; the record store, the
+//! object store and the queues are those of a local runner, so the calls of a first answer are in its time.
+//! The keys that access tokens are checked with come from a file; on AWS they are fetched once. A time here
+//! has a whole processor, where a function has one at 1,769 MB of memory and a part of one below.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -23,7 +23,6 @@ use crate::stores::Store;
 use crate::{Result, programs};
 
 const PART: &str = "lambda";
-/// Starts of each function.
 const STARTS: usize = 20;
 
 /// Most that a function may take, in milliseconds: until it asks for work, and until its first answer.

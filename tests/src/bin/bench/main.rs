@@ -3,9 +3,9 @@
 //! A time alone says little on a machine that others use too. Wherever there is something to compare with, both sides
 //! are measured in one run, in turns, so that noise meets both. No time is ever a failure.
 //!
-//! The table goes to standard output; `BENCH_JSON=<file>` writes the same numbers as JSON. Arguments name the parts to
-//! run: `make bench ARGS="ready lambda"`. Everything is bound to 127.0.0.1, keeps its data in temporary folders and
-//! is stopped at the end.
+//! The table goes to standard output; `BENCH_JSON=<file>` writes the same numbers as JSON. Arguments name the
+//! parts to run: `make bench ARGS="ready lambda"`. Everything is bound to 127.0.0.1, keeps its data in
+//! temporary folders and is stopped at the end.
 
 mod appends;
 mod deliveries;

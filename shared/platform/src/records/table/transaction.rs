@@ -94,7 +94,8 @@ impl Transaction<'_> {
         Ok(self)
     }
 
-    /// Changes single attributes of a record; without a condition, whatever is there. A missing record is made.
+    /// Changes single attributes of a record; without a condition, whatever is there. A missing record is
+    /// made.
     pub fn update(self, key: &Key, changes: &Changes, condition: Option<&Condition>) -> Result<Self> {
         let table = self.table;
         self.updated(table, key, changes, condition)
