@@ -122,7 +122,7 @@ async fn check_coverage(world: &World, rows: &[Row]) -> Vec<String> {
             ("P", true),
             ("A", true),
             ("K", template.starts_with("/data")),
-            ("W", operation != "audit_list"),
+            ("W", operation != "listAuditEvents"),
         ];
         let callers = callers.into_iter().filter(|(_, is_needed)| *is_needed);
         for needed in ids.chain(callers.map(|(caller, _)| caller.to_owned())) {

@@ -9,7 +9,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::Permission;
 use platform::auth::permission::ReadAuditTrail;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, List, Query, Reply};
 use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
 use platform::tenant::check_id;
@@ -69,9 +68,9 @@ pub struct AuditPage {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("audit_list")
-        .tag("audit")
+    operation
+        .id("listAuditEvents")
+        .tag("audit trail")
         .summary("List the audit trail")
         .response::<200, axum::Json<AuditPage>>()
 }

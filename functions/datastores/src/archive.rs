@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::DeleteStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,8 +21,8 @@ pub struct Archived {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("store_archive")
+    operation
+        .id("archiveDataStore")
         .tag("data stores")
         .summary("Archive a data store")
         .response::<200, axum::Json<Archived>>()

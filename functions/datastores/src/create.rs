@@ -5,7 +5,6 @@ use axum::extract::State;
 use lake::store::NewStore;
 use platform::Result;
 use platform::auth::permission::WriteStores;
-use platform::http::openapi::with_errors;
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description, check_name, check_tags};
 use platform::http::{Call, Json, Reply};
 use schemars::JsonSchema;
@@ -28,8 +27,8 @@ pub struct CreateStore {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("store_create")
+    operation
+        .id("createDataStore")
         .tag("data stores")
         .summary("Create a data store")
         .response::<201, axum::Json<StoreDetail>>()

@@ -5,7 +5,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::Result;
 use platform::auth::permission::DeleteStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 use platform::records::Written;
 use platform::records::dashboards::DashboardStatus;
@@ -16,8 +15,8 @@ use crate::dashboard_change::{Attempts, changed};
 use crate::dashboard_model::DashboardPath;
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("dashboard_archive")
+    operation
+        .id("archiveDashboard")
         .tag("dashboards")
         .summary("Archive a dashboard")
         .response::<200, axum::Json<Archived>>()

@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::WriteStores;
-use platform::http::openapi::with_errors;
 use platform::http::text::MAX_DESCRIPTION_LENGTH;
 use platform::http::{Call, Json, Path, Reply, strict};
 use platform::records::dashboards::{
@@ -45,8 +44,8 @@ pub struct CreateDashboard {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("dashboard_create")
+    operation
+        .id("createDashboard")
         .tag("dashboards")
         .summary("Create a dashboard")
         .response::<201, axum::Json<Dashboard>>()

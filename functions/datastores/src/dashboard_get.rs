@@ -4,15 +4,14 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
 use crate::dashboard_model::{Dashboard, DashboardPath, etag};
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("dashboard_get")
+    operation
+        .id("getDashboard")
         .tag("dashboards")
         .summary("Read a dashboard")
         .response::<200, axum::Json<Dashboard>>()

@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Query, Reply, strict};
 use platform::records::dashboards::DashboardStatus;
 use schemars::JsonSchema;
@@ -27,8 +26,8 @@ pub struct DashboardListQuery {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("dashboard_list")
+    operation
+        .id("listDashboards")
         .tag("dashboards")
         .summary("List dashboards")
         .response::<200, axum::Json<Vec<Dashboard>>>()

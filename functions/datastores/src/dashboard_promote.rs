@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::Result;
 use platform::auth::permission::WriteStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 use platform::records::Written;
 use schemars::JsonSchema;
@@ -30,8 +29,8 @@ pub struct DashboardVersionPath {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("dashboard_promote")
+    operation
+        .id("promoteDashboardVersion")
         .tag("dashboards")
         .summary("Make a version the current dashboard")
         .response::<200, axum::Json<Dashboard>>()

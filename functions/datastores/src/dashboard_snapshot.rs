@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::Result;
 use platform::auth::permission::WriteStores;
-use platform::http::openapi::with_errors;
 use platform::http::text::{check_name, check_text};
 use platform::http::{Call, Json, Path, Reply};
 use platform::records::Written;
@@ -30,8 +29,8 @@ pub struct SnapshotDashboard {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("dashboard_snapshot")
+    operation
+        .id("createDashboardSnapshot")
         .tag("dashboards")
         .summary("Create a snapshot of a dashboard")
         .response::<201, axum::Json<DashboardVersion>>()

@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::Result;
 use platform::auth::permission::WriteStores;
-use platform::http::openapi::with_errors;
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_text};
 use platform::http::{Call, OptionalJson, Path, Reply, strict};
 use platform::records::Written;
@@ -101,8 +100,8 @@ impl UpdateDashboard {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("dashboard_update")
+    operation
+        .id("updateDashboard")
         .tag("dashboards")
         .summary("Update a dashboard")
         .response::<200, axum::Json<Dashboard>>()

@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Query, Reply};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,8 +21,8 @@ pub struct DashboardVersionListQuery {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("dashboard_version_list")
+    operation
+        .id("listDashboardVersions")
         .tag("dashboards")
         .summary("List the versions of a dashboard")
         .response::<200, axum::Json<Vec<DashboardVersion>>>()

@@ -8,7 +8,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::Result;
 use platform::auth::permission::WriteStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Json, Path, Reply};
 use platform::records::Written;
 use platform::records::dashboards::DashboardRecord;
@@ -38,8 +37,8 @@ pub struct Versioning {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("dashboard_versioning")
+    operation
+        .id("setDashboardVersioning")
         .tag("dashboards")
         .summary("Switch the versioning of a dashboard")
         .response::<200, axum::Json<Versioning>>()

@@ -5,7 +5,6 @@ use axum::extract::State;
 use lake::store::{DownloadFormat, LINK_LIFETIME};
 use platform::Result;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::text::check_resource_id;
 use platform::http::{Call, Path, Query, Reply};
 use schemars::JsonSchema;
@@ -55,8 +54,8 @@ pub struct DownloadResponse {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("store_download")
+    operation
+        .id("downloadDataStore")
         .tag("data stores")
         .summary("Download a data store")
         .response::<200, axum::Json<DownloadResponse>>()

@@ -4,15 +4,14 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
 use crate::model::{StoreDetail, StorePath};
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("store_get")
+    operation
+        .id("getDataStore")
         .tag("data stores")
         .summary("Read a data store")
         .response::<200, axum::Json<StoreDetail>>()

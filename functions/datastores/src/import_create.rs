@@ -8,7 +8,6 @@ use bytes::Bytes;
 use lake::FileFormat;
 use lake::store::{Import, ImportSource, ImportTable};
 use platform::auth::permission::WriteStores;
-use platform::http::openapi::with_errors;
 use platform::http::text::check_text;
 use platform::http::{Call, Json, Path, Reply, strict};
 use platform::records::stores::{ImportMode, ImportStatus};
@@ -86,9 +85,9 @@ pub struct ImportResponse {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("import_create")
-        .tag("data stores")
+    operation
+        .id("importRows")
+        .tag("imports")
         .summary("Import rows")
         .response::<200, axum::Json<ImportResponse>>()
         .response::<202, axum::Json<ImportResponse>>()

@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 use platform::records::stores::ImportRecord;
 use schemars::JsonSchema;
@@ -22,9 +21,9 @@ pub struct ImportPath {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("import_get")
-        .tag("data stores")
+    operation
+        .id("getImport")
+        .tag("imports")
         .summary("Read an import")
         .response::<200, axum::Json<ImportRecord>>()
 }

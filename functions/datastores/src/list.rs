@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, PageQuery, Query, Reply};
 use platform::records::stores::StoreStatus;
 
@@ -12,8 +11,8 @@ use crate::App;
 use crate::model::StoreListItem;
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("store_list")
+    operation
+        .id("listDataStores")
         .tag("data stores")
         .summary("List data stores")
         .response::<200, axum::Json<Vec<StoreListItem>>>()

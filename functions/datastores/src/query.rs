@@ -10,7 +10,6 @@ use lake::Format;
 use lake::limits::MAX_ROWS;
 use lake::store::{Answered, Loaded, Query};
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::precondition::if_none_match;
 use platform::http::{Call, Json, Path, strict};
 use platform::{Error, Result, Tenant};
@@ -52,8 +51,8 @@ pub struct QueryResponse {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("query_run")
+    operation
+        .id("queryDataStore")
         .tag("data stores")
         .summary("Query a data store")
         .description(FORMS)

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use lake::store::Query;
 use lake::{Format, Position};
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::text::check_name;
 use platform::http::{Call, Json, Path, strict};
 use platform::{Error, Result};
@@ -90,8 +89,8 @@ pub struct FailedQuery {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("query_batch")
+    operation
+        .id("queryDataStoreBatch")
         .tag("data stores")
         .summary("Run several queries over one version")
         .response::<200, axum::Json<BatchResponse>>()

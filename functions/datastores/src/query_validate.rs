@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::Position;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Json, Path, Reply};
 use platform::{Error, Result};
 use schemars::JsonSchema;
@@ -50,8 +49,8 @@ pub struct QueryError {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("query_validate")
+    operation
+        .id("validateQueries")
         .tag("data stores")
         .summary("Check queries without running them")
         .response::<200, axum::Json<ValidateResponse>>()

@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Query, Reply};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,8 +42,8 @@ pub enum Schema {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("schema_get")
+    operation
+        .id("getSchema")
         .tag("data stores")
         .summary("Read the schema of a data store")
         .response::<200, axum::Json<Schema>>()

@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::store::SchemaChange;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Query, Reply};
 use platform::{Error, Result, UtcTime};
 use schemars::JsonSchema;
@@ -60,8 +59,8 @@ impl SchemaHistoryItem {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("schema_history")
+    operation
+        .id("listSchemaChanges")
         .tag("data stores")
         .summary("List the changes of the schema of a data store")
         .response::<200, axum::Json<Vec<SchemaHistoryItem>>>()

@@ -9,7 +9,6 @@ use lake::manifest::Relationship;
 use lake::schema_update::{SchemaUpdate, TableUpdate};
 use platform::Result;
 use platform::auth::permission::{DeleteStores, Required as _, WriteStores};
-use platform::http::openapi::with_errors;
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_text};
 use platform::http::{Call, Json, Path, Reply, strict};
 use schemars::JsonSchema;
@@ -43,8 +42,8 @@ fn given_objects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Ve
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("schema_update")
+    operation
+        .id("updateSchema")
         .tag("data stores")
         .summary("Update the schema of a data store")
         .response::<200, axum::Json<FullSchema>>()

@@ -8,7 +8,6 @@ use axum::extract::State;
 use lake::alteration::{ColumnChange, ColumnRename, TableAlteration};
 use lake::schema::Column;
 use platform::auth::permission::WriteStores;
-use platform::http::openapi::with_errors;
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_text};
 use platform::http::{Call, Json, Path, Reply, strict};
 use platform::{Error, Result};
@@ -42,8 +41,8 @@ pub struct AlterTable {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("table_alter")
+    operation
+        .id("alterTable")
         .tag("data stores")
         .summary("Alter a table")
         .response::<200, axum::Json<TableDetail>>()

@@ -5,7 +5,6 @@ use axum::extract::State;
 use lake::schema::TableDefinition;
 use platform::Result;
 use platform::auth::permission::WriteStores;
-use platform::http::openapi::with_errors;
 use platform::http::text::check_text;
 use platform::http::{Call, Json, Path, Reply, strict};
 use schemars::JsonSchema;
@@ -25,8 +24,8 @@ pub struct CreateTables {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("table_create")
+    operation
+        .id("createTables")
         .tag("data stores")
         .summary("Create tables")
         .response::<201, axum::Json<Vec<TableDetail>>>()

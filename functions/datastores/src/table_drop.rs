@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::DeleteStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,8 +19,8 @@ pub struct Dropped {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("table_drop")
+    operation
+        .id("dropTable")
         .tag("data stores")
         .summary("Drop a table")
         .response::<200, axum::Json<Dropped>>()

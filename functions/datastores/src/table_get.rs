@@ -3,7 +3,6 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Query, Reply};
 use platform::{Error, Result};
 use schemars::JsonSchema;
@@ -24,8 +23,8 @@ pub struct TableQuery {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("table_get")
+    operation
+        .id("getTable")
         .tag("data stores")
         .summary("Read a table")
         .response::<200, axum::Json<TableDetail>>()

@@ -4,15 +4,14 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
 use crate::model::{StorePath, TableSummary};
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("table_list")
+    operation
+        .id("listTables")
         .tag("data stores")
         .summary("List the tables of a data store")
         .response::<200, axum::Json<Vec<TableSummary>>>()

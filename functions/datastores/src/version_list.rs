@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::store::MAX_LISTED_VERSIONS;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Query, Reply};
 use platform::records::stores::StoreVersionRecord;
 use platform::{Error, Result};
@@ -28,8 +27,8 @@ pub struct VersionsQuery {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("version_list")
+    operation
+        .id("listStoreVersions")
         .tag("data stores")
         .summary("List the versions of a data store")
         .response::<200, axum::Json<Vec<StoreVersionRecord>>>()

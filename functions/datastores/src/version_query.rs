@@ -6,7 +6,6 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use platform::Result;
 use platform::auth::permission::ReadStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Json, Path};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,8 +25,8 @@ pub struct VersionQueryResponse {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("version_query")
+    operation
+        .id("queryStoreVersion")
         .tag("data stores")
         .summary("Query a version of a data store")
         .description(FORMS)

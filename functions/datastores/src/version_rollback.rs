@@ -4,15 +4,14 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::WriteStores;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
 use crate::model::{StoreDetail, VersionPath, author};
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("version_rollback")
+    operation
+        .id("rollBackDataStore")
         .tag("data stores")
         .summary("Roll a data store back to a version")
         .response::<200, axum::Json<StoreDetail>>()

@@ -6,7 +6,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::WriteStores;
-use platform::http::openapi::with_errors;
 use platform::http::text::{check_name, check_text};
 use platform::http::{Call, Json, Path, Reply};
 use platform::records::stores::StoreVersionRecord;
@@ -45,8 +44,8 @@ pub struct SnapshotTable {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("version_snapshot")
+    operation
+        .id("createStoreSnapshot")
         .tag("data stores")
         .summary("Make a snapshot of a data store")
         .response::<201, axum::Json<SnapshotDetail>>()

@@ -8,8 +8,8 @@ mod rate;
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
+use aide::axum::routing::post_with;
 use axum::Extension;
-use axum::routing::post;
 use events::publish::Publisher;
 use platform::aws::SdkConfig;
 use platform::bus::EventBridgeBus;
@@ -82,9 +82,9 @@ pub fn max_body_bytes(environment: &Environment) -> Result<usize, ConfigError> {
 pub fn routes(ingest: Ingest) -> ApiRouter {
     let limit = BodyLimit(ingest.max_body_bytes);
     ApiRouter::new()
-        .route(
+        .api_route(
             "/webhooks/events/{account_id}/{project_id}/{channel_id}",
-            post(post::handler),
+            post_with(post::handler, post::doc),
         )
         .layer(Extension(limit))
         .with_state(ingest)

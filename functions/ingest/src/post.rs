@@ -1,18 +1,20 @@
 //! `POST /webhooks/events/{account_id}/{project_id}/{channel_id}`: an event from outside. 202 once it is written.
 
+use aide::transform::TransformOperation;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
-use axum::response::IntoResponse;
 use events::channel::Channel;
 use events::envelope::{Category, Envelope, RawObject};
 use events::transform::{self, Defaults, Incoming};
+use platform::http::openapi::problem;
 use platform::http::{body, parse, strict};
 use platform::records::events::IngestKey;
-use platform::{Error, ErrorKind, Result, Tenant, ids};
+use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tracing::Span;
 
 use crate::Ingest;
@@ -22,24 +24,86 @@ use crate::credentials::{Shown, admitted};
 const MAX_DEPTH: usize = 100;
 
 /// The channel in the path.
-#[derive(Deserialize)]
-pub struct ChannelPath {
+#[derive(Deserialize, JsonSchema)]
+pub struct IngestPath {
+    /// Account of the channel.
     account_id: String,
+    /// Project of the channel.
     project_id: String,
+    /// The channel's id.
     channel_id: String,
 }
 
-/// The event that was taken.
-#[derive(Serialize)]
-pub struct Taken {
+/// An event as an external system sends it. A channel with a `transform` takes any JSON object instead. The whole
+/// body is kept under `details.payload` of the event.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "A body is read field by field; this is its schema.")]
+pub struct IngestEvent {
+    /// What happened. Default: the channel's `transform`, then its `default_action`, then `received`.
+    action: Option<String>,
+    /// Kind of the resource that it happened to. Default: as for `action`, with `external_event` at last.
+    resource_type: Option<String>,
+    /// Id of that resource in the sender's system. Default: the event's own id.
+    resource_id: Option<String>,
+    /// A key by which the sender repeats an event: the channel answers the same key with the same `event_id`.
+    idempotency_key: Option<String>,
+    /// When it happened. Default: when the event arrives.
+    timestamp: Option<UtcTime>,
+    /// Data of the event, any JSON.
+    payload: Option<Value>,
+    /// Merged into the event's `details`.
+    details: Option<Map<String, Value>>,
+}
+
+/// The event that was accepted.
+#[derive(Serialize, JsonSchema)]
+pub struct IngestedEvent {
+    /// Id of the event: the same one for a repeated `idempotency_key`.
     event_id: String,
+}
+
+pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    operation
+        .id("ingestEvent")
+        .tag("ingest")
+        .summary("Push an event in through a channel")
+        .description(
+            "Publishes one event of the category `external`, which subscriptions match like any other. The credentials are \
+             the channel's own: its token as bearer token, in the header `x-service-ingest-token` or in the query parameter \
+             `token`; or, for a channel with a `signature`, the signature of the raw body alone. The event is written \
+             before the answer; its deliveries follow.\n\n\
+             Limits: a body of 256 KiB unless the operator set another limit, at most 100 levels of nesting, and the \
+             channel's rate.",
+        )
+        .input::<platform::http::Json<IngestEvent>>()
+        .security_requirement("ingestToken")
+        .security_requirement("ingestTokenHeader")
+        .security_requirement("ingestTokenQuery")
+        .response_with::<202, axum::Json<IngestedEvent>, _>(|response| {
+            response.description("The event is written, or was written before under the same `idempotency_key`.")
+        })
+        .with(problem(
+            ErrorKind::Unauthenticated,
+            "The channel does not exist, or its token or signature is missing or wrong.",
+            "The channel does not exist, or the token or signature is missing or wrong.",
+        ))
+        .with(problem(
+            ErrorKind::Forbidden,
+            "The channel is disabled.",
+            "The channel is disabled; nothing that is sent to it is taken.",
+        ))
+        .with(problem(
+            ErrorKind::TooManyRequests,
+            "The channel takes no more events in this minute. `retry-after` says when it does.",
+            "The channel takes 600 events in 60 seconds and has taken them; repeat this one in 12 seconds.",
+        ))
 }
 
 pub async fn handler(
     State(ingest): State<Ingest>,
-    path: Result<Path<ChannelPath>, PathRejection>,
+    path: Result<Path<IngestPath>, PathRejection>,
     request: Request<Body>,
-) -> Result<impl IntoResponse> {
+) -> Result<(StatusCode, axum::Json<IngestedEvent>)> {
     let (headers, query) = (
         request.headers().clone(),
         request.uri().query().map(str::to_owned),
@@ -67,7 +131,7 @@ pub async fn handler(
     }
     ingest.rates.admit(&tenant, &channel.id).await?;
     let event_id = take(&ingest, &tenant, &channel, &text).await?;
-    Ok((StatusCode::ACCEPTED, axum::Json(Taken { event_id })))
+    Ok((StatusCode::ACCEPTED, axum::Json(IngestedEvent { event_id })))
 }
 
 /// The channel of a path; None for a path that can have none.

@@ -4,51 +4,63 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::WritePrompts;
-use platform::http::openapi::with_errors;
-use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description, check_name};
+use platform::http::openapi::created;
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, check_description, check_name};
 use platform::http::{Call, Json, Reply, strict};
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::App;
 use crate::model::{PromptTemplate, etag};
 use crate::sandboxed::Checker;
 use crate::validate;
 
-/// A new template.
+/// A new prompt template.
 #[derive(Deserialize, JsonSchema)]
 pub struct CreatePrompt {
-    /// Its name.
+    /// 1 to 200 characters; two templates may share a name.
+    #[schemars(length(min = 1, max = MAX_NAME_LENGTH))]
     pub name: String,
-    /// Whom it speaks as: safety, system, user, assistant and tool are the usual ones.
+    /// Role of the message that the template makes, such as `system`, `user`, `assistant`, `safety` or `tool`; 1 to 200
+    /// characters.
+    #[schemars(length(min = 1, max = MAX_NAME_LENGTH))]
     pub role: String,
-    /// What it is for.
+    /// Purpose of the template, for people; at most 10,000 characters.
     #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<String>,
-    /// How the content is written.
+    /// Language of `content`.
     #[serde(deserialize_with = "strict::name")]
     pub content_type: ContentType,
-    /// The template itself.
+    /// Text of the template in that language. Content, description, tags, test data and schema have at most 350,000 bytes
+    /// together.
     pub content: String,
-    /// Values to try it with: an object.
+    /// Example values of the variables.
     #[serde(default, deserialize_with = "strict::optional_json")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub test_data: Option<Value>,
-    /// JSON Schema of its variables: an object.
+    /// JSON Schema of the variables. Where there is also `test_data`, that must be valid against it.
     #[serde(rename = "inputSchema", default, deserialize_with = "strict::optional_json")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub input_schema: Option<Value>,
-    /// Free labels.
+    /// Labels to search by; at most 50, of 1 to 200 characters each.
     #[serde(default)]
     pub tags: Vec<String>,
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("prompt_create")
+    operation
+        .id("createPrompt")
         .tag("prompts")
         .summary("Create a prompt template")
+        .description(
+            "Creates a template of the project as draft, with version 1. Content that its language cannot parse, and test \
+             data that the schema refuses, are a 400 that names the place. The template is not rendered.\n\n\
+             Side effects: version 1, and an audit record of the action `create`.",
+        )
         .response::<201, axum::Json<PromptTemplate>>()
+        .with(created)
 }
 
 pub async fn handler(

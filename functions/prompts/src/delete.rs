@@ -4,7 +4,7 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use platform::auth::permission::DeletePrompts;
-use platform::http::openapi::with_errors;
+use platform::http::openapi::conditional_write;
 use platform::http::{Call, Path, Reply, if_match};
 use platform::records::Written;
 use platform::{Error, Result};
@@ -14,19 +14,24 @@ use serde::Serialize;
 use crate::App;
 use crate::model::{PromptPath, etag};
 
-/// The template that was deleted.
+/// The prompt template that was deleted.
 #[derive(Serialize, JsonSchema)]
 pub struct DeletedPrompt {
-    /// Its id.
+    /// The template's id.
     pub id: String,
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("prompt_delete")
+    operation
+        .id("deletePrompt")
         .tag("prompts")
         .summary("Delete a prompt template")
+        .description(
+            "Removes a template from every read and list. Its forks stay, with the id in their `parent`. There is no way to \
+             restore it.\n\nSide effects: an audit record of the action `delete`.",
+        )
         .response::<200, axum::Json<DeletedPrompt>>()
+        .with(conditional_write)
 }
 
 pub async fn handler(

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::ReadPrompts;
-use platform::http::openapi::with_errors;
 use platform::http::text::check_name;
 use platform::http::{Call, Json, Reply, strict};
 use platform::records::prompts::PromptRecord;
@@ -20,28 +19,28 @@ use crate::search::PromptSearchQuery;
 /// Most facets of one request.
 const MAX_FACETS: usize = 20;
 
-/// What to count.
+/// Which facets to count, over which templates.
 #[derive(Deserialize, JsonSchema)]
 pub struct FacetRequest {
-    /// The facets.
+    /// At most 20 facets, each with a name of its own.
     #[serde(deserialize_with = "strict::objects")]
     pub facets: Vec<FacetSpec>,
-    /// Which templates count; all where it is left out.
+    /// Which templates to count. Default: all of the project.
     #[serde(default, deserialize_with = "strict::object")]
     pub query: PromptSearchQuery,
 }
 
-/// One facet.
+/// A facet: a field, and the name under which its counts are answered.
 #[derive(Deserialize, JsonSchema)]
 pub struct FacetSpec {
-    /// Its key in the answer; any but `total`.
+    /// Key of the counts in the answer; any name but `total`.
     pub name: String,
-    /// The field to count by.
+    /// Field whose values are counted.
     #[serde(deserialize_with = "strict::name")]
     pub field: FacetField,
 }
 
-/// A field to count by.
+/// A field of prompt templates whose values can be counted.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FacetField {
@@ -54,19 +53,19 @@ pub enum FacetField {
     Project,
 }
 
-/// One value of a facet.
+/// One value of a facet, and how many templates have it.
 #[derive(Serialize, JsonSchema)]
 pub struct FacetBucket {
-    /// The value.
+    /// Value of the field.
     pub _id: String,
-    /// The templates that have it.
+    /// Number of templates with this value.
     pub count: u64,
 }
 
-/// One key a facet, and the number of templates.
+/// The counts: one key for each facet, beside `total`.
 #[derive(Serialize, JsonSchema)]
 pub struct FacetResponse {
-    /// The templates that count.
+    /// Number of templates that the query takes.
     pub total: u64,
     /// The facets by name, the most frequent value first.
     #[serde(flatten)]
@@ -74,10 +73,15 @@ pub struct FacetResponse {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("prompt_facets")
+    operation
+        .id("countPromptFacets")
         .tag("prompts")
         .summary("Count prompt templates by their fields")
+        .description(
+            "Answers, for each facet, how many templates have which value of a field: for the filters of a search page. The \
+             values of a facet are sorted by count, the most frequent first. A template counts once for each of its tags.\n\n\
+             It reads all templates of the project, so it takes longer the more there are.",
+        )
         .response::<200, axum::Json<FacetResponse>>()
 }
 

@@ -4,7 +4,7 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::Permission;
 use platform::auth::permission::WritePrompts;
-use platform::http::openapi::with_errors;
+use platform::http::openapi::created;
 use platform::http::{Call, OptionalJson, Path, Reply};
 use platform::records::prompts::{PromptRecord, PromptStatus};
 use platform::{Result, Tenant};
@@ -14,22 +14,29 @@ use serde::Deserialize;
 use crate::App;
 use crate::model::{PromptPath, PromptTemplate, etag};
 
-/// How to fork.
+/// How to fork. The body may be left out.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ForkPrompt {
-    /// Whether the fork keeps the original's tags; it does not where this is left out.
+    /// Whether the fork gets the tags of the original.
     pub keep_tags: bool,
-    /// The project of the fork; the original's where it is left out. Another one needs `account:admin`.
+    /// Id of the project that gets the fork. Default: the caller's project; another one needs the permission
+    /// `account:admin`.
     pub target_project: Option<String>,
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("prompt_fork")
+    operation
+        .id("forkPrompt")
         .tag("prompts")
         .summary("Fork a prompt template")
+        .description(
+            "Copies the current version of a template into a new one, as draft with version 1, with the id of the original as \
+             `parent` and ` (fork)` behind its name. Later changes of the original do not reach the fork.\n\n\
+             Side effects: a new template, and an audit record of the action `create`.",
+        )
         .response::<201, axum::Json<PromptTemplate>>()
+        .with(created)
 }
 
 pub async fn handler(

@@ -4,18 +4,23 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadPrompts;
-use platform::http::openapi::with_errors;
+use platform::http::openapi::pages;
 use platform::http::{Call, PageQuery, Path, Query, Reply};
 
 use crate::App;
 use crate::model::{PromptPath, PromptVersionItem};
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("prompt_forks")
+    operation
+        .id("listPromptForks")
         .tag("prompts")
         .summary("List the forks of a prompt template")
-        .response::<200, axum::Json<Vec<PromptVersionItem>>>()
+        .description(
+            "Answers the forks of a template that are in the caller's project, oldest first, each with its current version. Forks \
+             of forks are listed with their own original.",
+        )
+        .response_with::<200, axum::Json<Vec<PromptVersionItem>>, _>(|response| response.description("The forks, oldest first."))
+        .with(pages)
 }
 
 pub async fn handler(

@@ -4,18 +4,23 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadPrompts;
-use platform::http::openapi::with_errors;
+use platform::http::openapi::tagged;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
 use crate::model::{PromptPath, PromptTemplate, etag};
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("prompt_get")
+    operation
+        .id("getPrompt")
         .tag("prompts")
         .summary("Read a prompt template")
+        .description(
+            "Answers the current version of a template, whole. Earlier versions are listed by `listPromptVersions`, without \
+             their content.",
+        )
         .response::<200, axum::Json<PromptTemplate>>()
+        .with(tagged)
 }
 
 pub async fn handler(

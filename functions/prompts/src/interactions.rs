@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadPrompts;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 use platform::records::interactions::InteractionUse;
 use schemars::JsonSchema;
@@ -13,20 +12,24 @@ use serde::Serialize;
 use crate::App;
 use crate::model::PromptPath;
 
-/// The interactions of a template.
+/// The interactions that use a prompt template.
 #[derive(Serialize, JsonSchema)]
 pub struct PromptInteractions {
-    /// The template's id.
+    /// Id of the template.
     pub prompt: String,
-    /// The interactions that use it.
+    /// Interactions of which at least one version uses the template.
     pub interactions: Vec<InteractionUse>,
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("prompt_interactions")
+    operation
+        .id("listPromptInteractions")
         .tag("prompts")
         .summary("List the interactions that use a prompt template")
+        .description(
+            "Answers which interactions use a template, and which of their versions: look here before a template is changed or \
+             deleted. The operator loads interactions; the API does not write them.",
+        )
         .response::<200, axum::Json<PromptInteractions>>()
 }
 

@@ -3,7 +3,7 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::ReadPrompts;
-use platform::http::openapi::with_errors;
+use platform::http::openapi::pages;
 use platform::http::{Call, PageQuery, Query, Reply};
 use platform::{Error, Result};
 
@@ -15,11 +15,17 @@ use crate::search::{PromptSearchQuery, Verdict};
 const SEARCHED_AT_ONCE: usize = 1_000;
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("prompt_list")
+    operation
+        .id("listPrompts")
         .tag("prompts")
         .summary("List prompt templates")
-        .response::<200, axum::Json<Vec<PromptListItem>>>()
+        .description(
+            "Answers the templates of the project that all of the given filters take, oldest first, without their content. Ask \
+             either for pages, with `page_size` and `next_page_token`, or for a part of the list, with `limit` and `offset`; \
+             without any of them the answer is the complete list.",
+        )
+        .response_with::<200, axum::Json<Vec<PromptListItem>>, _>(|response| response.description("The templates, oldest first."))
+        .with(pages)
 }
 
 pub async fn handler(

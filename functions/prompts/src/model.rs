@@ -6,55 +6,57 @@ use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
 use platform::tenant::Tenant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-/// The id in the path.
+/// The path of a prompt template.
 #[derive(Deserialize, JsonSchema)]
 pub struct PromptPath {
-    /// The template's id.
+    /// Id of the prompt template.
     pub pt_id: String,
 }
 
-/// A prompt template.
+/// A prompt template in its current version.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PromptTemplate {
-    /// Its id.
+    /// The same for all versions.
     pub id: String,
-    /// Its name.
+    /// Name in the library; not unique.
     pub name: String,
-    /// Whom it speaks as.
+    /// Role of the message that the template makes, such as `system` or `user`.
     pub role: String,
-    /// Draft or published.
+    /// Status of this version.
     pub status: PromptStatus,
-    /// 1 at first, then one more with each update.
+    /// Number of the current version: 1 at first, one more with each update.
     pub version: u64,
-    /// What it is for.
+    /// Purpose of the template, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How the content is written.
+    /// Language of `content`.
     pub content_type: ContentType,
-    /// The template itself.
+    /// Text of the template.
     pub content: String,
-    /// Values to try it with.
+    /// Example values of the variables.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub test_data: Option<Value>,
-    /// JSON Schema of its variables.
+    /// JSON Schema of the variables.
     #[serde(rename = "inputSchema", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub input_schema: Option<Value>,
-    /// Its project.
+    /// Id of the project that it belongs to.
     pub project: String,
-    /// Free labels.
+    /// Labels to search by.
     pub tags: Vec<String>,
-    /// On a fork: the template that it was forked from.
+    /// On a fork: id of the template that it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Who made it: `user:<id>`.
+    /// Principal that created the template, such as `user:<user_id>`.
     pub created_by: String,
-    /// Who made this version: `user:<id>`.
+    /// Principal that made this version.
     pub updated_by: String,
-    /// When it was made.
+    /// Time at which the template was created.
     pub created_at: UtcTime,
-    /// When this version was made.
+    /// Time at which this version was made.
     pub updated_at: UtcTime,
 }
 
@@ -82,29 +84,29 @@ impl PromptTemplate {
     }
 }
 
-/// A template as a list shows it.
+/// A prompt template in a list, without its content.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PromptListItem {
-    /// Its id.
+    /// The same for all versions.
     pub id: String,
-    /// Its name.
+    /// Name in the library; not unique.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the template, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whom it speaks as.
+    /// Role of the message that the template makes, such as `system` or `user`.
     pub role: String,
-    /// Draft or published.
+    /// Status of this version.
     pub status: PromptStatus,
-    /// When it was made.
+    /// Time at which the template was created.
     pub created_at: UtcTime,
-    /// When its current version was made.
+    /// Time at which the current version was made.
     pub updated_at: UtcTime,
-    /// Its current version.
+    /// Number of the current version.
     pub version: u64,
-    /// Free labels.
+    /// Labels to search by.
     pub tags: Vec<String>,
-    /// The interactions that use it.
+    /// Interactions that use the template.
     pub interactions: Vec<InteractionUse>,
 }
 
@@ -125,25 +127,25 @@ impl PromptListItem {
     }
 }
 
-/// A version or a fork as a list shows it.
+/// A version, or a fork, of a prompt template in a list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PromptVersionItem {
     /// The template's id.
     pub id: String,
-    /// Its name.
+    /// Name in the library; not unique.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the template, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Draft or published.
+    /// Status of this version.
     pub status: PromptStatus,
-    /// The version's number.
+    /// Number of the version.
     pub version: u64,
-    /// Whether it is the current one.
+    /// Whether this is the current version.
     pub latest: bool,
-    /// When the template was made.
+    /// Time at which the template was created.
     pub created_at: UtcTime,
-    /// When this version was made.
+    /// Time at which this version was made.
     pub updated_at: UtcTime,
 }
 

@@ -6,23 +6,24 @@ use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A search over templates; what is left out takes everything.
+/// Which prompt templates a search takes: those that match every given field.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct PromptSearchQuery {
-    /// Part of the name, without regard to case.
+    /// Part of the name, in upper or lower case.
     pub name: Option<String>,
-    /// The role, exactly.
+    /// The whole role, case-sensitive.
     pub role: Option<String>,
-    /// Any of these tags.
+    /// Tags of which a template has at least one.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub tags: List,
-    /// The status.
+    /// Status of the current version.
     #[serde(default, deserialize_with = "strict::optional_name")]
     pub status: Option<PromptStatus>,
-    /// Most templates to answer with; all where it is left out.
+    /// Most templates to take, at least 1. Default: all.
+    #[schemars(range(min = 1))]
     pub limit: Option<usize>,
-    /// Templates to skip; 0 where it is left out.
+    /// Number of templates to skip. Default: 0.
     pub offset: Option<usize>,
 }
 

@@ -9,8 +9,8 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::auth::permission::WritePrompts;
-use platform::http::openapi::with_errors;
-use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description, check_name};
+use platform::http::openapi::{conditional_write, tagged};
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, check_description, check_name};
 use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
 use platform::records::Written;
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
@@ -18,7 +18,7 @@ use platform::{Error, Result, Tenant};
 use rand::RngExt as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::App;
 use crate::model::{PromptPath, PromptTemplate, etag};
@@ -29,32 +29,34 @@ use crate::validate;
 /// hundred writers of one template at once.
 const MAX_ATTEMPTS: u32 = 200;
 
-/// The fields to change. What is left out stays; null takes away what may be missing.
+/// Changes of a prompt template. A field that is left out keeps its value; null removes an optional one.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UpdatePrompt {
-    /// Its name.
+    /// New name of 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_LENGTH))]
     pub name: Option<String>,
-    /// Whom it speaks as.
+    /// New role of 1 to 200 characters.
+    #[schemars(length(min = 1, max = MAX_NAME_LENGTH))]
     pub role: Option<String>,
-    /// What it is for.
+    /// New purpose, at most 10,000 characters; null removes it.
     #[serde(deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
-    /// How the content is written.
+    /// New language of the content; the content, new or old, must parse in it.
     #[serde(deserialize_with = "strict::optional_name")]
     pub content_type: Option<ContentType>,
-    /// The template itself.
+    /// New text of the template.
     pub content: Option<String>,
-    /// Values to try it with: an object.
+    /// New example values of the variables; null removes them.
     #[serde(deserialize_with = "given_json")]
-    #[schemars(with = "Option<Value>")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub test_data: Option<Option<Value>>,
-    /// JSON Schema of its variables: an object.
+    /// New JSON Schema of the variables; null removes it.
     #[serde(rename = "inputSchema", deserialize_with = "given_json")]
-    #[schemars(with = "Option<Value>")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub input_schema: Option<Option<Value>>,
-    /// Free labels.
+    /// All labels from now on; at most 50, of 1 to 200 characters each.
     pub tags: Option<Vec<String>>,
 }
 
@@ -82,11 +84,18 @@ impl UpdatePrompt {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("prompt_update")
+    operation
+        .id("updatePrompt")
         .tag("prompts")
         .summary("Update a prompt template")
+        .description(
+            "Makes a new version of a template, as draft, with the given fields changed; every call makes one, also with an empty \
+             body. Without `if-match` the last writer wins, and no version is lost.\n\n\
+             Side effects: a version, and an audit record of the action `update`.",
+        )
         .response::<200, axum::Json<PromptTemplate>>()
+        .with(tagged)
+        .with(conditional_write)
 }
 
 pub async fn handler(

@@ -3,7 +3,7 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::ReadPrompts;
-use platform::http::openapi::with_errors;
+use platform::http::openapi::pages;
 use platform::http::{Call, PageQuery, Path, Query, Reply};
 use platform::{Error, Result};
 
@@ -11,11 +11,16 @@ use crate::App;
 use crate::model::{PromptPath, PromptVersionItem};
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("prompt_versions")
+    operation
+        .id("listPromptVersions")
         .tag("prompts")
         .summary("List the versions of a prompt template")
-        .response::<200, axum::Json<Vec<PromptVersionItem>>>()
+        .description(
+            "Answers every version of a template, newest first, without the content. `latest` marks the current one. There is no \
+             way back to an earlier version but to write its content again.",
+        )
+        .response_with::<200, axum::Json<Vec<PromptVersionItem>>, _>(|response| response.description("The versions, newest first."))
+        .with(pages)
 }
 
 pub async fn handler(

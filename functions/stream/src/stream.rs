@@ -6,7 +6,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform::auth::permission::UseRuns;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Query};
 use platform::records::runs::MAX_UPDATE_NUMBER;
 use platform::{Error, Result};
@@ -38,9 +37,9 @@ pub struct StreamQuery {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("run_stream")
-        .tag("workflows")
+    operation
+        .id("streamRunUpdates")
+        .tag("workflow runs")
         .summary("Follow the update messages of a workflow run")
         .response_with::<200, String, _>(|response| {
             response.description(

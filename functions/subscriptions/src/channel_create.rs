@@ -5,7 +5,6 @@ use axum::extract::State;
 use events::channel::Channel as StoredChannel;
 use platform::Result;
 use platform::auth::permission::WriteEvents;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Json, Reply, strict};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -43,9 +42,9 @@ pub struct CreateChannel {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("channel_create")
-        .tag("events")
+    operation
+        .id("createChannel")
+        .tag("channels")
         .summary("Create an ingest channel")
         .response::<201, axum::Json<ChannelWithSecrets>>()
 }

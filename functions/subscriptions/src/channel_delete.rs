@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::WriteEvents;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
@@ -12,9 +11,9 @@ use crate::channel_model::ChannelPath;
 use crate::subscription_model::Deleted;
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("channel_delete")
-        .tag("events")
+    operation
+        .id("deleteChannel")
+        .tag("channels")
         .summary("Delete an ingest channel")
         .response::<200, axum::Json<Deleted>>()
 }

@@ -5,16 +5,15 @@ use axum::extract::State;
 use events::channel::Channel as StoredChannel;
 use platform::Result;
 use platform::auth::permission::ReadEvents;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
 use crate::channel_model::{Channel, ChannelPath};
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("channel_get")
-        .tag("events")
+    operation
+        .id("getChannel")
+        .tag("channels")
         .summary("Get an ingest channel")
         .response::<200, axum::Json<Channel>>()
 }

@@ -5,16 +5,15 @@ use axum::extract::State;
 use events::channel::Channel as StoredChannel;
 use platform::Result;
 use platform::auth::permission::ReadEvents;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, PageQuery, Query, Reply};
 
 use crate::App;
 use crate::channel_model::Channel;
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("channel_list")
-        .tag("events")
+    operation
+        .id("listChannels")
+        .tag("channels")
         .summary("List ingest channels")
         .response::<200, axum::Json<Vec<Channel>>>()
 }

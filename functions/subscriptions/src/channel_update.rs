@@ -6,7 +6,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use events::channel::Channel as StoredChannel;
 use platform::auth::permission::WriteEvents;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
 use platform::records::Written;
 use platform::{Result, UtcTime};
@@ -92,9 +91,9 @@ impl UpdateChannel {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("channel_update")
-        .tag("events")
+    operation
+        .id("updateChannel")
+        .tag("channels")
         .summary("Update an ingest channel")
         .response::<200, axum::Json<ChannelWithSecrets>>()
 }

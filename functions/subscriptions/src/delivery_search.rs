@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use events::search::DeliverySelection;
 use platform::auth::permission::ReadEvents;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, OptionalJson, Reply};
 use platform::records::deliveries::{DeliveryRecord, DeliveryStatus};
 use platform::{Error, Result, UtcTime};
@@ -59,9 +58,9 @@ pub struct DeliveryList {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("delivery_search")
-        .tag("events")
+    operation
+        .id("searchDeliveries")
+        .tag("subscriptions")
         .summary("Search deliveries")
         .response::<200, axum::Json<DeliveryList>>()
 }

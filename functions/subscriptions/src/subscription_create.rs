@@ -5,7 +5,6 @@ use axum::extract::State;
 use events::filter::Filter;
 use events::subscription::{Priority, RunAsRole, Scope, Subscription as StoredSubscription, Target};
 use platform::auth::permission::WriteEvents;
-use platform::http::openapi::with_errors;
 use platform::http::text::MAX_DESCRIPTION_LENGTH;
 use platform::http::{Call, Json, Reply, strict};
 use platform::{Error, Result, Tenant};
@@ -47,9 +46,9 @@ pub struct CreateSubscription {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("subscription_create")
-        .tag("events")
+    operation
+        .id("createSubscription")
+        .tag("subscriptions")
         .summary("Create an event subscription")
         .response::<201, axum::Json<SubscriptionWithSecret>>()
 }

@@ -5,16 +5,15 @@ use axum::extract::State;
 use events::subscription::Subscription as StoredSubscription;
 use platform::Result;
 use platform::auth::permission::WriteEvents;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
 use crate::subscription_model::{Deleted, SubscriptionPath};
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("subscription_delete")
-        .tag("events")
+    operation
+        .id("deleteSubscription")
+        .tag("subscriptions")
         .summary("Delete an event subscription")
         .response::<200, axum::Json<Deleted>>()
 }

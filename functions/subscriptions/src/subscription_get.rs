@@ -5,16 +5,15 @@ use axum::extract::State;
 use events::subscription::Subscription as StoredSubscription;
 use platform::Result;
 use platform::auth::permission::ReadEvents;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
 use crate::subscription_model::{Subscription, SubscriptionPath};
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("subscription_get")
-        .tag("events")
+    operation
+        .id("getSubscription")
+        .tag("subscriptions")
         .summary("Get an event subscription")
         .response::<200, axum::Json<Subscription>>()
 }

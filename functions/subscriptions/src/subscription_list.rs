@@ -5,16 +5,15 @@ use axum::extract::State;
 use events::subscription::Subscription as StoredSubscription;
 use platform::Result;
 use platform::auth::permission::ReadEvents;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, PageQuery, Query, Reply};
 
 use crate::App;
 use crate::subscription_model::Subscription;
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("subscription_list")
-        .tag("events")
+    operation
+        .id("listSubscriptions")
+        .tag("subscriptions")
         .summary("List event subscriptions")
         .response::<200, axum::Json<Vec<Subscription>>>()
 }

@@ -7,7 +7,6 @@ use axum::http::HeaderMap;
 use events::filter::Filter;
 use events::subscription::{Priority, RunAsRole, Scope, Subscription as StoredSubscription, Target};
 use platform::auth::permission::WriteEvents;
-use platform::http::openapi::with_errors;
 use platform::http::text::MAX_DESCRIPTION_LENGTH;
 use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
 use platform::records::Written;
@@ -64,9 +63,9 @@ fn given_object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Map
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("subscription_update")
-        .tag("events")
+    operation
+        .id("updateSubscription")
+        .tag("subscriptions")
         .summary("Update an event subscription")
         .response::<200, axum::Json<SubscriptionWithSecret>>()
 }

@@ -3,7 +3,6 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
-use platform::http::openapi::with_errors;
 use platform::http::text::check_text;
 use platform::http::{Call, OptionalJson, Path, Reply};
 use platform::{Error, Result};
@@ -33,9 +32,9 @@ pub struct Act {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("run_act")
-        .tag("workflows")
+    operation
+        .id("actOnWorkflowRun")
+        .tag("workflow runs")
         .summary("Cancel or terminate a workflow run")
         .response::<200, axum::Json<Message>>()
 }

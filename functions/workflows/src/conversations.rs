@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::UseRuns;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, OptionalJson, Reply};
 use workflow::views::RunListing;
 
@@ -15,9 +14,9 @@ use crate::list::{ListRuns, page};
 const AGENT_CONVERSATION: &str = "AgentConversation";
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("conversation_list")
-        .tag("workflows")
+    operation
+        .id("listConversations")
+        .tag("workflow runs")
         .summary("List agent conversations")
         .with(|mut operation| {
             operation.inner_mut().deprecated = true;

@@ -3,7 +3,6 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Query, Reply};
 use platform::{Error, Result};
 use schemars::JsonSchema;
@@ -46,9 +45,9 @@ impl DetailQuery {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("run_get")
-        .tag("workflows")
+    operation
+        .id("getWorkflowRun")
+        .tag("workflow runs")
         .summary("Read a workflow run")
         .response::<200, axum::Json<RunDetail>>()
 }

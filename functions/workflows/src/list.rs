@@ -3,7 +3,6 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, OptionalJson, Reply};
 use platform::{Error, Result, UtcTime};
 use schemars::JsonSchema;
@@ -52,9 +51,9 @@ pub struct ListRuns {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("run_list")
-        .tag("workflows")
+    operation
+        .id("listWorkflowRuns")
+        .tag("workflow runs")
         .summary("List workflow runs")
         .response::<200, axum::Json<RunListing>>()
 }

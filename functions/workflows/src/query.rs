@@ -3,7 +3,6 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Reply};
 use platform::{Error, Result};
 use schemars::JsonSchema;
@@ -25,9 +24,9 @@ pub struct QueryPath {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("run_query")
-        .tag("workflows")
+    operation
+        .id("queryWorkflowRun")
+        .tag("workflow runs")
         .summary("Query a workflow run")
         .response::<200, axum::Json<Value>>()
 }

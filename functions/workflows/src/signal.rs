@@ -4,7 +4,6 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
-use platform::http::openapi::with_errors;
 use platform::http::text::check_name;
 use platform::http::{Call, Json, Path, Reply, strict};
 use platform::{Error, Result};
@@ -63,9 +62,9 @@ pub struct SignalSent {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("run_signal")
-        .tag("workflows")
+    operation
+        .id("signalWorkflowRun")
+        .tag("workflow runs")
         .summary("Send a signal to a workflow run")
         .response::<200, axum::Json<SignalSent>>()
 }

@@ -4,7 +4,6 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::UseRuns;
-use platform::http::openapi::with_errors;
 use platform::http::{Call, Path, Query, Reply};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -23,9 +22,9 @@ pub struct UpdatesQuery {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("run_update_list")
-        .tag("workflows")
+    operation
+        .id("listRunUpdates")
+        .tag("workflow runs")
         .summary("List the update messages of a workflow run")
         .response::<200, axum::Json<UpdateListing>>()
 }

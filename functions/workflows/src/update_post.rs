@@ -3,7 +3,6 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
-use platform::http::openapi::with_errors;
 use platform::http::strict::optional_json;
 use platform::http::text::check_name;
 use platform::http::{Call, OptionalJson, Path, Reply};
@@ -52,9 +51,9 @@ pub struct UpdatePosted {
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
-    with_errors(operation)
-        .id("run_update_post")
-        .tag("workflows")
+    operation
+        .id("publishRunUpdate")
+        .tag("workflow runs")
         .summary("Publish an update message of a workflow run")
         .response::<200, axum::Json<UpdatePosted>>()
 }

@@ -278,7 +278,9 @@ impl Service {
 
     /// The OpenAPI document as text.
     pub fn openapi(&self) -> Result<String, ConfigError> {
-        let text = serde_json::to_string_pretty(&openapi::document(self.routes()));
-        text.map_err(|error| ConfigError::new(format!("The OpenAPI document could not be written: {error}.")))
+        let ingest = ingest_function::routes(self.events.ingest.clone());
+        openapi::document(self.routes(), ingest)
+            .and_then(|document| serde_json::to_string_pretty(&document))
+            .map_err(|error| ConfigError::new(format!("The OpenAPI document could not be written: {error}.")))
     }
 }

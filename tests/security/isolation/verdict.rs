@@ -15,7 +15,7 @@ const PASSING: [&str; 4] = ["content-length", "date", "x-amzn-trace-id", "x-requ
 /// Names that two tenants may both use.
 const SHARED_NAMES: [&str; 5] = ["account", "idempotency", "project", "table", "tag"];
 /// Their `Location` names something that no operation reads.
-const UNREAD: [&str; 2] = ["dashboard_snapshot", "version_snapshot"];
+const UNREAD: [&str; 2] = ["createDashboardSnapshot", "createStoreSnapshot"];
 
 impl World {
     /// What is wrong with the answers that a caller gets to a row.

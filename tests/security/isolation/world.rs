@@ -107,7 +107,7 @@ impl World {
 
     /// Whether the service has the operation of a row.
     pub fn has(&self, row: &Row) -> bool {
-        row.operation != "run_stream" || self.service.has("/stream")
+        row.operation != "streamRunUpdates" || self.service.has("/stream")
     }
 
     /// The owner, as a caller of its own requests.

@@ -19,13 +19,13 @@ pub static NEXT_PAGE_TOKEN: HeaderName = HeaderName::from_static("x-next-page-to
 
 const MAX_PAGE_SIZE: usize = 1_000;
 
-/// Which part of a list. Without both fields it is the complete list, and a 422 where that is too large to be sent.
+/// Which page of a list. Without both fields the answer is the complete list, or a 422 if that is too large to be sent.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct PageQuery {
-    /// Asks for a page of at most this many entries: 1 to 1,000. A page ends earlier at 6.2 MB; the header
-    /// `x-next-page-token` tells whether there are more.
+    /// Most entries of a page. A page ends earlier at 6.2 MB. Default: with `next_page_token` 1,000, else no pages.
+    #[schemars(range(min = 1, max = MAX_PAGE_SIZE))]
     pub page_size: Option<usize>,
-    /// The header `x-next-page-token` of the page before.
+    /// Value of the header `x-next-page-token` of the page before.
     pub next_page_token: Option<String>,
 }
 

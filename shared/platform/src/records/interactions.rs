@@ -30,12 +30,12 @@ pub struct InteractionVersion {
     pub prompts: Vec<String>,
 }
 
-/// An interaction as one of its prompt templates lists it.
+/// An interaction that uses a prompt template.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InteractionUse {
-    /// The interaction's id.
+    /// Id of the interaction.
     pub id: String,
-    /// Its name.
+    /// Name of the interaction.
     pub name: String,
     /// The versions that use the template.
     pub versions: Vec<UsedVersion>,
@@ -43,8 +43,9 @@ pub struct InteractionUse {
 
 /// A version of an interaction that uses the template.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "InteractionVersion")]
 pub struct UsedVersion {
-    /// Its number.
+    /// Number of the version.
     pub versions: u64,
 }
 

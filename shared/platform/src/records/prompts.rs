@@ -13,23 +13,23 @@ use crate::error::{Error, Result};
 use crate::records::{Condition, Order, Query, Rows, Table, Written, json_text, keys};
 use crate::tenant::Tenant;
 
-/// How the content is written.
+/// Language of a prompt template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ContentType {
-    /// `{{variable}}`.
+    /// Handlebars: `{{variable}}`. Recommended.
     Handlebars,
     /// JavaScript template literals: `${variable}`.
     Jst,
-    /// Static text.
+    /// Static text, without variables.
     Text,
 }
 
-/// Whether a version may be relied on.
+/// Status of a version of a prompt template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PromptStatus {
-    /// Being written.
+    /// Made by a caller; every update makes a draft.
     Draft,
     /// Published by the operator.
     Published,

@@ -1,0 +1,116 @@
+//! Headers of requests and answers in the document.
+
+use aide::openapi::{
+    Header, Operation, Parameter, ParameterData, ParameterSchemaOrContent, ReferenceOr, Response,
+    SchemaObject, StatusCode,
+};
+use aide::transform::TransformOperation;
+use schemars::json_schema;
+
+use super::problem;
+use crate::error::ErrorKind;
+
+/// A creation: its answer has the path and the tag of what it created.
+pub fn created(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let location = "Path of the new resource.";
+    tagged(answer_header(operation, "location", location))
+}
+
+/// An answer with a tag that changes whenever the resource does.
+pub fn tagged(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    answer_header(
+        operation,
+        "etag",
+        "Tag of this version of the resource, for `if-match`.",
+    )
+}
+
+/// A change that can depend on the version that it changes.
+pub fn conditional_write(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let operation = request_header(
+        operation,
+        "if-match",
+        "The `etag` of the version that the caller has read. Another current version is a 412, and nothing changes.",
+    );
+    operation.with(problem(
+        ErrorKind::PreconditionFailed,
+        "`if-match` does not name the current version.",
+        "The resource has changed since it was read; read it again.",
+    ))
+}
+
+/// A list that can be answered page by page.
+pub fn pages(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    let token = "Where pages were asked for: the `next_page_token` of the next page. The last page has none.";
+    answer_header(operation, "x-next-page-token", token).with(problem(
+        ErrorKind::Unprocessable,
+        "The complete list is larger than 6.2 MB; ask for pages.",
+        "The list has more than the 6200000 bytes that an answer may have; ask for it page by page, with the query \
+         parameter 'page_size' and then with the header 'x-next-page-token' of each answer as 'next_page_token'.",
+    ))
+}
+
+/// Adds a header that the request may have.
+pub fn request_header<'t>(
+    mut operation: TransformOperation<'t>,
+    name: &str,
+    description: &str,
+) -> TransformOperation<'t> {
+    operation
+        .inner_mut()
+        .parameters
+        .push(ReferenceOr::Item(Parameter::Header {
+            parameter_data: ParameterData {
+                name: name.to_owned(),
+                description: Some(description.to_owned()),
+                required: false,
+                format: ParameterSchemaOrContent::Schema(text()),
+                deprecated: None,
+                example: None,
+                examples: Default::default(),
+                explode: None,
+                extensions: Default::default(),
+            },
+            style: Default::default(),
+        }));
+    operation
+}
+
+/// Adds a header to the answers of success.
+pub fn answer_header<'t>(
+    mut operation: TransformOperation<'t>,
+    name: &str,
+    description: &str,
+) -> TransformOperation<'t> {
+    for response in successes(operation.inner_mut()) {
+        let header = Header {
+            description: Some(description.to_owned()),
+            required: false,
+            format: ParameterSchemaOrContent::Schema(text()),
+            style: Default::default(),
+            deprecated: None,
+            example: None,
+            examples: Default::default(),
+            extensions: Default::default(),
+        };
+        response
+            .headers
+            .insert(name.to_owned(), ReferenceOr::Item(header));
+    }
+    operation
+}
+
+fn successes(operation: &mut Operation) -> impl Iterator<Item = &mut Response> {
+    let responses = operation.responses.iter_mut().flat_map(|all| &mut all.responses);
+    responses
+        .filter(|(status, _)| matches!(status, StatusCode::Code(200..300)))
+        .filter_map(|(_, response)| response.as_item_mut())
+}
+
+fn text() -> SchemaObject {
+    SchemaObject {
+        json_schema: json_schema!({ "type": "string" }),
+        external_docs: None,
+        example: None,
+    }
+}

@@ -1,0 +1,171 @@
+//! Error answers in the document: those of all operations, and those that an operation names itself.
+
+use aide::openapi::{MediaType, OpenApi, Operation, ReferenceOr, Response, SchemaObject, StatusCode};
+use aide::transform::TransformOperation;
+use serde_json::json;
+
+use super::super::edge::ErrorBody;
+use crate::error::ErrorKind;
+
+const SCHEMAS: &str = "#/components/schemas/";
+
+/// An error that many operations answer: its name in the document, when it occurs, and an example of its message.
+struct Shared {
+    kind: ErrorKind,
+    name: &'static str,
+    when: &'static str,
+    message: &'static str,
+}
+
+const SHARED: [Shared; 11] = [
+    Shared {
+        kind: ErrorKind::InvalidRequest,
+        name: "InvalidRequest",
+        when: "A part of the request is missing, malformed or out of its limits. The message names it.",
+        message: "The query parameter 'limit' is not as it must be: invalid digit found in string.",
+    },
+    Shared {
+        kind: ErrorKind::Unauthenticated,
+        name: "Unauthenticated",
+        when: "There are no credentials, or they are not valid.",
+        message: "The access token has expired; ask for a new one.",
+    },
+    Shared {
+        kind: ErrorKind::Forbidden,
+        name: "Forbidden",
+        when: "The caller lacks the permission.",
+        message: "This needs the permission workflow:admin.",
+    },
+    Shared {
+        kind: ErrorKind::NotFound,
+        name: "NotFound",
+        when: "A resource of the path does not exist in the caller's project.",
+        message: "There is no such resource.",
+    },
+    Shared {
+        kind: ErrorKind::Timeout,
+        name: "Timeout",
+        when: "The request took too long. A change may have been made: read before repeating it.",
+        message: "The request took too long.",
+    },
+    Shared {
+        kind: ErrorKind::PayloadTooLarge,
+        name: "PayloadTooLarge",
+        when: "The body is too large.",
+        message: "The body is larger than the 262144 bytes that this operation takes.",
+    },
+    Shared {
+        kind: ErrorKind::UnsupportedMediaType,
+        name: "UnsupportedMediaType",
+        when: "The body is not JSON.",
+        message: "Send the body as JSON, with 'content-type: application/json'.",
+    },
+    Shared {
+        kind: ErrorKind::Unprocessable,
+        name: "Unprocessable",
+        when: "The request is well-formed and cannot be carried out, or its answer would be too large.",
+        message: "The answer would be larger than can be sent; ask for less.",
+    },
+    Shared {
+        kind: ErrorKind::TooManyRequests,
+        name: "TooManyRequests",
+        when: "The caller sent more requests than the service takes. `retry-after` says when to repeat this one.",
+        message: "Too many requests; repeat this one in a moment.",
+    },
+    Shared {
+        kind: ErrorKind::Internal,
+        name: "Internal",
+        when: "The service failed. The request id finds the cause in its log.",
+        message: "Something went wrong here; the request id finds it in the log.",
+    },
+    Shared {
+        kind: ErrorKind::Unavailable,
+        name: "Unavailable",
+        when: "The service is busy, or a service behind it is away. Repeat the request after `retry-after` seconds.",
+        message: "The service is busy; repeat the request in a moment.",
+    },
+];
+
+/// Adds an error that an operation answers beside those of all operations, or in their place: when it occurs, and an
+/// example of its message. Of several with one status, the first gives the example.
+pub fn problem(
+    kind: ErrorKind,
+    when: &'static str,
+    message: &'static str,
+) -> impl FnOnce(TransformOperation<'_>) -> TransformOperation<'_> {
+    move |mut operation| {
+        let responses = operation.inner_mut().responses.get_or_insert_default();
+        let entry = responses.responses.entry(StatusCode::Code(kind.status()));
+        let response = entry.or_insert_with(|| ReferenceOr::Item(response(kind, "", message)));
+        if let ReferenceOr::Item(response) = response {
+            let space = if response.description.is_empty() { "" } else { " " };
+            response.description.push_str(&format!("{space}{when}"));
+        }
+        operation
+    }
+}
+
+/// Adds to an operation the shared errors that it can answer.
+pub(super) fn complete(operation: &mut Operation, is_public: bool) {
+    let has_body = operation.request_body.is_some();
+    let names_resource = operation
+        .parameters
+        .iter()
+        .filter_map(ReferenceOr::as_item)
+        .any(|parameter| matches!(parameter, aide::openapi::Parameter::Path { .. }));
+    let can = |kind| match kind {
+        ErrorKind::Forbidden => !is_public,
+        ErrorKind::NotFound => names_resource && !is_public,
+        ErrorKind::PayloadTooLarge | ErrorKind::UnsupportedMediaType => has_body,
+        _ => true,
+    };
+    let responses = &mut operation.responses.get_or_insert_default().responses;
+    for shared in SHARED.iter().filter(|shared| can(shared.kind)) {
+        responses
+            .entry(StatusCode::Code(shared.kind.status()))
+            .or_insert_with(|| ReferenceOr::ref_(&format!("#/components/responses/{}", shared.name)));
+    }
+    responses.sort_by(|one, _, other, _| one.to_string().cmp(&other.to_string()));
+}
+
+/// Adds what the operations refer to.
+pub(super) fn add_shared(api: &mut OpenApi) {
+    let components = api.components.get_or_insert_default();
+    components.schemas.insert(
+        "ErrorBody".to_owned(),
+        SchemaObject {
+            json_schema: schemars::schema_for!(ErrorBody),
+            example: None,
+            external_docs: None,
+        },
+    );
+    for shared in SHARED {
+        let response = response(shared.kind, shared.when, shared.message);
+        components
+            .responses
+            .insert(shared.name.to_owned(), ReferenceOr::Item(response));
+    }
+}
+
+fn response(kind: ErrorKind, description: &str, message: &str) -> Response {
+    let example = json!({
+        "status": kind.status(),
+        "error": kind.code(),
+        "message": message,
+        "request_id": "0197f3c2-8a41-7d0e-9b1c-5e2f6a7d8c90",
+    });
+    let body = MediaType {
+        schema: Some(SchemaObject {
+            json_schema: schemars::Schema::new_ref(format!("{SCHEMAS}ErrorBody")),
+            example: None,
+            external_docs: None,
+        }),
+        example: Some(example),
+        ..MediaType::default()
+    };
+    Response {
+        description: description.to_owned(),
+        content: [("application/json".to_owned(), body)].into_iter().collect(),
+        ..Response::default()
+    }
+}

@@ -1,0 +1,194 @@
+//! Schemas as generators of clients read them.
+//!
+//! The types say more than a client needs: `null` for a query parameter that is left out, a width of an integer,
+//! `true` for any JSON value. Generators warn of these, or refuse the document.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+/// Makes the schemas of a document plain, and drops the components that nothing refers to.
+pub(super) fn tidy(document: &mut Value) {
+    plain(document);
+    for operation in operations(document) {
+        for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
+            plain_parameter(parameter);
+        }
+    }
+    drop_unused(document);
+}
+
+/// The most that unsigned integers of 8 and 16 bits hold, which no field means as its limit.
+const WIDTHS: [Option<u64>; 2] = [Some(255), Some(65_535)];
+
+/// A description without the line breaks of the source, which end neither a paragraph nor an entry of a list.
+fn unwrapped(description: &str) -> String {
+    let mut text = String::new();
+    for line in description.lines().map(str::trim) {
+        let is_entry = line.is_empty() || line.starts_with("- ");
+        match (text.is_empty() || text.ends_with('\n'), is_entry) {
+            (true, _) => {}
+            (false, true) => text.push('\n'),
+            (false, false) => text.push(' '),
+        }
+        text.push_str(line);
+        if line.is_empty() {
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn operations(document: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let paths = document["paths"].as_object_mut().into_iter().flatten();
+    let items = paths.filter_map(|(_, item)| item.as_object_mut()).flatten();
+    items.filter_map(|(name, operation)| {
+        ["get", "post", "put", "delete"]
+            .contains(&name.as_str())
+            .then_some(operation)
+    })
+}
+
+fn plain(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            plain_schema(object);
+            for (name, value) in object.iter_mut() {
+                // An example is data.
+                if name != "example" && name != "examples" {
+                    plain(value);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        _ => {}
+    }
+}
+
+fn plain_schema(schema: &mut Map<String, Value>) {
+    let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
+    if format.starts_with("uint") {
+        schema.remove("format");
+        if WIDTHS.contains(&schema.get("maximum").and_then(Value::as_u64)) {
+            schema.remove("maximum");
+        }
+    }
+    if let Some(Value::String(description)) = schema.get_mut("description") {
+        *description = unwrapped(description);
+    }
+    if schema.get("default").is_some_and(Value::is_null) {
+        schema.remove("default");
+    }
+    if schema.get("items") == Some(&json!(true)) {
+        schema.insert("items".to_owned(), json!({}));
+    }
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for property in properties
+            .values_mut()
+            .filter(|property| **property == json!(true))
+        {
+            *property = json!({});
+        }
+    }
+    if let Some(variants) = schema
+        .get("oneOf")
+        .and_then(Value::as_array)
+        .and_then(|all| constants(all))
+    {
+        let (names, list) = variants;
+        let description = schema
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let description = json!(format!("{description}\n\n{list}"));
+        schema.remove("oneOf");
+        schema.insert("type".to_owned(), json!("string"));
+        schema.insert("enum".to_owned(), names);
+        schema.insert("description".to_owned(), description);
+    }
+    // A reference with a description beside it, which OpenAPI 3.1 takes as it is.
+    if let Some([Value::Object(only)]) = schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice)
+        && only.len() == 1
+        && let Some(reference) = only.get("$ref").cloned()
+        && !schema.contains_key("properties")
+    {
+        schema.remove("allOf");
+        schema.insert("$ref".to_owned(), reference);
+    }
+}
+
+/// The names of an enumeration, and a list of what they mean. None for variants that are no names.
+fn constants(variants: &[Value]) -> Option<(Value, String)> {
+    let mut names = Vec::new();
+    let mut lines = Vec::new();
+    for variant in variants {
+        let name = variant["const"].as_str()?;
+        lines.push(format!(
+            "- `{name}`: {}",
+            variant["description"].as_str().unwrap_or_default()
+        ));
+        names.push(name);
+    }
+    Some((json!(names), lines.join("\n")))
+}
+
+/// A parameter is left out rather than null; its description belongs to it and not to its schema.
+fn plain_parameter(parameter: &mut Value) {
+    let Some(parameter) = parameter.as_object_mut() else {
+        return;
+    };
+    let Some(Value::Object(schema)) = parameter.get_mut("schema") else {
+        return;
+    };
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(variants)) = schema.get_mut("anyOf") {
+        variants.retain(|variant| variant["type"] != "null");
+        if let [Value::Object(only)] = variants.as_slice() {
+            let only = only.clone();
+            schema.remove("anyOf");
+            schema.extend(only);
+        }
+    }
+    if let Some(description) = schema.remove("description") {
+        parameter.entry("description").or_insert(description);
+    }
+}
+
+fn drop_unused(document: &mut Value) {
+    let mut used = BTreeSet::new();
+    let mut seen = 0;
+    collect(&document["paths"], &mut used);
+    collect(&document["components"]["responses"], &mut used);
+    while used.len() > seen {
+        seen = used.len();
+        for name in used.clone() {
+            collect(&document["components"]["schemas"][&name], &mut used);
+        }
+    }
+    if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
+        schemas.retain(|name, _| used.contains(name));
+    }
+}
+
+/// Names of the schemas that a value refers to.
+fn collect(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            let reference = object.get("$ref").and_then(Value::as_str);
+            names.extend(
+                reference
+                    .and_then(|text| text.strip_prefix("#/components/schemas/"))
+                    .map(str::to_owned),
+            );
+            object.values().for_each(|value| collect(value, names));
+        }
+        Value::Array(items) => items.iter().for_each(|value| collect(value, names)),
+        _ => {}
+    }
+}
