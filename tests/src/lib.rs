@@ -44,6 +44,7 @@ mod client;
 pub mod dashboards;
 mod environment;
 pub mod events;
+pub mod examples;
 pub mod file_server;
 pub mod hostile;
 pub mod lambda;

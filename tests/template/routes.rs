@@ -84,10 +84,11 @@ fn function_of(path: &str) -> &'static str {
 #[test]
 fn every_operation_of_the_openapi_file_reaches_its_function() {
     let document: Value = serde_json::from_str(&read("infra/openapi.json")).unwrap();
-    let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
+    let paths = document["paths"].as_object().unwrap();
     assert!(paths.len() >= 40, "{}", paths.len());
     let routes = routes();
-    for path in paths {
+    // A path with servers of its own is the ingest endpoint, which a function URL answers.
+    for (path, _) in paths.iter().filter(|(_, item)| item["servers"].is_null()) {
         let (function, transfer) =
             route(&routes, path).unwrap_or_else(|| panic!("template.yaml has no route for {path}"));
         assert_eq!(function, function_of(path), "{path}");

@@ -7,6 +7,7 @@ use aide::axum::ApiRouter;
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn_with_state;
+use axum::response::Redirect;
 use axum::routing::get;
 use lake::store::{
     DataStores, ImportServices, MAX_BACKGROUND_INPUT_BYTES, MAX_INPUT_BYTES, Retention, Step, StoreConfig,
@@ -256,11 +257,13 @@ impl Service {
             ))
     }
 
-    /// The whole server: the API, its OpenAPI document at `/openapi.json` and its reference page at `/docs`.
+    /// The whole server: the API, its OpenAPI document at `/openapi.json` and its reference page at `/docs`, to which `/`
+    /// leads.
     pub fn router(&self) -> Result<Router, ConfigError> {
         let document = self.openapi()?;
         let reference = reference::page("/openapi.json");
         let pages = ApiRouter::new()
+            .route("/", get(|| async { Redirect::temporary("/docs") }))
             .route("/docs", get(|| async { reference }))
             .route(
                 "/openapi.json",
@@ -278,9 +281,10 @@ impl Service {
 
     /// The OpenAPI document as text.
     pub fn openapi(&self) -> Result<String, ConfigError> {
+        let failed = |error| ConfigError::new(format!("The OpenAPI document could not be written: {error}."));
         let ingest = ingest_function::routes(self.events.ingest.clone());
-        openapi::document(self.routes(), ingest)
-            .and_then(|document| serde_json::to_string_pretty(&document))
-            .map_err(|error| ConfigError::new(format!("The OpenAPI document could not be written: {error}.")))
+        let mut document = openapi::document(self.routes(), ingest).map_err(failed)?;
+        reference::add_examples(&mut document)?;
+        serde_json::to_string_pretty(&document).map_err(failed)
     }
 }

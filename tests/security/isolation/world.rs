@@ -143,7 +143,7 @@ impl World {
             .header
             .as_ref()
             .map(|(name, value)| (name.clone(), filled(value)));
-        let is_public = row.operation == "ingest";
+        let is_public = row.operation == "ingestEvent";
         let target_text = match target.text.strip_prefix("INGEST/") {
             Some(rest) => format!("{}/webhooks/events/{rest}", self.service.ingest_url()),
             None => target.text,

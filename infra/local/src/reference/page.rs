@@ -1,4 +1,4 @@
-//! The reference page at `/docs`, and the policy that lets a browser run what is in it and nothing else.
+//! The page at `/docs`, and the policy that lets a browser run what is in it and nothing else.
 
 use aide::swagger::Swagger;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};

@@ -1,0 +1,7 @@
+//! The API reference: the page at `/docs`, and the examples in the document that it shows.
+
+mod examples;
+mod page;
+
+pub use examples::add_examples;
+pub use page::page;
