@@ -292,7 +292,7 @@ SELECT * FROM name.read_csv('{secret}')
 SELECT system.main.lower('A')
 PIVOT kept ON name.getenv() USING count(*)
 PIVOT duckdb_settings() ON name USING count(*)
-PIVOT kept ON name IN pivot_values_0 USING count(*)
+PIVOT kept ON name IN pivot_values_0_0 USING count(*)
 PIVOT kept ON name; DROP VIEW kept
 PIVOT kept ON name IN (SELECT 1); DROP VIEW kept; --) USING count(*)
 SELECT 1; PIVOT kept ON name

@@ -18,6 +18,8 @@ use crate::parameters::Rewritten;
 use crate::scanner::{Token, tokens};
 use crate::sql;
 
+/// The most PIVOTs of a statement in which a list is missing.
+const MAX_PIVOTS: usize = 100;
 /// The most values of one PIVOT: each becomes a column or more.
 const MAX_VALUES: usize = 10_000;
 
@@ -37,14 +39,22 @@ pub(crate) struct PivotValues {
 }
 
 /// Puts the name of a type in the place of each missing list; None if no list is missing.
-pub(crate) fn expand(rewritten: &Rewritten) -> Option<Expansion> {
+pub(crate) fn expand(rewritten: &Rewritten) -> Result<Option<Expansion>> {
     let tokens = tokens(&rewritten.sql);
-    let prefix = unused_prefix(&rewritten.sql);
+    let is_pivot = |token: &Token<'_>| token.is_word("PIVOT") || token.is_word("PIVOT_WIDER");
+    // Each is searched for its list up to the end of the statement.
+    if tokens.iter().filter(|token| is_pivot(token)).count() > MAX_PIVOTS {
+        return Err(Error::invalid(format!(
+            "The query has more than {MAX_PIVOTS} PIVOTs, and some without a list of values; list them: ON … IN (…)."
+        )));
+    }
+    let Some(prefix) = unused_prefix(&rewritten.sql) else {
+        return Ok(None);
+    };
     let (mut edits, mut types) = (Vec::new(), Vec::new());
     for (at, token) in tokens.iter().enumerate() {
         let after = tokens.get(at + 1..).unwrap_or_default();
-        let is_pivot = token.is_word("PIVOT") || token.is_word("PIVOT_WIDER");
-        if !is_pivot || is_postfix(after) {
+        if !is_pivot(token) || is_postfix(after) {
             continue;
         }
         for entry in entries(after) {
@@ -64,20 +74,18 @@ pub(crate) fn expand(rewritten: &Rewritten) -> Option<Expansion> {
     }
     // The list of an outer PIVOT stands after that of the inner one.
     edits.sort_by_key(|(range, _)| range.start);
-    (!types.is_empty()).then(|| Expansion {
+    let expansion = (!types.is_empty()).then(|| Expansion {
         rewritten: rewritten.edited(&edits),
         types,
-    })
+    });
+    Ok(expansion)
 }
 
-/// A prefix that does not occur in the statement.
-fn unused_prefix(sql: &str) -> String {
+/// A prefix that does not occur in the statement. None for a statement that was made to hold them all.
+fn unused_prefix(sql: &str) -> Option<String> {
     let lower = sql.to_ascii_lowercase();
-    let mut prefix = "pivot_values_".to_owned();
-    while lower.contains(&prefix) {
-        prefix.push('_');
-    }
-    prefix
+    let prefixes = (0..100).map(|number| format!("pivot_values_{number}_"));
+    prefixes.into_iter().find(|prefix| !lower.contains(prefix))
 }
 
 /// Whether a PIVOT stands behind a table, as in `t PIVOT (sum(x) FOR y IN (…))`. That form lists its values.

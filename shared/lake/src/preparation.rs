@@ -24,7 +24,7 @@ pub(crate) fn check(
     }
     let is_no_select =
         || Error::invalid("Only SELECT statements are allowed; a store is changed by its other operations.");
-    let expansion = pivots::expand(rewritten).ok_or_else(is_no_select)?;
+    let expansion = pivots::expand(rewritten)?.ok_or_else(is_no_select)?;
     let tree = tree::parse(connection, original, &expansion.rewritten)?.ok_or_else(is_no_select)?;
     let names = expansion.types.iter().map(|(name, _)| name.clone());
     let names: Vec<_> = names.collect();
@@ -81,9 +81,10 @@ fn values(
 }
 
 /// The statement as it is run, for one that passed the check with these `needs`.
-pub(crate) fn runnable(rewritten: Rewritten, needs: &Needs) -> Rewritten {
-    match needs.pivots.is_empty() {
-        true => rewritten,
-        false => pivots::expand(&rewritten).map_or(rewritten, |expansion| expansion.rewritten),
+pub(crate) fn runnable(rewritten: Rewritten, needs: &Needs) -> Result<Rewritten> {
+    if needs.pivots.is_empty() {
+        return Ok(rewritten);
     }
+    let expansion = pivots::expand(&rewritten)?;
+    Ok(expansion.map_or(rewritten, |expansion| expansion.rewritten))
 }

@@ -592,9 +592,9 @@
 ! PIVOT kept ON name IN (WITH a AS (FROM '{secret}') FROM a)
 ! PIVOT kept ON name IN (VALUES (getenv('HOME')))
 ! PIVOT kept ON name IN (SELECT 1) UNION ALL FROM duckdb_settings()
-! PIVOT kept ON name IN pivot_values_0
-! PIVOT kept ON name IN pivot_values_1, id
-! PIVOT kept ON name IN "pivot_values_0", id
+! PIVOT kept ON name IN pivot_values_0_0
+! PIVOT kept ON name IN pivot_values_0_1, id
+! PIVOT kept ON name IN "pivot_values_0_0", id
 ! PIVOT kept ON name; DROP VIEW kept
 ! PIVOT kept ON name IN (SELECT 1); DELETE FROM kept; --)
 ! PIVOT kept ON name) FROM duckdb_settings() --
@@ -612,7 +612,7 @@
 ! SUMMARIZE PIVOT kept ON getenv('HOME')
 ? PIVOT (SELECT 'a''); DROP VIEW kept; --' AS k) ON k
 ? PIVOT (SELECT '{{texts}}' AS k) ON k
-? PIVOT kept ON name IN (SELECT 'pivot_values_0')
+? PIVOT kept ON name IN (SELECT 'pivot_values_0_0')
 ? PIVOT (SELECT repeat('a', 1000000) || range AS k FROM range(3)) ON k
 ? FROM (PIVOT kept ON name) a, (PIVOT kept ON id) b, (SUMMARIZE PIVOT kept ON name) c
 ? SELECT * FROM kept, LATERAL (PIVOT (SELECT kept.name AS k) ON k)

@@ -23,7 +23,10 @@ impl ResultColumn {
     /// Whether a value of the column can have parts: members or elements.
     pub fn has_parts(&self) -> bool {
         let of_type = |prefix: &str| self.column_type.starts_with(prefix);
-        self.column_type.ends_with(']') || ["JSON", "STRUCT(", "MAP(", "UNION("].into_iter().any(of_type)
+        self.column_type.ends_with(']')
+            || ["JSON", "STRUCT(", "MAP(", "UNION(", "VARIANT"]
+                .into_iter()
+                .any(of_type)
     }
 }
 

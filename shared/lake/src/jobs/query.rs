@@ -66,7 +66,7 @@ pub(crate) fn plan(
         }
     };
     context.planned = Some(Planned {
-        rewritten: preparation::runnable(rewritten, &needs),
+        rewritten: preparation::runnable(rewritten, &needs)?,
         pivots: needs.pivots,
         original,
         took: started.elapsed(),

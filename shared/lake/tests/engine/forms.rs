@@ -82,7 +82,7 @@ async fn the_columns_of_a_pivot_are_called_after_the_values() {
         .query("pivot (select * from orders where false) on customer using sum(qty) group by id")
         .await;
     assert_eq!(none.unwrap()["columns"], json!(["id"]));
-    let named = "select pivot_values_0 from (pivot (select 'pivot_values_0' as k) on k using count(*))";
+    let named = "select pivot_values_0_0 from (pivot (select 'pivot_values_0_0' as k) on k using count(*))";
     assert_eq!(store.rows(named).await, json!([[1]]));
     store.probe().await;
 }
@@ -150,6 +150,35 @@ async fn errors_in_a_pivot_say_where() {
         assert_eq!(error.status(), status, "{sql}: {}", error.message());
         assert!(error.message().contains(expected), "{sql}: {}", error.message());
         assert!(!error.message().contains("SET"), "{sql}: {}", error.message());
+    }
+    store.probe().await;
+}
+
+#[tokio::test]
+async fn many_pivots_are_searched_in_little_time() {
+    let store = Store::with_orders(limits()).await;
+    let many = |count: usize| vec!["(pivot orders on customer using sum(qty))"; count].join(", ");
+    let answered = store
+        .query(&format!("select count(*) from {}", many(5)))
+        .await
+        .unwrap();
+    assert_eq!(answered["rows"], json!([[243]]));
+    let columns = vec!["1 as pivot"; 100_000].join(", ");
+    let names = (0..100).map(|number| format!("'pivot_values_{number}_'"));
+    let names = names.collect::<Vec<_>>().join(", ");
+    for sql in [
+        format!("select 1 from {}", many(101)),
+        format!("insert into orders select {columns}"),
+        format!("pivot orders on customer in ({names}), id"),
+    ] {
+        let started = Instant::now();
+        let error = store.query(&sql).await.unwrap_err();
+        assert_eq!(error.status(), 400, "{}", error.message());
+        assert!(
+            started.elapsed() < Duration::from_secs(10),
+            "{:?}",
+            started.elapsed()
+        );
     }
     store.probe().await;
 }
