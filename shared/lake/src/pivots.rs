@@ -74,6 +74,13 @@ pub(crate) fn expand(rewritten: &Rewritten) -> Result<Option<Expansion>> {
     }
     // The list of an outer PIVOT stands after that of the inner one.
     edits.sort_by_key(|(range, _)| range.start);
+    // What a query in the place of a list holds moves with it.
+    let mut end = 0;
+    edits.retain(|(range, _)| {
+        let is_outside = range.start >= end;
+        end = end.max(range.end);
+        is_outside
+    });
     let expansion = (!types.is_empty()).then(|| Expansion {
         rewritten: rewritten.edited(&edits),
         types,
@@ -111,20 +118,14 @@ fn entries<'a>(after: &'a [Token<'a>]) -> Vec<&'a [Token<'a>]> {
     let (mut start, mut end) = (None, None);
     let mut stop = after.len();
     for (at, token) in outermost(after) {
-        match () {
-            () if token.is_word("ON") => (start, end) = (Some(at + 1), None),
-            () if ["USING", "GROUP"].iter().any(|word| token.is_word(word)) => {
-                end = end.or(Some(at));
-            }
-            () if ENDS.iter().any(|word| token.is_word(word)) || token.is_symbol(';') => {
-                stop = at;
-                break;
-            }
-            () if is_closing(token) => {
-                stop = at;
-                break;
-            }
-            () => {}
+        let is_one_of = |words: &[&str]| words.iter().any(|word| token.is_word(word));
+        if token.is_word("ON") {
+            (start, end) = (Some(at + 1), None);
+        } else if is_one_of(&["USING", "GROUP"]) {
+            end = end.or(Some(at));
+        } else if is_closing(token) || token.is_symbol(';') || is_one_of(&ENDS) {
+            stop = at;
+            break;
         }
     }
     let Some(start) = start else { return Vec::new() };
@@ -148,20 +149,17 @@ fn is_closing(token: &Token<'_>) -> bool {
     matches!(token.text, ")" | "]" | "}")
 }
 
-/// The tokens outside of parentheses and of CASE, with their indexes, up to an unmatched closing parenthesis.
+/// The tokens outside of parentheses and of CASE, with their indexes.
 fn outermost<'a>(all: &'a [Token<'a>]) -> impl Iterator<Item = (usize, &'a Token<'a>)> {
     let mut depth = 0_usize;
-    let mut is_over = false;
     all.iter().enumerate().filter(move |(_, token)| {
-        let was_inside = depth > 0;
+        let is_inside = depth > 0;
         if matches!(token.text, "(" | "[" | "{") || token.is_word("CASE") {
             depth += 1;
-        } else if is_closing(token) || (was_inside && token.is_word("END")) {
-            is_over |= depth == 0;
+        } else if is_closing(token) || token.is_word("END") {
             depth = depth.saturating_sub(1);
-            return !was_inside;
         }
-        !was_inside && (!is_over || is_closing(token))
+        !is_inside
     })
 }
 

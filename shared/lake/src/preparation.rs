@@ -37,7 +37,9 @@ pub(crate) fn check(
         let (query, of_values) = values(connection, &tree, &expansion, &found, rewritten)?;
         let of_values = match of_values {
             Some(part) => {
-                let tree = tree::parse(connection, original, &part)?.ok_or_else(is_no_select)?;
+                let tree = tree::parse(connection, original, &part)?.ok_or_else(|| {
+                    Error::invalid("A query in the place of a PIVOT's list is one SELECT, whose own PIVOTs list their values.")
+                })?;
                 statement::check(&tree.value, tables, &names, original, &part)?
             }
             None => {

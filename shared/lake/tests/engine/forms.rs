@@ -131,6 +131,11 @@ async fn errors_in_a_pivot_say_where() {
         ),
         ("pivot (select 'a' || chr(0) as k) on k", 422, "NUL"),
         (
+            "pivot orders on customer in (select ada from (pivot orders on customer, qty)), qty using sum(id)",
+            400,
+            "own PIVOTs",
+        ),
+        (
             "pivot (select range as k from range(10001)) on k",
             422,
             "10000 values",
