@@ -579,7 +579,6 @@
 ! WITH RECURSIVE t(a) USING KEY (getenv('HOME')) AS (SELECT 1 UNION SELECT a FROM t) FROM t
 ! WITH RECURSIVE sqlite_master(a) USING KEY (a) AS (SELECT 'a' UNION SELECT sql FROM recurring.sqlite_master) FROM sqlite_master
 ? WITH RECURSIVE "secret.csv"(a) USING KEY (a) AS (SELECT 1 UNION SELECT a FROM recurring."secret.csv" WHERE a < 0) FROM "secret.csv"
-^ WITH RECURSIVE t(a, b) USING KEY (a) AS (SELECT 1, 1 UNION SELECT a, b + 1 FROM recurring.t) FROM t
 
 # PIVOT without its values, whose queries are made by the service.
 ! PIVOT (FROM '{secret}') ON a
@@ -618,7 +617,6 @@
 ? SELECT * FROM kept, LATERAL (PIVOT (SELECT kept.name AS k) ON k)
 x PIVOT (SELECT range AS k FROM range(100000)) ON k
 x PIVOT (SELECT range AS a, range AS b FROM range(1000)) ON a, b
-^ PIVOT (SELECT a.range + b.range AS k FROM range(100000000000) a, range(1000000) b) ON k % 3
 
 # VARIANT and UNION, whose statements get casts around them.
 ! SELECT 1::VARIANT) FROM duckdb_settings(), (SELECT 1
