@@ -75,15 +75,34 @@ EXPLAIN ANALYZE DELETE FROM kept
 PREPARE hostile AS SELECT 1
 EXECUTE hostile
 DEALLOCATE hostile
-DESCRIBE kept
-DESCRIBE SELECT * FROM kept
 SHOW TABLES
 SHOW ALL TABLES
 SHOW DATABASES
-SUMMARIZE kept
-SELECT * FROM (DESCRIBE kept)
+SHOW VARIABLES
+SHOW TABLES FROM main
+DESCRIBE
+DESCRIBE 'hostile.csv'
+DESCRIBE '{secret}'
+DESCRIBE "{secret}"
+DESCRIBE TABLE '{secret}'
+DESCRIBE FROM '{secret}'
+DESCRIBE main.kept
+DESCRIBE information_schema.tables
+DESCRIBE duckdb_settings
+DESCRIBE FROM duckdb_settings()
+DESCRIBE SELECT getenv('HOME')
+DESCRIBE SELECT * FROM read_csv('{secret}')
+DESCRIBE (SUMMARIZE FROM '{secret}')
+SUMMARIZE '{secret}'
+SUMMARIZE FROM read_csv('{secret}')
+SUMMARIZE duckdb_settings
+SUMMARIZE FROM duckdb_settings()
+SUMMARIZE information_schema.columns
+SUMMARIZE SELECT getenv('HOME')
 SELECT * FROM (SHOW ALL TABLES)
-SELECT * FROM (SUMMARIZE kept)
+SELECT * FROM (DESCRIBE '{secret}')
+SELECT * FROM (SUMMARIZE '{secret}')
+SELECT * FROM (SUMMARIZE read_csv('{secret}'))
 # Files.
 SELECT * FROM read_csv('{secret}')
 SELECT * FROM read_csv_auto('{secret}')
@@ -127,6 +146,14 @@ FROM '{secret}'
 TABLE '{secret}'
 PIVOT '{secret}' ON a
 PIVOT read_csv('{secret}') ON a USING count(*)
+PIVOT (FROM read_csv('{secret}')) ON a USING count(*)
+PIVOT kept ON name IN (SELECT a FROM read_csv('{secret}')) USING count(*)
+PIVOT kept ON name IN (FROM '{secret}') USING count(*)
+PIVOT kept ON (SELECT content FROM read_text('{secret}')) USING count(*)
+PIVOT kept ON name USING max((SELECT content FROM read_text('{secret}')))
+PIVOT kept JOIN read_csv('{secret}') ON true ON a USING count(*)
+WITH a AS (PIVOT read_csv('{secret}') ON a USING count(*)) SELECT * FROM a
+WITH a AS (FROM read_csv('{secret}')) PIVOT a ON a USING count(*)
 UNPIVOT (FROM '{secret}') ON COLUMNS(*)
 SELECT * FROM seq_scan('kept')
 SELECT * FROM arrow_scan(1, 2, 3)
@@ -248,10 +275,52 @@ SELECT CAST(getenv('HOME') AS VARCHAR)
 SELECT getenv('HOME') COLLATE NOCASE
 SELECT * FROM kept TABLESAMPLE reservoir(getenv('HOME') ROWS)
 SELECT getenv(chr(72) || 'OME')
+SELECT ('HOME').getenv()
+SELECT name.getenv() FROM kept
+SELECT kept.name.getenv() FROM kept
+SELECT name.lower().getenv() FROM kept
+SELECT "name"."getenv"() FROM kept
+SELECT name.current_setting() FROM kept
+SELECT ('{secret}').read_text()
+SELECT ('{secret}').read_csv()
+SELECT name.read_text() FROM kept
+SELECT ['HOME'].list_transform(lambda x: x.getenv())
+SELECT [x.getenv() FOR x IN ['HOME']]
+SELECT * FROM kept WHERE name.getenv() = 'a'
+SELECT * FROM kept ORDER BY name.getenv()
+SELECT * FROM name.read_csv('{secret}')
+SELECT system.main.lower('A')
+PIVOT kept ON name.getenv() USING count(*)
+PIVOT duckdb_settings() ON name USING count(*)
+PIVOT kept ON name IN pivot_values_0_0 USING count(*)
+PIVOT kept ON name; DROP VIEW kept
+PIVOT kept ON name IN (SELECT 1); DROP VIEW kept; --) USING count(*)
+SELECT 1; PIVOT kept ON name
+CREATE TABLE hostile AS PIVOT kept ON name
+COPY (PIVOT kept ON name) TO '{folder}/hostile.csv'
+SELECT * FROM recurring.kept
+SELECT * FROM recurring.duckdb_settings
+WITH RECURSIVE t(a) USING KEY (a) AS (SELECT 1 UNION SELECT a FROM recurring.kept) FROM t
+WITH RECURSIVE t(a) USING KEY (a) AS (SELECT 1 UNION SELECT a FROM recurring."{secret}") FROM t
+WITH RECURSIVE "{secret}"(a) USING KEY (a) AS (SELECT 1 UNION SELECT a FROM '{secret}') FROM t
+WITH RECURSIVE t(a) USING KEY (a) AS (SELECT 1 UNION SELECT a FROM t WHERE a < 0) FROM recurring.t
+SELECT getenv('HOME')::VARIANT
+SELECT 1::VARIANT FROM read_csv('{secret}')
+SELECT union_value(a := getenv('HOME'))
 SELECT ge/**/tenv('HOME')
 SELECT ｇｅｔｅｎｖ('HOME')
 SELECT 'kept'::regclass
 # Statements that may be answered and do no harm, one a line.
+? DESCRIBE kept
+? SUMMARIZE kept
+? SHOW kept
+? SELECT * FROM (SUMMARIZE kept)
+? PIVOT kept ON name
+? PIVOT kept ON name IN (SELECT 'a; DROP VIEW kept') USING count(*)
+? PIVOT (SELECT '''); DROP VIEW kept; --' AS a) ON a
+? PIVOT (SELECT range AS a FROM range(100000)) ON a
+? SELECT kept::VARIANT, '{secret}'::VARIANT FROM kept
+? WITH RECURSIVE t(a, b) USING KEY (a) AS (SELECT 1, 1 UNION SELECT a, b FROM recurring.t WHERE b < 0) FROM t
 ? SELECT current_user
 ? SELECT session_user
 ? SELECT user

@@ -322,3 +322,69 @@ async fn a_statement_that_is_wrong_is_told_where() {
         assert!(refused.message().contains("sql"), "{}", refused.message());
     }
 }
+
+#[tokio::test]
+async fn each_form_works_at_a_version_in_a_batch_and_in_a_check() {
+    let store = Store::start().await;
+    store.table("orders", &["id INTEGER", "customer STRING"]).await;
+    let rows = json!([{ "id": 1, "customer": "ada" }, { "id": 2, "customer": "bob" }]);
+    store.append("orders", &rows).await.expect_status(200);
+    let version = store.detail().await["version_id"].as_str().unwrap().to_owned();
+    let later = json!([{ "id": 3, "customer": "cleo" }]);
+    store.append("orders", &later).await.expect_status(200);
+    let forms = [
+        (
+            "SELECT customer.upper() AS name FROM orders WHERE id = {{id}}",
+            json!(["name"]),
+        ),
+        (
+            "PIVOT (FROM orders WHERE id > {{id}} - 1) ON customer USING sum(id)",
+            json!(["ada", "bob"]),
+        ),
+        (
+            "WITH wide AS (PIVOT orders ON customer USING sum(id)) SELECT ada + bob AS both_of_them FROM wide",
+            json!(["both_of_them"]),
+        ),
+        (
+            "SELECT column_name FROM (DESCRIBE orders)",
+            json!(["column_name"]),
+        ),
+        ("SELECT max AS most FROM (SUMMARIZE orders)", json!(["most"])),
+        (
+            "WITH RECURSIVE t(k, v) USING KEY (k) AS (SELECT 1, {{id}} UNION SELECT k, v + 1 FROM recurring.t WHERE v < 3) FROM t",
+            json!(["k", "v"]),
+        ),
+        (
+            "SELECT id::VARIANT AS v, union_value(u := customer) AS u FROM orders",
+            json!(["v", "u"]),
+        ),
+    ];
+    let params = json!({ "id": 1 });
+    let path = format!("/versions/{version}/query");
+    for (sql, columns) in &forms {
+        let body = json!({ "sql": sql, "params": params });
+        let then = store.post(&path, &body).await.expect_status(200);
+        assert_eq!(then.body["columns"], *columns, "{sql}");
+        // The newer version has a value more.
+        let mut now = store.post("/query", &body).await.expect_status(200);
+        let names = now.body["columns"].take();
+        let has_more = sql.starts_with("PIVOT");
+        assert_eq!(names == json!(["ada", "bob", "cleo"]), has_more, "{sql}: {names}");
+    }
+    let queries = forms
+        .iter()
+        .map(|(sql, _)| json!({ "sql": sql, "params": params }));
+    let batch = json!({ "queries": queries.collect::<Vec<_>>() });
+    let batch = store.post("/query/batch", &batch).await.expect_status(200);
+    for result in batch.body["results"].as_array().unwrap() {
+        assert!(
+            result["error"].is_null() && result["columns"].is_array(),
+            "{result}"
+        );
+    }
+    let queries: Vec<_> = forms.iter().map(|(sql, _)| sql).collect();
+    let checked = store
+        .post("/query/validate", &json!({ "queries": queries }))
+        .await;
+    assert_eq!(checked.expect_status(200).body["valid"], json!(true));
+}

@@ -43,6 +43,10 @@ async fn rows_come_as_csv_where_a_caller_wants_it() {
         (answer.header("x-row-count"), answer.header("x-truncated")),
         ("3", "true")
     );
+    let body = json!({ "sql": "SELECT 'x'::VARIANT AS v, union_value(u := 'y') AS u, [1]::VARIANT AS l" });
+    let answer = accept(&store, "text/csv", &body).await.expect_status(200);
+    assert_eq!(answer.text(), "v,u,l\r\n\"\"\"x\"\"\",y,[1]\r\n");
+    accept(&store, ARROW, &body).await.expect_status(200);
     // What is exported is imported.
     let text = accept(&store, "text/csv", &json!({ "sql": "FROM people" }))
         .await

@@ -3,6 +3,8 @@
 //! Integers beyond 2^53 and decimals are strings, so that no reader loses digits; NaN, infinities and
 //! infinite dates are null; times are ISO 8601 in UTC; binary is base64; JSON stays JSON.
 
+use std::collections::HashMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use duckdb::arrow::array::types::{
@@ -14,14 +16,15 @@ use duckdb::arrow::array::types::{
 use duckdb::arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray as _, BinaryArray, BooleanArray, FixedSizeBinaryArray,
     FixedSizeListArray, LargeBinaryArray, LargeListArray, LargeStringArray, ListArray, MapArray,
-    PrimitiveArray, StringArray, StructArray,
+    PrimitiveArray, StringArray, StructArray, UnionArray,
 };
 use duckdb::arrow::buffer::NullBuffer;
-use duckdb::arrow::datatypes::{DataType, TimeUnit};
+use duckdb::arrow::datatypes::{DataType, TimeUnit, UnionFields};
 use platform::{Error, Result};
 
 use crate::calendar;
 use crate::meaning::Meaning;
+use crate::tree;
 
 /// The greatest integer that every reader of JSON keeps exact.
 const MAX_EXACT: u64 = 1 << 53;
@@ -157,6 +160,12 @@ fn writer<'a>(array: &'a ArrayRef, meaning: &Meaning) -> Result<Write<'a>> {
             }))
         }
         DataType::Decimal128(..) if meaning.is_huge_integer => integers::<Decimal128Type>(array),
+        DataType::Decimal128(..) if meaning.is_unsigned_huge_integer => {
+            let array = cast::<PrimitiveArray<Decimal128Type>>(array)?;
+            Ok(Box::new(|row, out| {
+                integer(array.value(row).cast_unsigned(), out);
+            }))
+        }
         DataType::Decimal128(_, scale) => {
             let scale = usize::try_from(*scale).unwrap_or(0);
             texts::<Decimal128Type>(array, move |value, out| {
@@ -285,6 +294,7 @@ fn nested<'a>(array: &'a ArrayRef, meaning: &Meaning) -> Result<Write<'a>> {
             Ok(Box::new(move |row, out| object(&members, row, out)))
         }
         DataType::Map(..) => map(cast::<MapArray>(array)?, meaning),
+        DataType::Union(members, _) => union(cast::<UnionArray>(array)?, members, meaning),
         DataType::Dictionary(..) => dictionary(array),
         other => Err(unsupported(other)),
     }
@@ -343,6 +353,18 @@ fn map<'a>(array: &'a MapArray, meaning: &Meaning) -> Result<Write<'a>> {
     }))
 }
 
+/// A UNION answers as its member's value.
+fn union<'a>(array: &'a UnionArray, members: &UnionFields, meaning: &Meaning) -> Result<Write<'a>> {
+    let mut cells = HashMap::new();
+    for (index, (type_id, _)) in members.iter().enumerate() {
+        cells.insert(type_id, Cells::new(array.child(type_id), meaning.part(index)?)?);
+    }
+    Ok(Box::new(move |row, out| match cells.get(&array.type_id(row)) {
+        Some(cells) => cells.write(array.value_offset(row), out),
+        None => out.extend_from_slice(b"null"),
+    }))
+}
+
 /// An ENUM's values: small numbers into a list of texts.
 fn dictionary(array: &ArrayRef) -> Result<Write<'_>> {
     let dictionary = array
@@ -356,11 +378,17 @@ fn dictionary(array: &ArrayRef) -> Result<Write<'_>> {
     }))
 }
 
-/// JSON text as it is, if it is JSON: an unchecked alias would break the whole answer.
+/// JSON text as it is, if it is JSON: an unchecked alias would break the whole answer. NaN and infinities, which
+/// DuckDB's JSON may hold, become null.
 fn json(text: &str, out: &mut Vec<u8>) {
-    match serde_json::from_str::<serde::de::IgnoredAny>(text) {
-        Ok(_) => out.extend_from_slice(text.as_bytes()),
-        Err(_) => string(text, out),
+    let is_json = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    if is_json(text) {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    match tree::finite(text) {
+        finite if is_json(&finite) => out.extend_from_slice(finite.as_bytes()),
+        _ => string(text, out),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::jobs::query::PlanReply;
 use crate::limits::EngineLimits;
 use crate::manifest::ManifestColumn;
 use crate::protocol::{BoundTable, Job};
-use crate::{fence, parameters, sql, statement};
+use crate::{fence, parameters, preparation, sql};
 
 /// How long a statement may take before it is interrupted.
 const DEADLINE: Duration = Duration::from_millis(200);
@@ -185,7 +185,7 @@ impl Names {
         let (defined, used) = (sql::identifier(defined), sql::identifier(used));
         let sql = format!("WITH {defined} AS (SELECT 1 AS only_here) SELECT only_here FROM {used}");
         let rewritten = parameters::rewrite(&sql, &Map::new()).ok()?;
-        let to_checker = match statement::check(&self.connection, &[], &sql, &rewritten) {
+        let to_checker = match preparation::check(&self.connection, &[], &sql, &rewritten) {
             Ok(_) => true,
             Err(error) if error.message().contains("does not exist in this store") => false,
             Err(_) => return None,

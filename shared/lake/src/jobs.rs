@@ -10,3 +10,4 @@ pub(crate) mod rewrite;
 pub(crate) mod stage_csv;
 pub(crate) mod stage_json;
 pub(crate) mod stage_parquet;
+pub(crate) mod variants;

@@ -10,6 +10,8 @@ pub(crate) struct Meaning {
     pub(crate) is_json: bool,
     /// It comes as a decimal.
     pub(crate) is_huge_integer: bool,
+    /// It comes as a decimal with the same bits: values from 2^127 are negative.
+    pub(crate) is_unsigned_huge_integer: bool,
     /// Those of the parts of a nested type.
     parts: Vec<Meaning>,
 }
@@ -22,6 +24,7 @@ impl Meaning {
                 vec![part.data_type()]
             }
             DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
+            DataType::Union(members, _) => members.iter().map(|(_, member)| member.data_type()).collect(),
             DataType::Map(entry, _) => match entry.data_type() {
                 DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
                 _ => Vec::new(),
@@ -34,6 +37,7 @@ impl Meaning {
                 .get_alias()
                 .is_some_and(|alias| alias.eq_ignore_ascii_case("JSON")),
             is_huge_integer: duckdb_type.try_id() == Ok(LogicalTypeId::Hugeint),
+            is_unsigned_huge_integer: duckdb_type.try_id() == Ok(LogicalTypeId::UHugeint),
             parts: parts
                 .map(|(index, part)| Self::of(part, &duckdb_type.child(index)))
                 .collect(),

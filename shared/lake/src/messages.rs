@@ -87,12 +87,17 @@ pub(crate) fn cause(text: &str) -> Cause {
     }
 }
 
+/// Whether the driver cannot read a result because of its type, such as VARIANT or TYPE.
+pub(crate) fn has_no_form(error: &DuckError) -> bool {
+    let text = text(error);
+    matches!(error, DuckError::FromSqlConversionFailure(..))
+        || (text.contains("Unsupported Arrow type") && cause(&text) != Cause::Statement)
+}
+
 /// The error for the caller of a query. The kind carries the rest: memory is 422, an interruption is 408.
 pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewritten) -> Error {
     let text = text(error);
-    let has_no_form = text.contains("Unsupported Arrow type") && cause(&text) != Cause::Statement;
-    if matches!(error, DuckError::FromSqlConversionFailure(..)) || has_no_form {
-        // Raised for a result's type, such as VARIANT or TYPE.
+    if has_no_form(error) {
         return Error::unprocessable(
             "The query returns a column of a type that has no JSON form; cast it to VARCHAR.",
         )
@@ -262,7 +267,10 @@ pub(crate) fn scrub(message: &str) -> String {
         .filter(|line| !line.is_empty())
         .collect::<Vec<_>>()
         .join(" ");
-    let text = text.split(" Use \"SET ").next().unwrap_or("").to_owned();
+    let ends = [" Use \"SET ", " Use SET "];
+    let text = ends
+        .iter()
+        .fold(text.as_str(), |text, end| text.split(end).next().unwrap_or(""));
     let words = text
         .split(' ')
         .map(|word| if looks_like_a_path(word) { "…" } else { word });

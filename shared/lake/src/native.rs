@@ -14,6 +14,8 @@ use crate::sql;
 
 /// The ending of the names of the files.
 pub(crate) const EXTENSION: &str = "duckdb";
+/// Prefix of the names of attached copies; a number follows.
+pub(crate) const DATABASE: &str = "native";
 /// The name of the table in its file.
 const TABLE: &str = "t";
 /// Part of every name: rises when copies are written in another way.

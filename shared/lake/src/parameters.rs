@@ -13,6 +13,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use platform::{Error, Result};
 use serde_json::{Map, Number, Value};
@@ -48,9 +49,72 @@ pub(crate) enum Scalar {
 }
 
 impl Rewritten {
+    /// A statement that no caller wrote: its positions have no meaning for the caller.
+    pub(crate) fn own(sql: String) -> Self {
+        Self {
+            sql,
+            values: Vec::new(),
+            offsets: Vec::new(),
+        }
+    }
+
+    /// Replaces byte ranges, which are sorted and hold whole parameters. The new text has the position of the
+    /// beginning of the old.
+    pub(crate) fn edited(&self, edits: &[(Range<usize>, String)]) -> Self {
+        let mut edited = Self {
+            sql: String::with_capacity(self.sql.len() + 64),
+            values: self.values.clone(),
+            offsets: Vec::new(),
+        };
+        let mut offsets = self.offsets.iter().copied().peekable();
+        let mut copied = 0;
+        for (range, text) in edits {
+            while let Some((at, original)) = offsets.next_if(|(at, _)| *at <= range.start) {
+                edited.offsets.push((edited.sql.len() + at - copied, original));
+            }
+            edited
+                .sql
+                .push_str(self.sql.get(copied..range.start).unwrap_or_default());
+            edited
+                .offsets
+                .push((edited.sql.len(), self.in_original(range.start)));
+            edited.sql.push_str(text);
+            edited
+                .offsets
+                .push((edited.sql.len(), self.in_original(range.end)));
+            while offsets.next_if(|(at, _)| *at < range.end).is_some() {}
+            copied = range.end;
+        }
+        for (at, original) in offsets {
+            edited.offsets.push((edited.sql.len() + at - copied, original));
+        }
+        edited.sql.push_str(self.sql.get(copied..).unwrap_or_default());
+        edited
+    }
+
+    /// The part of the statement in `range`, after white space that keeps its positions.
+    pub(crate) fn part(&self, range: Range<usize>) -> Self {
+        let text = self.sql.get(range.clone()).unwrap_or_default();
+        Self {
+            sql: " ".repeat(range.start) + text,
+            values: self.values.clone(),
+            offsets: self.offsets.clone(),
+        }
+    }
+
     /// Line and column, both from 1, of the caller's text `original` at byte `offset` of the rewritten
     /// statement.
     pub(crate) fn position(&self, original: &str, offset: usize) -> (usize, usize) {
+        let target = self.in_original(offset);
+        let before = original.as_bytes().get(..target).unwrap_or(original.as_bytes());
+        let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or(before);
+        let is_letter = |byte: &&u8| !matches!(byte, 0x80..=0xbf);
+        let newlines = before.iter().filter(|byte| **byte == b'\n').count();
+        (newlines + 1, line.iter().filter(is_letter).count() + 1)
+    }
+
+    /// The byte offset in the caller's text for byte `offset` of the rewritten statement.
+    fn in_original(&self, offset: usize) -> usize {
         let at = self
             .offsets
             .partition_point(|(rewritten, _)| *rewritten <= offset);
@@ -59,20 +123,14 @@ impl Rewritten {
             .and_then(|at| self.offsets.get(at))
             .copied()
             .unwrap_or((0, 0));
-        let end = self.offsets.get(at).map_or(original.len(), |(_, next)| *next);
+        let end = self.offsets.get(at).map_or(usize::MAX, |(_, next)| *next);
         // The offsets come in pairs, before and after a parameter; whatever is in between is the parameter's
         // beginning.
         let is_in_parameter = at % 2 == 1;
-        let target = if is_in_parameter {
-            start
-        } else {
-            (start + (offset - rewritten)).min(end)
-        };
-        let before = original.as_bytes().get(..target).unwrap_or(original.as_bytes());
-        let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or(before);
-        let is_letter = |byte: &&u8| !matches!(byte, 0x80..=0xbf);
-        let newlines = before.iter().filter(|byte| **byte == b'\n').count();
-        (newlines + 1, line.iter().filter(is_letter).count() + 1)
+        match is_in_parameter {
+            true => start,
+            false => (start + (offset - rewritten)).min(end),
+        }
     }
 }
 

@@ -201,3 +201,31 @@ proptest! {
         prop_assert_eq!(names(&format!("{before}{{{{x}}}}")), ["x"]);
     }
 }
+
+#[test]
+fn places_are_those_of_the_caller_also_after_an_edit() {
+    let original = "pivot t on\n{{a}}, x in (select {{b}})\nusing {{a}} + y";
+    let params = json!({ "a": "long", "b": 1.25 });
+    let rewritten = rewrite(original, params.as_object().unwrap()).unwrap();
+    let find = |text: &Rewritten, part: &str| text.sql.find(part).unwrap();
+    let first = find(&rewritten, ", x");
+    let (open, close) = (find(&rewritten, "(select"), find(&rewritten, "\nusing"));
+    let edited = rewritten.edited(&[
+        (first..first, " IN p0".to_owned()),
+        (open..close, " p1 ".to_owned()),
+    ]);
+    assert_eq!(edited.sql, "pivot t on\n$1 IN p0, x in  p1 \nusing $1 + y");
+    assert_eq!(edited.values, rewritten.values);
+    for (part, place) in [
+        ("pivot", (1, 1)),
+        ("$1 IN", (2, 1)),
+        (", x", (2, 6)),
+        ("p1", (2, 13)),
+        ("using", (3, 1)),
+        (" + y", (3, 12)),
+    ] {
+        assert_eq!(edited.position(original, find(&edited, part)), place, "{part}");
+    }
+    let part = rewritten.part(open + 1..close - 1);
+    assert_eq!(part.position(original, find(&part, "select")), (2, 14));
+}

@@ -71,6 +71,48 @@ pub(crate) fn scan(sql: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
+/// A token of a statement: a word, a literal, a quoted name, or one other character.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Token<'a> {
+    pub(crate) text: &'a str,
+    /// Byte offset of its beginning.
+    pub(crate) at: usize,
+}
+
+impl Token<'_> {
+    pub(crate) fn end(&self) -> usize {
+        self.at + self.text.len()
+    }
+
+    pub(crate) fn is_word(&self, word: &str) -> bool {
+        self.text.eq_ignore_ascii_case(word)
+    }
+
+    pub(crate) fn is_symbol(&self, symbol: char) -> bool {
+        self.text.chars().eq([symbol])
+    }
+}
+
+/// The tokens of a statement, without comments and white space.
+pub(crate) fn tokens(sql: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(letter) = sql.get(at..).and_then(|rest| rest.chars().next()) {
+        let is_space = letter.is_whitespace() || is_unicode_space(letter);
+        let comment = comment_end(sql, at);
+        let end = comment
+            .or_else(|| quoted_end(sql, at))
+            .or_else(|| word_end(sql, at))
+            .unwrap_or(at + letter.len_utf8());
+        if !is_space && comment.is_none() {
+            let text = sql.get(at..end).unwrap_or_default();
+            tokens.push(Token { text, at });
+        }
+        at = end;
+    }
+    tokens
+}
+
 fn push_text<'a>(pieces: &mut Vec<Piece<'a>>, sql: &'a str, from: usize, to: usize) {
     if let Some(text) = sql.get(from..to)
         && !text.is_empty()

@@ -10,12 +10,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
-use duckdb::Connection;
 use platform::{Error, Result};
 use serde_json::Value;
 
 use crate::messages;
+use crate::native;
 use crate::parameters::Rewritten;
+use crate::pivots::PivotValues;
 use crate::volatile::{is_volatile_function, is_volatile_word};
 
 /// Table functions that read nothing but their arguments.
@@ -72,6 +73,9 @@ const NODE_TYPES: [&str; 10] = [
 /// could leave a reference that means the catalog after all.
 const CATALOG_PREFIXES: [&str; 4] = ["duckdb_", "pg_", "pragma_", "sqlite_"];
 
+/// Databases and schemas of every connection.
+const CATALOG: [&str; 5] = ["information_schema", "memory", "pg_catalog", "system", "temp"];
+
 /// Functions that compute from their arguments alone. Those that read the catalog, the settings, files or the
 /// session are in `functions_refused.txt`; a test compares both lists with what the linked DuckDB has.
 static FUNCTIONS: LazyLock<HashSet<&str>> =
@@ -84,39 +88,42 @@ pub(crate) struct Needs {
     pub(crate) tables: BTreeSet<String>,
     /// Whether its answer may change although the data does not: see [`crate::volatile`].
     pub(crate) is_volatile: bool,
+    /// The queries for values that its PIVOTs do not list; a query may need the types of those before it.
+    pub(crate) pivots: Vec<PivotValues>,
 }
 
 /// What a statement is checked against, and what was found of its needs.
 struct Check<'a> {
     tables: &'a [String],
+    pivot_types: &'a [String],
     original: &'a str,
     rewritten: &'a Rewritten,
     needs: RefCell<Needs>,
 }
 
-/// Names of common table expressions in scope, innermost last. As DuckDB does, they are compared without
-/// regard to the case of ASCII letters alone: a name that is another one only to Unicode is another one here.
-type Scope = Vec<String>;
+/// A common table expression in scope.
+struct Expression {
+    /// Compared without regard to the case of ASCII letters, as DuckDB does. Unicode case makes another name.
+    name: String,
+    /// Whether `recurring.<name>` exists: inside a recursive expression with USING KEY.
+    is_recurring: bool,
+}
 
-/// Checks `rewritten`, made from the caller's `original`, against the names of the store's `tables`: what it needs.
+/// The common table expressions in scope, innermost last.
+type Scope = Vec<Expression>;
+
+/// Checks the `tree` of `rewritten`, made from the caller's `original`, and says what it needs. It may name the
+/// store's `tables`, and `pivot_types` as the values of a PIVOT. 400 for what is not allowed.
 pub(crate) fn check(
-    connection: &Connection,
+    tree: &Value,
     tables: &[String],
+    pivot_types: &[String],
     original: &str,
     rewritten: &Rewritten,
 ) -> Result<Needs> {
-    if let Some(position) = rewritten.sql.find('\0') {
-        let sentence = "A NUL character (U+0000) is not allowed in a query; chr(0) gives one";
-        return Err(messages::invalid_at(
-            sentence,
-            Some(position),
-            original,
-            rewritten,
-        ));
-    }
-    let tree = parse(connection, original, rewritten)?;
     let check = Check {
         tables,
+        pivot_types,
         original,
         rewritten,
         needs: RefCell::default(),
@@ -138,75 +145,21 @@ pub(crate) fn check(
     }
 }
 
-fn parse(connection: &Connection, original: &str, rewritten: &Rewritten) -> Result<Value> {
-    let text: String = connection
-        .query_row(
-            "SELECT json_serialize_sql(?::VARCHAR)::VARCHAR",
-            [&rewritten.sql],
-            |row| row.get(0),
-        )
-        .map_err(|error| messages::caller_error(&error, original, rewritten))?;
-    let tree = read(&text)
-        .or_else(|_| read(&finite(&text)))
-        .map_err(|error| Error::invalid("The query cannot be read.").with_source(error))?;
-    if tree.get("error").and_then(Value::as_bool) != Some(true) {
-        return Ok(tree);
-    }
-    let message = tree
-        .get("error_message")
-        .and_then(Value::as_str)
-        .unwrap_or("it cannot be read");
-    if tree.get("error_type").and_then(Value::as_str) == Some("not implemented") {
-        return Err(Error::invalid(
-            "Only SELECT statements are allowed; a store is changed by its other operations.",
-        ));
-    }
-    let position = tree
-        .get("position")
-        .and_then(Value::as_str)
-        .and_then(|text| text.parse::<usize>().ok());
-    Err(messages::invalid_at(
-        &messages::scrub(message),
-        position,
-        original,
-        rewritten,
-    ))
+/// The qualifier that the name of a function may have, besides `main`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Qualifier {
+    None,
+    /// A column, with or without its table.
+    Column,
 }
 
-fn read(tree: &str) -> serde_json::Result<Value> {
-    let mut reader = serde_json::Deserializer::from_str(tree);
-    // DuckDB refuses expressions deeper than 1,000, and the checking thread has a stack for that.
-    reader.disable_recursion_limit();
-    serde::Deserialize::deserialize(&mut reader)
-}
-
-/// `tree` with null for each bare word that JSON does not have: DuckDB writes the constant 1e400 as `inf`. What
-/// constants are does not matter to the check.
-fn finite(tree: &str) -> String {
-    let mut finite = String::with_capacity(tree.len());
-    let (mut word, mut is_in_string, mut is_escaped) = (String::new(), false, false);
-    let end_word = |word: &mut String, out: &mut String| {
-        let is_json = word.is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(word).is_ok();
-        out.push_str(if is_json { word } else { "null" });
-        word.clear();
+/// Whether a qualifier names a database or schema of DuckDB's own, which it prefers to a column of that name.
+fn is_of_the_catalog(name: &str) -> bool {
+    let is_copy = |name: &str| {
+        let number = name.strip_prefix(native::DATABASE);
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    for c in tree.chars() {
-        if !is_in_string && (c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')) {
-            word.push(c);
-            continue;
-        }
-        end_word(&mut word, &mut finite);
-        finite.push(c);
-        if is_escaped {
-            is_escaped = false;
-        } else if is_in_string && c == '\\' {
-            is_escaped = true;
-        } else if c == '"' {
-            is_in_string = !is_in_string;
-        }
-    }
-    end_word(&mut word, &mut finite);
-    finite
+    CATALOG.contains(&name) || is_copy(name)
 }
 
 impl Check<'_> {
@@ -261,7 +214,12 @@ impl Check<'_> {
                 if value.get("export_state").and_then(Value::as_bool) == Some(true) {
                     return Err(self.refuse(value, "EXPORT_STATE is not allowed in a query"));
                 }
-                self.function(value, |name| FUNCTIONS.contains(name), "function")?;
+                // DuckDB reads `name.lower()` as `lower(name)`. A window function has no such form.
+                let qualifier = match class {
+                    "FUNCTION" => Qualifier::Column,
+                    _ => Qualifier::None,
+                };
+                self.function(value, qualifier, |name| FUNCTIONS.contains(name), "function")?;
                 self.children(value, scope)
             }
             "COLUMN_REF" => {
@@ -277,7 +235,13 @@ impl Check<'_> {
         }
     }
 
-    fn function(&self, value: &Value, is_allowed: impl Fn(&str) -> bool, what: &str) -> Result<()> {
+    fn function(
+        &self,
+        value: &Value,
+        qualifier: Qualifier,
+        is_allowed: impl Fn(&str) -> bool,
+        what: &str,
+    ) -> Result<()> {
         let text = |key: &str| {
             value
                 .get(key)
@@ -286,7 +250,9 @@ impl Check<'_> {
                 .to_ascii_lowercase()
         };
         let (name, schema, catalog) = (text("function_name"), text("schema"), text("catalog"));
-        if !catalog.is_empty() || !(schema.is_empty() || schema == "main") {
+        let is_qualified = !catalog.is_empty() || !(schema.is_empty() || schema == "main");
+        let first = if catalog.is_empty() { &schema } else { &catalog };
+        if is_qualified && (qualifier == Qualifier::None || is_of_the_catalog(first)) {
             return Err(self.refuse(
                 value,
                 &format!("The {what} '{name}' is named with a schema, which is not allowed"),
@@ -332,13 +298,21 @@ impl Check<'_> {
             // Only a recursive expression sees its own name. A plain one would find the catalog's table of
             // that name.
             let is_recursive = body.get("type").and_then(Value::as_str) == Some("RECURSIVE_CTE_NODE");
+            let keys = body.get("key_targets").and_then(Value::as_array);
             if is_recursive {
-                scope.push(name.clone());
+                scope.push(Expression {
+                    name: name.clone(),
+                    is_recurring: keys.is_some_and(|keys| !keys.is_empty()),
+                });
             }
             self.value(expression.get("value").unwrap_or(&Value::Null), scope)?;
-            if !is_recursive {
-                scope.push(name);
+            if is_recursive {
+                scope.pop();
             }
+            scope.push(Expression {
+                name,
+                is_recurring: false,
+            });
         }
         for (_, child) in value
             .as_object()
@@ -357,13 +331,20 @@ impl Check<'_> {
             "BASE_TABLE" => self.base_table(value, scope),
             "TABLE_FUNCTION" => {
                 let function = value.get("function").unwrap_or(&Value::Null);
-                self.function(function, |name| TABLE_FUNCTIONS.contains(&name), "table function")?;
+                self.function(
+                    function,
+                    Qualifier::None,
+                    |name| TABLE_FUNCTIONS.contains(&name),
+                    "table function",
+                )?;
                 // The name was checked against its own list; what it is given is checked like any expression.
                 self.children(function, scope)
             }
-            "SHOW_REF" => Err(Error::invalid(
-                "DESCRIBE, SHOW and SUMMARIZE are not allowed in a query; the schema operation describes the tables.",
-            )),
+            "SHOW_REF" => self.description(value, scope),
+            "PIVOT" => {
+                self.pivot_types(value)?;
+                self.children(value, scope)
+            }
             kind if NODE_TYPES.contains(&kind) => self.children(value, scope),
             kind => Err(self.refuse(
                 value,
@@ -372,9 +353,52 @@ impl Check<'_> {
         }
     }
 
+    /// DESCRIBE, SHOW or SUMMARIZE. In the tree a table is a query; without a query, the catalog is listed.
+    fn description(&self, value: &Value, scope: &mut Scope) -> Result<()> {
+        let is_empty = |key: &str| value.get(key).and_then(Value::as_str).is_none_or(str::is_empty);
+        let query = value.get("query").filter(|query| query.is_object());
+        let kind = value.get("show_type").and_then(Value::as_str).unwrap_or("");
+        match query {
+            Some(query)
+                if ["DESCRIBE", "SUMMARY"].contains(&kind)
+                    && ["table_name", "schema_name", "catalog_name"]
+                        .into_iter()
+                        .all(is_empty) =>
+            {
+                self.value(query, scope)
+            }
+            _ => Err(Error::invalid(
+                "DESCRIBE, SHOW and SUMMARIZE take a table of the store or a query; the schema operation lists the tables.",
+            )),
+        }
+    }
+
+    /// Refuses a PIVOT over a type of the caller's choice.
+    fn pivot_types(&self, value: &Value) -> Result<()> {
+        let pivots = value.get("pivots").and_then(Value::as_array);
+        for pivot in pivots.into_iter().flatten() {
+            let name = pivot.get("pivot_enum").and_then(Value::as_str).unwrap_or("");
+            if !name.is_empty() && !self.pivot_types.iter().any(|known| known == name) {
+                return Err(self.refuse(
+                    value,
+                    "PIVOT takes its values from a list or a query, not from a type",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn base_table(&self, value: &Value, scope: &mut Scope) -> Result<()> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or("");
         let name = text("table_name");
+        let is_recurring = text("schema_name").eq_ignore_ascii_case("recurring")
+            && text("catalog_name").is_empty()
+            && scope
+                .iter()
+                .any(|known| known.is_recurring && known.name.eq_ignore_ascii_case(name));
+        if is_recurring && value.get("at_clause").is_none_or(Value::is_null) {
+            return self.value(value.get("sample").unwrap_or(&Value::Null), scope);
+        }
         if !text("schema_name").is_empty() || !text("catalog_name").is_empty() {
             return Err(self.refuse(
                 value,
@@ -386,14 +410,14 @@ impl Check<'_> {
         }
         let table = self.tables.iter().find(|table| table.eq_ignore_ascii_case(name));
         self.needs.borrow_mut().tables.extend(table.cloned());
-        if table.is_some() || scope.contains(&name.to_ascii_lowercase()) {
+        if table.is_some() || scope.iter().any(|known| known.name.eq_ignore_ascii_case(name)) {
             return self.value(value.get("sample").unwrap_or(&Value::Null), scope);
         }
         let candidates: BTreeSet<&str> = self
             .tables
             .iter()
             .map(String::as_str)
-            .chain(scope.iter().map(String::as_str))
+            .chain(scope.iter().map(|known| known.name.as_str()))
             .collect();
         let suggestion = messages::closest(name, candidates)
             .map_or_else(String::new, |close| format!("; did you mean '{close}'?"));

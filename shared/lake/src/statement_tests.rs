@@ -1,5 +1,7 @@
 use serde_json::Map;
 
+use duckdb::Connection;
+
 use super::*;
 use crate::parameters::rewrite;
 
@@ -13,7 +15,7 @@ fn connection() -> Connection {
 
 fn checked(sql: &str) -> Result<Needs> {
     let rewritten = rewrite(sql, &Map::new())?;
-    check(
+    crate::preparation::check(
         &connection(),
         &["orders".to_owned(), "Customers".to_owned()],
         sql,
@@ -61,6 +63,13 @@ fn plain_queries_pass() {
         "select if(true, 1, 2), ifnull(null, 1), greatest(1, 2), 5 % 2, 5 // 2, 2 ** 3, 1 << 2",
         "select uuid(), random(), hash(1), md5('a')",
         "select #1 from orders",
+        "describe orders",
+        "summarize select id from customers",
+        "select column_name from (describe orders) join (summarize orders) using (column_name)",
+        "select customers.name.lower().upper(), main.lower('A') from customers order by name.length()",
+        "pivot orders on id using sum(qty)",
+        "with p as (pivot orders on id, qty using sum(qty)) select * from p, (pivot customers on id in (select id from orders))",
+        "with recursive t(a, b) using key (a) as (select 1, 2 union select r.a, 3 from recurring.t r) select * from t",
     ] {
         checked(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
@@ -96,7 +105,7 @@ fn other_statements_are_refused() {
     }
     assert!(refused("select 1; select 2").contains("there are 2"));
     assert!(refused(" -- nothing").contains("empty"));
-    assert!(refused("describe orders").contains("schema operation"));
+    assert!(refused("show tables").contains("schema operation"));
 }
 
 #[test]
@@ -230,4 +239,72 @@ fn chance_and_the_clock_are_noticed() {
         let needs = checked(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         assert!(needs.is_volatile, "{sql}");
     }
+}
+
+#[test]
+fn a_method_is_checked_as_the_function_that_it_is() {
+    let functions = [
+        "getenv",
+        "current_setting",
+        "read_text",
+        "query",
+        "nextval",
+        "sleep_ms",
+        "Version",
+    ];
+    for function in functions {
+        for before in [
+            "customers.name",
+            "name",
+            "\"name\"",
+            "name.lower()",
+            "('a')",
+            "[1].list_sum()",
+        ] {
+            let sql = format!("select 1 from customers where {before}.{function}(1) = 1");
+            let message = refused(&sql);
+            assert!(message.contains(&function.to_lowercase()), "{sql}: {message}");
+        }
+    }
+    for qualifier in [
+        "system",
+        "temp",
+        "memory.main",
+        "native7",
+        "Native7.main",
+        "pg_catalog",
+    ] {
+        assert!(refused(&format!("select {qualifier}.lower('A')")).contains("with a schema"));
+    }
+    // A column's name may begin as those do.
+    checked("select native.lower(), native7x.lower(), temporary.lower() from orders").unwrap();
+}
+
+#[test]
+fn what_gives_the_values_of_a_pivot_is_checked_and_counted() {
+    let needs =
+        checked("pivot orders on id in (select id from customers where id > random()) using sum(qty)")
+            .unwrap();
+    assert!(needs.is_volatile);
+    assert_eq!(needs.tables, ["Customers".to_owned(), "orders".to_owned()].into());
+    let sql =
+        "with a as (select * from orders), b as (select 1) select * from (pivot a on lower(tags[1]), id)";
+    let needs = checked(sql).unwrap();
+    let queries: Vec<_> = needs.pivots.iter().map(|pivot| pivot.sql.as_str()).collect();
+    let [tags, ids] = queries.as_slice() else {
+        panic!("{queries:?}")
+    };
+    assert!(
+        tags.contains("lower(tags[1])") && ids.contains("CAST(id AS VARCHAR)"),
+        "{queries:?}"
+    );
+    assert!(tags.starts_with("WITH a AS"), "{tags}");
+    assert_eq!(
+        refused("pivot orders\non id in (select getenv('HOME'))"),
+        "Line 2, column 18: The function 'getenv' does not exist or is not allowed in a query."
+    );
+    assert_eq!(
+        refused("pivot orders on id, qty in (1)\nusing sum(qty + getenv('HOME'))"),
+        "Line 2, column 17: The function 'getenv' does not exist or is not allowed in a query."
+    );
 }

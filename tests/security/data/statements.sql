@@ -492,7 +492,7 @@
 ! EXPLAIN ANALYZE COPY kept TO '{folder}/hostile.csv'
 ! FROM (EXPLAIN SELECT 1)
 ! WITH a AS (EXPLAIN ANALYZE SELECT 1) FROM a
-! DESC kept
+? DESC kept
 ! DESCRIBE
 ! DESCRIBE '{secret}'
 ! DESCRIBE TABLE '{secret}'
@@ -502,8 +502,8 @@
 ! SELECT min FROM (SUMMARIZE '{secret}')
 ! SELECT column_name FROM (DESCRIBE duckdb_settings)
 ! SELECT (SELECT min(name) FROM (SHOW DATABASES))
-! FROM (DESCRIBE SELECT 1) a, kept
-! FROM kept, LATERAL (SUMMARIZE kept)
+? FROM (DESCRIBE SELECT 1) a, kept
+? FROM kept, LATERAL (SUMMARIZE kept)
 ! FROM (FROM (SHOW ALL TABLES))
 ! WITH a AS (SUMMARIZE kept) FROM a
 ! WITH a AS (SHOW TABLES) SELECT count(*) FROM a
@@ -514,11 +514,121 @@
 ! SHOW SCHEMAS
 ! SHOW TABLES FROM system
 ! SHOW CREATE TABLE kept
-! SHOW kept
+? SHOW kept
 ! FROM (SHOW threads)
 ! FROM (CALL pragma_version())
 ! FROM (PRAGMA database_list)
 ! FROM (VALUES (1)) a, (PRAGMA table_info('kept')) b
+
+# Methods: the function after the dot is what counts.
+! SELECT name.getenv() FROM kept
+! SELECT kept.name.getenv() FROM kept
+! SELECT "kept"."name"."getenv"() FROM kept
+! SELECT name.lower().upper().getenv() FROM kept
+! SELECT name.GetEnv() FROM kept
+! SELECT name./**/getenv/**/() FROM kept
+! SELECT (name).getenv() FROM kept
+! SELECT (name || '').getenv() FROM kept
+! SELECT ['HOME'][1].getenv()
+! SELECT {'a': 'HOME'}.a.getenv()
+! SELECT s.a.getenv() FROM (SELECT {'a': 'HOME'} AS s)
+! SELECT name.read_text() FROM kept
+! SELECT name.read_csv_auto() FROM kept
+! SELECT ('{secret}').read_blob()
+! SELECT ('{secret}').glob()
+! SELECT name.query_table() FROM kept
+! SELECT name.duckdb_settings() FROM kept
+! SELECT name.current_setting() FROM kept
+! SELECT name.pragma_table_info() FROM kept
+! SELECT l.list_transform(lambda x: x.getenv()) FROM (SELECT ['HOME'] AS l)
+! SELECT l.list_transform(lambda x: x.list_filter(lambda y: y.getenv() = 'a')) FROM (SELECT [['HOME']] AS l)
+! SELECT l.list_aggregate('max').getenv() FROM (SELECT ['HOME'] AS l)
+! SELECT name.max().getenv() FROM kept
+! SELECT name.count() OVER () FROM kept
+! SELECT count(*) FILTER (WHERE name.getenv() = 'a') FROM kept
+! SELECT 1 FROM kept LIMIT ('HOME').getenv().length()
+! FROM kept k JOIN kept l ON k.name.getenv() = l.name
+! FROM kept SELECT CASE WHEN name.getenv() = 'a' THEN 1 END
+! FROM kept SELECT name.lower(name.getenv())
+! FROM kept.read_csv('{secret}')
+! FROM kept.name.read_csv('{secret}')
+! SELECT system.name.lower() FROM kept
+! SELECT memory.main.upper('a')
+! SELECT native1.main.upper('a')
+! SELECT information_schema.upper('a')
+? SELECT name.lower() FROM kept
+? SELECT k.name.upper().lower() FROM kept k ORDER BY k.name.length()
+? SELECT {U+212A}ept.name.lower() FROM kept
+? SELECT nowhere.lower() FROM kept
+
+# Recursive expressions with keys, and the name of what they found so far.
+! FROM recurring.kept
+! FROM recurring.t
+! FROM recurring.sqlite_master
+! FROM recurring."secret.csv"
+! FROM memory.recurring.kept
+! FROM recurring.main.kept
+! WITH recurring AS (SELECT 1) FROM recurring.kept
+! WITH t AS (SELECT 1) FROM recurring.t
+! WITH RECURSIVE t(a) AS (SELECT 1 UNION SELECT a FROM recurring.t) FROM t
+! WITH RECURSIVE t(a) USING KEY (a) AS (SELECT 1 UNION SELECT a FROM t WHERE a < 0) FROM recurring.t
+! WITH RECURSIVE t(a) USING KEY (a) AS (SELECT 1 UNION SELECT name FROM recurring.kept) FROM t
+! WITH RECURSIVE kept(a) USING KEY (a) AS (SELECT 1 UNION SELECT a FROM memory.recurring.kept) FROM kept
+! WITH RECURSIVE "secret.csv"(a) USING KEY (a) AS (SELECT 1 UNION SELECT a FROM '{secret}') FROM "secret.csv"
+! WITH RECURSIVE k(a) USING KEY (a) AS (SELECT 1 UNION SELECT a FROM recurring."{U+212A}") FROM k
+! WITH RECURSIVE t(a) USING KEY (getenv('HOME')) AS (SELECT 1 UNION SELECT a FROM t) FROM t
+! WITH RECURSIVE sqlite_master(a) USING KEY (a) AS (SELECT 'a' UNION SELECT sql FROM recurring.sqlite_master) FROM sqlite_master
+? WITH RECURSIVE "secret.csv"(a) USING KEY (a) AS (SELECT 1 UNION SELECT a FROM recurring."secret.csv" WHERE a < 0) FROM "secret.csv"
+
+# PIVOT without its values, whose queries are made by the service.
+! PIVOT (FROM '{secret}') ON a
+! PIVOT (FROM duckdb_settings()) ON name
+! PIVOT kept ON name.getenv()
+! PIVOT kept ON (SELECT content FROM read_text('{secret}'))
+! PIVOT kept ON name, getenv('HOME')
+! PIVOT kept ON name USING count(*) GROUP BY id ORDER BY getenv('HOME')
+! PIVOT kept ON name IN (SELECT a FROM '{secret}')
+! PIVOT kept ON name IN (WITH a AS (FROM '{secret}') FROM a)
+! PIVOT kept ON name IN (VALUES (getenv('HOME')))
+! PIVOT kept ON name IN (SELECT 1) UNION ALL FROM duckdb_settings()
+! PIVOT kept ON name IN pivot_values_0_0
+! PIVOT kept ON name IN pivot_values_0_1, id
+! PIVOT kept ON name IN "pivot_values_0_0", id
+! PIVOT kept ON name; DROP VIEW kept
+! PIVOT kept ON name IN (SELECT 1); DELETE FROM kept; --)
+! PIVOT kept ON name) FROM duckdb_settings() --
+! PIVOT kept ON name IN (SELECT 'a') IN (SELECT content FROM read_text('{secret}'))
+! WITH a AS (FROM '{secret}') PIVOT a ON a
+! WITH a AS (PIVOT '{secret}' ON a) FROM kept
+! WITH a AS (PIVOT kept ON name), b AS (FROM duckdb_settings()) FROM a
+! WITH kept AS (FROM duckdb_settings) PIVOT kept ON name
+! FROM (PIVOT (PIVOT duckdb_settings() ON name) ON value)
+! INSERT INTO kept PIVOT kept ON name
+! CREATE OR REPLACE VIEW kept AS PIVOT kept ON name
+! COPY (PIVOT kept ON name) TO '{folder}/hostile.csv'
+! EXPLAIN ANALYZE PIVOT kept ON name
+! DESCRIBE PIVOT duckdb_settings() ON name
+! SUMMARIZE PIVOT kept ON getenv('HOME')
+? PIVOT (SELECT 'a''); DROP VIEW kept; --' AS k) ON k
+? PIVOT (SELECT '{{texts}}' AS k) ON k
+? PIVOT kept ON name IN (SELECT 'pivot_values_0_0')
+? PIVOT (SELECT repeat('a', 1000000) || range AS k FROM range(3)) ON k
+? FROM (PIVOT kept ON name) a, (PIVOT kept ON id) b, (SUMMARIZE PIVOT kept ON name) c
+? SELECT * FROM kept, LATERAL (PIVOT (SELECT kept.name AS k) ON k)
+x PIVOT (SELECT range AS k FROM range(100000)) ON k
+x PIVOT (SELECT range AS a, range AS b FROM range(1000)) ON a, b
+
+# VARIANT and UNION, whose statements get casts around them.
+! SELECT 1::VARIANT) FROM duckdb_settings(), (SELECT 1
+! SELECT 1::VARIANT FROM duckdb_settings()
+! SELECT 1::VARIANT; DROP VIEW kept
+! SELECT getenv('HOME')::VARIANT
+! SELECT union_value(a := getenv('HOME'))
+? SELECT 1::VARIANT; -- ) FROM duckdb_settings(
+? SELECT 1::VARIANT /* ) */ AS ") FROM duckdb_settings() --"
+? SELECT kept::VARIANT, [kept::VARIANT], union_value(k := kept) FROM kept
+? SELECT {'VARIANT': 1::VARIANT, 'a" VARIANT, b': [union_value("x y" := NULL::VARIANT)]}
+? SELECT {'a': {60*{'b': }1::VARIANT{60*<end>}}
 
 # PIVOT, aggregates that give away their state, and types.
 ! PIVOT kept ON name IN (FROM duckdb_settings()) USING first(id)

@@ -34,7 +34,7 @@ pub(crate) fn define(context: &mut Context, tables: &[BoundTable]) -> Result<()>
         let (relation, attached) = match &table.native {
             Some(file) => {
                 context.attachments += 1;
-                let database = format!("native{}", context.attachments);
+                let database = format!("{}{}", native::DATABASE, context.attachments);
                 attach(connection, file, &database)?;
                 (native::relation(&table.columns, &database), Some(database))
             }

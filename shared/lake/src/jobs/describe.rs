@@ -1,13 +1,14 @@
 //! What a caller's statement would return, without running it.
 
 use duckdb::params_from_iter;
-use platform::Result;
+use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::query::{bound_values, over_stand_ins, planned};
 use crate::child::Context;
 use crate::messages;
 use crate::protocol::BoundTable;
+use crate::scanner::tokens;
 
 /// A column of a statement's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,13 +23,22 @@ impl ResultColumn {
     /// Whether a value of the column can have parts: members or elements.
     pub fn has_parts(&self) -> bool {
         let of_type = |prefix: &str| self.column_type.starts_with(prefix);
-        self.column_type.ends_with(']') || ["JSON", "STRUCT(", "MAP(", "UNION("].into_iter().any(of_type)
+        self.column_type.ends_with(']')
+            || ["JSON", "STRUCT(", "MAP(", "UNION(", "VARIANT"]
+                .into_iter()
+                .any(of_type)
     }
 }
 
 /// Names the columns that the planned statement would return.
 pub(crate) fn run(context: &mut Context, tables: &[BoundTable]) -> Result<Vec<ResultColumn>> {
     let planned = planned(context)?;
+    if !planned.pivots.is_empty() {
+        return Err(Error::invalid(
+            "The columns of the query are not known without its rows, because a PIVOT does not list its values; \
+             list them: ON … IN (…).",
+        ));
+    }
     let (original, rewritten) = (&planned.original, &planned.rewritten);
     over_stand_ins(&context.connection, tables, |connection| {
         let to_error = |error| messages::caller_error(&error, original, rewritten);
@@ -36,7 +46,7 @@ pub(crate) fn run(context: &mut Context, tables: &[BoundTable]) -> Result<Vec<Re
         drop(connection.prepare(&rewritten.sql).map_err(to_error)?);
         // The driver tells a result's columns only after its execution; DESCRIBE tells them without.
         let mut describe = connection
-            .prepare(&format!("DESCRIBE {}", rewritten.sql))
+            .prepare(&description(&rewritten.sql))
             .map_err(to_error)?;
         let values = bound_values(&describe, original, rewritten)?;
         let columns = describe
@@ -51,6 +61,24 @@ pub(crate) fn run(context: &mut Context, tables: &[BoundTable]) -> Result<Vec<Re
     })
 }
 
+/// The statement that describes `sql`. DuckDB wants parentheses around another DESCRIBE.
+pub(super) fn description(sql: &str) -> String {
+    let first = tokens(sql).into_iter().next();
+    let describes = ["DESC", "DESCRIBE", "SHOW", "SUMMARIZE"];
+    match first.is_some_and(|first| describes.iter().any(|word| first.is_word(word))) {
+        true => format!("DESCRIBE (\n{}\n)", without_semicolons(sql)),
+        false => format!("DESCRIBE {sql}"),
+    }
+}
+
+/// `sql` without semicolons at its end.
+pub(super) fn without_semicolons(sql: &str) -> &str {
+    let tokens = tokens(sql);
+    let semicolons = tokens.iter().rev().take_while(|token| token.is_symbol(';'));
+    let end = semicolons.last().map_or(sql.len(), |first| first.at);
+    sql.get(..end).unwrap_or(sql)
+}
+
 fn type_name(duckdb_type: String) -> String {
     match duckdb_type.as_str() {
         "VARCHAR" => "STRING".to_owned(),
@@ -58,5 +86,23 @@ fn type_name(duckdb_type: String) -> String {
             "TIMESTAMP".to_owned()
         }
         _ => duckdb_type,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_ends_before_its_semicolons() {
+        for (sql, statement) in [
+            ("select 1", "select 1"),
+            ("select 1;", "select 1"),
+            ("select 1 ; -- ;\n ;", "select 1 "),
+            ("select ';'", "select ';'"),
+            ("select 1 -- ;", "select 1 -- ;"),
+        ] {
+            assert_eq!(without_semicolons(sql), statement);
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! It takes two jobs. The first checks the statement and says which tables it needs, so that the parent fetches the files
 //! of these and no others; the second runs it.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use duckdb::core::{LogicalTypeHandle, LogicalTypeId};
@@ -13,18 +14,20 @@ use platform::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::bind;
+use super::{bind, variants};
 use crate::answer::{self, Body, Bounds, Format, Written};
 use crate::child::Context;
 use crate::messages;
 use crate::parameters::{self, Rewritten, Scalar};
+use crate::pivots::{self, PivotValues};
 use crate::protocol::{BoundTable, Tier};
-use crate::{sql, statement};
+use crate::{preparation, sql};
 
 /// A statement that passed the check, until it is run.
 pub(crate) struct Planned {
     pub(super) original: String,
     pub(super) rewritten: Rewritten,
+    pub(super) pivots: Vec<PivotValues>,
     took: Duration,
 }
 
@@ -57,14 +60,15 @@ pub(crate) fn plan(
     let needs = match context.checked.find(&rewritten.sql) {
         Some(needs) => needs,
         None => {
-            let needs = statement::check(&context.connection, context.tables()?, &original, &rewritten)?;
+            let needs = preparation::check(&context.connection, context.tables()?, &original, &rewritten)?;
             context.checked.keep(&rewritten.sql, &needs);
             needs
         }
     };
     context.planned = Some(Planned {
+        rewritten: preparation::runnable(rewritten, &needs)?,
+        pivots: needs.pivots,
         original,
-        rewritten,
         took: started.elapsed(),
     });
     let tables = needs.tables.into_iter().map(|name| PlannedTable {
@@ -92,19 +96,24 @@ pub(crate) fn run(
     let planned = planned(context)?;
     let started = Instant::now();
     bind::define(context, tables)?;
+    let tables_of_version = context.tables.as_deref().unwrap_or_default();
     in_read_only_transaction(&context.connection, || {
-        let statement = execute(&context.connection, &planned.original, &planned.rewritten)?;
+        let connection = &context.connection;
+        pivots::make_types(connection, &planned.pivots, &planned.original, &planned.rewritten)?;
+        let executed = execute(connection, tables_of_version, &planned)?;
+        let statement = executed.statement;
         let mut body = Body::new(&mut context.output);
         let written = match format {
             Format::Json => {
-                head(&statement, body.end())?;
+                head(&statement, &executed.types, body.end())?;
                 answer::json_arrays(&statement, bounds, &mut body)
             }
             Format::Csv => answer::csv(&statement, bounds, &mut body),
             Format::Arrow => answer::arrow(&statement, bounds, &mut body),
         };
-        let written = written
-            .map_err(|stopped| stopped.for_caller(&planned.original, &planned.rewritten, bounds.bytes))?;
+        let rewritten = executed.rewritten.as_ref().unwrap_or(&planned.rewritten);
+        let written =
+            written.map_err(|stopped| stopped.for_caller(&planned.original, rewritten, bounds.bytes))?;
         if format == Format::Json {
             let millis = (planned.took + started.elapsed()).as_secs_f64() * 1e3;
             let tail = format!(
@@ -127,17 +136,29 @@ pub(crate) fn validate(context: &mut Context, tables: &[BoundTable]) -> Result<(
                 .map(drop)
                 .map_err(|error| messages::caller_error(&error, &planned.original, rewritten))
         };
-        prepare(&planned.rewritten)?;
+        pivots::make_stand_ins(connection, &planned.pivots)?;
+        match prepare(&planned.rewritten) {
+            // The columns of a PIVOT without a list are known only from the rows.
+            Err(fault) if !planned.pivots.is_empty() && is_about_the_schema(&fault) => return Ok(()),
+            prepared => prepared?,
+        }
         if planned.rewritten.values.is_empty() {
             return Ok(());
         }
         // DuckDB stops at the first parameter whose type is open, and calls that prepared. What NULL in its place makes it
         // find counts where it is about the schema; NULL itself may be what is wrong with the rest.
+        if !planned.pivots.is_empty() {
+            return Ok(());
+        }
         match prepare(&parameters::rewrite_to_nulls(&planned.original)?) {
-            Err(fault) if ABOUT_THE_SCHEMA.iter().any(|part| fault.message().contains(part)) => Err(fault),
+            Err(fault) if is_about_the_schema(&fault) => Err(fault),
             _ => Ok(()),
         }
     })
+}
+
+fn is_about_the_schema(fault: &Error) -> bool {
+    ABOUT_THE_SCHEMA.iter().any(|part| fault.message().contains(part))
 }
 
 /// Parts of messages about a table or a column that there is not.
@@ -169,7 +190,8 @@ pub(crate) fn sample(context: &mut Context, table: &BoundTable, bounds: Bounds) 
     let text = format!("SELECT * FROM {}", sql::identifier(&table.name));
     let rewritten = parameters::rewrite(&text, &Map::new())?;
     in_read_only_transaction(&context.connection, || {
-        let statement = execute(&context.connection, &text, &rewritten)?;
+        let statement = stream(&context.connection, &rewritten, &[])
+            .map_err(|error| messages::caller_error(&error, &text, &rewritten))?;
         let mut body = Body::new(&mut context.output);
         body.end().push(b'[');
         answer::json_objects(&statement, bounds, &mut body)
@@ -199,20 +221,59 @@ fn in_transaction<T>(connection: &Connection, begin: &str, run: impl FnOnce() ->
     }
 }
 
-fn execute<'a>(connection: &'a Connection, original: &str, rewritten: &Rewritten) -> Result<Statement<'a>> {
-    let to_error = |error| messages::caller_error(&error, original, rewritten);
-    let mut statement = connection.prepare(&rewritten.sql).map_err(to_error)?;
-    let values = bound_values(&statement, original, rewritten)?;
-    drop(
-        statement
-            .stream_arrow(params_from_iter(values))
-            .map_err(to_error)?,
-    );
+/// A statement that returns rows.
+struct Executed<'a> {
+    statement: Statement<'a>,
+    /// The statement that was run, if it is not the planned one.
+    rewritten: Option<Rewritten>,
+    /// Types by column, where the planned statement has other types than the one that was run.
+    types: HashMap<usize, String>,
+}
+
+fn execute<'a>(connection: &'a Connection, tables: &[String], planned: &Planned) -> Result<Executed<'a>> {
+    let (original, rewritten) = (&planned.original, &planned.rewritten);
+    let to_error = |error: &duckdb::Error| messages::caller_error(error, original, rewritten);
+    let prepared = connection
+        .prepare(&rewritten.sql)
+        .map_err(|error| to_error(&error))?;
+    let values = bound_values(&prepared, original, rewritten)?;
+    drop(prepared);
+    let error = match stream(connection, rewritten, &values) {
+        Ok(statement) => {
+            return Ok(Executed {
+                statement,
+                rewritten: None,
+                types: HashMap::new(),
+            });
+        }
+        Err(error) => error,
+    };
+    if !messages::has_no_form(&error) {
+        return Err(to_error(&error));
+    }
+    let readable = variants::readable(connection, tables, &planned.pivots, original, rewritten)?;
+    let readable = readable.ok_or_else(|| to_error(&error))?;
+    let statement = stream(connection, &readable.rewritten, &values)
+        .map_err(|error| messages::caller_error(&error, original, &readable.rewritten))?;
+    Ok(Executed {
+        statement,
+        rewritten: Some(readable.rewritten),
+        types: readable.types,
+    })
+}
+
+fn stream<'a>(
+    connection: &'a Connection,
+    rewritten: &Rewritten,
+    values: &[&Scalar],
+) -> duckdb::Result<Statement<'a>> {
+    let mut statement = connection.prepare(&rewritten.sql)?;
+    drop(statement.stream_arrow(params_from_iter(values))?);
     Ok(statement)
 }
 
 /// The values of a prepared statement's parameters, in their order.
-pub(super) fn bound_values<'a>(
+pub(crate) fn bound_values<'a>(
     statement: &Statement<'_>,
     original: &str,
     rewritten: &'a Rewritten,
@@ -245,7 +306,7 @@ impl ToSql for Scalar {
     }
 }
 
-fn head(statement: &Statement<'_>, body: &mut Vec<u8>) -> Result<()> {
+fn head(statement: &Statement<'_>, own_types: &HashMap<usize, String>, body: &mut Vec<u8>) -> Result<()> {
     let schema = statement.schema();
     let names: Vec<_> = schema
         .fields()
@@ -253,7 +314,10 @@ fn head(statement: &Statement<'_>, body: &mut Vec<u8>) -> Result<()> {
         .map(|field| field.name().as_str())
         .collect();
     let types: Vec<_> = (0..names.len())
-        .map(|index| type_name(&statement.column_logical_type(index)))
+        .map(|index| match own_types.get(&index) {
+            Some(name) => name.clone(),
+            None => type_name(&statement.column_logical_type(index)),
+        })
         .collect();
     body.extend_from_slice(b"{\"columns\":");
     serde_json::to_writer(&mut *body, &names).map_err(Error::internal)?;
@@ -264,7 +328,7 @@ fn head(statement: &Statement<'_>, body: &mut Vec<u8>) -> Result<()> {
 }
 
 /// The type as column definitions write it where they have it, else as DuckDB writes it.
-fn type_name(handle: &LogicalTypeHandle) -> String {
+pub(super) fn type_name(handle: &LogicalTypeHandle) -> String {
     if let Some(alias) = handle.get_alias() {
         return alias.to_uppercase();
     }
@@ -276,11 +340,11 @@ fn type_name(handle: &LogicalTypeHandle) -> String {
         }
         Ok(LogicalTypeId::List) => format!("{}[]", child(0)),
         Ok(LogicalTypeId::Map) => format!("MAP({}, {})", child(0), child(1)),
-        Ok(LogicalTypeId::Struct) => {
+        Ok(kind @ (LogicalTypeId::Struct | LogicalTypeId::Union)) => {
             let members: Vec<_> = (0..handle.num_children())
                 .map(|index| format!("{} {}", sql::identifier(&handle.child_name(index)), child(index)))
                 .collect();
-            format!("STRUCT({})", members.join(", "))
+            format!("{}({})", format!("{kind:?}").to_uppercase(), members.join(", "))
         }
         Ok(
             LogicalTypeId::TimestampS

@@ -5,11 +5,15 @@ mod answers;
 #[cfg(test)]
 mod copies;
 #[cfg(test)]
+mod dialect;
+#[cfg(test)]
 mod exports;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod formats;
+#[cfg(test)]
+mod forms;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -18,5 +22,7 @@ mod limits;
 mod plain;
 #[cfg(test)]
 mod queries;
+#[cfg(test)]
+mod reference;
 #[cfg(test)]
 mod staging;
