@@ -3,31 +3,34 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
+use platform::http::openapi::problem;
 use platform::http::text::check_text;
 use platform::http::{Call, OptionalJson, Path, Reply};
-use platform::{Error, Result};
+use platform::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use workflow::engine::Caller;
 
 use crate::App;
 use crate::model::{Message, run};
 
-/// What to do with which run.
+/// The path of an action on a run.
 #[derive(Deserialize, JsonSchema)]
 pub struct ActPath {
-    /// The run's workflow id.
+    /// Workflow id of the run.
     pub workflow_id: String,
-    /// The run's id.
+    /// Run id.
     pub run_id: String,
-    /// `cancel` asks the run to stop: its code gets to clean up. `terminate` ends it at once.
+    /// `cancel` asks the run to stop, so that its code can clean up first; `terminate` ends it at once.
+    #[schemars(extend("enum" = ["cancel", "terminate"]))]
     pub action: String,
 }
 
-/// Why.
+/// Why the run is stopped. The body may be left out.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Act {
-    /// Why; kept in the run's history.
+    /// Reason for the run's history; at most 2,000 characters.
     pub reason: Option<String>,
 }
 
@@ -36,7 +39,18 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("actOnWorkflowRun")
         .tag("workflow runs")
         .summary("Cancel or terminate a workflow run")
+        .description(
+            "Stops a run. `cancel` asks it: the code of the workflow sees the request, may clean up, and ends with the status \
+             `CANCELED`; a run whose code ignores it goes on. `terminate` ends the run at once with the status `TERMINATED`: its \
+             code does not run again. Child runs end as their starter chose.\n\n\
+             Side effects: an audit record of the action `update`, and an event of the category `workflow` when the run ends.",
+        )
         .response::<200, axum::Json<Message>>()
+        .with(problem(
+            ErrorKind::Conflict,
+            "The run has ended.",
+            "The run '0197f3c2-8a41-7d0e-9b1c-000000000012' has ended; it is COMPLETED.",
+        ))
 }
 
 pub async fn handler(
@@ -48,7 +62,11 @@ pub async fn handler(
     let tenant = call.tenant()?;
     check_text("reason", body.reason.as_deref())?;
     let reason = body.reason.as_deref().filter(|reason| !reason.is_empty());
-    let (engine, identity) = (&app.workflows.engine, call.principal.reference());
+    let (engine, reference) = (&app.workflows.engine, call.principal.reference());
+    let caller = Caller {
+        reference: &reference,
+        tenant_id: call.principal.tenant_id.as_deref(),
+    };
     if !["cancel", "terminate"].contains(&path.action.as_str()) {
         return Err(Error::invalid(format!(
             "There is no action '{}'; there are cancel and terminate.",
@@ -57,10 +75,10 @@ pub async fn handler(
     }
     let run_id = run(&app, &call, &path.workflow_id, &path.run_id).await?.run_id;
     let done = if path.action == "cancel" {
-        engine.cancel(&tenant, &run_id, reason, &identity).await?;
+        engine.cancel(&tenant, &run_id, reason, caller).await?;
         "is asked to stop (cancel)"
     } else {
-        engine.terminate(&tenant, &run_id, reason, &identity).await?;
+        engine.terminate(&tenant, &run_id, reason, caller).await?;
         "has ended (terminate)"
     };
     Ok(Reply::ok(Message {

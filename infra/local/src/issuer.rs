@@ -35,6 +35,8 @@ pub struct Subject {
     pub account: String,
     /// Project; none for an account-scoped token.
     pub project: Option<String>,
+    /// Tenant, which tokens of the local runner name only if they are asked to.
+    pub tenant_id: Option<String>,
     /// Role names.
     pub roles: Vec<String>,
     /// Single permissions.
@@ -48,6 +50,7 @@ impl Default for Subject {
             user_id: "dev".to_owned(),
             account: "acme".to_owned(),
             project: Some("demo".to_owned()),
+            tenant_id: None,
             roles: vec!["developer".to_owned(), "project_admin".to_owned()],
             permissions: Vec::new(),
         }
@@ -92,7 +95,7 @@ impl Issuer {
             sub: subject.user_id.clone(),
             account_id: subject.account.clone(),
             project_id: subject.project.clone(),
-            tenant_id: None,
+            tenant_id: subject.tenant_id.clone(),
             roles: subject.roles.clone(),
             permissions: subject.permissions.clone(),
             account_name: Some(subject.account.clone()),

@@ -16,6 +16,9 @@ pub struct TokenArguments {
     /// User id.
     #[arg(long, default_value = "dev")]
     user_id: String,
+    /// Tenant id that the token names.
+    #[arg(long)]
+    tenant_id: Option<String>,
     /// Roles, comma-joined: reader, executor, automation, developer, project_admin, account_admin.
     #[arg(long, value_delimiter = ',', default_value = "developer,project_admin")]
     roles: Vec<String>,
@@ -40,12 +43,16 @@ pub fn run(arguments: &TokenArguments, target: &TargetArguments, output: Output)
     let subject = Subject {
         user_id: arguments.user_id.clone(),
         account: target.account.clone(),
+        tenant_id: arguments.tenant_id.clone(),
         project: (!arguments.whole_account).then(|| target.project.clone()),
         roles: given(&arguments.roles),
         permissions: given(&arguments.permissions),
     };
     check_id("user", &subject.user_id)?;
     check_id("account", &subject.account)?;
+    if let Some(tenant_id) = &subject.tenant_id {
+        check_id("tenant", tenant_id)?;
+    }
     check_id("project", &target.project)?;
     known("role", &subject.roles, |text| text.parse::<Role>().is_ok())?;
     known("permission", &subject.permissions, |text| {

@@ -94,6 +94,7 @@ fn about(
     }
     About {
         initiated_by: NOBODY.to_owned(),
+        tenant_id: envelope.tenant_id.clone(),
         document_id: envelope.document_id().map(str::to_owned),
         event_name: Some(envelope.action.clone()),
         rule_id: Some(subscription.id.clone()),

@@ -20,14 +20,14 @@ use crate::task_failure::TaskFailure;
 /// Characters of a failure's message that are kept while the activity is still tried: the state must stay small.
 const KEPT_FAILURE_CHARACTERS: usize = 500;
 
-/// Who may see a run in listings.
+/// Which callers see a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
-    /// Everybody in the project who may see runs.
+    /// All callers of the project with the permission to see runs.
     #[default]
     Project,
-    /// Who started it, and whoever may see all.
+    /// The starter, and callers with the permission `workflow_superadmin`.
     Private,
 }
 
@@ -37,6 +37,9 @@ pub enum Visibility {
 pub struct About {
     /// Who started it: `user:<id>`, or `unknown`.
     pub initiated_by: String,
+    /// Tenant of the caller who started the run, or who cancelled or terminated it since. The run's events carry it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<String>,
     /// The document that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document_id: Option<String>,

@@ -2,7 +2,7 @@
 
 use platform::{Result, Tenant};
 
-use super::Engine;
+use super::{Caller, Engine};
 use crate::event::EventKind;
 
 impl Engine {
@@ -12,13 +12,15 @@ impl Engine {
         tenant: &Tenant,
         run_id: &str,
         reason: Option<&str>,
-        identity: &str,
+        caller: impl Into<Caller<'_>>,
     ) -> Result<()> {
+        let caller = caller.into();
         self.change_running(tenant, run_id, |draft| {
             if !draft.state.cancel_requested {
+                caller.causes_events_of(&mut draft.state.about);
                 draft.append(EventKind::WorkflowExecutionCancelRequested {
                     reason: reason.map(str::to_owned),
-                    identity: identity.to_owned(),
+                    identity: caller.reference.to_owned(),
                 });
             }
             Ok(())

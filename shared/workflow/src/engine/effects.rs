@@ -97,6 +97,7 @@ pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> O
         run_id: Some(run_id.clone()),
         about: About {
             initiated_by: state.about.initiated_by.clone(),
+            tenant_id: state.about.tenant_id.clone(),
             visibility: state.about.visibility,
             document_id: document_of(input),
             ..About::default()

@@ -39,7 +39,7 @@ fn envelope(state: &RunState, event_id: &str, action: &str) -> Result<String> {
         resource_id: resource_id.clone(),
         account_id: state.account.clone(),
         project_id: state.project.clone(),
-        tenant_id: None,
+        tenant_id: state.about.tenant_id.clone(),
         timestamp: ended.unwrap_or(state.started_at),
         source: "workflow".to_owned(),
         resource_data: RawObject::new(),

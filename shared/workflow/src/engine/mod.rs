@@ -8,6 +8,7 @@
 pub(crate) mod advance;
 pub(crate) mod attempt;
 mod beside;
+mod caller;
 mod cancel;
 mod change;
 mod delivery;
@@ -39,6 +40,7 @@ use crate::state::RunState;
 use crate::store::Store;
 use crate::turning::Turning;
 
+pub use caller::Caller;
 pub use describe::HistoryForm;
 pub use effects::document_of;
 pub use hint::Hint;

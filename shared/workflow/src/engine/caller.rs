@@ -1,0 +1,31 @@
+//! The principal who asks for a change of a run.
+
+use crate::state::About;
+
+/// A principal, as a run's history and events name it.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller<'a> {
+    /// Such as `user:<user_id>`.
+    pub reference: &'a str,
+    /// Tenant that the principal's token names.
+    pub tenant_id: Option<&'a str>,
+}
+
+impl<'a> From<&'a str> for Caller<'a> {
+    /// A principal without a tenant.
+    fn from(reference: &'a str) -> Self {
+        Self {
+            reference,
+            tenant_id: None,
+        }
+    }
+}
+
+impl Caller<'_> {
+    /// From now on the events of a run carry the caller's tenant. A caller without one leaves that of the starter.
+    pub(super) fn causes_events_of(self, about: &mut About) {
+        if let Some(tenant_id) = self.tenant_id {
+            about.tenant_id = Some(tenant_id.to_owned());
+        }
+    }
+}
