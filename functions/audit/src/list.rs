@@ -23,33 +23,36 @@ const MAX_LIMIT: usize = 200;
 /// Most records that an answer may begin after: each of them is read.
 const MAX_OFFSET: usize = 10_000;
 
-/// What to list; what is left out takes everything.
+/// Which audit records to list: those that match every given parameter.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditQuery {
-    /// Any of create, update, delete, bulk_update, bulk_delete, attach, detach, publish, unpublish.
+    /// Actions, of which a record has one: create, update, delete, bulk_update, bulk_delete, attach, detach, publish or
+    /// unpublish. Repeated or separated by commas.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub actions: List,
-    /// Any of these resource types.
+    /// Resource types, of which a record has one, such as `prompt` or `data_store`. Repeated or separated by commas.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub resource_types: List,
-    /// This resource.
+    /// Id of the changed resource.
     pub resource_id: Option<String>,
-    /// This API key or service account.
+    /// Id of the API key or service account that made the request.
     pub principal_id: Option<String>,
-    /// This person.
+    /// Id of the user who made the request.
     pub principal_user_id: Option<String>,
-    /// This project; for account admins.
+    /// Id of a project, for callers with `account:admin`; others always get their own project.
     pub project_id: Option<String>,
-    /// Not before this time.
+    /// Earliest time of a record.
     pub from: Option<UtcTime>,
-    /// Not after this time.
+    /// Latest time of a record.
     pub to: Option<UtcTime>,
-    /// Most records to answer with: 1 to 200, 50 where it is left out.
+    /// Most records of an answer. Default: 50.
+    #[schemars(range(min = 1, max = 200))]
     pub limit: Option<usize>,
-    /// Records to skip.
+    /// Number of records to skip. Default: 0.
+    #[schemars(range(max = 10_000))]
     pub offset: Option<usize>,
 }
 
@@ -59,11 +62,11 @@ pub struct AuditQuery {
 pub struct AuditPage {
     /// The records, newest first.
     pub events: Vec<AuditEvent>,
-    /// Whether there are more.
+    /// True where more records follow: ask again with `offset` increased by `limit`.
     pub has_next: bool,
-    /// The limit that applied.
+    /// Limit that the answer was made with.
     pub limit: usize,
-    /// The offset that applied.
+    /// Offset that the answer was made with.
     pub offset: usize,
 }
 
@@ -72,6 +75,12 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("listAuditEvents")
         .tag("audit trail")
         .summary("List the audit trail")
+        .description(
+            "Answers who changed what, the newest first: each mutation of the API and of the operator leaves one record, also when \
+             it was refused. Reads and searches leave none. Callers with `project:admin` see their own project, callers with \
+             `account:admin` the account, or one project of it.\n\n\
+             Limits: 200 records an answer and an offset of 10,000; narrow larger searches with `from` and `to`.",
+        )
         .response::<200, axum::Json<AuditPage>>()
 }
 

@@ -9,43 +9,43 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// The schema of a store in the format `ai`.
+/// The schema of a data store in the format `ai`: names and types alone, for a language model.
 #[derive(Serialize, JsonSchema)]
 pub struct AiSchema {
-    /// The store's name.
+    /// Name of the data store.
     pub name: String,
-    /// The schema's version.
+    /// Number of the schema: 1 for the empty store, one more with each change of the schema.
     pub version: u64,
-    /// Its tables, by name.
+    /// Tables by name, in the order in which they were created.
     #[serde(serialize_with = "in_order")]
     #[schemars(with = "BTreeMap<String, AiTable>")]
     pub tables: Vec<(String, AiTable)>,
-    /// How they relate.
+    /// How columns of the tables refer to each other.
     pub relationships: Vec<Relationship>,
 }
 
-/// A table.
+/// A table in the format `ai`.
 #[derive(Serialize, JsonSchema)]
 pub struct AiTable {
-    /// What it holds.
+    /// Meaning of a row, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its columns, by name.
+    /// Columns by name, in the order in which they were added.
     #[serde(serialize_with = "in_order")]
     #[schemars(with = "BTreeMap<String, AiColumn>")]
     pub columns: Vec<(String, AiColumn)>,
 }
 
-/// A column.
+/// A column in the format `ai`.
 #[derive(Serialize, JsonSchema)]
 pub struct AiColumn {
-    /// The type of its values.
+    /// Type of the values, in upper case; a DECIMAL with its precision and scale.
     #[serde(rename = "type")]
     pub column_type: ColumnType,
-    /// There and true if it is part of the primary key.
+    /// True for a column of the primary key; missing for any other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary_key: Option<bool>,
-    /// What the values mean.
+    /// Hint at the meaning of the values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semantic_type: Option<SemanticType>,
 }

@@ -11,12 +11,13 @@ use serde::Serialize;
 use crate::App;
 use crate::model::{StorePath, author};
 
-/// What was archived.
+/// The data store or dashboard that was archived.
 #[derive(Serialize, JsonSchema)]
-pub struct Archived {
-    /// Its id.
+pub struct ArchivedResource {
+    /// The same as in the path.
     pub id: String,
-    /// Always `archived`.
+    /// Status from now on: always `archived`.
+    #[schemars(extend("const" = "archived"))]
     pub status: &'static str,
 }
 
@@ -25,18 +26,23 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("archiveDataStore")
         .tag("data stores")
         .summary("Archive a data store")
-        .response::<200, axum::Json<Archived>>()
+        .description(
+            "Takes a data store out of use: from now on every path below it is a 404, and no list shows it. Its name is free for \
+             another one. Its versions and files stay in storage, but there is no operation that restores it.\n\n\
+             Side effects: an audit record of the action `delete`.",
+        )
+        .response::<200, axum::Json<ArchivedResource>>()
 }
 
 pub async fn handler(
     call: Call<DeleteStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,
-) -> Result<Reply<Archived>> {
+) -> Result<Reply<ArchivedResource>> {
     app.stores
         .archive(&call.tenant()?, &author(&call.principal), &path.store_id)
         .await?;
-    Ok(Reply::ok(Archived {
+    Ok(Reply::ok(ArchivedResource {
         id: path.store_id,
         status: "archived",
     }))

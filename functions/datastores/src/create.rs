@@ -3,26 +3,31 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::store::NewStore;
-use platform::Result;
 use platform::auth::permission::WriteStores;
-use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description, check_name, check_tags};
+use platform::http::openapi::{answer_header, problem};
+use platform::http::text::{
+    MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, check_description, check_name, check_tags,
+};
 use platform::http::{Call, Json, Reply};
+use platform::{ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::App;
-use crate::model::{StoreDetail, author};
+use crate::model::{DataStore, author};
 
-/// A new store.
+/// A new data store.
 #[derive(Deserialize, JsonSchema)]
-pub struct CreateStore {
-    /// Its name, unique in the project without regard to case.
+pub struct CreateDataStore {
+    /// 1 to 200 characters; unique among the active data stores of the project without regard to case.
+    #[schemars(length(min = 1, max = MAX_NAME_LENGTH))]
     pub name: String,
-    /// What it is for.
+    /// Purpose of the data store, for people; at most 10,000 characters.
     #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<String>,
-    /// Free labels.
+    /// Labels to group data stores by; at most 50, of 1 to 200 characters each.
     #[serde(default)]
+    #[schemars(length(max = 50), inner(length(min = 1, max = MAX_NAME_LENGTH)))]
     pub tags: Vec<String>,
 }
 
@@ -31,14 +36,25 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("createDataStore")
         .tag("data stores")
         .summary("Create a data store")
-        .response::<201, axum::Json<StoreDetail>>()
+        .description(
+            "Creates an empty data store of the project, without tables. Tables come with `createTables` or `updateSchema`, rows \
+             with `importRows`. Name, description and tags cannot be changed later.\n\n\
+             Side effects: the first version of the store, and an audit record of the action `create`.",
+        )
+        .response::<201, axum::Json<DataStore>>()
+        .with(|operation| answer_header(operation, "location", "Path of the data store."))
+        .with(problem(
+            ErrorKind::Conflict,
+            "Another active data store of the project has the name.",
+            "A data store named 'Sales' exists already.",
+        ))
 }
 
 pub async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
-    Json(body): Json<CreateStore>,
-) -> Result<Reply<StoreDetail>> {
+    Json(body): Json<CreateDataStore>,
+) -> Result<Reply<DataStore>> {
     check_name("name", &body.name)?;
     check_tags(&body.tags)?;
     check_description("description", body.description.as_deref())?;
@@ -55,6 +71,6 @@ pub async fn handler(
     Ok(Reply::created(
         id,
         &format!("/data/{id}"),
-        StoreDetail::new(&created),
+        DataStore::new(&created),
     ))
 }

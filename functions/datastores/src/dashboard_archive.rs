@@ -5,12 +5,13 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::Result;
 use platform::auth::permission::DeleteStores;
+use platform::http::openapi::conditional_write;
 use platform::http::{Call, Path, Reply};
 use platform::records::Written;
 use platform::records::dashboards::DashboardStatus;
 
 use crate::App;
-use crate::archive::Archived;
+use crate::archive::ArchivedResource;
 use crate::dashboard_change::{Attempts, changed};
 use crate::dashboard_model::DashboardPath;
 
@@ -19,7 +20,13 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("archiveDashboard")
         .tag("dashboards")
         .summary("Archive a dashboard")
-        .response::<200, axum::Json<Archived>>()
+        .description(
+            "Takes a dashboard out of use. It can still be read, and listed with `status=archived`, but not changed, and there is no \
+             operation that restores it. Its name is free for another dashboard.\n\n\
+             Side effects: an audit record of the action `delete`.",
+        )
+        .response::<200, axum::Json<ArchivedResource>>()
+        .with(conditional_write)
 }
 
 pub async fn handler(
@@ -27,7 +34,7 @@ pub async fn handler(
     State(app): State<App>,
     Path(path): Path<DashboardPath>,
     headers: HeaderMap,
-) -> Result<Reply<Archived>> {
+) -> Result<Reply<ArchivedResource>> {
     let tenant = call.tenant()?;
     let mut attempts = Attempts::new(&app, &tenant, &path, &headers);
     loop {
@@ -35,7 +42,7 @@ pub async fn handler(
         let mut next = changed(&before, app.platform.clock.now(), &call.principal.reference());
         next.status = DashboardStatus::Archived;
         if app.dashboards.save(&tenant, &before, &next, None).await? == Written::Done {
-            return Ok(Reply::ok(Archived {
+            return Ok(Reply::ok(ArchivedResource {
                 id: next.id,
                 status: "archived",
             }));

@@ -1,6 +1,8 @@
 //! What every written dashboard must satisfy, on create and on update alike.
 
+use aide::transform::TransformOperation;
 use lake::parameters;
+use platform::http::openapi::problem;
 use platform::http::text::{check_description, check_name, check_tags};
 use platform::records::dashboards::DashboardContent;
 use platform::{Error, ErrorKind, Result, Tenant};
@@ -14,6 +16,15 @@ const MAX_BYTES: usize = 64 * 1_024;
 
 /// Most rows that a dashboard's query may be limited to.
 const MAX_ROWS: u64 = lake::limits::MAX_ROWS as u64;
+
+/// Adds to an operation that writes a dashboard its 413.
+pub fn too_large(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    operation.with(problem(
+        ErrorKind::PayloadTooLarge,
+        "The body is too large, or `query`, `spec` or `queryParameters` has more than 65,536 bytes.",
+        "The field 'spec' has 70123 bytes; 65536 is the most.",
+    ))
+}
 
 /// Refuses names, texts and sizes that are not as they must be: 400, and 413 for what is too large.
 pub fn check_texts(content: &DashboardContent) -> Result<()> {

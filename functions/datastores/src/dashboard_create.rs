@@ -2,44 +2,53 @@
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use platform::Result;
+use lake::limits::MAX_ROWS;
 use platform::auth::permission::WriteStores;
-use platform::http::text::MAX_DESCRIPTION_LENGTH;
+use platform::http::openapi::{created, problem};
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH};
 use platform::http::{Call, Json, Path, Reply, strict};
 use platform::records::dashboards::{
     DashboardContent, DashboardRecord, DashboardStatus, DashboardVersionRecord,
 };
+use platform::{ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::App;
-use crate::dashboard_check::{check_chart, check_texts};
+use crate::dashboard_check::{check_chart, check_texts, too_large};
 use crate::dashboard_model::{Dashboard, etag};
 use crate::model::StorePath;
 
 /// A new dashboard.
 #[derive(Deserialize, JsonSchema)]
 pub struct CreateDashboard {
-    /// Its name, unique among the active dashboards of the store without regard to case.
+    /// 1 to 200 characters; unique among the active dashboards of the data store without regard to case.
+    #[schemars(length(min = 1, max = MAX_NAME_LENGTH))]
     pub name: String,
-    /// What it shows.
+    /// Purpose of the dashboard, for people; at most 10,000 characters.
     #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<String>,
-    /// One SELECT; `{{name}}` stands for a parameter.
+    /// One SELECT, whose rows the chart shows; at most 65,536 bytes. `{{name}}` stands for the value of a
+    /// parameter.
     pub query: String,
-    /// The chart, in Vega-Lite: an object with `mark` and `encoding`, whose fields are columns of the query.
+    /// One chart in Vega-Lite 6, without its data: `mark`, and `encoding` with at least one channel, whose
+    /// fields are columns of the query or come from the chart's own `transform`. At most 65,536 bytes.
     #[serde(deserialize_with = "strict::optional_json")]
     #[schemars(with = "Map<String, Value>")]
     pub spec: Option<Value>,
-    /// Most rows of the query: 1 to 10,000.
+    /// Most rows to query for. Default: that of `queryDataStore`.
     #[serde(rename = "queryLimit")]
+    #[schemars(range(min = 1, max = MAX_ROWS))]
     pub query_limit: Option<u64>,
-    /// Values of the query's parameters: texts, numbers, booleans, nulls, or arrays of these.
+    /// Values of the query's parameters by name: strings, numbers, booleans, nulls, or arrays of these. Each
+    /// parameter of the query needs a value. At most 65,536 bytes.
     #[serde(rename = "queryParameters", default, deserialize_with = "strict::json_object")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub query_parameters: Map<String, Value>,
-    /// Free labels.
+    /// Labels to group dashboards by; at most 50, of 1 to 200 characters each.
     #[serde(default)]
+    #[schemars(length(max = 50), inner(length(min = 1, max = MAX_NAME_LENGTH)))]
     pub tags: Vec<String>,
 }
 
@@ -48,7 +57,20 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("createDashboard")
         .tag("dashboards")
         .summary("Create a dashboard")
+        .description(
+            "Saves a query of a data store with the chart that shows its rows. Query and chart are checked against the current tables \
+             and not run: a query that cannot be run, and a chart whose fields are no columns of it, are a 400 that names the \
+             field. The dashboard answers no rows: a client runs its query with `queryDataStore` and draws the chart.\n\n\
+             Side effects: version 1, with versioning on, and an audit record of the action `create`.",
+        )
         .response::<201, axum::Json<Dashboard>>()
+        .with(created)
+        .with(problem(
+            ErrorKind::Conflict,
+            "Another active dashboard of the data store has the name.",
+            "A dashboard named 'Sales by city' exists already in this data store.",
+        ))
+        .with(too_large)
 }
 
 pub async fn handler(

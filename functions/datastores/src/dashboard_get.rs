@@ -4,6 +4,7 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::ReadStores;
+use platform::http::openapi::tagged;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
@@ -14,7 +15,12 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("getDashboard")
         .tag("dashboards")
         .summary("Read a dashboard")
+        .description(
+            "Answers a dashboard, active or archived, as its current version is. It has no rows: run its query with `queryDataStore`. \
+             The content of another version can be read only once it is promoted.",
+        )
         .response::<200, axum::Json<Dashboard>>()
+        .with(tagged)
 }
 
 pub async fn handler(

@@ -10,18 +10,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::App;
-use crate::dashboard_model::{Dashboard, check_size, window};
+use crate::dashboard_model::{Dashboard, MAX_LISTED, check_size, list_too_large, window};
 use crate::model::StorePath;
 
-/// Which dashboards.
+/// Which dashboards to answer.
 #[derive(Deserialize, JsonSchema)]
 pub struct DashboardListQuery {
-    /// Active or archived; active where it is left out.
+    /// Status of the dashboards. Default: `active`.
     #[serde(default, deserialize_with = "strict::optional_name")]
     pub status: Option<DashboardStatus>,
-    /// Most dashboards to answer with: 1 to 1,000, 1,000 where it is left out.
+    /// Most dashboards to answer. Default: 1,000.
+    #[schemars(range(min = 1, max = MAX_LISTED))]
     pub limit: Option<usize>,
-    /// Dashboards to skip; 0 where it is left out.
+    /// Number of dashboards to skip. Default: 0.
     pub offset: Option<usize>,
 }
 
@@ -30,7 +31,14 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("listDashboards")
         .tag("dashboards")
         .summary("List dashboards")
-        .response::<200, axum::Json<Vec<Dashboard>>>()
+        .description(
+            "Answers the dashboards of a data store with one status, newest first, with their whole content: at most 1,000, and 6 MB. \
+             Ask for parts of a longer list with `limit` and `offset`; a dashboard that is created meanwhile moves the others.",
+        )
+        .response_with::<200, axum::Json<Vec<Dashboard>>, _>(|response| {
+            response.description("The dashboards, newest first.")
+        })
+        .with(list_too_large)
 }
 
 pub async fn handler(

@@ -1,64 +1,66 @@
 //! The shapes of dashboards and of their versions.
 
+use aide::transform::TransformOperation;
+use platform::http::openapi::problem;
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::records::dashboards::{DashboardRecord, DashboardStatus, DashboardVersionRecord, Window};
-use platform::{Error, Result, UtcTime};
+use platform::{Error, ErrorKind, Result, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Most items of a list, and how many there are where no limit is given.
-const MAX_LISTED: usize = 1_000;
+pub const MAX_LISTED: usize = 1_000;
 /// Most bytes of a list as they are sent.
 const MAX_LIST_BYTES: usize = MAX_SENT_BYTES - 50_000;
 
-/// The store and the dashboard in the path.
+/// The path of a dashboard.
 #[derive(Deserialize, JsonSchema)]
 pub struct DashboardPath {
-    /// The store's id.
+    /// Id of the data store.
     pub store_id: String,
-    /// The dashboard's id.
+    /// Id of the dashboard.
     pub dashboard_id: String,
 }
 
-/// A dashboard.
+/// A dashboard in its current version: a chart over a query of a data store.
 #[derive(Serialize, JsonSchema)]
 pub struct Dashboard {
-    /// Its id.
+    /// The same for all versions.
     pub id: String,
-    /// Its store.
+    /// Id of the data store.
     pub store_id: String,
-    /// Its name.
+    /// Name, unique among the active dashboards of the data store without regard to case.
     pub name: String,
-    /// What it shows.
+    /// Purpose of the dashboard, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The SQL that gives its rows.
+    /// One SELECT, whose rows the chart shows. `{{name}}` stands for the value of a parameter.
     pub query: String,
-    /// The chart, in Vega-Lite.
+    /// Chart in Vega-Lite, without its data.
     #[schemars(with = "Map<String, Value>")]
     pub spec: Value,
-    /// Most rows of the query.
+    /// Most rows to query for. Default: that of `queryDataStore`.
     #[serde(rename = "queryLimit", skip_serializing_if = "Option::is_none")]
     pub query_limit: Option<u64>,
-    /// Values of the query's parameters.
+    /// Values of the query's parameters by name.
     #[serde(rename = "queryParameters")]
     pub query_parameters: Map<String, Value>,
-    /// Active or archived.
+    /// Status of the dashboard.
     pub status: DashboardStatus,
-    /// Free labels.
+    /// Labels to group dashboards by.
     pub tags: Vec<String>,
-    /// Whether every update makes a version.
+    /// Whether each update makes a version, rather than changes the current one.
     pub versioning_enabled: bool,
-    /// The number of the current version.
+    /// Number of the current version; lower than the highest one after a promotion or a snapshot.
     pub version: u64,
-    /// When it was made.
+    /// Time at which the dashboard was created.
     pub created_at: UtcTime,
-    /// When it last changed.
+    /// Time of the last change; a snapshot is none.
     pub updated_at: UtcTime,
-    /// Who made it.
+    /// Principal that created the dashboard, such as `user:<user_id>` or `apikey:<key_id>`.
     pub created_by: String,
-    /// Who last changed it.
+    /// Principal that made the last change.
     pub updated_by: String,
 }
 
@@ -86,27 +88,27 @@ impl Dashboard {
     }
 }
 
-/// A version of a dashboard.
+/// A version of a dashboard in a list, without its content.
 #[derive(Serialize, JsonSchema)]
 pub struct DashboardVersion {
-    /// Its id.
+    /// Id to promote the version by.
     pub id: String,
-    /// The dashboard's id.
+    /// Id of the dashboard that it is a version of.
     pub dashboard_id: String,
-    /// 1 for the first, then one more each.
+    /// 1 for the first version, then one more each, without gaps.
     pub version_number: u64,
-    /// The name of a snapshot.
+    /// Name of a snapshot, unique in the dashboard without regard to case; missing for any other version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Why it was made.
+    /// Reason for the version, from its author, else a sentence about the change.
     pub message: String,
-    /// Whether the dashboard is at this version.
+    /// Whether this is the version that the dashboard shows.
     pub is_current: bool,
-    /// Whether it is a named snapshot.
+    /// Whether it is a snapshot: a version with a name, whose content never changes.
     pub is_snapshot: bool,
-    /// When it was made.
+    /// Time at which the version was made.
     pub created_at: UtcTime,
-    /// Who made it.
+    /// Principal that made the version, such as `user:<user_id>` or `apikey:<key_id>`.
     pub created_by: String,
 }
 
@@ -143,13 +145,23 @@ pub fn window(limit: Option<usize>, offset: Option<usize>) -> Result<Window> {
     Ok(Window { offset, limit })
 }
 
+/// Adds to an operation that answers such a list its 422.
+pub fn list_too_large(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+    operation.with(problem(
+        ErrorKind::Unprocessable,
+        "The list is larger than 6 MB; ask for parts of it.",
+        LIST_TOO_LARGE,
+    ))
+}
+
+const LIST_TOO_LARGE: &str =
+    "The list is larger than the 6 MB that can be sent; ask for parts of it with 'limit' and 'offset'.";
+
 /// Refuses with 422 a list that no answer can hold.
 pub fn check_size<T: Serialize>(list: &[T]) -> Result<()> {
     let text = serde_json::to_vec(list).map_err(Error::internal)?;
     if sent_bytes(&text) > MAX_LIST_BYTES {
-        return Err(Error::unprocessable(
-            "The list is larger than the 6 MB that can be sent; ask for parts of it with 'limit' and 'offset'.",
-        ));
+        return Err(Error::unprocessable(LIST_TOO_LARGE));
     }
     Ok(())
 }

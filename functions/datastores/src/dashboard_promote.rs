@@ -6,10 +6,11 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use platform::Result;
 use platform::auth::permission::WriteStores;
+use platform::http::openapi::{conditional_write, problem, tagged};
 use platform::http::{Call, Path, Reply};
 use platform::records::Written;
+use platform::{ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,14 +18,14 @@ use crate::App;
 use crate::dashboard_change::{Attempts, changed};
 use crate::dashboard_model::{Dashboard, DashboardPath, etag};
 
-/// The store, the dashboard and the version in the path.
+/// The path of a dashboard's version.
 #[derive(Deserialize, JsonSchema)]
 pub struct DashboardVersionPath {
-    /// The store's id.
+    /// Id of the data store.
     pub store_id: String,
-    /// The dashboard's id.
+    /// Id of the dashboard.
     pub dashboard_id: String,
-    /// The version's id.
+    /// Id of the dashboard's version.
     pub version_id: String,
 }
 
@@ -33,7 +34,22 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("promoteDashboardVersion")
         .tag("dashboards")
         .summary("Make a version the current dashboard")
-        .response::<200, axum::Json<Dashboard>>()
+        .description(
+            "Makes an earlier version, or a snapshot, the one that the dashboard shows. No version is made or changed, so another \
+             promotion goes back. The name of the dashboard is part of a version: it changes too. The version's query is not \
+             checked: its tables can be gone.\n\n\
+             Side effects: an audit record of the action `update`.",
+        )
+        .response_with::<200, axum::Json<Dashboard>, _>(|response| {
+            response.description("The dashboard after the promotion.")
+        })
+        .with(tagged)
+        .with(conditional_write)
+        .with(problem(
+            ErrorKind::Conflict,
+            "The version has another name, which another active dashboard of the data store has by now.",
+            "A dashboard named 'Sales by city' exists already in this data store.",
+        ))
 }
 
 pub async fn handler(

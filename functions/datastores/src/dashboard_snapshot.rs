@@ -6,34 +6,37 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use platform::Result;
 use platform::auth::permission::WriteStores;
+use platform::http::openapi::{answer_header, conditional_write, problem};
 use platform::http::text::{check_name, check_text};
 use platform::http::{Call, Json, Path, Reply};
 use platform::records::Written;
 use platform::records::dashboards::{DashboardRecord, DashboardVersionRecord};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use platform::{ErrorKind, Result};
 
 use crate::App;
 use crate::dashboard_change::{Attempts, next_version};
 use crate::dashboard_model::{DashboardPath, DashboardVersion};
-
-/// A new snapshot.
-#[derive(Deserialize, JsonSchema)]
-pub struct SnapshotDashboard {
-    /// Its name, unique in the dashboard without regard to case.
-    pub name: String,
-    /// Why.
-    pub message: Option<String>,
-}
+use crate::model::CreateSnapshot;
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("createDashboardSnapshot")
         .tag("dashboards")
         .summary("Create a snapshot of a dashboard")
+        .description(
+            "Makes a version with a name and the content of the current one, which never changes. The dashboard stays at its current \
+             version, with the same `etag`: to edit on and come back by `promoteDashboardVersion`.\n\n\
+             Side effects: a version, and an audit record of the action `update`.",
+        )
         .response::<201, axum::Json<DashboardVersion>>()
+        .with(|operation| answer_header(operation, "location", "Path of the list of versions."))
+        .with(conditional_write)
+        .with(problem(
+            ErrorKind::Conflict,
+            "A snapshot of the dashboard has the name, without regard to case.",
+            "A snapshot named 'Q3' of this dashboard exists already.",
+        ))
 }
 
 pub async fn handler(
@@ -41,7 +44,7 @@ pub async fn handler(
     State(app): State<App>,
     Path(path): Path<DashboardPath>,
     headers: HeaderMap,
-    Json(body): Json<SnapshotDashboard>,
+    Json(body): Json<CreateSnapshot>,
 ) -> Result<Reply<DashboardVersion>> {
     check_name("name", &body.name)?;
     check_text("message", body.message.as_deref())?;

@@ -6,47 +6,54 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use platform::Result;
+use lake::limits::MAX_ROWS;
 use platform::auth::permission::WriteStores;
-use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_text};
+use platform::http::openapi::{conditional_write, problem, tagged};
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, check_text};
 use platform::http::{Call, OptionalJson, Path, Reply, strict};
 use platform::records::Written;
 use platform::records::dashboards::DashboardContent;
+use platform::{ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::App;
 use crate::dashboard_change::{Attempts, changed, move_to, next_version};
-use crate::dashboard_check::{check_chart, check_texts};
+use crate::dashboard_check::{check_chart, check_texts, too_large};
 use crate::dashboard_model::{Dashboard, DashboardPath, etag};
 
-/// The fields to change. What is left out stays; null takes away what may be missing.
+/// Changes of a dashboard. What is left out stays; null is the same, unless a field says otherwise.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UpdateDashboard {
-    /// Its name.
+    /// New name of 1 to 200 characters, unique among the active dashboards of the data store without regard
+    /// to case.
+    #[schemars(length(min = 1, max = MAX_NAME_LENGTH))]
     pub name: Option<String>,
-    /// What it shows.
+    /// New purpose of the dashboard, for people, at most 10,000 characters; null removes it.
     #[serde(deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
-    /// One SELECT; `{{name}}` stands for a parameter.
+    /// New SELECT, of at most 65,536 bytes. `{{name}}` stands for the value of a parameter.
     pub query: Option<String>,
-    /// The chart, in Vega-Lite.
+    /// New chart in Vega-Lite 6, as in `createDashboard`; at most 65,536 bytes.
     #[serde(deserialize_with = "strict::optional_json")]
     #[schemars(with = "Option<Map<String, Value>>")]
     pub spec: Option<Value>,
-    /// Most rows of the query.
+    /// New limit of rows to query for; null removes it.
     #[serde(rename = "queryLimit", deserialize_with = "strict::given")]
-    #[schemars(with = "Option<u64>")]
+    #[schemars(with = "Option<u64>", range(min = 1, max = MAX_ROWS))]
     pub query_limit: Option<Option<u64>>,
-    /// Values of the query's parameters, all of them.
+    /// All values of the query's parameters from now on, by name, at most 65,536 bytes; null removes them.
     #[serde(rename = "queryParameters", deserialize_with = "given_object")]
     pub query_parameters: Option<Map<String, Value>>,
-    /// Free labels.
+    /// All labels from now on; at most 50, of 1 to 200 characters each.
+    #[schemars(length(max = 50), inner(length(min = 1, max = MAX_NAME_LENGTH)))]
     pub tags: Option<Vec<String>>,
-    /// Why, for the version that this makes.
+    /// Reason for the version, at most 2,000 characters. Default: the names of the given fields. Without a
+    /// version it is not kept.
+    #[schemars(length(max = MAX_TEXT_LENGTH))]
     pub message: Option<String>,
 }
 
@@ -104,7 +111,25 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("updateDashboard")
         .tag("dashboards")
         .summary("Update a dashboard")
-        .response::<200, axum::Json<Dashboard>>()
+        .description(
+            "Changes the given fields of an active dashboard; an archived one is a 404. With versioning on, each call makes a version, \
+             also with an empty body. With versioning off it changes the current version, unless that is a snapshot: then it makes \
+             a version. A new query, chart or set of parameters is checked as in `createDashboard`; other fields can be \
+             changed even if the tables of the query are gone.\n\n\
+             Without `if-match` the last writer wins, and no accepted change is lost. Side effects: a version as said, and an audit \
+             record of the action `update`.",
+        )
+        .response_with::<200, axum::Json<Dashboard>, _>(|response| {
+            response.description("The dashboard after the change.")
+        })
+        .with(tagged)
+        .with(conditional_write)
+        .with(problem(
+            ErrorKind::Conflict,
+            "Another active dashboard of the data store has the name.",
+            "A dashboard named 'Sales by city' exists already in this data store.",
+        ))
+        .with(too_large)
 }
 
 pub async fn handler(

@@ -9,14 +9,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::App;
-use crate::dashboard_model::{DashboardPath, DashboardVersion, check_size, window};
+use crate::dashboard_model::{
+    DashboardPath, DashboardVersion, MAX_LISTED, check_size, list_too_large, window,
+};
 
-/// Which versions.
+/// Which versions to answer.
 #[derive(Deserialize, JsonSchema)]
 pub struct DashboardVersionListQuery {
-    /// Most versions to answer with: 1 to 1,000, 1,000 where it is left out.
+    /// Most versions to answer. Default: 1,000.
+    #[schemars(range(min = 1, max = MAX_LISTED))]
     pub limit: Option<usize>,
-    /// Versions to skip; 0 where it is left out.
+    /// Number of versions to skip. Default: 0.
     pub offset: Option<usize>,
 }
 
@@ -25,7 +28,14 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("listDashboardVersions")
         .tag("dashboards")
         .summary("List the versions of a dashboard")
-        .response::<200, axum::Json<Vec<DashboardVersion>>>()
+        .description(
+            "Answers the versions of a dashboard, active or archived, newest first, without their content. Numbers have no gaps, and \
+             no version is ever removed. Ask for parts of a longer list with `limit` and `offset`.",
+        )
+        .response_with::<200, axum::Json<Vec<DashboardVersion>>, _>(|response| {
+            response.description("The versions, newest first.")
+        })
+        .with(list_too_large)
 }
 
 pub async fn handler(

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::Result;
 use platform::auth::permission::WriteStores;
+use platform::http::openapi::{conditional_write, tagged};
 use platform::http::{Call, Json, Path, Reply};
 use platform::records::Written;
 use platform::records::dashboards::DashboardRecord;
@@ -18,21 +19,21 @@ use crate::App;
 use crate::dashboard_change::{Attempts, changed, move_to, next_version};
 use crate::dashboard_model::{DashboardPath, etag};
 
-/// The switch.
+/// Whether a dashboard gets versions.
 #[derive(Deserialize, JsonSchema)]
-pub struct SwitchVersioning {
-    /// Whether every update makes a version.
+pub struct SetDashboardVersioning {
+    /// True: each update makes a version. False: an update changes the current version.
     pub enabled: bool,
 }
 
-/// The switch as it is now.
+/// Whether a dashboard gets versions, and its current one.
 #[derive(Serialize, JsonSchema)]
-pub struct Versioning {
-    /// The dashboard's id.
+pub struct DashboardVersioning {
+    /// Id of the dashboard.
     pub id: String,
-    /// Whether every update makes a version.
+    /// Whether each update makes a version.
     pub enabled: bool,
-    /// The number of the current version.
+    /// Number of the current version.
     pub version: u64,
 }
 
@@ -41,7 +42,15 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("setDashboardVersioning")
         .tag("dashboards")
         .summary("Switch the versioning of a dashboard")
-        .response::<200, axum::Json<Versioning>>()
+        .description(
+            "Switches versioning on or off: off while a dashboard is drafted, so that its history stays short. To switch it on makes a \
+             version of the content as it is then, so that the next update leaves that content in the history. The present value \
+             again changes nothing.\n\n\
+             Side effects: a version where it is switched on, and an audit record of the action `update`.",
+        )
+        .response::<200, axum::Json<DashboardVersioning>>()
+        .with(tagged)
+        .with(conditional_write)
 }
 
 pub async fn handler(
@@ -49,8 +58,8 @@ pub async fn handler(
     State(app): State<App>,
     Path(path): Path<DashboardPath>,
     headers: HeaderMap,
-    Json(body): Json<SwitchVersioning>,
-) -> Result<Reply<Versioning>> {
+    Json(body): Json<SetDashboardVersioning>,
+) -> Result<Reply<DashboardVersioning>> {
     let tenant = call.tenant()?;
     let author = call.principal.reference();
     let mut attempts = Attempts::new(&app, &tenant, &path, &headers);
@@ -78,8 +87,8 @@ pub async fn handler(
     }
 }
 
-fn reply(dashboard: &DashboardRecord) -> Reply<Versioning> {
-    let setting = Versioning {
+fn reply(dashboard: &DashboardRecord) -> Reply<DashboardVersioning> {
+    let setting = DashboardVersioning {
         id: dashboard.id.clone(),
         enabled: dashboard.versioning_enabled,
         version: dashboard.current.version_number,

@@ -3,54 +3,44 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::store::{DownloadFormat, LINK_LIFETIME};
-use platform::Result;
 use platform::auth::permission::ReadStores;
+use platform::http::openapi::problem;
 use platform::http::text::check_resource_id;
 use platform::http::{Call, Path, Query, Reply};
+use platform::{ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::App;
 use crate::model::StorePath;
 
-/// What to download.
+/// Which version to download, and as what.
 #[derive(Deserialize, JsonSchema)]
 pub struct DownloadQuery {
-    /// The version; the current one where it is left out.
+    /// Id of the version. Default: the current one.
     pub version_id: Option<String>,
-    /// The form; `duckdb` where it is left out.
+    /// Form of the file. Default: `duckdb`.
     #[serde(default)]
-    pub format: Form,
+    pub format: DownloadFormat,
 }
 
-/// The form of a download.
-#[derive(Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Form {
-    /// A DuckDB database file.
-    #[default]
-    DuckDb,
-    /// A zip archive with a Parquet file for each table.
-    Parquet,
-}
-
-/// A link to a file.
+/// A link to a file with one version of a data store.
 #[derive(Serialize, JsonSchema)]
-pub struct DownloadResponse {
-    /// The link; it needs no credentials.
+pub struct DownloadLink {
+    /// Address of the file. It needs no credentials: whom you give it to can read the file.
     pub url: String,
-    /// How long it holds, in seconds.
+    /// Time for which `url` is valid, in seconds: 900.
     pub expires_in: u64,
-    /// The store.
+    /// Id of the data store.
     pub store_id: String,
-    /// Its name.
+    /// Name of the data store.
     pub store_name: String,
-    /// The version's schema version.
+    /// Number of the schema in this version.
     pub schema_version: u64,
-    /// The version.
+    /// Id of the version in the file.
     pub version_id: String,
-    /// The form.
-    pub format: Form,
+    /// Form of the file.
+    pub format: DownloadFormat,
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -58,7 +48,28 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("downloadDataStore")
         .tag("data stores")
         .summary("Download a data store")
-        .response::<200, axum::Json<DownloadResponse>>()
+        .description(
+            "Answers a link to a file with all tables of a version: to keep a copy, or to read all rows of a large table. A DuckDB \
+             file has the descriptions of tables and columns as comments; keys and defaults are not declared in it.\n\n\
+             The file of a version is built on its first download and kept, so later ones are fast. A version that takes longer to \
+             build than a request has (24 seconds on AWS) is a 408. No audit record.",
+        )
+        .response::<200, axum::Json<DownloadLink>>()
+        .with(problem(
+            ErrorKind::NotFound,
+            "The data store, or the version, does not exist.",
+            "The version '0197f3c2-8a41-7d0e-9b1c-5e2f6a7d8c90' does not exist.",
+        ))
+        .with(problem(
+            ErrorKind::Timeout,
+            "The file could not be built in time.",
+            "The file of this version could not be built within 24 seconds; read the version by queries.",
+        ))
+        .with(problem(
+            ErrorKind::Unprocessable,
+            "The version is too large for a download.",
+            "This version is too large for a download; read it by queries, or download one with fewer rows.",
+        ))
 }
 
 pub async fn handler(
@@ -66,7 +77,7 @@ pub async fn handler(
     State(app): State<App>,
     Path(path): Path<StorePath>,
     Query(query): Query<DownloadQuery>,
-) -> Result<Reply<DownloadResponse>> {
+) -> Result<Reply<DownloadLink>> {
     let (tenant, store) = (call.tenant()?, &path.store_id);
     let loaded = match &query.version_id {
         Some(version) => {
@@ -75,12 +86,8 @@ pub async fn handler(
         }
         None => app.stores.load(&tenant, store).await?,
     };
-    let format = match query.format {
-        Form::DuckDb => DownloadFormat::DuckDb,
-        Form::Parquet => DownloadFormat::Parquet,
-    };
-    let url = app.stores.download(&tenant, &loaded, format).await?;
-    Ok(Reply::ok(DownloadResponse {
+    let url = app.stores.download(&tenant, &loaded, query.format).await?;
+    Ok(Reply::ok(DownloadLink {
         url,
         expires_in: LINK_LIFETIME.as_secs(),
         store_id: loaded.record.id,

@@ -7,21 +7,25 @@ use platform::auth::permission::ReadStores;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
-use crate::model::{StoreDetail, StorePath};
+use crate::model::{DataStore, StorePath};
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("getDataStore")
         .tag("data stores")
         .summary("Read a data store")
-        .response::<200, axum::Json<StoreDetail>>()
+        .description(
+            "Answers a data store as its current version is, with its whole schema and the number of rows. It shows no rows: query \
+             them. An archived data store is a 404.",
+        )
+        .response::<200, axum::Json<DataStore>>()
 }
 
 pub async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,
-) -> Result<Reply<StoreDetail>> {
+) -> Result<Reply<DataStore>> {
     let loaded = app.stores.load(&call.tenant()?, &path.store_id).await?;
-    Ok(Reply::ok(StoreDetail::new(&loaded)))
+    Ok(Reply::ok(DataStore::new(&loaded)))
 }

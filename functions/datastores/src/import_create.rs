@@ -8,11 +8,12 @@ use bytes::Bytes;
 use lake::FileFormat;
 use lake::store::{Import, ImportSource, ImportTable};
 use platform::auth::permission::WriteStores;
-use platform::http::text::check_text;
+use platform::http::openapi::{answer_header, problem};
+use platform::http::text::{MAX_TEXT_LENGTH, check_text};
 use platform::http::{Call, Json, Path, Reply, strict};
 use platform::records::stores::{ImportMode, ImportStatus};
 use platform::sources::RemoteFile;
-use platform::{Error, Result};
+use platform::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -21,65 +22,108 @@ use serde_json::{Map, Value};
 use crate::App;
 use crate::model::{StorePath, author};
 
-/// An import.
+/// Rows to import, and how.
 #[derive(Deserialize, JsonSchema)]
 pub struct ImportRequest {
-    /// What goes into which table.
+    /// Source of the rows by the name of their table, in upper or lower case; at least one. The tables must
+    /// exist.
     #[serde(deserialize_with = "strict::object_of_objects")]
+    #[schemars(with = "BTreeMap<String, ImportTableSource>", extend("minProperties" = 1))]
     pub tables: BTreeMap<String, TableSource>,
-    /// Whether the rows that are there stay.
+    /// Treatment of the rows that are in the tables. Default: `append`.
     #[serde(default, deserialize_with = "strict::name")]
     pub mode: ImportMode,
-    /// Why, for the version that this makes.
+    /// Reason for the version, at most 2,000 characters. Default: the number of rows by table.
+    #[schemars(length(max = MAX_TEXT_LENGTH))]
     pub message: Option<String>,
-    /// Whether it runs after this request is answered, with 202; for files of up to 4 GiB. Not for `inline`.
+    /// Whether to answer 202 at once and to import afterwards. Not with `inline`. Default: false.
     #[serde(default)]
     pub background: bool,
 }
 
-/// Where the rows of a table are.
-#[derive(Deserialize, JsonSchema)]
+/// Source of a table's rows, as sent.
+#[derive(Deserialize)]
 pub struct TableSource {
-    /// `inline`, `artifact`, `url`, `s3` or `gcs`.
     #[serde(deserialize_with = "strict::name")]
-    pub source: SourceKind,
-    /// For `inline`: the rows, objects keyed by column name.
-    #[schemars(with = "Option<Vec<Map<String, Value>>>")]
-    pub data: Option<Box<RawValue>>,
-    /// For `artifact`: the file's path, such as `out/sales.csv`. For `url`: an https URL. For `s3` and `gcs`: `s3://bucket/key`
-    /// and `gs://bucket/object`, in a place that the operator opened to imports.
-    pub uri: Option<String>,
-    /// The file's format; by its name's ending where it is left out.
+    source: SourceKind,
+    data: Option<Box<RawValue>>,
+    uri: Option<String>,
     #[serde(default, deserialize_with = "strict::optional_name")]
-    pub format: Option<FileFormat>,
+    format: Option<FileFormat>,
 }
 
-/// A kind of source.
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
+/// Kind of a source.
+#[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SourceKind {
-    /// In the request.
+enum SourceKind {
     Inline,
-    /// A file among the project's artifacts.
     Artifact,
-    /// A file at an https URL.
     Url,
-    /// An object in S3.
     S3,
-    /// An object in Google Cloud Storage.
     Gcs,
 }
 
-/// An import that is done, or that goes on.
+/// Source of a table's rows: the request itself, or a file.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(
+    dead_code,
+    reason = "only its schema is used: serde does not read a `RawValue` of an untagged variant"
+)]
+enum ImportTableSource {
+    Inline(InlineRows),
+    File(ImportFile),
+}
+
+/// Rows in the request.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct InlineRows {
+    /// Kind of the source: always `inline`.
+    #[schemars(extend("const" = "inline"))]
+    source: String,
+    /// Rows as objects keyed by column name, in upper or lower case. A column that a row leaves out gets its
+    /// default, else null.
+    data: Vec<Map<String, Value>>,
+}
+
+/// Rows in a file.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ImportFile {
+    /// Kind of the source.
+    source: ImportFileKind,
+    /// Place of the file, in the form that `source` asks for.
+    uri: String,
+    /// Format of the file. Default: by the ending of its name.
+    format: Option<FileFormat>,
+}
+
+/// Where the file of an import is.
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum ImportFileKind {
+    /// A file among the project's artifacts; `uri` is its path of at most 700 bytes, such as `out/sales.csv`.
+    Artifact,
+    /// A file at a public address; `uri` is an https URL. Redirects are not followed.
+    Url,
+    /// An object in S3; `uri` is `s3://bucket/key`, in a place that the operator opened to imports.
+    S3,
+    /// An object in Google Cloud Storage; `uri` is `gs://bucket/object`, in a place that is open as for `s3`.
+    Gcs,
+}
+
+/// An import that is complete, or that continues in the background.
 #[derive(Serialize, JsonSchema)]
-pub struct ImportResponse {
-    /// Its id.
+pub struct ImportResult {
+    /// Id to read the import by.
     pub id: String,
-    /// `COMPLETED`; with 202 `PENDING` or `RUNNING`.
+    /// `COMPLETED` with 200; `PENDING` or `RUNNING` with 202.
     pub status: ImportStatus,
-    /// Rows imported, by table.
+    /// Number of imported rows by table; empty while the import continues.
     pub rows_imported: BTreeMap<String, u64>,
-    /// The version that it made; missing while it goes on.
+    /// Id of the version that the import made; missing while it continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version_id: Option<String>,
 }
@@ -89,8 +133,53 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("importRows")
         .tag("imports")
         .summary("Import rows")
-        .response::<200, axum::Json<ImportResponse>>()
-        .response::<202, axum::Json<ImportResponse>>()
+        .description(
+            "Imports rows into one or more tables, in one version: all of them or none. Send some rows `inline`, many as a file. \
+             Tables are not created, and types are not guessed: a value that its column cannot hold is a 422, never rounded or \
+             cut. An import is not idempotent: without a unique key, the same rows sent twice are there twice.\n\n\
+             Limits: a body of 5,500,000 bytes, files of 512 MiB together, in the background 4 GiB (2.8 GiB on AWS). A file is CSV, \
+             JSON, newline-delimited JSON or Parquet; a text file can be compressed with gzip or zstd.\n\n\
+             An import of files that takes longer than 20 seconds continues in the background and answers 202; read it at its \
+             `location` until it is `COMPLETED` or `FAILED`. Rows in the request are waited for: each of their \
+             steps, the reading of a table and the check of its keys, has 12 seconds on AWS. Then the answer is a 408, and no row is visible.\n\n\
+             Side effects: a version, a record of the import, also of one that fails with 409 or 422, and an audit record of the \
+             action `bulk_update`.",
+        )
+        .response_with::<202, axum::Json<ImportResult>, _>(|response| {
+            response.description("The import continues in the background.")
+        })
+        .with(|operation| answer_header(operation, "location", "Path of the import."))
+        .response_with::<200, axum::Json<ImportResult>, _>(|response| {
+            response.description("The rows are in their tables.")
+        })
+        .with(problem(
+            ErrorKind::Forbidden,
+            "The caller lacks the permission, or the operator has not opened the place of an `s3` or `gcs` source.",
+            "tables.orders.uri: imports may read nothing of S3 here; ask the operator to open a place by \
+             MILLRACE_IMPORT_BUCKETS.",
+        ))
+        .with(problem(
+            ErrorKind::NotFound,
+            "The data store, or a table of the request, does not exist.",
+            "The table 'orders' does not exist.",
+        ))
+        .with(problem(
+            ErrorKind::Conflict,
+            "Rows break a rule of their table: a key that occurs twice or is in the table, or a required column without a value. \
+             No row is imported; `details` names the record of the import.",
+            "Table 'orders': the primary key (id) = ('7') is already in the table.",
+        ))
+        .with(problem(
+            ErrorKind::PayloadTooLarge,
+            "The body, or an artifact, is too large.",
+            "The file is larger than the 536870912 bytes that can be read.",
+        ))
+        .with(problem(
+            ErrorKind::Unprocessable,
+            "A value does not fit its column, a column is unknown, or a file cannot be fetched or read. No row is imported; \
+             `details` lists the first ten values and names the record of the import.",
+            "Table 'orders', row 2: column 'amount': 'twelve' is not a DECIMAL(10,2). Row 1 is the first row of data.",
+        ))
 }
 
 pub async fn handler(
@@ -98,7 +187,7 @@ pub async fn handler(
     State(app): State<App>,
     Path(path): Path<StorePath>,
     Json(body): Json<ImportRequest>,
-) -> Result<Reply<ImportResponse>> {
+) -> Result<Reply<ImportResult>> {
     check_text("message", body.message.as_deref())?;
     let tables = body
         .tables
@@ -117,7 +206,7 @@ pub async fn handler(
         .await?;
     let goes_on = matches!(record.status, ImportStatus::Pending | ImportStatus::Running);
     let location = format!("/data/{}/import/{}", record.store_id, record.id);
-    let response = ImportResponse {
+    let response = ImportResult {
         id: record.id,
         status: record.status,
         rows_imported: record.rows_imported,

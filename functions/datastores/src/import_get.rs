@@ -11,12 +11,12 @@ use serde::Deserialize;
 
 use crate::App;
 
-/// The store and the import in the path.
+/// The path of an import.
 #[derive(Deserialize, JsonSchema)]
 pub struct ImportPath {
-    /// The store's id.
+    /// Id of the data store.
     pub store_id: String,
-    /// The import's id.
+    /// Id of the import.
     pub import_id: String,
 }
 
@@ -25,6 +25,11 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("getImport")
         .tag("imports")
         .summary("Read an import")
+        .description(
+            "Answers how far an import is and how it ended. Ask for an import in the background every few seconds until its status \
+             is `COMPLETED` or `FAILED`. An import that a crash cut short while its request waited has no record: it is a 404, \
+             and no row of it is visible.",
+        )
         .response::<200, axum::Json<ImportRecord>>()
 }
 

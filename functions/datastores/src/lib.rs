@@ -25,6 +25,7 @@ mod model;
 mod negotiation;
 mod query;
 mod query_batch;
+mod query_doc;
 mod query_validate;
 mod schema_get;
 mod schema_history;

@@ -1,75 +1,89 @@
 //! The shapes of the API.
 
-use lake::manifest::{Relationship, TableVersion};
-use lake::schema::Column;
+use lake::manifest::{ManifestColumn, Relationship, TableVersion};
+use lake::schema::SemanticType;
 use lake::store::{Author, Loaded};
+use lake::types::ColumnType;
 use platform::UtcTime;
 use platform::auth::Principal;
+use platform::http::text::{MAX_NAME_LENGTH, MAX_TEXT_LENGTH};
 use platform::records::stores::{StoreRecord, StoreStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// The store's id in the path.
+/// The path of a data store.
 #[derive(Deserialize, JsonSchema)]
 pub struct StorePath {
-    /// The store's id.
+    /// Id of the data store.
     pub store_id: String,
 }
 
-/// The store and the table in the path.
+/// The path of a table.
 #[derive(Deserialize, JsonSchema)]
 pub struct TablePath {
-    /// The store's id.
+    /// Id of the data store.
     pub store_id: String,
-    /// The table's name, without regard to case.
+    /// Name of the table, in upper or lower case.
     pub table_name: String,
 }
 
-/// The store and the version in the path.
+/// The path of a version.
 #[derive(Deserialize, JsonSchema)]
 pub struct VersionPath {
-    /// The store's id.
+    /// Id of the data store.
     pub store_id: String,
-    /// The version's id.
+    /// Id of the version.
     pub version_id: String,
 }
 
-/// Who changes a store.
+/// A new snapshot, of a data store or of a dashboard.
+#[derive(Deserialize, JsonSchema)]
+pub struct CreateSnapshot {
+    /// 1 to 200 characters; unique among the snapshots of the data store, or of the dashboard, without regard
+    /// to case. A name is never free again.
+    #[schemars(length(min = 1, max = MAX_NAME_LENGTH))]
+    pub name: String,
+    /// Reason for the snapshot, at most 2,000 characters. Default: a sentence with the snapshot's name.
+    #[schemars(length(max = MAX_TEXT_LENGTH))]
+    pub message: Option<String>,
+}
+
+/// The author of a change, for the records of a store.
 pub fn author(principal: &Principal) -> Author {
     Author {
         reference: principal.reference(),
     }
 }
 
-/// A store as a list shows it.
+/// A data store in a list, without its schema.
 #[derive(Serialize, JsonSchema)]
-pub struct StoreListItem {
-    /// Its id.
+pub struct DataStoreListItem {
+    /// The same for all versions.
     pub id: String,
-    /// Its name.
+    /// Name, unique among the active data stores of the project without regard to case.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the data store, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Active or archived.
+    /// Status of the data store; answers show active ones alone.
     pub status: StoreStatus,
-    /// Rises by one with every change of the schema.
+    /// Number of the current schema: 1 for the empty store, one more with each change of the schema.
     pub schema_version: u64,
-    /// Tables.
+    /// Number of tables in the current version.
     pub table_count: u64,
-    /// Rows of all tables.
+    /// Number of rows in all tables of the current version.
     pub total_rows: u64,
-    /// Bytes of all data files.
+    /// Size of the current version's data files, in bytes. They are compressed.
     pub storage_bytes: u64,
-    /// When it was made.
+    /// Time at which the data store was created.
     pub created: UtcTime,
-    /// When it last changed.
+    /// Time at which the current version was made.
     pub updated: UtcTime,
 }
 
-impl StoreListItem {
+impl DataStoreListItem {
     pub fn new(record: &StoreRecord) -> Self {
         Self {
             id: record.id.clone(),
@@ -86,34 +100,33 @@ impl StoreListItem {
     }
 }
 
-/// A store, whole.
+/// A data store in its current version, with its schema.
 #[derive(Serialize, JsonSchema)]
-pub struct StoreDetail {
-    /// What a list shows.
+pub struct DataStore {
     #[serde(flatten)]
-    pub item: StoreListItem,
-    /// Free labels.
+    pub item: DataStoreListItem,
+    /// Labels to group data stores by.
     pub tags: Vec<String>,
-    /// The current version.
+    /// Id of the current version.
     pub version_id: String,
-    /// Versions ever made.
+    /// Number of versions ever made; collection of old versions does not lower it.
     pub version_count: u64,
-    /// Who made it.
+    /// Principal that created the data store, such as `user:<user_id>` or `apikey:<key_id>`.
     pub created_by: String,
-    /// Who last changed it.
+    /// Principal that made the current version; `system` for a compaction.
     pub updated_by: String,
-    /// When rows were last imported.
+    /// Time of the last import that succeeded; missing before the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_import_at: Option<UtcTime>,
-    /// Its schema.
+    /// Tables and relationships of the current version.
     pub schema: FullSchema,
 }
 
-impl StoreDetail {
+impl DataStore {
     pub fn new(loaded: &Loaded) -> Self {
         let record = &loaded.record;
         Self {
-            item: StoreListItem::new(record),
+            item: DataStoreListItem::new(record),
             tags: record.tags.clone(),
             version_id: record.version_id.clone(),
             version_count: record.version_count,
@@ -125,23 +138,24 @@ impl StoreDetail {
     }
 }
 
-/// The schema of a store in the format `full`.
+/// The schema of a data store in the format `full`.
 #[derive(Serialize, JsonSchema)]
 pub struct FullSchema {
-    /// The store's name.
+    /// Name of the data store.
     pub name: String,
-    /// The schema's version.
+    /// Number of the schema: 1 for the empty store, one more with each change of the schema.
     pub version: u64,
-    /// What the schema is for.
+    /// Purpose of the schema, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its tables.
+    /// Tables in the order in which they were created.
     pub tables: Vec<SchemaTable>,
-    /// How they relate.
+    /// How columns of the tables refer to each other.
     pub relationships: Vec<Relationship>,
-    /// When the store last changed.
+    /// Time at which the data store last changed, in its schema or in its rows.
     pub updated_at: UtcTime,
-    /// Always `full`.
+    /// Format of this schema: always `full`.
+    #[schemars(extend("const" = "full"))]
     pub schema_format: &'static str,
 }
 
@@ -160,17 +174,17 @@ impl FullSchema {
     }
 }
 
-/// A table of a schema.
+/// A table of a schema, with its columns.
 #[derive(Serialize, JsonSchema)]
 pub struct SchemaTable {
-    /// Its name.
+    /// Name, unique in the data store without regard to case.
     pub name: String,
-    /// What it holds.
+    /// Meaning of a row, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its columns.
-    pub columns: Vec<Column>,
-    /// Its rows.
+    /// Columns in the order in which they were added.
+    pub columns: Vec<TableColumn>,
+    /// Number of rows.
     pub row_count: u64,
 }
 
@@ -185,17 +199,17 @@ impl SchemaTable {
     }
 }
 
-/// A table as a list shows it.
+/// A table in a list, without its columns.
 #[derive(Serialize, JsonSchema)]
 pub struct TableSummary {
-    /// Its name.
+    /// Name, unique in the data store without regard to case.
     pub name: String,
-    /// What it holds.
+    /// Meaning of a row, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its columns' number.
+    /// Number of columns.
     pub column_count: u64,
-    /// Its rows' number.
+    /// Number of rows.
     pub row_count: u64,
 }
 
@@ -210,21 +224,20 @@ impl TableSummary {
     }
 }
 
-/// A table, whole.
+/// A table with its columns.
 #[derive(Serialize, JsonSchema)]
-pub struct TableDetail {
-    /// What a list shows.
+pub struct Table {
     #[serde(flatten)]
     pub summary: TableSummary,
-    /// Its columns.
-    pub columns: Vec<Column>,
-    /// Some of its rows, where they were asked for.
+    /// Columns in the order in which they were added.
+    pub columns: Vec<TableColumn>,
+    /// With `sample=true`: up to 10 rows, objects keyed by column name. Which rows these are is not defined.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Map<String, Value>>>")]
     pub sample_rows: Option<Box<RawValue>>,
 }
 
-impl TableDetail {
+impl Table {
     pub fn new(table: &TableVersion) -> Self {
         Self {
             summary: TableSummary::new(table),
@@ -234,10 +247,48 @@ impl TableDetail {
     }
 }
 
-fn columns(table: &TableVersion) -> Vec<Column> {
-    table
-        .columns
-        .iter()
-        .map(lake::manifest::ManifestColumn::definition)
-        .collect()
+/// A column of a table.
+#[derive(Serialize, JsonSchema)]
+pub struct TableColumn {
+    /// Name, unique in the table without regard to case.
+    pub name: String,
+    /// Type of the values, in upper case; a DECIMAL with its precision and scale.
+    #[serde(rename = "type")]
+    pub column_type: ColumnType,
+    /// Meaning of the values, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether a row can have null here; false for each column of the primary key.
+    pub nullable: bool,
+    /// True for a column of the primary key; missing for any other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primary_key: Option<bool>,
+    /// True if no two rows have the same value here, nulls aside; missing if they can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unique: Option<bool>,
+    /// Value of imported rows that do not have this column, as it was defined. Default: null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// Hint at the meaning of the values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub semantic_type: Option<SemanticType>,
+}
+
+impl TableColumn {
+    fn new(column: &ManifestColumn) -> Self {
+        Self {
+            name: column.name.clone(),
+            column_type: column.column_type,
+            description: column.description.clone(),
+            nullable: column.nullable,
+            primary_key: column.primary_key.then_some(true),
+            unique: column.unique.then_some(true),
+            default: column.default.clone(),
+            semantic_type: column.semantic_type,
+        }
+    }
+}
+
+fn columns(table: &TableVersion) -> Vec<TableColumn> {
+    table.columns.iter().map(TableColumn::new).collect()
 }

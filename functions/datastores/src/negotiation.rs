@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::query::QueryRequest;
 
 /// The media type of Arrow's IPC stream.
-const ARROW: &str = "application/vnd.apache.arrow.stream";
+pub const ARROW: &str = "application/vnd.apache.arrow.stream";
 
 /// Raised where the same query over the same version comes to be answered in other bytes.
 const ANSWERS: u32 = 1;

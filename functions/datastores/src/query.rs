@@ -20,33 +20,40 @@ use serde_json::{Map, Value};
 use crate::App;
 use crate::model::StorePath;
 use crate::negotiation::{accepted, content_type, tag};
+use crate::query_doc::{QUERY_RULES, query_answers};
 
-/// A query.
+/// A query over a data store.
 #[derive(Deserialize, JsonSchema)]
 pub struct QueryRequest {
-    /// One SELECT; `{{name}}` stands for a parameter.
+    /// One SELECT in the SQL of DuckDB. `{{name}}` stands for the value of a parameter.
     pub sql: String,
-    /// The parameters' values: texts, numbers, booleans, nulls, or arrays of these.
+    /// Values of the parameters by name: strings, numbers, booleans, nulls, or arrays of these for `IN
+    /// ({{name}})`, with 10,000 elements in all. Each parameter of the statement needs a value; other entries
+    /// are ignored.
     #[serde(default, deserialize_with = "strict::json_object")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub params: Map<String, Value>,
-    /// Most rows to answer with: 1 to 10,000, 1,000 where it is left out.
+    /// Most rows to answer. Default: 1,000.
+    #[schemars(range(min = 1, max = MAX_ROWS))]
     pub limit: Option<usize>,
 }
 
 /// The rows of a query.
 #[derive(Serialize, JsonSchema)]
-pub struct QueryResponse {
-    /// The columns' names.
+pub struct QueryResult {
+    /// Names of the columns, in the order of the statement. Two columns can share a name.
     pub columns: Vec<String>,
-    /// The columns' types.
+    /// Types of the columns: those of tables, such as `STRING` or `DECIMAL(18,4)`, and any other one of
+    /// DuckDB.
     pub column_types: Vec<String>,
-    /// The rows.
+    /// Rows, each with one value for each column. Integers beyond 2^53 and decimals are strings, so that no
+    /// digit is lost; times are ISO 8601 in UTC; NaN and infinities are null.
     pub rows: Vec<Vec<Value>>,
-    /// Their number.
+    /// Number of rows in this answer.
     pub row_count: u64,
-    /// Whether there were more than the limit.
+    /// Whether the statement has more rows than the limit.
     pub truncated: bool,
-    /// How long the database worked, in milliseconds.
+    /// Time that the database worked, in milliseconds.
     pub execution_time_ms: f64,
 }
 
@@ -55,18 +62,13 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("queryDataStore")
         .tag("data stores")
         .summary("Query a data store")
-        .description(FORMS)
-        .response::<200, axum::Json<QueryResponse>>()
-        .response_with::<304, (), _>(|response| response.description(UNCHANGED))
+        .description(&format!(
+            "Runs one read-only SQL statement over the current version of a data store. Use it for rows and aggregates; to read \
+             all rows of a large table, use `downloadDataStore`.\n\n{QUERY_RULES}"
+        ))
+        .response_with::<200, axum::Json<QueryResult>, _>(|response| response.description("The rows of the statement."))
+        .with(query_answers)
 }
-
-/// What the operations that answer a query say of its forms.
-pub const FORMS: &str = "With `Accept: text/csv` the rows come as CSV, with `Accept: application/vnd.apache.arrow.stream` as \
-    an Arrow IPC stream; the headers `x-row-count` and `x-truncated` then say what the JSON form says in its fields. The `ETag` \
-    stands for the query over this version; a query that depends on chance or on the time has none.";
-
-/// What the operations that answer a query say of 304.
-pub const UNCHANGED: &str = "`If-None-Match` names the answer's `ETag`: the caller has it already.";
 
 pub async fn handler(
     call: Call<ReadStores>,
@@ -157,8 +159,8 @@ pub async fn answer(
     Ok(response)
 }
 
-const ROW_COUNT: HeaderName = HeaderName::from_static("x-row-count");
-const TRUNCATED: HeaderName = HeaderName::from_static("x-truncated");
+pub const ROW_COUNT: HeaderName = HeaderName::from_static("x-row-count");
+pub const TRUNCATED: HeaderName = HeaderName::from_static("x-truncated");
 
 /// A JSON object, as bytes, with one more member, a text, as its first: an answer is long, and is not read again.
 pub fn with_first(name: &str, text: &str, object: &[u8]) -> Result<Bytes> {

@@ -5,10 +5,11 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
+use lake::limits::MAX_ROWS;
 use lake::store::Query;
 use lake::{Format, Position};
 use platform::auth::permission::ReadStores;
-use platform::http::text::check_name;
+use platform::http::text::{MAX_NAME_LENGTH, check_name};
 use platform::http::{Call, Json, Path, strict};
 use platform::{Error, Result};
 use schemars::JsonSchema;
@@ -17,73 +18,80 @@ use serde_json::{Map, Value};
 
 use crate::App;
 use crate::model::StorePath;
-use crate::query::{QueryResponse, check_limit, with_first};
+use crate::query::{QueryResult, check_limit, with_first};
 
 /// Most queries of a batch.
 const MAX_QUERIES: usize = 20;
 
-/// Queries.
+/// Queries to run over one version.
 #[derive(Deserialize, JsonSchema)]
-pub struct BatchRequest {
-    /// At most 20.
+pub struct QueryBatchRequest {
+    /// At most 20 queries.
     #[serde(deserialize_with = "strict::objects")]
+    #[schemars(length(max = MAX_QUERIES))]
     pub queries: Vec<BatchQuery>,
 }
 
 /// A query of a batch.
 #[derive(Deserialize, JsonSchema)]
 pub struct BatchQuery {
-    /// Stands beside its result.
+    /// Label of 1 to 200 characters, repeated in the result; need not be unique.
+    #[schemars(length(min = 1, max = MAX_NAME_LENGTH))]
     pub name: Option<String>,
-    /// See the query operation.
+    /// One SELECT in the SQL of DuckDB. `{{name}}` stands for the value of a parameter.
     pub sql: String,
-    /// See the query operation.
+    /// Values of the parameters by name: strings, numbers, booleans, nulls, or arrays of these for `IN
+    /// ({{name}})`.
     #[serde(default, deserialize_with = "strict::json_object")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub params: Map<String, Value>,
-    /// See the query operation.
+    /// Most rows to answer. Default: 1,000.
+    #[schemars(range(min = 1, max = MAX_ROWS))]
     pub limit: Option<usize>,
 }
 
-/// What the queries answer, in their order.
+/// The results of a batch.
 #[derive(Serialize, JsonSchema)]
-pub struct BatchResponse {
-    /// The version that all of them saw.
+pub struct QueryBatchResult {
+    /// Id of the version that all queries read.
     pub version_id: String,
-    /// For each query its rows, or why it has none.
-    pub results: Vec<BatchResult>,
+    /// One result for each query, in the order of the request: its rows, or its error.
+    pub results: Vec<BatchQueryResult>,
 }
 
-/// What one query answers.
+/// The result of one query of a batch: a `FailedQuery` has `error`.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is used: rows are passed on unread")]
-pub enum BatchResult {
-    /// Its rows.
-    Rows {
-        /// The query's name, where it has one.
-        name: Option<String>,
-        /// The answer of the query operation.
-        #[serde(flatten)]
-        answer: QueryResponse,
-    },
-    /// Why it has none.
+pub enum BatchQueryResult {
+    Rows(BatchQueryRows),
     Failed(FailedQuery),
 }
 
-/// Why a query of a batch failed.
+/// The rows of a query of a batch.
 #[derive(Serialize, JsonSchema)]
-pub struct FailedQuery {
-    /// The query's name, where it has one.
+pub struct BatchQueryRows {
+    /// Label from the request; missing if it had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What the query operation would say.
+    #[serde(flatten)]
+    pub answer: QueryResult,
+}
+
+/// The error of a query of a batch.
+#[derive(Serialize, JsonSchema)]
+pub struct FailedQuery {
+    /// Label from the request; missing if it had none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The message that `queryDataStore` would answer.
     pub error: String,
-    /// The status that the query operation would answer with.
+    /// HTTP status that `queryDataStore` would answer, such as 400, 408 or 422.
     pub status: u16,
-    /// The line of the statement, where it is known.
+    /// Line of the statement, from 1; missing where the place is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// The column in that line.
+    /// Place in that line in characters, from 1; missing where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
 }
@@ -93,14 +101,21 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("queryDataStoreBatch")
         .tag("data stores")
         .summary("Run several queries over one version")
-        .response::<200, axum::Json<BatchResponse>>()
+        .description(
+            "Runs up to 20 read-only statements over the current version, one after another: for a page with several charts that \
+             must show the same state. A query that fails has its error in its place, with the answer 200, and does not fail the \
+             others; a request that is not as it must be is a 400 for all.\n\n\
+             Together the queries have 25 seconds and 6.15 MB: what comes too late has the status 408, what does not fit 422. The \
+             answer is always JSON, without an `etag`. No side effects, and no audit record.",
+        )
+        .response::<200, axum::Json<QueryBatchResult>>()
 }
 
 pub async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,
-    Json(body): Json<BatchRequest>,
+    Json(body): Json<QueryBatchRequest>,
 ) -> Result<Response> {
     let tenant = call.tenant()?;
     check(&body.queries)?;

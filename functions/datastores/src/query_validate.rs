@@ -4,8 +4,9 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::Position;
 use platform::auth::permission::ReadStores;
+use platform::http::openapi::problem;
 use platform::http::{Call, Json, Path, Reply};
-use platform::{Error, Result};
+use platform::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,35 +16,36 @@ use crate::model::StorePath;
 /// Most statements of a request.
 const MAX_QUERIES: usize = 100;
 
-/// Statements.
+/// Statements to check.
 #[derive(Deserialize, JsonSchema)]
-pub struct ValidateRequest {
-    /// At most 100. Their parameters need no values.
+pub struct ValidateQueriesRequest {
+    /// At most 100 statements. Their parameters need no values.
+    #[schemars(length(max = MAX_QUERIES))]
     pub queries: Vec<String>,
 }
 
-/// Whether all statements could be run.
+/// The result of a check of statements.
 #[derive(Serialize, JsonSchema)]
-pub struct ValidateResponse {
-    /// Whether there is no error.
+pub struct QueryValidation {
+    /// Whether every statement could be run.
     pub valid: bool,
-    /// What is wrong with those that could not.
+    /// One error for each statement that could not be run, in the order of the request.
     pub errors: Vec<QueryError>,
 }
 
-/// What is wrong with a statement.
+/// The error of a statement.
 #[derive(Serialize, JsonSchema)]
 pub struct QueryError {
-    /// The statement.
+    /// Text of the statement.
     pub query: String,
-    /// Its place in `queries`, from 0.
+    /// Position of the statement in `queries`, from 0.
     pub index: usize,
-    /// What is wrong.
+    /// What the statement violates, in a sentence.
     pub error: String,
-    /// The line of the statement, from 1, where it is known.
+    /// Line of the statement, from 1; missing where the place is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// The column in that line, from 1.
+    /// Place in that line in characters, from 1; missing where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
 }
@@ -53,15 +55,26 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("validateQueries")
         .tag("data stores")
         .summary("Check queries without running them")
-        .response::<200, axum::Json<ValidateResponse>>()
+        .description(
+            "Checks up to 100 statements against the tables of the current version without running them: while a user types, or \
+             before a statement is saved. It finds errors of syntax, unknown tables, columns and functions, and statements that are not \
+             allowed. It does not find what shows only while rows are read, such as a text that is no number. All statements together \
+             have 25 seconds. No side effects, and no audit record.",
+        )
+        .response::<200, axum::Json<QueryValidation>>()
+        .with(problem(
+            ErrorKind::Timeout,
+            "The check of all statements took longer than 25 seconds.",
+            "The queries of this request together took longer than 25 seconds.",
+        ))
 }
 
 pub async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,
-    Json(body): Json<ValidateRequest>,
-) -> Result<Reply<ValidateResponse>> {
+    Json(body): Json<ValidateQueriesRequest>,
+) -> Result<Reply<QueryValidation>> {
     let tenant = call.tenant()?;
     if body.queries.len() > MAX_QUERIES {
         return Err(Error::invalid(format!(
@@ -84,7 +97,7 @@ pub async fn handler(
         })
     });
     let errors: Vec<_> = errors.collect();
-    Ok(Reply::ok(ValidateResponse {
+    Ok(Reply::ok(QueryValidation {
         valid: errors.is_empty(),
         errors,
     }))

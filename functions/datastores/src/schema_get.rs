@@ -15,29 +15,27 @@ use crate::model::{FullSchema, StorePath};
 /// How to show the schema.
 #[derive(Deserialize, JsonSchema)]
 pub struct SchemaQuery {
-    /// `full` for everything, `ai` for a summary; `full` where it is left out.
+    /// Form of the answer. Default: `full`.
     #[serde(default)]
     pub format: SchemaFormat,
 }
 
-/// A form of the schema.
+/// A form in which a schema is answered.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SchemaFormat {
-    /// Everything.
+    /// All fields, as `FullSchema`.
     #[default]
     Full,
-    /// A summary for a language model.
+    /// Names and types alone, as `AiSchema`: short enough for the prompt of a language model.
     Ai,
 }
 
 /// The schema in the form that was asked for.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Schema {
-    /// In the format `full`.
+pub enum StoreSchema {
     Full(FullSchema),
-    /// In the format `ai`.
     Ai(AiSchema),
 }
 
@@ -46,7 +44,12 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("getSchema")
         .tag("data stores")
         .summary("Read the schema of a data store")
-        .response::<200, axum::Json<Schema>>()
+        .description(
+            "Answers tables, columns and relationships of the current version: as `full` with all that `updateSchema` takes and \
+             the number of rows, or as `ai` in a short form to write queries by. The schema of an earlier version cannot be read; \
+             `listSchemaChanges` tells how it came to be.",
+        )
+        .response::<200, axum::Json<StoreSchema>>()
 }
 
 pub async fn handler(
@@ -54,10 +57,10 @@ pub async fn handler(
     State(app): State<App>,
     Path(path): Path<StorePath>,
     Query(query): Query<SchemaQuery>,
-) -> Result<Reply<Schema>> {
+) -> Result<Reply<StoreSchema>> {
     let loaded = app.stores.load(&call.tenant()?, &path.store_id).await?;
     Ok(Reply::ok(match query.format {
-        SchemaFormat::Full => Schema::Full(FullSchema::new(&loaded)),
-        SchemaFormat::Ai => Schema::Ai(AiSchema::new(&loaded)),
+        SchemaFormat::Full => StoreSchema::Full(FullSchema::new(&loaded)),
+        SchemaFormat::Ai => StoreSchema::Ai(AiSchema::new(&loaded)),
     }))
 }

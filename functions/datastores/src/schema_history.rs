@@ -20,26 +20,27 @@ const MAX_LIMIT: usize = 500;
 /// Which part of the history.
 #[derive(Deserialize, JsonSchema)]
 pub struct HistoryQuery {
-    /// Most entries: 1 to 500, 50 where it is left out.
+    /// Most entries to answer. Default: 50.
+    #[schemars(range(min = 1, max = MAX_LIMIT))]
     pub limit: Option<usize>,
 }
 
 /// A version that changed the schema.
 #[derive(Serialize, JsonSchema)]
 pub struct SchemaHistoryItem {
-    /// The version.
+    /// Id of the version, as in the list of versions.
     pub id: String,
-    /// The version, under the name that other answers have for it.
+    /// The same as `id`, under the name that other answers have for it.
     pub version_id: String,
-    /// The schema's version from then on.
+    /// Number of the schema from this version on.
     pub schema_version: u64,
-    /// Why, in the words of whoever changed it, or ours.
+    /// Reason for the version, from its author, else a sentence about the change.
     pub message: String,
-    /// When.
+    /// Time at which the version was made.
     pub created_at: UtcTime,
-    /// Who.
+    /// Principal that made the version, such as `user:<user_id>` or `apikey:<key_id>`.
     pub created_by: String,
-    /// What changed, a sentence each; empty where the version before is no longer kept.
+    /// One sentence for each change; empty if a collection has removed the version before.
     pub changes: Vec<String>,
 }
 
@@ -63,7 +64,14 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("listSchemaChanges")
         .tag("data stores")
         .summary("List the changes of the schema of a data store")
-        .response::<200, axum::Json<Vec<SchemaHistoryItem>>>()
+        .description(
+            "Answers the versions that changed the schema, newest first, with a sentence for each change. Versions that changed \
+             rows alone are not in it, and neither is the empty first version; `listStoreVersions` has all of them. There are no \
+             pages: at most the newest 500 can be read.",
+        )
+        .response_with::<200, axum::Json<Vec<SchemaHistoryItem>>, _>(|response| {
+            response.description("The versions that changed the schema, newest first.")
+        })
 }
 
 pub async fn handler(

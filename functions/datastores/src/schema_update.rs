@@ -6,34 +6,41 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::manifest::Relationship;
-use lake::schema_update::{SchemaUpdate, TableUpdate};
-use platform::Result;
+use lake::plan::MAX_TABLES;
+use lake::schema_update::{MAX_RELATIONSHIPS, SchemaUpdate, TableUpdate};
 use platform::auth::permission::{DeleteStores, Required as _, WriteStores};
-use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_text};
+use platform::http::openapi::problem;
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_TEXT_LENGTH, check_text};
 use platform::http::{Call, Json, Path, Reply, strict};
+use platform::{ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::App;
 use crate::model::{FullSchema, StorePath, author};
 
-/// Changes of the schema.
+/// Changes of the schema, at least one. What is left out stays.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UpdateSchema {
-    /// What the schema is for; null takes it away.
+    /// New purpose of the schema, for people, at most 10,000 characters; null removes it.
     #[serde(deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
-    /// Tables that are created or get the differences; columns that are left out stay.
+    /// Tables to create or to change, at most 2,000, each named once. Tables and columns that are left out
+    /// stay.
     #[serde(deserialize_with = "strict::objects")]
+    #[schemars(length(max = MAX_TABLES))]
     pub tables: Vec<TableUpdate>,
-    /// All relationships from now on.
+    /// All relationships from now on, at most 5,000; an empty list removes them. Default: no change.
     #[serde(deserialize_with = "given_objects")]
+    #[schemars(with = "Vec<Relationship>", length(max = MAX_RELATIONSHIPS))]
     pub relationships: Option<Vec<Relationship>>,
-    /// Tables to drop; that needs the permission content:delete.
+    /// Names of tables to drop, at most 2,000. This needs the permission `content:delete`.
+    #[schemars(length(max = MAX_TABLES))]
     pub drop_tables: Vec<String>,
-    /// Why, for the version that this makes.
+    /// Reason for the version, at most 2,000 characters. Default: a list of the first three changes.
+    #[schemars(length(max = MAX_TEXT_LENGTH))]
     pub message: Option<String>,
 }
 
@@ -46,7 +53,40 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("updateSchema")
         .tag("data stores")
         .summary("Update the schema of a data store")
-        .response::<200, axum::Json<FullSchema>>()
+        .description(
+            "Changes several tables and the relationships in one version, all or nothing, in the order: drop tables, create and \
+             change tables, replace relationships. A schema that was read and sent back with changes takes nothing away: a table or \
+             column that it leaves out stays, as does a field of a column. Columns are not dropped or renamed here; `alterTable` \
+             does that.\n\n\
+             A data store has at most 2,000 tables, 20,000 columns, 5,000 relationships, and 2 MB of names, descriptions and \
+             defaults; beyond these limits the update is a 400. A change of a type can rewrite the files of the table, so it takes \
+             longer the more rows there are.\n\n\
+             Side effects: a version, unless nothing changes, and an audit record of the action `update`.",
+        )
+        .response_with::<200, axum::Json<FullSchema>, _>(|response| {
+            response.description("The schema after the update, in the format `full`.")
+        })
+        .with(problem(
+            ErrorKind::Forbidden,
+            "The caller lacks the permission, or names tables to drop without `content:delete`.",
+            "This needs the permission content:delete.",
+        ))
+        .with(problem(
+            ErrorKind::NotFound,
+            "The data store, or a table of `drop_tables`, does not exist.",
+            "The table 'orders' does not exist.",
+        ))
+        .with(problem(
+            ErrorKind::Conflict,
+            "The rows of a table break a new rule of a column, a new column needs a value that its rows do not have, or a \
+             relationship that stays names what would be dropped. Nothing is changed.",
+            "Table 'orders' has rows, which would have no value in the new column 'city'; give it a default, or make it nullable.",
+        ))
+        .with(problem(
+            ErrorKind::Unprocessable,
+            "Values do not convert to the new type of their column. `details` lists the first ten, and nothing is changed.",
+            "Table 'orders', row 3: column 'amount': 'abc' does not convert to DOUBLE. Nothing was changed.",
+        ))
 }
 
 pub async fn handler(

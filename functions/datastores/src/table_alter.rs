@@ -6,37 +6,43 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::alteration::{ColumnChange, ColumnRename, TableAlteration};
-use lake::schema::Column;
+use lake::schema::{Column, MAX_COLUMNS};
 use platform::auth::permission::WriteStores;
-use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_text};
+use platform::http::openapi::problem;
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_TEXT_LENGTH, check_text};
 use platform::http::{Call, Json, Path, Reply, strict};
-use platform::{Error, Result};
+use platform::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::App;
-use crate::model::{TableDetail, TablePath, author};
+use crate::model::{Table, TablePath, author};
 
-/// Changes of a table.
+/// Changes of a table, at least one. What is left out stays.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AlterTable {
-    /// New columns, after those that are there.
+    /// New columns, placed after the others; at most 2,000.
     #[serde(deserialize_with = "strict::objects")]
+    #[schemars(length(max = MAX_COLUMNS))]
     pub add_columns: Vec<Column>,
-    /// Names of columns to drop.
+    /// Names of columns to drop, each once; at most 2,000.
+    #[schemars(length(max = MAX_COLUMNS))]
     pub drop_columns: Vec<String>,
-    /// New names, all at once: two columns can swap theirs.
+    /// New names, at most 2,000, given at the same time: two columns can swap their names.
     #[serde(deserialize_with = "strict::objects")]
+    #[schemars(length(max = MAX_COLUMNS))]
     pub rename_columns: Vec<ColumnRename>,
-    /// Changes of columns, under their new names; what is left out of one stays.
+    /// Changes of columns, at most 2,000. A renamed column stands here under its new name.
     #[serde(deserialize_with = "strict::objects")]
+    #[schemars(length(max = MAX_COLUMNS))]
     pub modify_columns: Vec<ColumnChange>,
-    /// What the table holds, in words; null takes it away.
+    /// New meaning of a row, for people, at most 10,000 characters; null removes it.
     #[serde(deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
-    /// Why, for the version that this makes.
+    /// Reason for the version, at most 2,000 characters. Default: a list of the first three changes.
+    #[schemars(length(max = MAX_TEXT_LENGTH))]
     pub message: Option<String>,
 }
 
@@ -45,7 +51,32 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("alterTable")
         .tag("data stores")
         .summary("Alter a table")
-        .response::<200, axum::Json<TableDetail>>()
+        .description(
+            "Changes the columns of one table, all or nothing, in the order drop, rename, modify, add. A table cannot be renamed. To \
+             change several tables in one version, use `updateSchema`.\n\n\
+             To add, drop, rename or widen a column costs the same at any number of rows. Wider are: an INTEGER as BIGINT or \
+             DOUBLE, an INTEGER, BIGINT or DECIMAL as a DECIMAL with enough digits, a FLOAT as DOUBLE, a JSON as STRING. Any other \
+             change of a type, and a new column with the default `uuid()`, rewrites the table's files. Rows that are there get the \
+             default of a new column, with the time of this change for `current_timestamp` and `current_date`.\n\n\
+             Side effects: a version, unless nothing changes, and an audit record of the action `update`.",
+        )
+        .response_with::<200, axum::Json<Table>, _>(|response| response.description("The table after the change."))
+        .with(problem(
+            ErrorKind::NotFound,
+            "The data store, the table or a column of the request does not exist.",
+            "The column 'orders.city' does not exist.",
+        ))
+        .with(problem(
+            ErrorKind::Conflict,
+            "A column's name is taken, the rows break a new rule of a column, a new column needs a value that the rows do not have, \
+             or a relationship names a column to drop. Nothing is changed.",
+            "Table 'orders': the value (id) = ('7') occurs more than once, so (id) cannot be the primary key.",
+        ))
+        .with(problem(
+            ErrorKind::Unprocessable,
+            "Values do not convert to the new type of their column. `details` lists the first ten, and nothing is changed.",
+            "Table 'orders', row 3: column 'amount': 'abc' does not convert to DOUBLE. Nothing was changed.",
+        ))
 }
 
 pub async fn handler(
@@ -53,7 +84,7 @@ pub async fn handler(
     State(app): State<App>,
     Path(path): Path<TablePath>,
     Json(body): Json<AlterTable>,
-) -> Result<Reply<TableDetail>> {
+) -> Result<Reply<Table>> {
     check_text("message", body.message.as_deref())?;
     let alteration = TableAlteration {
         description: body.description,
@@ -70,5 +101,5 @@ pub async fn handler(
         .await?;
     let table = altered.manifest.table(table);
     let table = table.ok_or_else(|| Error::internal("the altered table is not in its version"))?;
-    Ok(Reply::ok(TableDetail::new(table)))
+    Ok(Reply::ok(Table::new(table)))
 }

@@ -2,24 +2,28 @@
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
+use lake::plan::MAX_TABLES;
 use lake::schema::TableDefinition;
-use platform::Result;
 use platform::auth::permission::WriteStores;
-use platform::http::text::check_text;
+use platform::http::openapi::{answer_header, problem};
+use platform::http::text::{MAX_TEXT_LENGTH, check_text};
 use platform::http::{Call, Json, Path, Reply, strict};
+use platform::{ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::App;
-use crate::model::{StorePath, TableDetail, author};
+use crate::model::{StorePath, Table, author};
 
-/// New tables.
+/// Tables to create together.
 #[derive(Deserialize, JsonSchema)]
 pub struct CreateTables {
-    /// The tables.
+    /// Definitions of 1 to 2,000 tables.
     #[serde(deserialize_with = "strict::objects")]
+    #[schemars(length(min = 1, max = MAX_TABLES))]
     pub tables: Vec<TableDefinition>,
-    /// Why, for the version that this makes.
+    /// Reason for the version, at most 2,000 characters. Default: a sentence with the tables' names.
+    #[schemars(length(max = MAX_TEXT_LENGTH))]
     pub message: Option<String>,
 }
 
@@ -28,7 +32,22 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("createTables")
         .tag("data stores")
         .summary("Create tables")
-        .response::<201, axum::Json<Vec<TableDetail>>>()
+        .description(
+            "Creates empty tables, all or none, in one version. It changes no existing table: a taken name is a 409. Rows come with \
+             `importRows`; an existing table is changed by `alterTable`.\n\n\
+             A data store has at most 2,000 tables, 20,000 columns, and 2 MB of names, descriptions and defaults; beyond these limits \
+             the request is a 400.\n\n\
+             Side effects: a version, and an audit record of the action `update`.",
+        )
+        .response_with::<201, axum::Json<Vec<Table>>, _>(|response| {
+            response.description("The new tables, in the order of the request.")
+        })
+        .with(|operation| answer_header(operation, "location", "Path of the list of tables."))
+        .with(problem(
+            ErrorKind::Conflict,
+            "A table has one of the names, without regard to case. No table is created.",
+            "A table named 'orders' exists already.",
+        ))
 }
 
 pub async fn handler(
@@ -36,7 +55,7 @@ pub async fn handler(
     State(app): State<App>,
     Path(path): Path<StorePath>,
     Json(body): Json<CreateTables>,
-) -> Result<Reply<Vec<TableDetail>>> {
+) -> Result<Reply<Vec<Table>>> {
     check_text("message", body.message.as_deref())?;
     let store = &path.store_id;
     let author = author(&call.principal);
@@ -48,6 +67,6 @@ pub async fn handler(
         .tables
         .iter()
         .filter_map(|table| made.manifest.table(&table.name));
-    let details = new.map(TableDetail::new).collect();
+    let details = new.map(Table::new).collect();
     Ok(Reply::created(store, &format!("/data/{store}/tables"), details))
 }

@@ -14,7 +14,13 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("listTables")
         .tag("data stores")
         .summary("List the tables of a data store")
-        .response::<200, axum::Json<Vec<TableSummary>>>()
+        .description(
+            "Answers the tables of the current version in the order in which they were created, with the number of their columns \
+             and rows. The list is complete: a data store has at most 2,000 tables.",
+        )
+        .response_with::<200, axum::Json<Vec<TableSummary>>, _>(|response| {
+            response.description("The tables, in the order in which they were created.")
+        })
 }
 
 pub async fn handler(

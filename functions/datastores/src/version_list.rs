@@ -5,7 +5,7 @@ use axum::extract::State;
 use lake::store::MAX_LISTED_VERSIONS;
 use platform::auth::permission::ReadStores;
 use platform::http::{Call, Path, Query, Reply};
-use platform::records::stores::StoreVersionRecord;
+use platform::records::stores::StoreVersion;
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,13 +16,14 @@ use crate::model::StorePath;
 /// Versions of a listing that names no limit.
 const DEFAULT_LIMIT: usize = 50;
 
-/// Which versions to show.
+/// Which versions to answer.
 #[derive(Deserialize, JsonSchema)]
 pub struct VersionsQuery {
-    /// Only named snapshots.
+    /// Whether to answer snapshots alone. Default: false.
     #[serde(default)]
     pub snapshots_only: bool,
-    /// At most this many, 1 to 1,000; 50 where it is left out.
+    /// Most versions to answer. Default: 50.
+    #[schemars(range(min = 1, max = MAX_LISTED_VERSIONS))]
     pub limit: Option<usize>,
 }
 
@@ -31,7 +32,14 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("listStoreVersions")
         .tag("data stores")
         .summary("List the versions of a data store")
-        .response::<200, axum::Json<Vec<StoreVersionRecord>>>()
+        .description(
+            "Answers the versions of a data store, newest first. Every import, every change of the schema, every snapshot, rollback \
+             and compaction makes one. There are no pages: at most the newest 1,000 can be listed. Where the operator collects old \
+             versions, those that were collected are missing; snapshots and the current version stay.",
+        )
+        .response_with::<200, axum::Json<Vec<StoreVersion>>, _>(|response| {
+            response.description("The versions, newest first.")
+        })
 }
 
 pub async fn handler(
@@ -39,7 +47,7 @@ pub async fn handler(
     State(app): State<App>,
     Path(path): Path<StorePath>,
     Query(query): Query<VersionsQuery>,
-) -> Result<Reply<Vec<StoreVersionRecord>>> {
+) -> Result<Reply<Vec<StoreVersion>>> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LISTED_VERSIONS).contains(&limit) {
         return Err(Error::invalid(format!(

@@ -12,16 +12,16 @@ use serde::Serialize;
 
 use crate::App;
 use crate::model::VersionPath;
-use crate::query::{FORMS, QueryRequest, QueryResponse, Shows, UNCHANGED, answer, check_limit};
+use crate::query::{QueryRequest, QueryResult, Shows, answer, check_limit};
+use crate::query_doc::{QUERY_RULES, query_answers};
 
 /// The rows of a query over a version.
 #[derive(Serialize, JsonSchema)]
-pub struct VersionQueryResponse {
-    /// The version.
+pub struct VersionQueryResult {
+    /// Id of the version that was read.
     pub version_id: String,
-    /// The answer of the query operation.
     #[serde(flatten)]
-    pub answer: QueryResponse,
+    pub answer: QueryResult,
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -29,9 +29,14 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("queryStoreVersion")
         .tag("data stores")
         .summary("Query a version of a data store")
-        .description(FORMS)
-        .response::<200, axum::Json<VersionQueryResponse>>()
-        .response_with::<304, (), _>(|response| response.description(UNCHANGED))
+        .description(&format!(
+            "Runs one read-only SQL statement over an earlier version of a data store, or over a snapshot: to read what was, or to \
+             ask several questions about the same rows. A version that a collection has removed is a 404.\n\n{QUERY_RULES}"
+        ))
+        .response_with::<200, axum::Json<VersionQueryResult>, _>(|response| {
+            response.description("The rows of the statement, in JSON with the id of the version.")
+        })
+        .with(query_answers)
 }
 
 pub async fn handler(

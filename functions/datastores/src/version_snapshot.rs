@@ -4,42 +4,33 @@ use std::collections::BTreeMap;
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use platform::Result;
 use platform::auth::permission::WriteStores;
+use platform::http::openapi::{answer_header, problem};
 use platform::http::text::{check_name, check_text};
 use platform::http::{Call, Json, Path, Reply};
-use platform::records::stores::StoreVersionRecord;
+use platform::records::stores::StoreVersion;
+use platform::{ErrorKind, Result};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::App;
-use crate::model::{StorePath, author};
+use crate::model::{CreateSnapshot, StorePath, author};
 
-/// A new snapshot.
-#[derive(Deserialize, JsonSchema)]
-pub struct CreateSnapshot {
-    /// Its name, unique in the store without regard to case.
-    pub name: String,
-    /// Why.
-    pub message: Option<String>,
-}
-
-/// A snapshot.
+/// A snapshot: a version with a name.
 #[derive(Serialize, JsonSchema)]
-pub struct SnapshotDetail {
-    /// What a list shows.
+pub struct StoreSnapshot {
     #[serde(flatten)]
-    pub version: StoreVersionRecord,
-    /// The store.
+    pub version: StoreVersion,
+    /// Id of the data store.
     pub store_id: String,
-    /// Its tables, by name.
+    /// Tables of the snapshot by name.
     pub tables: BTreeMap<String, SnapshotTable>,
 }
 
 /// A table of a snapshot.
 #[derive(Serialize, JsonSchema)]
 pub struct SnapshotTable {
-    /// Its rows.
+    /// Number of rows.
     pub row_count: u64,
 }
 
@@ -48,7 +39,19 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("createStoreSnapshot")
         .tag("data stores")
         .summary("Make a snapshot of a data store")
-        .response::<201, axum::Json<SnapshotDetail>>()
+        .description(
+            "Makes a version with a name and the content of the current one: to find it again before a risky change. No file is \
+             copied, so it costs the same at any size. No collection of old versions removes a snapshot, and no operation \
+             deletes it. `location` names the version, which has no operation of its own to read it: query it, or roll back to it.\n\n\
+             Side effects: a version, and an audit record of the action `update`.",
+        )
+        .response::<201, axum::Json<StoreSnapshot>>()
+        .with(|operation| answer_header(operation, "location", "Path of the new version."))
+        .with(problem(
+            ErrorKind::Conflict,
+            "A snapshot of the data store has the name, without regard to case.",
+            "A snapshot named 'before-cleanup' exists already; case does not count.",
+        ))
 }
 
 pub async fn handler(
@@ -56,7 +59,7 @@ pub async fn handler(
     State(app): State<App>,
     Path(path): Path<StorePath>,
     Json(body): Json<CreateSnapshot>,
-) -> Result<Reply<SnapshotDetail>> {
+) -> Result<Reply<StoreSnapshot>> {
     check_name("name", &body.name)?;
     check_text("message", body.message.as_deref())?;
     let (store, author) = (&path.store_id, author(&call.principal));
@@ -69,7 +72,7 @@ pub async fn handler(
         (table.name.clone(), SnapshotTable { row_count })
     });
     let location = format!("/data/{store}/versions/{}", made.version.id);
-    let detail = SnapshotDetail {
+    let detail = StoreSnapshot {
         tables: tables.collect(),
         store_id: store.clone(),
         version: made.version,

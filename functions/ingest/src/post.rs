@@ -37,6 +37,7 @@ pub struct IngestPath {
 /// An event as an external system sends it. A channel with a `transform` takes any JSON object instead. The whole
 /// body is kept under `details.payload` of the event.
 #[derive(JsonSchema)]
+#[schemars(extend("additionalProperties" = true))]
 #[expect(dead_code, reason = "A body is read field by field; this is its schema.")]
 pub struct IngestEvent {
     /// What happened. Default: the channel's `transform`, then its `default_action`, then `received`.

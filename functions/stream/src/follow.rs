@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 use workflow::state::RunState;
 use workflow::updates::{MAX_UPDATES, next_updates};
-use workflow::views::UpdateMessageView;
+use workflow::views::RunUpdate;
 
 use crate::{Stream, frame};
 
@@ -173,7 +173,7 @@ impl Following {
             self.last = number;
             self.last_timestamp = message.timestamp;
             if message.timestamp > self.since {
-                let view = UpdateMessageView::new(&self.run_id, message);
+                let view = RunUpdate::new(&self.run_id, message);
                 self.ready.push_back(frame::update(number, &view)?);
             }
         }

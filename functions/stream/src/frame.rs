@@ -6,7 +6,7 @@ use platform::{Error, Result};
 use serde_json::json;
 use workflow::state::RunState;
 use workflow::status::RunStatus;
-use workflow::views::UpdateMessageView;
+use workflow::views::RunUpdate;
 
 /// What is sent at once, so that the caller knows that the stream is open. A client that lost it comes again after a second.
 pub fn opening() -> Bytes {
@@ -19,7 +19,7 @@ pub fn keep_alive() -> Bytes {
 }
 
 /// An update message. Its number is the event id by which a client goes on.
-pub fn update(number: u64, message: &UpdateMessageView) -> Result<Bytes> {
+pub fn update(number: u64, message: &RunUpdate) -> Result<Bytes> {
     // JSON on one line: a line break in a text is written `\n` in it.
     let data = serde_json::to_string(message).map_err(Error::internal)?;
     Ok(format!("id: {number}\ndata: {data}\n\n").into())
@@ -31,7 +31,7 @@ pub fn end(state: &RunState, head: UpdatesHead) -> Result<Bytes> {
         RunStatus::Terminated => "terminated",
         _ => "complete",
     };
-    let message = UpdateMessageView {
+    let message = RunUpdate {
         timestamp: end_timestamp(state, head),
         workflow_run_id: state.run_id.clone(),
         kind: kind.to_owned(),
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_text_cannot_end_its_frame() {
-        let message = UpdateMessageView {
+        let message = RunUpdate {
             timestamp: 1,
             workflow_run_id: "r".to_owned(),
             kind: "UPDATE".to_owned(),

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use platform::auth::permission::UseRuns;
+use platform::http::openapi::request_header;
 use platform::http::{Call, Path, Query};
 use platform::records::runs::MAX_UPDATE_NUMBER;
 use platform::{Error, Result};
@@ -13,25 +14,27 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use workflow::engine::visible;
 use workflow::listing::Viewer;
+use workflow::views::RunUpdate;
 
 use crate::App;
 use crate::follow::{Beginning, follow};
 
-/// The run in the path.
+/// The path of the stream of a run.
 #[derive(Deserialize, JsonSchema)]
 pub struct StreamPath {
-    /// The run's workflow id.
+    /// Workflow id of the run.
     pub workflow_id: String,
-    /// The run's id.
+    /// Run id.
     pub run_id: String,
 }
 
-/// Where the stream begins.
+/// Where the stream begins, and the credentials.
 #[derive(Deserialize, JsonSchema)]
 pub struct StreamQuery {
-    /// Also earlier messages, those after this timestamp, in milliseconds since the Unix epoch. Where it is left out, only new ones.
+    /// Timestamp after which earlier messages are sent first, in milliseconds since the Unix epoch. Default: only
+    /// messages from now on.
     pub since: Option<i64>,
-    /// The access token, for callers that cannot send a header.
+    /// Access token, for callers such as `EventSource` that cannot send a header.
     #[expect(dead_code, reason = "read by the authentication; here it is documented")]
     pub access_token: Option<String>,
 }
@@ -41,15 +44,32 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("streamRunUpdates")
         .tag("workflow runs")
         .summary("Follow the update messages of a workflow run")
-        .response_with::<200, String, _>(|response| {
-            response.description(
-                "`text/event-stream`: one event for each message, with its number as `id` and the message as JSON in `data`. The last \
-                 message of a run that has ended has the type `complete` or `terminated`. `Last-Event-ID` goes on after a message.",
+        .description(
+            "Sends the update messages of a run as server-sent events, as they are published, until the run ends. `id` is the \
+             number of the message and `data` the message as JSON; the event has no name, so that `onmessage` of an \
+             `EventSource` receives it. The last message of a run has the type `complete` or `terminated`, and a \
+             reconnection after it is answered 204, which stops an `EventSource`.\n\n\
+             Limits: a connection ends after some minutes; `last-event-id` continues after the last message, and none is lost \
+             or sent twice.",
+        )
+        .with(|operation| {
+            request_header(
+                operation,
+                "last-event-id",
+                "Number of the last message that the caller has. An `EventSource` sends it by itself.",
             )
+        })
+        .response_with::<200, axum::Json<RunUpdate>, _>(|mut response| {
+            // Each event carries one message.
+            let content = &mut response.inner().content;
+            if let Some(message) = content.shift_remove("application/json") {
+                content.insert("text/event-stream".to_owned(), message);
+            }
+            response.description("The messages, one server-sent event each.")
         })
         .response_with::<204, (), _>(|response| {
             response.description(
-                "The run has ended, and `Last-Event-ID` or `since` is not before the message that says so. An `EventSource` stops.",
+                "The run has ended, and `last-event-id` or `since` is not before the message that says so.",
             )
         })
 }

@@ -3,41 +3,43 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use events::channel::Channel as StoredChannel;
-use platform::Result;
 use platform::auth::permission::WriteEvents;
+use platform::http::openapi::{created, problem};
 use platform::http::{Call, Json, Reply, strict};
+use platform::{ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::App;
 use crate::channel_model::{
-    Channel, ChannelWithSecrets, SecretChoice, check, new_token, object_or_null, settle_secret, signature,
-    transform,
+    Channel, ChannelWithSecrets, OrEmpty, SecretChoice, check, new_token, object_or_null, settle_secret,
+    signature, transform,
 };
 
 /// A new channel.
 #[derive(Deserialize, JsonSchema)]
 pub struct CreateChannel {
-    /// Its name.
+    /// Name for people, 1 to 200 characters; not unique.
     pub name: String,
-    /// The label that stands behind `external:` in its events.
+    /// Label of the sender: events carry `external:<source>` as their `source`. At most 200 characters and 400 bytes.
     pub source: String,
-    /// What happened, where nothing else says; `received` without it.
+    /// Action of events that name none themselves; at most 200 characters and 400 bytes. Default: `received`.
     pub default_action: Option<String>,
-    /// What it happened to, where nothing else says; `external_event` without it.
+    /// Resource type of events that name none themselves; at most 200 characters and 400 bytes. Default:
+    /// `external_event`.
     pub default_resource_type: Option<String>,
-    /// Where the parts of an event are in what is sent.
+    /// Paths to the parts of an event in a body of the sender's own form; at most 65,536 bytes of JSON.
     #[serde(default, deserialize_with = "strict::optional_json")]
     #[schemars(with = "Option<events::transform::Transform>")]
     pub transform: Option<Value>,
-    /// How what is sent is signed; a token is not needed then.
+    /// How the sender signs its bodies. The channel then needs no token.
     #[serde(default, deserialize_with = "strict::optional_json")]
-    #[schemars(with = "Option<events::signature::SignatureRule>")]
+    #[schemars(with = "Option<OrEmpty<events::signature::SignatureRule>>")]
     pub signature: Option<Value>,
-    /// The secret that the sender signs with, where the sender has made it; one is made here otherwise.
+    /// Secret that the sender has made, at least 8 bytes; only with a `signature`. Default: the service makes one.
     pub signing_secret: Option<String>,
-    /// Whether it takes anything; it does where this is left out.
+    /// Whether the channel accepts events. Default: true.
     pub enabled: Option<bool>,
 }
 
@@ -46,7 +48,20 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("createChannel")
         .tag("channels")
         .summary("Create an ingest channel")
-        .response::<201, axum::Json<ChannelWithSecrets>>()
+        .description(
+            "Creates a channel through which an external system pushes events. This answer alone shows the ingest token, and the \
+             signing secret where the channel has a `signature`. A project has at most 10,000 channels.\n\n\
+             Side effects: an audit record of the action `create`.",
+        )
+        .response_with::<201, axum::Json<ChannelWithSecrets>, _>(|response| {
+            response.description("The new channel with its credentials, which no other answer shows.")
+        })
+        .with(created)
+        .with(problem(
+            ErrorKind::Conflict,
+            "The project has 10,000 channels.",
+            "The project has 10000 channels, which is the most; delete one before you create another.",
+        ))
 }
 
 pub async fn handler(

@@ -15,7 +15,12 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("deleteChannel")
         .tag("channels")
         .summary("Delete an ingest channel")
-        .response::<200, axum::Json<Deleted>>()
+        .description(
+            "Deletes a channel for good; its endpoint then answers 401. Events that came through it, and their deliveries, \
+             stay.\n\n\
+             Side effects: an audit record of the action `delete`.",
+        )
+        .response_with::<200, axum::Json<Deleted>, _>(|response| response.description("The channel is deleted."))
 }
 
 pub async fn handler(

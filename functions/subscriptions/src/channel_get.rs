@@ -5,6 +5,7 @@ use axum::extract::State;
 use events::channel::Channel as StoredChannel;
 use platform::Result;
 use platform::auth::permission::ReadEvents;
+use platform::http::openapi::tagged;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
@@ -15,7 +16,11 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("getChannel")
         .tag("channels")
         .summary("Get an ingest channel")
-        .response::<200, axum::Json<Channel>>()
+        .description(
+            "Reads one channel. It shows the last characters of the token, never the token or the signing secret.",
+        )
+        .response_with::<200, axum::Json<Channel>, _>(|response| response.description("The channel."))
+        .with(tagged)
 }
 
 pub async fn handler(

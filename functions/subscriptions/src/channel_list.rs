@@ -5,6 +5,7 @@ use axum::extract::State;
 use events::channel::Channel as StoredChannel;
 use platform::Result;
 use platform::auth::permission::ReadEvents;
+use platform::http::openapi::pages;
 use platform::http::{Call, PageQuery, Query, Reply};
 
 use crate::App;
@@ -15,7 +16,12 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("listChannels")
         .tag("channels")
         .summary("List ingest channels")
-        .response::<200, axum::Json<Vec<Channel>>>()
+        .description(
+            "Answers the channels of the project, oldest first. Without parameters it is the complete list; ask for pages with \
+             `page_size` and `next_page_token`. Secrets and tokens are never part of it.",
+        )
+        .response_with::<200, axum::Json<Vec<Channel>>, _>(|response| response.description("The channels, oldest first."))
+        .with(pages)
 }
 
 pub async fn handler(

@@ -1,5 +1,8 @@
 //! What the channel endpoints have in common: a channel as it is shown, its rules, and its secrets.
 
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
 use events::channel::Channel as StoredChannel;
 use events::signature::{Algorithm, Encoding, SignatureRule, hint, new_signing_secret};
 use events::transform::Transform;
@@ -8,7 +11,7 @@ use platform::http::parse_part;
 use platform::http::text::check_name;
 use platform::sealing::Place;
 use platform::{Error, Result, Tenant, UtcTime};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -24,64 +27,83 @@ const MAX_TRANSFORM_BYTES: usize = 65_536;
 /// The channel in the path.
 #[derive(Deserialize, JsonSchema)]
 pub struct ChannelPath {
-    /// The channel's id.
+    /// Id of the channel, as its creation answered it.
     pub channel_id: String,
 }
 
 /// How what is sent to a channel is signed, as it is shown.
 #[derive(Serialize, JsonSchema)]
-pub struct SignatureView {
-    /// The header that the signature is in.
+pub struct ChannelSignature {
+    /// Name of the request header that carries the signature.
     pub header: String,
-    /// The function.
+    /// Hash function of the HMAC.
     pub algorithm: Algorithm,
-    /// How it is written.
+    /// Notation of the signature in the header.
     pub encoding: Encoding,
-    /// What stands before it in the header.
+    /// Text before the signature in the header, such as `sha256=`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Whether there is a secret to check it with.
+    /// Whether a secret is stored that signatures are verified with.
     pub has_secret: bool,
+}
+
+/// Schema of an object for which an empty one stands for none.
+pub struct OrEmpty<T>(PhantomData<T>);
+
+impl<T: JsonSchema> JsonSchema for OrEmpty<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}OrEmpty", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [generator.subschema_for::<T>(), { "type": "object", "title": "None", "maxProperties": 0 }],
+        })
+    }
 }
 
 /// An ingest channel.
 #[derive(Serialize, JsonSchema)]
 pub struct Channel {
-    /// Its id.
+    /// Generated when the channel was created; part of its ingest URL.
     pub id: String,
-    /// Its account.
+    /// Account that owns the channel.
     pub account_id: String,
-    /// Its project.
+    /// Project whose event bus receives the events.
     pub project_id: String,
-    /// Its name.
+    /// Name for people; not unique.
     pub name: String,
-    /// The label that stands behind `external:` in its events.
+    /// Label of the sender: events carry `external:<source>`.
     pub source: String,
-    /// What happened, where nothing else says.
+    /// Action of events that name none; without it `received`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_action: Option<String>,
-    /// What it happened to, where nothing else says.
+    /// Resource type of events that name none; without it `external_event`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_resource_type: Option<String>,
-    /// Where the parts of an event are in what is sent.
+    /// Paths to the parts of an event in the sender's body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transform: Option<Transform>,
-    /// How what is sent is signed.
+    /// How the sender signs its bodies; without it senders show the token.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub signature: Option<SignatureView>,
-    /// Whether it takes anything.
+    pub signature: Option<ChannelSignature>,
+    /// Whether the channel accepts events; a disabled one answers 403.
     pub enabled: bool,
     /// Always true: every channel has a token.
     pub has_token: bool,
-    /// The end of the token.
+    /// Last four characters of the ingest credential.
     pub token_hint: String,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: UtcTime,
-    /// When it was changed last.
+    /// Time of the last change.
     pub updated_at: UtcTime,
-    /// Who made it.
+    /// Principal that created the channel, such as `user:<user_id>`.
     pub created_by: String,
-    /// Who changed it last.
+    /// Principal of the last change, such as `user:<user_id>`.
     pub updated_by: String,
 }
 
@@ -98,7 +120,7 @@ impl Channel {
             default_action: stored.default_action,
             default_resource_type: stored.default_resource_type,
             transform: stored.transform,
-            signature: stored.signature.map(|rule| SignatureView {
+            signature: stored.signature.map(|rule| ChannelSignature {
                 header: rule.header,
                 algorithm: rule.algorithm,
                 encoding: rule.encoding,
@@ -116,16 +138,16 @@ impl Channel {
     }
 }
 
-/// A channel, and beside it what is shown this once.
+/// A channel and the credentials that this request made, which no other answer shows.
 #[derive(Serialize, JsonSchema)]
 pub struct ChannelWithSecrets {
     /// The channel.
     #[serde(flatten)]
     pub channel: Channel,
-    /// Its new token.
+    /// Credential of the sender, where this request made one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingest_token: Option<String>,
-    /// Its new signing secret.
+    /// Secret of the sender's signatures, where this request made or took one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signing_secret: Option<String>,
 }

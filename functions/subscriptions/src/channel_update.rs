@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use events::channel::Channel as StoredChannel;
 use platform::auth::permission::WriteEvents;
+use platform::http::openapi::{conditional_write, tagged};
 use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
 use platform::records::Written;
 use platform::{Result, UtcTime};
@@ -15,8 +16,8 @@ use serde_json::Value;
 
 use crate::App;
 use crate::channel_model::{
-    Channel, ChannelPath, ChannelWithSecrets, SecretChoice, check, new_token, object_or_null, settle_secret,
-    signature, transform,
+    Channel, ChannelPath, ChannelWithSecrets, OrEmpty, SecretChoice, check, new_token, object_or_null,
+    settle_secret, signature, transform,
 };
 use crate::retry::Races;
 
@@ -24,33 +25,33 @@ use crate::retry::Races;
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UpdateChannel {
-    /// Its name.
+    /// New name, 1 to 200 characters.
     pub name: Option<String>,
-    /// The label that stands behind `external:` in its events.
+    /// New label of later events, at most 200 characters and 400 bytes.
     pub source: Option<String>,
-    /// What happened, where nothing else says.
+    /// New action of events that name none; null restores `received`.
     #[serde(deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>")]
     pub default_action: Option<Option<String>>,
-    /// What it happened to, where nothing else says.
+    /// New resource type of events that name none; null restores `external_event`.
     #[serde(deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>")]
     pub default_resource_type: Option<Option<String>>,
-    /// Where the parts of an event are in what is sent.
+    /// Replaces all paths into the body; null or an empty object removes them.
     #[serde(deserialize_with = "given_json")]
     #[schemars(with = "Option<events::transform::Transform>")]
     pub transform: Option<Option<Value>>,
-    /// How what is sent is signed.
+    /// Replaces the way that the sender signs; null or an empty object removes it and the signing secret.
     #[serde(deserialize_with = "given_json")]
-    #[schemars(with = "Option<events::signature::SignatureRule>")]
+    #[schemars(with = "Option<OrEmpty<events::signature::SignatureRule>>")]
     pub signature: Option<Option<Value>>,
-    /// The secret that the sender signs with, where the sender has made it.
+    /// Secret that the sender has made, at least 8 bytes; replaces the present one at once.
     pub signing_secret: Option<String>,
-    /// Whether it takes anything.
+    /// Whether the channel accepts events; a disabled one answers 403.
     pub enabled: Option<bool>,
-    /// True makes a new signing secret.
+    /// True makes a new secret, shown in this answer. Default: false.
     pub rotate_signing_secret: bool,
-    /// True makes a new token.
+    /// True makes a new ingest credential, shown in this answer; the old one stops at once. Default: false.
     pub rotate_token: bool,
 }
 
@@ -95,7 +96,16 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("updateChannel")
         .tag("channels")
         .summary("Update an ingest channel")
-        .response::<200, axum::Json<ChannelWithSecrets>>()
+        .description(
+            "Changes the given fields; a field that is left out keeps its value. `rotate_token` and `rotate_signing_secret` make new \
+             credentials, which this answer alone shows; the old ones stop at once. Removing the `signature` removes its secret.\n\n\
+             Side effects: an audit record of the action `update`.",
+        )
+        .response_with::<200, axum::Json<ChannelWithSecrets>, _>(|response| {
+            response.description("The changed channel, with the credentials that this request made.")
+        })
+        .with(tagged)
+        .with(conditional_write)
 }
 
 pub async fn handler(

@@ -17,42 +17,43 @@ const DEFAULT_LIMIT: u64 = 50;
 /// Most deliveries of a page.
 const MAX_LIMIT: u64 = 200;
 
-/// Which deliveries; what is left out, or an empty list, takes all.
+/// Conditions that a delivery meets, all of them; one that is left out or empty takes every delivery.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SearchDeliveries {
-    /// Most deliveries of the page: 1 to 200, 50 where it is left out.
+    /// Most deliveries of the page. Default: 50.
+    #[schemars(range(min = 1, max = MAX_LIMIT))]
     pub limit: Option<u64>,
-    /// Where to go on: `next_cursor` of the page before, with the same fields.
+    /// `next_cursor` of the page before; the other fields must be the same as there.
     pub cursor: Option<String>,
-    /// Of this event.
+    /// Only deliveries of the event with this id.
     pub event_id: Option<String>,
-    /// Of an event about this.
+    /// Only deliveries of events about the resource with this id.
     pub resource_id: Option<String>,
-    /// To this subscription.
+    /// Only deliveries to the subscription with this id.
     pub subscription_id: Option<String>,
-    /// Of one of these statuses.
+    /// Any of evaluating, pending, running, retrying, succeeded, failed, cancelled.
     pub status: Vec<String>,
-    /// To a target of one of these types.
+    /// Any of these kinds of target: `webhook`, `workflow`.
     pub target_type: Vec<String>,
-    /// Of an event of one of these categories.
+    /// Any of these categories of the event, such as `content`.
     pub event_category: Vec<String>,
-    /// Of an event of one of these actions.
+    /// Any of these actions of the event, such as `workflow_completed`.
     pub action: Vec<String>,
-    /// Of an event about one of these.
+    /// Any of these kinds of resource that the event is about.
     pub resource_type: Vec<String>,
-    /// Made at this time or later.
+    /// Only deliveries created at this time or later.
     pub from: Option<UtcTime>,
-    /// Made at this time or earlier.
+    /// Only deliveries created at this time or earlier.
     pub to: Option<UtcTime>,
 }
 
 /// A page of deliveries.
 #[derive(Serialize, JsonSchema)]
 pub struct DeliveryList {
-    /// The deliveries, newest first. Where few of many match, there may be fewer than asked for, and yet more to come.
+    /// Newest first; possibly fewer than `limit` although `next_cursor` leads to more.
     pub deliveries: Vec<DeliveryRecord>,
-    /// What the next page is asked for with; left out after the last.
+    /// `cursor` of the request for the next page; left out on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -62,7 +63,12 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("searchDeliveries")
         .tag("subscriptions")
         .summary("Search deliveries")
-        .response::<200, axum::Json<DeliveryList>>()
+        .description(
+            "Finds deliveries by event, subscription, status and time, newest first: whether an event reached its receiver, and why \
+             not. It retries nothing. A page may hold fewer deliveries than `limit` and still have a `next_cursor`. A delivery shows \
+             in it a moment after it changed.",
+        )
+        .response_with::<200, axum::Json<DeliveryList>, _>(|response| response.description("A page of deliveries, newest first."))
 }
 
 pub async fn handler(

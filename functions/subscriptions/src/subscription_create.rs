@@ -5,9 +5,10 @@ use axum::extract::State;
 use events::filter::Filter;
 use events::subscription::{Priority, RunAsRole, Scope, Subscription as StoredSubscription, Target};
 use platform::auth::permission::WriteEvents;
+use platform::http::openapi::{created, problem};
 use platform::http::text::MAX_DESCRIPTION_LENGTH;
 use platform::http::{Call, Json, Reply, strict};
-use platform::{Error, Result, Tenant};
+use platform::{Error, ErrorKind, Result, Tenant};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -18,30 +19,30 @@ use crate::subscription_model::{Rotation, SubscriptionWithSecret, check, settle_
 /// A new subscription.
 #[derive(Deserialize, JsonSchema)]
 pub struct CreateSubscription {
-    /// Its name.
+    /// Name for people, 1 to 200 characters; not unique.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the subscription, for people; at most 10,000 characters.
     #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<String>,
-    /// Whose events: those of the project.
+    /// Range of the events. Default: `project`, the only one.
     #[serde(default, deserialize_with = "strict::name")]
     pub scope: Scope,
-    /// Whether anything is delivered; it is where this is left out.
+    /// Whether matching events are delivered. Default: true.
     pub enabled: Option<bool>,
-    /// How soon it matters.
+    /// Label for people; all deliveries are made at once. Default: `normal`.
     #[serde(default, deserialize_with = "strict::name")]
     pub priority: Priority,
-    /// As whom a delivery runs; never as who caused the event.
+    /// Role of the service identity that a delivery runs with; never that of the caller who caused the event.
     #[serde(deserialize_with = "strict::name")]
     pub run_as_role: RunAsRole,
-    /// Which events.
+    /// Conditions that an event must meet to be delivered.
     #[schemars(with = "Filter")]
     pub filter: strict::Json,
-    /// Where to.
+    /// Receiver of the matching events.
     #[serde(deserialize_with = "strict::json_object")]
     #[schemars(with = "Target")]
     pub target: Map<String, Value>,
-    /// The system subscription that it takes the place of.
+    /// Id of the system subscription that this one replaces for as long as it exists, enabled or not.
     pub overrides_system_subscription_id: Option<String>,
 }
 
@@ -50,7 +51,21 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("createSubscription")
         .tag("subscriptions")
         .summary("Create an event subscription")
-        .response::<201, axum::Json<SubscriptionWithSecret>>()
+        .description(
+            "Creates a subscription: from now on each event that its filter matches is delivered to its target. Earlier events are not \
+             delivered. A webhook with `signing_mode: signed` gets a signing secret, which this answer alone shows. A project has at \
+             most 10,000 subscriptions, each of at most 300,000 bytes.\n\n\
+             Side effects: an audit record of the action `create`.",
+        )
+        .response_with::<201, axum::Json<SubscriptionWithSecret>, _>(|response| {
+            response.description("The new subscription, with its signing secret where it signs.")
+        })
+        .with(created)
+        .with(problem(
+            ErrorKind::Conflict,
+            "Another subscription replaces the same system subscription, or the project has 10,000 subscriptions.",
+            "The system subscription is replaced already; change or delete the subscription that replaces it.",
+        ))
 }
 
 pub async fn handler(

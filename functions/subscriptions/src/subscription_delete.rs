@@ -3,9 +3,10 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use events::subscription::Subscription as StoredSubscription;
-use platform::Result;
 use platform::auth::permission::WriteEvents;
+use platform::http::openapi::problem;
 use platform::http::{Call, Path, Reply};
+use platform::{ErrorKind, Result};
 
 use crate::App;
 use crate::subscription_model::{Deleted, SubscriptionPath};
@@ -15,7 +16,16 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("deleteSubscription")
         .tag("subscriptions")
         .summary("Delete an event subscription")
-        .response::<200, axum::Json<Deleted>>()
+        .description(
+            "Deletes a subscription for good. Deliveries that are under way end as `cancelled`; records of past deliveries stay.\n\n\
+             Side effects: an audit record of the action `delete`.",
+        )
+        .response_with::<200, axum::Json<Deleted>, _>(|response| response.description("The subscription is deleted."))
+        .with(problem(
+            ErrorKind::Forbidden,
+            "The caller lacks the permission, or the subscription is protected.",
+            "This needs the permission workflow:admin.",
+        ))
 }
 
 pub async fn handler(

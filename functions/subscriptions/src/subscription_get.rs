@@ -5,6 +5,7 @@ use axum::extract::State;
 use events::subscription::Subscription as StoredSubscription;
 use platform::Result;
 use platform::auth::permission::ReadEvents;
+use platform::http::openapi::tagged;
 use platform::http::{Call, Path, Reply};
 
 use crate::App;
@@ -15,7 +16,11 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("getSubscription")
         .tag("subscriptions")
         .summary("Get an event subscription")
-        .response::<200, axum::Json<Subscription>>()
+        .description(
+            "Reads one subscription. It shows the last characters of the signing secret, never the secret itself.",
+        )
+        .response_with::<200, axum::Json<Subscription>, _>(|response| response.description("The subscription."))
+        .with(tagged)
 }
 
 pub async fn handler(

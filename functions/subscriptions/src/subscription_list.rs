@@ -5,6 +5,7 @@ use axum::extract::State;
 use events::subscription::Subscription as StoredSubscription;
 use platform::Result;
 use platform::auth::permission::ReadEvents;
+use platform::http::openapi::pages;
 use platform::http::{Call, PageQuery, Query, Reply};
 
 use crate::App;
@@ -15,7 +16,14 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("listSubscriptions")
         .tag("subscriptions")
         .summary("List event subscriptions")
-        .response::<200, axum::Json<Vec<Subscription>>>()
+        .description(
+            "Answers the subscriptions of the project, oldest first, with the system subscriptions that the operator made. Without \
+             parameters it is the complete list; ask for pages with `page_size` and `next_page_token`.",
+        )
+        .response_with::<200, axum::Json<Vec<Subscription>>, _>(|response| {
+            response.description("The subscriptions, oldest first.")
+        })
+        .with(pages)
 }
 
 pub async fn handler(

@@ -1,18 +1,19 @@
 //! What the subscription endpoints have in common: a subscription as it is shown, and its secrets.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use events::filter::Filter;
 use events::signature::new_signing_secret;
 use events::subscription::{
     PayloadMode, Priority, RunAsRole, SECRET_OVERLAP_MS, Scope, SigningMode, SigningSecrets,
-    Subscription as StoredSubscription, Target, WorkflowTarget,
+    Subscription as StoredSubscription, Target, WorkflowTarget, of_type_webhook,
 };
 use platform::config::Secret;
 use platform::http::text::{check_description, check_name};
 use platform::sealing::Place;
 use platform::{Result, Tenant, UtcTime};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -21,16 +22,16 @@ use crate::App;
 /// The subscription in the path.
 #[derive(Deserialize, JsonSchema)]
 pub struct SubscriptionPath {
-    /// The subscription's id.
+    /// Id of the subscription, as its creation answered it.
     pub subscription_id: String,
 }
 
-/// What was deleted.
+/// The channel or subscription that was deleted.
 #[derive(Serialize, JsonSchema)]
 pub struct Deleted {
-    /// Its id.
+    /// The same as in the path.
     pub id: String,
-    /// Always 1.
+    /// Number of deleted resources: always 1.
     pub count: u32,
 }
 
@@ -41,79 +42,97 @@ impl Deleted {
     }
 }
 
-/// A webhook, as it is shown.
+/// A URL that events are posted to, without its secret.
 #[derive(Serialize, JsonSchema)]
-pub struct WebhookView {
-    /// Where deliveries are posted to.
+#[schemars(transform = of_type_webhook)]
+pub struct SubscriptionWebhook {
+    /// Address that deliveries are posted to.
     pub url: String,
-    /// Whether they are signed.
+    /// Whether deliveries are signed; left out means unsigned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signing_mode: Option<SigningMode>,
-    /// What is sent.
+    /// Form of the request body.
     pub payload_mode: PayloadMode,
-    /// How long the receiver may take, in milliseconds.
+    /// Time that the receiver has to answer, in milliseconds; left out means 10,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Further headers.
+    /// Request headers that the subscription sets; left out when there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Whether there is a secret to sign with.
+    /// Whether a signing key is stored.
     pub has_secret: bool,
-    /// The end of it.
+    /// Last four characters of the signing key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_hint: Option<String>,
 }
 
-/// A target, as it is shown.
-#[derive(Serialize, JsonSchema)]
+/// Receiver of the events of a subscription, without its secret.
+#[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub enum TargetView {
+pub enum SubscriptionTarget {
     /// Posted to a URL.
-    Webhook(WebhookView),
+    Webhook(SubscriptionWebhook),
     /// Handed to a run that is started for them.
     Workflow(WorkflowTarget),
+}
+
+/// By hand, as the schema of [`Target`] is.
+impl JsonSchema for SubscriptionTarget {
+    fn schema_name() -> Cow<'static, str> {
+        "SubscriptionTarget".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Receiver of the events of a subscription, without its secret.",
+            "oneOf": [
+                generator.subschema_for::<SubscriptionWebhook>(),
+                generator.subschema_for::<WorkflowTarget>(),
+            ],
+        })
+    }
 }
 
 /// An event subscription.
 #[derive(Serialize, JsonSchema)]
 pub struct Subscription {
-    /// Its id.
+    /// Generated when the subscription was created.
     pub id: String,
-    /// Its account.
+    /// Account that owns the subscription.
     pub account_id: String,
-    /// Its project.
+    /// Project whose events are matched.
     pub project_id: String,
-    /// Its name.
+    /// For people; not unique.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the subscription, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whose events.
+    /// Range of the events: `project`, the only one.
     pub scope: Scope,
-    /// Whether anything is delivered.
+    /// Whether matching events are delivered.
     pub enabled: bool,
-    /// How soon it matters.
+    /// Label for people; all deliveries are made at once.
     pub priority: Priority,
-    /// As whom a delivery runs.
+    /// Role of the service identity that a delivery runs with.
     pub run_as_role: RunAsRole,
-    /// Which events.
+    /// Conditions that an event must meet to be delivered.
     pub filter: Filter,
-    /// Where to.
-    pub target: TargetView,
-    /// Whether it came with the platform.
+    /// Receiver of the matching events.
+    pub target: SubscriptionTarget,
+    /// Whether the operator made it for the project.
     pub is_system: bool,
-    /// Whether nobody in the project may change it.
+    /// Whether updates and deletion are refused with 403.
     pub protected: bool,
-    /// The system subscription that it takes the place of.
+    /// Id of the system subscription that this one replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overrides_system_subscription_id: Option<String>,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: UtcTime,
-    /// When it was changed last.
+    /// Time of the last change.
     pub updated_at: UtcTime,
-    /// Who made it.
+    /// Principal that created the subscription, such as `user:<user_id>`.
     pub created_by: String,
-    /// Who changed it last.
+    /// Principal of the last change.
     pub updated_by: String,
 }
 
@@ -122,7 +141,7 @@ impl Subscription {
     pub fn new(tenant: &Tenant, stored: StoredSubscription) -> Self {
         let secret_hint = stored.signing.map(|signing| signing.hint);
         let target = match stored.target {
-            Target::Webhook(webhook) => TargetView::Webhook(WebhookView {
+            Target::Webhook(webhook) => SubscriptionTarget::Webhook(SubscriptionWebhook {
                 url: webhook.url,
                 signing_mode: webhook.signing_mode,
                 payload_mode: webhook.payload_mode,
@@ -131,7 +150,7 @@ impl Subscription {
                 has_secret: secret_hint.is_some(),
                 secret_hint,
             }),
-            Target::Workflow(workflow) => TargetView::Workflow(workflow),
+            Target::Workflow(workflow) => SubscriptionTarget::Workflow(workflow),
         };
         Self {
             id: stored.id,
@@ -156,13 +175,13 @@ impl Subscription {
     }
 }
 
-/// A subscription, and beside it what is shown this once.
+/// A subscription and the signing secret that this request made, which no other answer shows.
 #[derive(Serialize, JsonSchema)]
 pub struct SubscriptionWithSecret {
     /// The subscription.
     #[serde(flatten)]
     pub subscription: Subscription,
-    /// Its new signing secret.
+    /// Key of the signatures, `whsec_` and 32 bytes in base64, where this request made one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signing_secret: Option<String>,
 }

@@ -1,16 +1,21 @@
 //! `PUT /events/subscriptions/{subscription_id}`: changes some fields of a subscription. It takes effect at once, for deliveries that are
 //! under way as well: each attempt reads the subscription again.
 
+use std::collections::BTreeMap;
+
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use events::filter::Filter;
-use events::subscription::{Priority, RunAsRole, Scope, Subscription as StoredSubscription, Target};
+use events::subscription::{
+    PayloadMode, Priority, RunAsRole, Scope, SigningMode, Subscription as StoredSubscription, Target,
+};
 use platform::auth::permission::WriteEvents;
+use platform::http::openapi::{conditional_write, problem, tagged};
 use platform::http::text::MAX_DESCRIPTION_LENGTH;
 use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
 use platform::records::Written;
-use platform::{Error, Result};
+use platform::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -21,41 +26,69 @@ use crate::subscription_model::{
     Rotation, SubscriptionPath, SubscriptionWithSecret, check, settle_secret, without_read_only,
 };
 
-/// The fields to change. What is left out stays; null takes away what may be missing. A `filter` takes the
-/// place of the one before it, and so does a `target`.
+/// Changes of a subscription. A field that is left out keeps its value; null removes an optional one. `filter` and
+/// `target` are replaced whole.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UpdateSubscription {
-    /// Its name.
+    /// New name, 1 to 200 characters.
     pub name: Option<String>,
-    /// What it is for.
+    /// New purpose, at most 10,000 characters; null removes it.
     #[serde(deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
-    /// Whose events.
+    /// Range of the events: `project`, the only one.
     #[serde(deserialize_with = "strict::optional_name")]
     pub scope: Option<Scope>,
-    /// Whether anything is delivered.
+    /// Whether matching events are delivered; false cancels deliveries that are under way.
     pub enabled: Option<bool>,
-    /// How soon it matters.
+    /// New label for people.
     #[serde(deserialize_with = "strict::optional_name")]
     pub priority: Option<Priority>,
-    /// As whom a delivery runs.
+    /// New role of the service identity that a delivery runs with.
     #[serde(deserialize_with = "strict::optional_name")]
     pub run_as_role: Option<RunAsRole>,
-    /// Which events.
+    /// Replaces all conditions that an event must meet.
     #[serde(deserialize_with = "strict::optional_json")]
     #[schemars(with = "Option<Filter>")]
     pub filter: Option<Value>,
-    /// Where to: the whole target, as an answer shows it; without `type` it is of the same type. The signing
-    /// secret stays as long as `signing_mode` is `signed`. `rotate_signing_secret: true` makes a new one; the
-    /// old one signs beside it for 24 hours, unless `rotate_immediately` is true. A target of these two alone
-    /// leaves the rest as it is.
+    /// New receiver, whole; the one of an answer can be sent back. The signing secret stays as long as `signing_mode` is
+    /// `signed`. A target of the two `rotate_` fields alone leaves the rest as it is.
     #[serde(deserialize_with = "given_object")]
-    #[schemars(with = "Option<Target>")]
+    #[schemars(with = "Option<TargetUpdate>")]
     pub target: Option<Map<String, Value>>,
-    /// The system subscription that it takes the place of, which stays as it is.
+    /// Id of the replaced system subscription. It cannot be changed: send the present value or none.
     pub overrides_system_subscription_id: Option<String>,
+}
+
+/// New receiver of a subscription. Without `type` the target keeps its kind.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "A target is read by its kind; this is its schema.")]
+struct TargetUpdate {
+    /// Kind of the target: `webhook` or `workflow`.
+    #[schemars(rename = "type", extend("enum" = ["webhook", "workflow"]))]
+    kind: Option<String>,
+    /// Of a webhook: URL of the receiver.
+    url: Option<String>,
+    /// Of a webhook: whether requests are signed. Default: unsigned.
+    signing_mode: Option<SigningMode>,
+    /// Of a webhook: form of the request body. Default: `event_envelope`.
+    payload_mode: Option<PayloadMode>,
+    /// Of a webhook: time that the receiver has to answer, in milliseconds. Default: 10,000.
+    #[schemars(range(min = 1_000, max = 50_000))]
+    timeout_ms: Option<u64>,
+    /// Of a webhook: headers to set, as in `WebhookTarget`.
+    headers: Option<BTreeMap<String, String>>,
+    /// Of a workflow: workflow type of the run.
+    endpoint: Option<String>,
+    /// Of a workflow: label that goes into the run's memo.
+    workflow_class: Option<String>,
+    /// Of a workflow: values that the run's input has under `vars`.
+    vars: Option<Map<String, Value>>,
+    /// True makes a new signing secret. The old one signs beside it for 24 hours.
+    rotate_signing_secret: Option<bool>,
+    /// True, with `rotate_signing_secret`: the old secret stops at once.
+    rotate_immediately: Option<bool>,
 }
 
 fn given_object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Map<String, Value>>, D::Error> {
@@ -67,7 +100,22 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("updateSubscription")
         .tag("subscriptions")
         .summary("Update an event subscription")
-        .response::<200, axum::Json<SubscriptionWithSecret>>()
+        .description(
+            "Changes the given fields; a field that is left out keeps its value. `filter` and `target` are replaced whole. The change \
+             counts from the next attempt of deliveries that are under way. A new signing secret is in this answer alone; the old one \
+             signs beside it for 24 hours, unless `target.rotate_immediately` is true.\n\n\
+             Side effects: an audit record of the action `update`.",
+        )
+        .response_with::<200, axum::Json<SubscriptionWithSecret>, _>(|response| {
+            response.description("The changed subscription, with the signing secret that this request made.")
+        })
+        .with(tagged)
+        .with(conditional_write)
+        .with(problem(
+            ErrorKind::Forbidden,
+            "The caller lacks the permission, or the subscription is protected.",
+            "This needs the permission workflow:admin.",
+        ))
 }
 
 pub async fn handler(

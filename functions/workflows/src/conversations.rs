@@ -5,7 +5,7 @@ use axum::extract::State;
 use platform::Result;
 use platform::auth::permission::UseRuns;
 use platform::http::{Call, OptionalJson, Reply};
-use workflow::views::RunListing;
+use workflow::views::WorkflowRunPage;
 
 use crate::App;
 use crate::list::{ListRuns, page};
@@ -18,17 +18,22 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("listConversations")
         .tag("workflow runs")
         .summary("List agent conversations")
+        .description(
+            "Answers the runs of conversations with agents. Deprecated: `listWorkflowRuns` with `type` answers the same and \
+             takes the same filters. Private conversations are answered to their owner, and to callers with the permission \
+             `workflow_superadmin`.",
+        )
+        .response::<200, axum::Json<WorkflowRunPage>>()
         .with(|mut operation| {
             operation.inner_mut().deprecated = true;
             operation
         })
-        .response::<200, axum::Json<RunListing>>()
 }
 
 pub async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     OptionalJson(body): OptionalJson<ListRuns>,
-) -> Result<Reply<RunListing>> {
+) -> Result<Reply<WorkflowRunPage>> {
     page(&call, &app, body, Some(AGENT_CONVERSATION)).await
 }

@@ -8,20 +8,21 @@ use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use workflow::engine::HistoryForm;
-use workflow::views::RunDetail;
+use workflow::views::WorkflowRun;
 
 use crate::App;
 use crate::model::{RunPath, run};
 
-/// How much to tell of the run.
+/// What to answer about the run.
 #[derive(Deserialize, JsonSchema)]
 pub struct DetailQuery {
-    /// Whether to tell its history; not where this is left out.
+    /// Whether the answer has the run's history.
     #[serde(default)]
     pub include_history: bool,
-    /// `events` (where it is left out), `tasks`, or `agent`, which is the same as `events`.
+    /// Format of the history: `events` (default), `tasks`, or `agent`, which answers as `events` does.
+    #[schemars(extend("enum" = ["events", "tasks", "agent"]))]
     pub history_format: Option<String>,
-    /// Of the events, only those after this one: for histories that do not fit into one answer.
+    /// Number of the event after which the history begins: `next_after` of the answer before.
     #[serde(default)]
     pub history_after: u64,
 }
@@ -49,7 +50,13 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("getWorkflowRun")
         .tag("workflow runs")
         .summary("Read a workflow run")
-        .response::<200, axum::Json<RunDetail>>()
+        .description(
+            "Answers the status, input, result and pending activities of a run and, with `include_history=true`, its history: as \
+             `events`, which are complete, or as `tasks`, one object for each activity, timer, child run and signal. A history \
+             that is too large for one answer is continued with `history_after`.\n\n\
+             A value of more than 100 KB in the history is answered as `{\"$stored\": {\"bytes\": …}}`.",
+        )
+        .response::<200, axum::Json<WorkflowRun>>()
 }
 
 pub async fn handler(
@@ -57,7 +64,7 @@ pub async fn handler(
     State(app): State<App>,
     Path(path): Path<RunPath>,
     Query(query): Query<DetailQuery>,
-) -> Result<Reply<RunDetail>> {
+) -> Result<Reply<WorkflowRun>> {
     let form = query.form()?;
     let state = run(&app, &call, &path.workflow_id, &path.run_id).await?;
     let detail = app

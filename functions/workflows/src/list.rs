@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use workflow::listing::RunSelection;
 use workflow::status::RunStatus;
-use workflow::views::RunListing;
+use workflow::views::WorkflowRunPage;
 
 use crate::App;
 use crate::model::viewer;
@@ -19,34 +19,36 @@ const DEFAULT_PAGE_SIZE: usize = 50;
 /// Most runs of a page.
 const MAX_PAGE_SIZE: usize = 500;
 
-/// Which runs to list; what is left out takes all.
+/// Which workflow runs to list: those that match every given field. The body may be left out.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ListRuns {
-    /// About this document.
+    /// Id of the document that a run is about.
     pub document_id: Option<String>,
-    /// Started by an event of this action.
+    /// Action of the event that started a run.
     pub event_name: Option<String>,
-    /// Started by this subscription.
+    /// Id of the subscription that started a run.
     pub rule_id: Option<String>,
-    /// Part of the type, of the subscription's name or of the run id, without regard to case.
+    /// Part of the workflow type or of the subscription's name, in upper or lower case; or a whole run id.
     pub search_term: Option<String>,
-    /// One or more of the statuses, comma-joined, in any case.
+    /// One or more statuses, separated by commas, such as `RUNNING,FAILED`.
     pub status: Option<String>,
-    /// Started by this user: `user:<id>`.
+    /// Principal that started a run, such as `user:<user_id>`.
     pub initiated_by: Option<String>,
-    /// Of this workflow type.
+    /// Workflow type of a run.
     #[serde(rename = "type")]
     pub workflow_type: Option<String>,
-    /// A condition in the list-filter language, such as `ExecutionStatus = 'FAILED' AND WorkflowType STARTS_WITH 'Batch'`.
+    /// Condition in the list-filter language, such as `ExecutionStatus = 'FAILED' AND WorkflowType STARTS_WITH
+    /// 'Batch'`.
     pub query: Option<String>,
-    /// Begun at this time or later.
+    /// Earliest start of a run.
     pub start: Option<UtcTime>,
-    /// Begun at this time or earlier.
+    /// Latest start of a run.
     pub end: Option<UtcTime>,
-    /// Most runs of the page: 1 to 500, 50 where it is left out.
+    /// Most runs of the page. Default: 50.
+    #[schemars(range(min = 1, max = 500))]
     pub page_size: Option<u64>,
-    /// Where to go on: `next_page_token` of the page before, with the same filters.
+    /// `next_page_token` of the page before, with the same filters.
     pub next_page_token: Option<String>,
 }
 
@@ -55,14 +57,20 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("listWorkflowRuns")
         .tag("workflow runs")
         .summary("List workflow runs")
-        .response::<200, axum::Json<RunListing>>()
+        .description(
+            "Answers runs of the project, the newest first, page by page. Filters are combined with AND. A run appears here within \
+             a second of its start or change; `getWorkflowRun` always answers its current state. Private runs are answered to \
+             their starter alone, and to callers with the permission `workflow_superadmin`.\n\n\
+             Limits: 500 runs a page. A page can hold fewer runs than `page_size`, even none, while `has_more` is true.",
+        )
+        .response::<200, axum::Json<WorkflowRunPage>>()
 }
 
 pub async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     OptionalJson(body): OptionalJson<ListRuns>,
-) -> Result<Reply<RunListing>> {
+) -> Result<Reply<WorkflowRunPage>> {
     page(&call, &app, body, None).await
 }
 
@@ -72,7 +80,7 @@ pub async fn page(
     app: &App,
     body: ListRuns,
     only_type: Option<&str>,
-) -> Result<Reply<RunListing>> {
+) -> Result<Reply<WorkflowRunPage>> {
     let tenant = call.tenant()?;
     let page_size = page_size(body.page_size)?;
     let token = given(body.next_page_token.clone());
@@ -82,7 +90,7 @@ pub async fn page(
         .listings
         .list(&tenant, &viewer(call), &selection, page_size, token.as_deref())
         .await?;
-    Ok(Reply::ok(RunListing {
+    Ok(Reply::ok(WorkflowRunPage {
         runs: page.runs.into_iter().map(Into::into).collect(),
         has_more: page.next_page_token.is_some(),
         next_page_token: page.next_page_token,

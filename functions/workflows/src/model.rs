@@ -11,12 +11,12 @@ use workflow::state::RunState;
 
 use crate::App;
 
-/// The run in the path.
+/// The path of a run.
 #[derive(Deserialize, JsonSchema)]
 pub struct RunPath {
-    /// The run's workflow id.
+    /// Workflow id of the run.
     pub workflow_id: String,
-    /// The run's id.
+    /// Run id.
     pub run_id: String,
 }
 
@@ -32,9 +32,9 @@ pub async fn run(app: &App, call: &Call<UseRuns>, workflow_id: &str, run_id: &st
     visible(state, Some(workflow_id), &viewer(call))
 }
 
-/// An answer of one sentence.
+/// What was done.
 #[derive(Serialize, JsonSchema)]
 pub struct Message {
-    /// The sentence.
+    /// Sentence for people.
     pub message: String,
 }

@@ -3,8 +3,9 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
+use platform::http::openapi::problem;
 use platform::http::{Call, Path, Reply};
-use platform::{Error, Result};
+use platform::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,14 +13,14 @@ use serde_json::Value;
 use crate::App;
 use crate::model::run;
 
-/// What to ask which run.
+/// The path of a query of a run.
 #[derive(Deserialize, JsonSchema)]
 pub struct QueryPath {
-    /// The run's workflow id.
+    /// Workflow id of the run.
     pub workflow_id: String,
-    /// The run's id.
+    /// Run id.
     pub run_id: String,
-    /// The query's name, as the run's code answers it; every run answers `__state` and `__stack`.
+    /// Name of the query: one that the workflow's code answers, or `__state` or `__stack`, which every run answers.
     pub query_name: String,
 }
 
@@ -28,7 +29,26 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("queryWorkflowRun")
         .tag("workflow runs")
         .summary("Query a workflow run")
-        .response::<200, axum::Json<Value>>()
+        .description(
+            "Asks the code of a run about its state, without changing it: `__stack` answers what the run waits for, `__state` what \
+             its code exposes. Runs that have ended answer as well. The shape of the answer depends on the query.",
+        )
+        .response_with::<200, axum::Json<Value>, _>(|response| response.description("Answer of the workflow's code, any JSON."))
+        .with(problem(
+            ErrorKind::InvalidRequest,
+            "The workflow id, the run id or the name of the query is missing.",
+            "The query_name of the path is missing.",
+        ))
+        .with(problem(
+            ErrorKind::NotFound,
+            "The run does not exist, or its code answers no query of this name.",
+            "Runs of type 'Approval' answer no query 'progress'.",
+        ))
+        .with(problem(
+            ErrorKind::Internal,
+            "The query failed in the workflow's code.",
+            "The query failed in the workflow's code.",
+        ))
 }
 
 pub async fn handler(

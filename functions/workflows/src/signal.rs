@@ -4,9 +4,10 @@
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
+use platform::http::openapi::problem;
 use platform::http::text::check_name;
 use platform::http::{Call, Json, Path, Reply, strict};
-use platform::{Error, Result};
+use platform::{Error, ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -16,23 +17,23 @@ use workflow::payload::Payload;
 use crate::App;
 use crate::model::run;
 
-/// Which run to tell, and by which name.
+/// The path of a signal to a run.
 #[derive(Deserialize, JsonSchema)]
 pub struct SignalPath {
-    /// The run's workflow id.
+    /// Workflow id of the run.
     pub workflow_id: String,
-    /// The run's id.
+    /// Run id.
     pub run_id: String,
-    /// The signal's name, as the run's code listens for it.
+    /// Name of the signal that the workflow's code listens for; 1 to 200 characters.
     pub signal_name: String,
 }
 
-/// What to tell. Further fields go with it.
+/// Body of a signal, which the workflow's code receives whole.
 #[derive(Serialize, JsonSchema)]
 pub struct SendSignal {
-    /// The message.
+    /// Text of the signal.
     pub message: String,
-    /// Whatever else the run's code reads.
+    /// Further fields that the workflow's code reads.
     #[serde(flatten)]
     pub further: Map<String, Value>,
 }
@@ -52,12 +53,12 @@ impl<'de> Deserialize<'de> for SendSignal {
     }
 }
 
-/// The signal was taken.
+/// Confirmation that the signal was written.
 #[derive(Serialize, JsonSchema)]
 pub struct SignalSent {
-    /// Always `success`.
+    /// `success`.
     pub status: &'static str,
-    /// One sentence.
+    /// Sentence for people.
     pub message: String,
 }
 
@@ -66,7 +67,17 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("signalWorkflowRun")
         .tag("workflow runs")
         .summary("Send a signal to a workflow run")
+        .description(
+            "Sends a signal to a running run: the answer comes once the signal is in the run's history, and the workflow's code \
+             receives it with its next turn. A signal that the code does not listen for stays in the history.\n\n\
+             Limits: 10,000 signals a run, a body of 256 KiB. Side effects: an audit record of the action `update`.",
+        )
         .response::<200, axum::Json<SignalSent>>()
+        .with(problem(
+            ErrorKind::Conflict,
+            "The run has ended.",
+            "The run '0197f3c2-8a41-7d0e-9b1c-000000000012' has ended; it is COMPLETED.",
+        ))
 }
 
 pub async fn handler(

@@ -20,33 +20,33 @@ use crate::model::viewer;
 /// The type of a message that says none.
 const DEFAULT_TYPE: &str = "UPDATE";
 
-/// The run in the path.
+/// The path of the update messages of a run.
 #[derive(Deserialize, JsonSchema)]
 pub struct UpdatePath {
-    /// The run's id.
+    /// Run id.
     pub run_id: String,
 }
 
-/// The message.
+/// An update message to publish. The body may be left out.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct PostUpdate {
-    /// Its type; `UPDATE` where it is left out.
+pub struct PublishUpdate {
+    /// Type of the message, 1 to 200 characters. Default: `UPDATE`.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// For people; the type where it is left out.
+    /// Text for people, at most 10,000 characters. Default: the type.
     pub message: Option<String>,
-    /// For code: any JSON.
+    /// Data for programs, any JSON.
     #[serde(deserialize_with = "optional_json")]
     pub details: Option<Value>,
-    /// Which part of the run it is about.
+    /// Part of the run that the message is about, 1 to 200 characters.
     pub workstream_id: Option<String>,
 }
 
-/// The message was taken.
+/// Confirmation that the message was published.
 #[derive(Serialize, JsonSchema)]
-pub struct UpdatePosted {
-    /// Always true.
+pub struct UpdatePublished {
+    /// Always true: a failure is an error.
     pub success: bool,
 }
 
@@ -55,7 +55,13 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .id("publishRunUpdate")
         .tag("workflow runs")
         .summary("Publish an update message of a workflow run")
-        .response::<200, axum::Json<UpdatePosted>>()
+        .description(
+            "Publishes a message about a run, for those who list its messages or follow its stream: progress, for example. The \
+             workflow's code publishes such messages itself; this operation is for programs that work for the run, also after its end.\n\n\
+             Limits: the last 1,000 messages of a run are kept, for 90 days; a body of 256 KiB. Side effects: an audit record of \
+             the action `update`.",
+        )
+        .response::<200, axum::Json<UpdatePublished>>()
 }
 
 fn check_message(message: Option<&str>) -> Result<()> {
@@ -71,8 +77,8 @@ pub async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     Path(path): Path<UpdatePath>,
-    OptionalJson(body): OptionalJson<PostUpdate>,
-) -> Result<Reply<UpdatePosted>> {
+    OptionalJson(body): OptionalJson<PublishUpdate>,
+) -> Result<Reply<UpdatePublished>> {
     let tenant = call.tenant()?;
     let kind = body.kind.unwrap_or_else(|| DEFAULT_TYPE.to_owned());
     check_name("type", &kind)?;
@@ -95,5 +101,5 @@ pub async fn handler(
         .engine
         .post_update(&tenant, &state.run_id, &update)
         .await?;
-    Ok(Reply::ok(UpdatePosted { success: true }))
+    Ok(Reply::ok(UpdatePublished { success: true }))
 }

@@ -14,7 +14,7 @@ use workflow::Payload;
 use workflow::engine::{Engine, HistoryForm, StartRun, document_of};
 use workflow::listing::{RunListings, RunSelection, Viewer};
 use workflow::state::About;
-use workflow::views::{HistoryView, RunDetail, RunListing, RunSummaryView};
+use workflow::views::{EventHistory, History, WorkflowRun, WorkflowRunPage, WorkflowRunSummary};
 use workflow::wiring::Wiring;
 
 use crate::output::Output;
@@ -119,12 +119,12 @@ async fn list(target: &Target, runs: Runs, query: String, limit: u16, output: Ou
     let page = listings
         .list(&target.tenant, &viewer, &selection, limit.into(), None)
         .await?;
-    let listing = RunListing {
+    let listing = WorkflowRunPage {
         has_more: page.next_page_token.is_some(),
         next_page_token: None,
-        runs: page.runs.into_iter().map(RunSummaryView::from).collect(),
+        runs: page.runs.into_iter().map(WorkflowRunSummary::from).collect(),
     };
-    let line = |run: &RunSummaryView| {
+    let line = |run: &WorkflowRunSummary| {
         format!(
             "{}  {:<16} {}  {}  {}",
             run.started_at, run.status, run.run_id, run.workflow_type, run.workflow_id
@@ -140,7 +140,7 @@ async fn list(target: &Target, runs: Runs, query: String, limit: u16, output: Ou
     output.print(&listing, &lines.join("\n"))
 }
 
-fn shown(detail: &RunDetail) -> String {
+fn shown(detail: &WorkflowRun) -> String {
     let mut lines = vec![
         format!(
             "{} {} of workflow {}",
@@ -168,7 +168,7 @@ fn shown(detail: &RunDetail) -> String {
             activity.activity_type, activity.attempt
         ));
     }
-    if let Some(HistoryView::Events { events, .. }) = &detail.history {
+    if let Some(History::Events(EventHistory { events, .. })) = &detail.history {
         for event in events {
             let what = event.activity.as_ref().map(|activity| activity.name.as_str());
             let what = what.or(event.signal.as_ref().map(|signal| signal.name.as_str()));

@@ -16,43 +16,44 @@ const MAX_INSTRUCTION: usize = 10_000;
 /// Stands for all categories.
 const ALL: &str = "*";
 
-/// Which events a subscription is about. A list that is left out takes all.
+/// Which events a subscription matches: those that meet every given condition. Each list has at most 100 entries.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filter {
-    /// Categories, or `["*"]` for all.
+    /// Categories, of which an event has one: content, workflow, security, billing, system and external, or `["*"]` for all.
+    /// Default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub event_category: Vec<String>,
-    /// Categories that are left out.
+    /// Categories whose events are not matched. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_event_category: Vec<String>,
-    /// Actions.
+    /// Actions, of which an event has one, such as `create`. Default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub action: Vec<String>,
-    /// Resource types.
+    /// Resource types, of which an event has one, such as `content_object`. Default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resource_type: Vec<String>,
-    /// JSONLogic over the envelope.
+    /// JSONLogic rule over the event envelope, such as `{"==": [{"var": "details.verdict"}, "needs_review"]}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<Map<String, Value>>,
-    /// A condition in words, which a model decides.
+    /// Condition in natural language, evaluated by a model after the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semantic_condition: Option<SemanticCondition>,
 }
 
-/// A condition in words.
+/// A condition in natural language.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SemanticCondition {
-    /// What has to be true of an event.
+    /// What must be true of an event; at most 10,000 characters.
     pub instruction: String,
-    /// Whether a negative verdict stops a delivery.
+    /// Whether a negative verdict prevents a delivery. Default: `enforce`.
     #[serde(default, deserialize_with = "platform::http::strict::name")]
     pub mode: SemanticMode,
-    /// What happens where there is no verdict.
+    /// What happens without a verdict. Default: `fail_closed`.
     #[serde(default, deserialize_with = "platform::http::strict::name")]
     pub on_error: OnError,
-    /// Who decides.
+    /// What evaluates the condition.
     #[serde(default, deserialize_with = "platform::http::strict::object")]
     pub evaluator: Evaluator,
 }
@@ -64,50 +65,50 @@ impl SemanticCondition {
     }
 }
 
-/// Whether a verdict counts.
+/// Effect of a verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SemanticMode {
-    /// A negative verdict stops the delivery.
+    /// A negative verdict prevents the delivery.
     #[default]
     Enforce,
-    /// A verdict is recorded and stops nothing.
+    /// The verdict is recorded and prevents nothing.
     Shadow,
 }
 
-/// What happens where there is no verdict.
+/// Effect of a failed evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
-    /// Nothing is delivered.
+    /// The event is not delivered.
     #[default]
     FailClosed,
     /// The event is delivered.
     FailOpen,
 }
 
-/// Who decides on a semantic condition.
+/// Evaluator of a condition in natural language.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Evaluator {
-    /// A single question to a model, or an agent.
+    /// Kind of the evaluator. Default: `interaction`.
     #[serde(rename = "type", deserialize_with = "platform::http::strict::name")]
     pub kind: EvaluatorKind,
-    /// Whether the question holds an excerpt of the content object's text.
+    /// Whether the evaluator gets an excerpt of the content object's text; for the type `interaction`.
     pub enrich_with_content: bool,
-    /// The stored interaction that asks it.
+    /// Id of a stored classifier interaction; at most 200 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction_ref: Option<String>,
 }
 
-/// What kind of evaluator it is.
+/// Kind of an evaluator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EvaluatorKind {
-    /// A single question to a model.
+    /// One call of a model.
     #[default]
     Interaction,
-    /// An agent.
+    /// An agent, which may take several steps.
     Agent,
 }
 

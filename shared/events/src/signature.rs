@@ -21,7 +21,7 @@ const TOKEN_PREFIX: &str = "mri_";
 /// Characters of a secret or token that are shown.
 const HINT_CHARACTERS: usize = 4;
 
-/// The function that a sender signs with.
+/// Hash function of a sender's signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
@@ -32,30 +32,30 @@ pub enum Algorithm {
     Sha1,
 }
 
-/// How a sender writes a signature.
+/// Notation of a sender's signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoding {
-    /// Hexadecimal digits, in any case.
+    /// Hexadecimal, in upper or lower case.
     #[default]
     Hex,
     /// Base64 with padding.
     Base64,
 }
 
-/// How what is sent to a channel is signed.
+/// How a sender signs its bodies: HMAC over the raw body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignatureRule {
-    /// The header that the signature is in.
+    /// Name of the request header that carries the signature; 1 to 100 letters, digits, `-` or `_`.
     pub header: String,
-    /// The function.
+    /// Hash function of the HMAC. Default: `sha256`.
     #[serde(default, deserialize_with = "platform::http::strict::name")]
     pub algorithm: Algorithm,
-    /// How it is written.
+    /// Notation of the signature. Default: `hex`.
     #[serde(default, deserialize_with = "platform::http::strict::name")]
     pub encoding: Encoding,
-    /// What stands before it in the header.
+    /// Text before the signature in the header, such as `sha256=`; at most 100 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! Event subscriptions: which events are delivered, and where.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use platform::config::Secret;
@@ -7,9 +8,9 @@ use platform::http::parse_part;
 use platform::outbound::Outbound;
 use platform::records::subscriptions::SubscriptionRecord;
 use platform::{Error, Result, UtcTime};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::filter::Filter;
 use crate::signature::hint;
@@ -38,37 +39,37 @@ const MAX_DOCUMENT_BYTES: usize = 300_000;
 /// How long a secret that was replaced goes on signing beside the new one, in milliseconds: a day.
 pub const SECRET_OVERLAP_MS: u64 = 24 * 3_600 * 1_000;
 
-/// Whose events: those of one project.
+/// Range of the events that a subscription matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// Of the subscription's project.
+    /// Events of the subscription's project.
     #[default]
     Project,
 }
 
-/// How soon it matters.
+/// Label of a subscription for people: all deliveries are made at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
-    /// Before others.
+    /// More important than others.
     High,
-    /// As others.
+    /// The default.
     #[default]
     Normal,
-    /// After others.
+    /// Less important than others.
     Low,
 }
 
-/// As whom a delivery runs.
+/// Role of the service identity that a delivery runs with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RunAsRole {
-    /// May also write stores and prompts.
+    /// Executor that also writes data stores and prompt templates.
     Automation,
-    /// May also start and signal runs.
+    /// Reader that also uses workflow runs.
     Executor,
-    /// May read prompts, stores and runs.
+    /// Reads prompt templates, data stores and runs.
     Reader,
 }
 
@@ -76,67 +77,110 @@ pub enum RunAsRole {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SigningMode {
-    /// With a secret of the subscription's own.
+    /// Each request carries a signature made with the subscription's own secret.
     Signed,
-    /// They are not.
+    /// Requests carry no signature.
     LegacyUnsigned,
 }
 
-/// What is sent.
+/// Form of a delivery's body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PayloadMode {
-    /// `{ event, delivery }`.
+    /// An object with the event under `event` and the attempt under `delivery`.
     #[default]
     EventEnvelope,
 }
 
-/// A webhook, as a caller describes it.
+/// A URL that events are posted to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = of_type_webhook)]
 pub struct WebhookTarget {
-    /// Where deliveries are posted to: https, a public host, a port of web servers.
+    /// URL of the receiver: https, a public host, a port of web servers.
     pub url: String,
-    /// Whether they are signed; they are not where it is left out.
+    /// Whether requests are signed. Default: unsigned.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "platform::http::strict::optional_name"
     )]
     pub signing_mode: Option<SigningMode>,
-    /// What is sent.
+    /// Form of the request body. Default: `event_envelope`.
     #[serde(default, deserialize_with = "platform::http::strict::name")]
     pub payload_mode: PayloadMode,
-    /// How long the receiver may take: 1,000 to 50,000 milliseconds, 10,000 where it is left out.
+    /// Time that the receiver has to answer, in milliseconds. Default: 10,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1_000, max = 50_000))]
     pub timeout_ms: Option<u64>,
-    /// Further headers, of the allowed names.
+    /// Headers to set: accept, content-type, user-agent, x-request-id, x-correlation-id and x-service-correlation-id, each of
+    /// at most 500 bytes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
 }
 
-/// A workflow run to start, as a caller describes it.
+/// A workflow run that is started for each event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = of_type_workflow)]
 pub struct WorkflowTarget {
-    /// The workflow type.
+    /// Workflow type of the run; 1 to 200 characters.
     pub endpoint: String,
-    /// A label of the caller's; it goes into the run's memo.
+    /// Label that goes into the run's memo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_class: Option<String>,
-    /// What the run's input has under `vars`.
+    /// Values that the run's input has under `vars`; at most 65,536 bytes of JSON.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub vars: Map<String, Value>,
 }
 
-/// Where events are delivered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Receiver of the events of a subscription.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Target {
     /// Posted to a URL.
     Webhook(WebhookTarget),
     /// Handed to a run that is started for them.
     Workflow(WorkflowTarget),
+}
+
+/// By hand, because the derived schema repeats each target inline, without a name for generated code.
+impl JsonSchema for Target {
+    fn schema_name() -> Cow<'static, str> {
+        "Target".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Receiver of the events of a subscription.",
+            "oneOf": [
+                generator.subschema_for::<WebhookTarget>(),
+                generator.subschema_for::<WorkflowTarget>(),
+            ],
+        })
+    }
+}
+
+/// Adds the `type` of webhooks to a schema.
+pub fn of_type_webhook(schema: &mut Schema) {
+    add_type(schema, "webhook");
+}
+
+fn of_type_workflow(schema: &mut Schema) {
+    add_type(schema, "workflow");
+}
+
+fn add_type(schema: &mut Schema, kind: &str) {
+    let Some(schema) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.insert("type".to_owned(), json!({ "type": "string", "const": kind }));
+    }
+    let required = schema.entry("required").or_insert_with(|| json!([]));
+    if let Value::Array(required) = required {
+        required.push(json!("type"));
+    }
 }
 
 impl Target {
@@ -303,9 +347,9 @@ pub struct Subscription {
     pub scope: Scope,
     /// Whether anything is delivered.
     pub enabled: bool,
-    /// How soon it matters.
+    /// Label of a subscription for people: all deliveries are made at once.
     pub priority: Priority,
-    /// As whom a delivery runs.
+    /// Role of the service identity that a delivery runs with.
     pub run_as_role: RunAsRole,
     /// Which events.
     pub filter: Filter,

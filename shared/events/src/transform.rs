@@ -19,26 +19,26 @@ const MAX_KEY_BYTES: usize = 1_000;
 /// Numbers from here on are milliseconds since the Unix epoch, and no seconds: seconds reach it in the year 5138.
 const FIRST_MILLIS: f64 = 1e11;
 
-/// Where the parts of an event are in what an outsider sends.
+/// Paths to the parts of an event in the body of an external system, such as `commits.0.id`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Transform {
-    /// Path to the action.
+    /// Path to the text that becomes the event's action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action_path: Option<String>,
-    /// Path to the resource type.
+    /// Path to the text that becomes the event's resource type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_type_path: Option<String>,
-    /// Path to the resource's id.
+    /// Path to the text or number that becomes the event's resource id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_id_path: Option<String>,
-    /// Path to the idempotency key.
+    /// Path to the text or number by which repeated events are recognized.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key_path: Option<String>,
-    /// Path to the time: ISO 8601, or a number of seconds or milliseconds since the Unix epoch.
+    /// Path to the event's time: ISO 8601, or a number of seconds or milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp_path: Option<String>,
-    /// Details of every event of the channel.
+    /// Fields that the `details` of each event of the channel get.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub static_details: Map<String, Value>,
 }

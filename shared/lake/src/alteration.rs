@@ -8,58 +8,62 @@ use std::collections::BTreeMap;
 
 use platform::clock::UtcTime;
 use platform::http::strict;
-use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description};
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_TEXT_LENGTH, check_description};
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::alter::{Alter, Altered};
 use crate::manifest::TableVersion;
-use crate::schema::{Column, MAX_COLUMNS, SemanticType, validate_name};
+use crate::schema::{Column, MAX_COLUMNS, NAME_PATTERN, SemanticType, validate_name};
 use crate::types::ColumnType;
 
 fn given_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<SemanticType>>, D::Error> {
     strict::optional_name(deserializer).map(Some)
 }
 
-/// A new name of a column.
+/// A new name of a column. A field that is not listed here is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnRename {
-    /// Its name so far, without regard to case.
+    /// Present name of the column, in upper or lower case.
     pub from: String,
-    /// Its name from now on.
+    /// New name: a letter or `_`, then letters, digits and `_`, at most 63 in all.
+    #[schemars(regex(pattern = NAME_PATTERN))]
     pub to: String,
 }
 
-/// A change of one column. What is left out stays; null takes away what may be missing.
+/// A change of one column, or in an update of the schema a new one. What is left out stays. A field that is
+/// not listed here is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnChange {
-    /// The column's name, without regard to case.
+    /// Name of the column, in upper or lower case.
     pub name: String,
-    /// The type of its values.
+    /// New type of the values, to which all of them must convert.
     #[serde(rename = "type", default)]
     pub column_type: Option<ColumnType>,
-    /// What it holds, in words.
+    /// New meaning of the values, for people, at most 10,000 characters; null removes it.
     #[serde(default, deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
-    /// Whether a row may leave it without a value.
+    /// Whether a row can have null here. False is a 409 if a row has null.
     #[serde(default)]
     pub nullable: Option<bool>,
-    /// Whether it is part of the primary key; such a column is never without a value.
+    /// Whether the column is part of the primary key. True is a 409 if a row has null, or a key occurs twice.
     #[serde(default)]
     pub primary_key: Option<bool>,
-    /// Whether each value occurs once; rows without a value do not collide.
+    /// Whether each value occurs at most once; any number of rows can have null. True is a 409 if a value
+    /// occurs twice.
     #[serde(default)]
     pub unique: Option<bool>,
-    /// What an import that does not name the column stores: a SQL literal, `current_timestamp`, `current_date` or
-    /// `uuid()`.
+    /// New value of imported rows that leave the column out: a SQL literal, `current_timestamp`,
+    /// `current_date` or `uuid()`, at most 2,000 characters; null removes it. Rows that are there do not
+    /// change.
     #[serde(default, deserialize_with = "strict::given")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", length(max = MAX_TEXT_LENGTH))]
     pub default: Option<Option<String>>,
-    /// What the values mean.
+    /// New hint at the meaning of the values; null removes it.
     #[serde(default, deserialize_with = "given_name")]
     #[schemars(with = "Option<SemanticType>")]
     pub semantic_type: Option<Option<SemanticType>>,

@@ -3,17 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A file's format.
+/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileFormat {
-    /// CSV with a header row; plain, gzip or zstd.
+    /// CSV (RFC 4180) in UTF-8 with a header row; plain, gzip or zstd. An unquoted empty field is null.
     Csv,
-    /// JSON: an array of row objects, or one object after the other; plain, gzip or zstd.
+    /// JSON in UTF-8: an array of row objects, or one object after the other; plain, gzip or zstd.
     Json,
     /// Newline-delimited JSON, an object a line; plain, gzip or zstd.
     Ndjson,
-    /// Parquet.
+    /// Parquet, read by column name in upper or lower case.
     Parquet,
 }
 

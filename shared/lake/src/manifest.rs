@@ -129,26 +129,29 @@ pub struct ColumnStatistics {
     pub null_count: Option<u64>,
 }
 
-/// That one column refers to another.
+/// A reference of one column to another. It describes the data and is not enforced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Relationship {
-    /// `<table>.<column>`
+    /// Column that refers, as `<table>.<column>`.
     pub from: String,
-    /// `<table>.<column>`
+    /// Column that is referred to, as `<table>.<column>`.
     pub to: String,
-    /// How many rows of one side go with how many of the other.
+    /// Number of rows on either side.
     #[serde(rename = "type", deserialize_with = "strict::name")]
     pub relationship_type: RelationshipType,
 }
 
-/// How many rows of one side go with how many of the other.
+/// How many rows of one table belong to how many of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum RelationshipType {
+    /// At most one row on either side.
     OneToOne,
+    /// One row of `from` belongs to many of `to`.
     OneToMany,
+    /// Many rows of `from` belong to one of `to`.
     ManyToOne,
+    /// Many rows on either side.
     ManyToMany,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use platform::http::strict;
-use platform::http::text::{MAX_DESCRIPTION_LENGTH, check_description, check_text};
+use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_TEXT_LENGTH, check_description, check_text};
 use platform::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,53 +15,69 @@ use crate::types::ColumnType;
 pub const MAX_COLUMNS: usize = 2_000;
 /// Longest name of a table or a column, in characters.
 pub const MAX_NAME_LENGTH: usize = 63;
+/// The names that [`validate_name`] takes, as a regular expression.
+pub(crate) const NAME_PATTERN: &str = "^[A-Za-z_][A-Za-z0-9_]{0,62}$";
 
-/// What the values of a column mean: a hint for whoever writes queries or charts.
+/// Meaning of the values of a column: a hint for queries and charts, which changes neither storage nor
+/// checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum SemanticType {
+    /// E-mail address.
     Email,
+    /// Telephone number.
     Phone,
+    /// Address of a web page or file.
     Url,
+    /// Amount of money.
     Currency,
+    /// Share of a whole.
     Percentage,
+    /// Name of a person.
     PersonName,
+    /// Postal address.
     Address,
+    /// Name or code of a country.
     Country,
+    /// Date as ISO 8601 text.
     DateIso,
+    /// Id of a record, here or in another system.
     Identifier,
 }
 
-/// One column, as sent and as shown.
-///
-/// A misspelt field would silently change what is stored, so it is an error.
+/// The definition of a column. A field that is not listed here is refused, so that a misspelt one changes
+/// nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ColumnDefinition")]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// `[A-Za-z_][A-Za-z0-9_]{0,62}`, unique in its table without regard to case.
+    /// A letter or `_`, then letters, digits and `_`, at most 63 in all; unique in the table without regard
+    /// to case.
+    #[schemars(regex(pattern = NAME_PATTERN))]
     pub name: String,
-    /// The type of its values.
+    /// Type of the values.
     #[serde(rename = "type")]
     pub column_type: ColumnType,
-    /// What it holds, in words.
+    /// Meaning of the values, for people; at most 10,000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<String>,
-    /// Whether a row may leave it without a value.
+    /// Whether a row can have null here. Default: true, but never for a column of the primary key.
     #[serde(default = "yes")]
     pub nullable: bool,
-    /// Whether it is part of the primary key; such a column is never without a value.
+    /// Whether the column is part of the primary key, whose values occur once in the table. Default: false.
     #[serde(default, skip_serializing_if = "is_false")]
     pub primary_key: bool,
-    /// Whether each value occurs once; rows without a value do not collide.
+    /// Whether each value occurs at most once; any number of rows can have null. Default: false.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unique: bool,
-    /// What an import that does not name the column stores: a SQL literal, `current_timestamp`,
-    /// `current_date` or `uuid()`.
+    /// Value of imported rows that leave the column out: a SQL literal such as `'new'`, `12.5` or `DATE
+    /// '2026-01-02'`, or `current_timestamp`, `current_date` or `uuid()`; at most 2,000 characters. Default:
+    /// null.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_TEXT_LENGTH))]
     pub default: Option<String>,
-    /// What the values mean.
+    /// Hint at the meaning of the values.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -107,17 +123,20 @@ impl Column {
     }
 }
 
-/// One table, as sent.
+/// The definition of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TableDefinition {
-    /// `[A-Za-z_][A-Za-z0-9_]{0,62}`, unique in its store without regard to case.
+    /// A letter or `_`, then letters, digits and `_`, at most 63 in all; unique in the data store without
+    /// regard to case.
+    #[schemars(regex(pattern = NAME_PATTERN))]
     pub name: String,
-    /// What it holds, in words.
+    /// Meaning of a row, for people; at most 10,000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<String>,
-    /// At least one column.
+    /// 1 to 2,000 columns.
     #[serde(deserialize_with = "strict::objects")]
+    #[schemars(length(min = 1, max = MAX_COLUMNS))]
     pub columns: Vec<Column>,
 }
 

@@ -19,17 +19,19 @@ use crate::schema::MAX_COLUMNS;
 /// Most relationships of a store.
 pub const MAX_RELATIONSHIPS: usize = 5_000;
 
-/// A table that is created, or that gets the differences.
+/// A table to create or to change. What is left out stays.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct TableUpdate {
-    /// Its name, without regard to case.
+    /// Name of a table, in upper or lower case. A table with another name is created.
     pub name: String,
-    /// What it holds, in words; null takes it away.
+    /// New meaning of a row, for people, at most 10,000 characters; null removes it.
     #[serde(default, deserialize_with = "strict::given")]
     #[schemars(with = "Option<String>", length(max = MAX_DESCRIPTION_LENGTH))]
     pub description: Option<Option<String>>,
-    /// Columns that are added or changed; a new one needs a type, a new table at least one.
+    /// Columns to add or to change, at most 2,000, each named once. A new column needs a type, a new table a
+    /// column.
     #[serde(default, deserialize_with = "strict::objects")]
+    #[schemars(length(max = MAX_COLUMNS))]
     pub columns: Vec<ColumnChange>,
 }
 

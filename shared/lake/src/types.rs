@@ -13,6 +13,23 @@ const DEFAULT_SCALE: u8 = 4;
 /// The most digits that DuckDB's decimals hold.
 const MAX_PRECISION: u8 = 38;
 
+/// The texts that are read as a type, as a regular expression. It does not compare the scale with the
+/// precision.
+const PATTERN: &str = concat!(
+    r"^\s*(?:",
+    r"[Ss][Tt][Rr][Ii][Nn][Gg]|",
+    r"[Ii][Nn][Tt][Ee][Gg][Ee][Rr]|",
+    r"[Bb][Ii][Gg][Ii][Nn][Tt]|",
+    r"[Ff][Ll][Oo][Aa][Tt]|",
+    r"[Dd][Oo][Uu][Bb][Ll][Ee]|",
+    r"[Bb][Oo][Oo][Ll][Ee][Aa][Nn]|",
+    r"[Dd][Aa][Tt][Ee]|",
+    r"[Tt][Ii][Mm][Ee][Ss][Tt][Aa][Mm][Pp]|",
+    r"[Jj][Ss][Oo][Nn]|",
+    r"[Dd][Ee][Cc][Ii][Mm][Aa][Ll](?:\s*\(\s*\+?0*(?:[1-9]|[12][0-9]|3[0-8])\s*,\s*\+?0*(?:[0-9]|[12][0-9]|3[0-8])\s*\))?",
+    r")\s*$",
+);
+
 /// The type of a column. As text: `STRING`, `DECIMAL(18,4)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ColumnType {
@@ -165,8 +182,11 @@ impl JsonSchema for ColumnType {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "description": "STRING, INTEGER, BIGINT, FLOAT, DOUBLE, DECIMAL (that is DECIMAL(18,4)), DECIMAL(p,s), \
-                            BOOLEAN, DATE, TIMESTAMP or JSON, in upper or lower case.",
+            "description": "Type of a column, in upper or lower case: `STRING`, `INTEGER` (32 bits), `BIGINT` (64 bits), \
+                            `FLOAT` (32 bits), `DOUBLE` (64 bits), `DECIMAL(p,s)` with p digits, 1 to 38, of which s are \
+                            behind the point, `DECIMAL` (that is `DECIMAL(18,4)`), `BOOLEAN`, `DATE`, `TIMESTAMP` (UTC, in \
+                            microseconds) or `JSON`.",
+            "pattern": PATTERN,
             "examples": ["STRING", "DECIMAL(18,4)"],
         })
     }

@@ -106,10 +106,11 @@ struct Response {
 
 /// Adds the examples to a document. An error where a file is no example.
 pub fn add_examples(document: &mut Value) -> Result<(), ConfigError> {
-    let paths = document["paths"].as_object_mut().into_iter().flatten();
+    let paths = document.pointer_mut("/paths").and_then(Value::as_object_mut);
+    let paths = paths.into_iter().flatten();
     let items = paths.filter_map(|(_, item)| item.as_object_mut());
     for operation in items.flat_map(|item| item.values_mut()) {
-        let id = operation["operationId"].as_str();
+        let id = operation.get("operationId").and_then(Value::as_str);
         let Some((id, text)) = FILES.iter().find(|(name, _)| Some(*name) == id) else {
             continue;
         };
@@ -121,30 +122,43 @@ pub fn add_examples(document: &mut Value) -> Result<(), ConfigError> {
 }
 
 fn add(operation: &mut Value, example: Example) {
-    for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
-        let given = match parameter["in"].as_str() {
+    let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+    for parameter in parameters.into_iter().flatten().filter_map(Value::as_object_mut) {
+        let given = match parameter.get("in").and_then(Value::as_str) {
             Some("path") => &example.request.path,
             Some("query") => &example.request.query,
             _ => continue,
         };
-        let value = parameter["name"]
-            .as_str()
-            .and_then(|name| given.get(name))
-            .cloned();
-        if let (Some(value), Some(parameter)) = (value, parameter.as_object_mut()) {
-            parameter.insert("example".to_owned(), value);
+        let name = parameter.get("name").and_then(Value::as_str);
+        if let Some(value) = name.and_then(|name| given.get(name)) {
+            parameter.insert("example".to_owned(), value.clone());
         }
     }
     if let Some(body) = example.request.body {
-        operation["requestBody"]["content"]["application/json"]["example"] = body;
+        add_to(
+            operation.pointer_mut("/requestBody/content"),
+            "application/json",
+            body,
+        );
     }
-    let response = &mut operation["responses"][example.response.status.to_string()];
-    let media_type = if example.response.body.is_string() {
-        "text/event-stream"
-    } else {
-        "application/json"
+    let content = format!("/responses/{}/content", example.response.status);
+    let (media_type, body) = match example.response.body {
+        Value::String(events) => ("text/event-stream", last_data(&events)),
+        body => ("application/json", body),
     };
-    if let Some(content) = response["content"].get_mut(media_type) {
-        content["example"] = example.response.body;
+    add_to(operation.pointer_mut(&content), media_type, body);
+}
+
+fn add_to(content: Option<&mut Value>, media_type: &str, example: Value) {
+    let content = content.and_then(|content| content.get_mut(media_type));
+    if let Some(content) = content.and_then(Value::as_object_mut) {
+        content.insert("example".to_owned(), example);
     }
+}
+
+/// The data of the last of some server-sent events; the schema is that of one event's data.
+fn last_data(events: &str) -> Value {
+    let data = events.lines().rev().find_map(|line| line.strip_prefix("data: "));
+    data.and_then(|data| serde_json::from_str(data).ok())
+        .unwrap_or_default()
 }

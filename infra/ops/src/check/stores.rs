@@ -7,7 +7,7 @@ use lake::manifest::{Manifest, TableVersion};
 use lake::store::{manifest_key, segment_key};
 use platform::objects::Objects;
 use platform::records::Key;
-use platform::records::stores::{StoreRecord, StoreVersionRecord};
+use platform::records::stores::{StoreRecord, StoreVersion};
 use platform::{Result, Tenant};
 use serde_json::Value;
 
@@ -129,7 +129,7 @@ async fn manifest(
 
 /// Whether a version's record and its manifest agree on what the version is.
 fn is_described_by(manifest: &Manifest, record: &Value) -> bool {
-    let Ok(version) = serde_json::from_value::<StoreVersionRecord>(record.clone()) else {
+    let Ok(version) = serde_json::from_value::<StoreVersion>(record.clone()) else {
         return false;
     };
     (version.id, version.parent_version_id, version.schema_version)

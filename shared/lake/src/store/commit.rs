@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use platform::records::Written;
-use platform::records::stores::{CompletedImport, ImportRecord, StoreRecord, StoreVersionRecord};
+use platform::records::stores::{CompletedImport, ImportRecord, StoreRecord, StoreVersion};
 use platform::{Error, Result, Tenant, UtcTime, ids};
 use rand::RngExt as _;
 
@@ -102,7 +102,7 @@ impl DataStores {
         base: &Loaded,
         mut change: Change,
         snapshot_name: Option<String>,
-    ) -> Result<Option<(Loaded, StoreVersionRecord)>> {
+    ) -> Result<Option<(Loaded, StoreVersion)>> {
         let parent = base.record.version_id.clone();
         let (version_id, now) = id_after(&parent, self.inner.clock.now().max(base.record.updated));
         change.manifest.version_id = version_id;
@@ -129,7 +129,7 @@ impl DataStores {
             },
             ..with_totals(base.record.clone(), &manifest)
         };
-        let version = StoreVersionRecord {
+        let version = StoreVersion {
             is_snapshot: snapshot_name.is_some(),
             snapshot_name,
             ..version_record(&manifest, change.message, author, now)
@@ -195,8 +195,8 @@ pub(super) fn version_record(
     message: String,
     author: &Author,
     now: UtcTime,
-) -> StoreVersionRecord {
-    StoreVersionRecord {
+) -> StoreVersion {
+    StoreVersion {
         id: manifest.version_id.clone(),
         message,
         schema_version: manifest.schema_version,

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use platform::{Error, Result, Tenant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
@@ -19,11 +21,13 @@ use crate::manifest::TableVersion;
 pub const LINK_LIFETIME: Duration = Duration::from_secs(900);
 
 /// The form of a download.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum DownloadFormat {
-    /// A DuckDB database file.
+    /// A DuckDB database file, for DuckDB 1.0 and later.
+    #[default]
     DuckDb,
-    /// A zip archive with a Parquet file for each table.
+    /// A zip archive with a file `<table>.parquet` for each table.
     Parquet,
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::{StreamExt as _, TryStreamExt as _};
-use platform::records::stores::StoreVersionRecord;
+use platform::records::stores::StoreVersion;
 use platform::{Error, Result, Tenant};
 
 use super::{DataStores, keys};
@@ -18,7 +18,7 @@ const READ_AHEAD: usize = 4;
 #[derive(Clone, Debug)]
 pub struct SchemaChange {
     /// The version.
-    pub version: StoreVersionRecord,
+    pub version: StoreVersion,
     /// What changed, a sentence each.
     pub changes: Vec<String>,
 }
@@ -70,7 +70,7 @@ impl DataStores {
 
 /// The last versions whose schema version is not that of the version before, newest first, with the version before. The
 /// order is that of the versions' making, from each to the one that it was made from: ids of one millisecond do not tell.
-fn changed(versions: Vec<StoreVersionRecord>, head: &str, limit: usize) -> Vec<(StoreVersionRecord, String)> {
+fn changed(versions: Vec<StoreVersion>, head: &str, limit: usize) -> Vec<(StoreVersion, String)> {
     let versions = versions.into_iter().map(|version| (version.id.clone(), version));
     let mut versions: HashMap<_, _> = versions.collect();
     let mut changed = Vec::new();
@@ -98,8 +98,8 @@ fn changed(versions: Vec<StoreVersionRecord>, head: &str, limit: usize) -> Vec<(
 mod tests {
     use super::*;
 
-    fn version(id: &str, parent: Option<&str>, schema_version: u64) -> StoreVersionRecord {
-        StoreVersionRecord {
+    fn version(id: &str, parent: Option<&str>, schema_version: u64) -> StoreVersion {
+        StoreVersion {
             id: id.into(),
             message: String::new(),
             schema_version,

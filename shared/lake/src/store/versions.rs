@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use platform::records::stores::StoreVersionRecord;
+use platform::records::stores::StoreVersion;
 use platform::{Error, Result, Tenant};
 
 use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
@@ -16,7 +16,7 @@ pub const MAX_LISTED_VERSIONS: usize = 1_000;
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// Its version.
-    pub version: StoreVersionRecord,
+    pub version: StoreVersion,
     /// What it holds.
     pub manifest: Arc<Manifest>,
 }
@@ -29,7 +29,7 @@ impl DataStores {
         store: &str,
         snapshots_only: bool,
         limit: usize,
-    ) -> Result<Vec<StoreVersionRecord>> {
+    ) -> Result<Vec<StoreVersion>> {
         let records = &self.inner.records;
         let store = records.get(tenant, store).await?;
         if snapshots_only {

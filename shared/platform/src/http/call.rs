@@ -90,7 +90,11 @@ fn again(refusal: &Arc<Error>) -> Error {
 impl<P: Required> OperationInput for Call<P> {
     fn operation_input(_: &mut GenContext, operation: &mut Operation) {
         let permissions: Vec<_> = P::ANY_OF.iter().map(|permission| permission.as_str()).collect();
-        operation.security = vec![[("token".to_owned(), Vec::new())].into_iter().collect()];
+        operation.security = vec![
+            [(super::openapi::TOKEN.to_owned(), Vec::new())]
+                .into_iter()
+                .collect(),
+        ];
         operation
             .extensions
             .insert("x-required-permissions".to_owned(), permissions.into());

@@ -11,7 +11,7 @@ use crate::clock::UtcTime;
 use crate::error::Result;
 use crate::records::{Condition, Order, Query, Table, Written, keys};
 
-/// What a mutation did.
+/// Kind of a mutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -27,44 +27,45 @@ pub enum AuditAction {
     Unpublish,
 }
 
-/// One mutation, as the audit trail lists it.
+/// A record of one mutation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditEvent {
-    /// Its id.
+    /// Id of the record.
     pub id: String,
     /// Always `audit`.
     pub event_type: String,
-    /// What was done.
+    /// Kind of the mutation.
     pub action: AuditAction,
-    /// To what kind of resource.
+    /// Kind of the changed resource, such as `prompt`.
     pub resource_type: String,
-    /// To which resource; empty where a creation failed before there was one.
+    /// Id of the changed resource; empty where a creation was refused.
     pub resource_id: String,
-    /// When.
+    /// Time of the request.
     pub timestamp: UtcTime,
-    /// The HTTP request that did it.
+    /// Id of the HTTP request, as its answer and the log have it.
     pub request_id: String,
     /// HTTP status of the answer.
+    #[schemars(range(min = 100, max = 599))]
     pub status: u16,
-    /// Whether the status is below 400.
+    /// True where the status is below 400.
     pub success: bool,
-    /// API key or service that did it.
+    /// Id of the API key or service; null for a user.
     pub principal_id: Option<String>,
-    /// `user`, `apikey` or `system`.
+    /// Kind of the principal: `user`, `apikey` or `system`.
     pub principal_type: Option<String>,
-    /// The person who did it.
+    /// Id of the user; null for other principals.
     pub principal_user_id: Option<String>,
     /// Roles of the principal at that time.
     pub roles: Vec<String>,
-    /// Account.
+    /// Id of the principal's account.
     pub account_id: Option<String>,
-    /// Project.
+    /// Id of the principal's project; null for an account-scoped token.
     pub project_id: Option<String>,
-    /// Tenant.
+    /// Id of the tenant that the token names; null where it names none.
     pub tenant_id: Option<String>,
-    /// Readable name of the account.
+    /// Name of the account for people.
     pub account_name: Option<String>,
-    /// Readable name of the project.
+    /// Name of the project for people.
     pub project_name: Option<String>,
 }
 

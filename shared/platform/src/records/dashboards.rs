@@ -13,14 +13,14 @@ use crate::error::{Error, Result};
 use crate::records::{Condition, Order, Query, Table, Written, json_text, keys};
 use crate::tenant::Tenant;
 
-/// Whether a dashboard is in use.
+/// Status of a dashboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DashboardStatus {
-    /// It is.
+    /// In use.
     #[default]
     Active,
-    /// It was deleted: it can be read and not changed, and its name is free again.
+    /// Out of use: it can be read and not changed, and its name is free.
     Archived,
 }
 

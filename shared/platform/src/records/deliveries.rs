@@ -12,23 +12,23 @@ use crate::records::schema::LISTING_INDEXES;
 use crate::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, json_text, keys};
 use crate::tenant::Tenant;
 
-/// Where a delivery stands.
+/// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeliveryStatus {
-    /// Its semantic condition is being evaluated.
+    /// The semantic condition is being evaluated.
     Evaluating,
-    /// Nothing was tried yet.
+    /// Waits for its first attempt.
     Pending,
-    /// Something is being tried.
+    /// An attempt is under way, or the started run is.
     Running,
-    /// The last attempt failed, and another one follows.
+    /// The last attempt failed, and the next one is due at `next_attempt_at`.
     Retrying,
-    /// The receiver took it, or the run that it started completed.
+    /// The receiver accepted it, or the started run completed.
     Succeeded,
-    /// Nothing more is tried.
+    /// No attempt follows.
     Failed,
-    /// It is not wanted any longer.
+    /// Its subscription was disabled or deleted.
     Cancelled,
 }
 
@@ -63,93 +63,95 @@ impl DeliveryStatus {
     }
 }
 
-/// One attempt of a delivery.
+/// An attempt of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryAttempt {
-    /// Which one it is, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// When it began.
+    /// Start of the attempt.
     pub started_at: UtcTime,
-    /// How long it took, in milliseconds.
+    /// Time until the answer or the failure, in milliseconds.
     pub duration_ms: u64,
-    /// The HTTP status of the answer, where there was one.
+    /// HTTP status of the receiver's answer; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 100, max = 999))]
     pub response_status: Option<u16>,
-    /// The first 4 KiB of the answer's body, where there was one; bytes that are no UTF-8 are replaced.
+    /// First 4 KiB of the answer's body; bytes that are not UTF-8 are replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_body: Option<String>,
-    /// Why it failed, where it did.
+    /// Why the attempt failed; absent where it succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// What a semantic condition said of an event.
+/// Outcome of a semantic condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SemanticEvaluation {
-    /// `matched`, `not_matched` or `error`.
+    /// Outcome: `matched`, `not_matched` or `error`.
     pub status: String,
-    /// `enforce` or `shadow`.
+    /// Mode of the condition: `enforce` or `shadow`.
     pub mode: String,
-    /// `interaction` or `agent`.
+    /// Kind of the evaluator: `interaction` or `agent`.
     pub evaluator_type: String,
-    /// The verdict, where there is one.
+    /// Verdict; absent where the evaluation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched: Option<bool>,
-    /// What the evaluator said of its verdict.
+    /// Explanation of the verdict by the evaluator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rationale: Option<String>,
-    /// Why there is no verdict.
+    /// Why the evaluation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// A delivery.
+/// A delivery of an event to the target of a subscription.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Delivery")]
 pub struct DeliveryRecord {
-    /// Its id, the same in every attempt.
+    /// Delivery intent id, the same in every attempt.
     pub id: String,
-    /// The event.
+    /// Id of the delivered event.
     pub event_id: String,
-    /// The event's category.
+    /// Category of the event, such as `external`.
     pub event_category: String,
-    /// The event's action.
+    /// Action of the event, such as `create`.
     pub action: String,
-    /// What the event happened to.
+    /// Kind of the resource that the event is about.
     pub resource_type: String,
-    /// Which one.
+    /// Id of the resource that the event is about.
     pub resource_id: String,
-    /// Who told of the event.
+    /// Origin of the event, such as `external:github`.
     pub source: String,
-    /// The subscription.
+    /// Id of the subscription that matched.
     pub subscription_id: String,
-    /// Its name when it matched.
+    /// Name of the subscription when it matched.
     pub subscription_name: String,
-    /// What kind of target it has: `webhook`, `workflow`.
+    /// Kind of the target: `webhook` or `workflow`.
     pub target_type: String,
-    /// Where it stands.
+    /// State of the delivery.
     pub status: DeliveryStatus,
-    /// Attempts that have ended.
+    /// Number of attempts that have ended.
     pub attempt_count: u32,
-    /// The attempts that have ended, oldest first.
+    /// Attempts that have ended, oldest first.
     pub attempts: Vec<DeliveryAttempt>,
-    /// When the next attempt is made, where one waits for that.
+    /// Time of the next attempt; present while one is due.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<UtcTime>,
-    /// Why the last attempt failed, or nothing more is tried.
+    /// Why the last attempt failed, or why none follows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// The workflow id of the run that carries it out, where there is one.
+    /// Workflow id of the run that carries out the delivery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<String>,
-    /// That run's id.
+    /// Run id of the run that carries out the delivery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow_run_id: Option<String>,
-    /// What the semantic condition said, where the subscription has one.
+    /// Outcome of the semantic condition; present where the subscription has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semantic_evaluation: Option<SemanticEvaluation>,
-    /// When the event was matched.
+    /// Time at which the event matched the subscription.
     pub created_at: UtcTime,
-    /// When it was changed last.
+    /// Time of the last change of this record.
     pub updated_at: UtcTime,
 }
 

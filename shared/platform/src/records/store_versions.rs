@@ -2,13 +2,13 @@
 //! change.
 
 use crate::error::{Error, Result};
-use crate::records::stores::{StoreVersionRecord, Stores};
+use crate::records::stores::{StoreVersion, Stores};
 use crate::records::{Condition, Order, Query, Written, keys};
 use crate::tenant::Tenant;
 
 impl Stores {
     /// Every version of a store, oldest first.
-    pub async fn versions(&self, tenant: &Tenant, store: &str) -> Result<Vec<StoreVersionRecord>> {
+    pub async fn versions(&self, tenant: &Tenant, store: &str) -> Result<Vec<StoreVersion>> {
         let query = Query::partition(keys::store_parts(tenant, store)).prefix(keys::STORE_VERSION);
         self.table.all(&query).await
     }
@@ -19,7 +19,7 @@ impl Stores {
         tenant: &Tenant,
         store: &str,
         limit: usize,
-    ) -> Result<Vec<StoreVersionRecord>> {
+    ) -> Result<Vec<StoreVersion>> {
         let query = Query::partition(keys::store_parts(tenant, store))
             .prefix(keys::STORE_VERSION)
             .order(Order::Descending);
@@ -42,16 +42,16 @@ impl Stores {
         tenant: &Tenant,
         store: &str,
         limit: usize,
-    ) -> Result<Vec<StoreVersionRecord>> {
+    ) -> Result<Vec<StoreVersion>> {
         let query = Query::partition(keys::store_parts(tenant, store)).prefix(keys::STORE_SNAPSHOT);
-        let mut found: Vec<StoreVersionRecord> = self.table.all(&query).await?;
+        let mut found: Vec<StoreVersion> = self.table.all(&query).await?;
         found.sort_unstable_by(|left, right| right.id.cmp(&left.id));
         found.truncate(limit);
         Ok(found)
     }
 
     /// A version; one that was never committed to this store is a 404.
-    pub async fn version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<StoreVersionRecord> {
+    pub async fn version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<StoreVersion> {
         let found = self
             .table
             .find(&keys::store_version(tenant, store, version))
@@ -68,7 +68,7 @@ impl Stores {
 
     /// Whether a version was ever committed.
     pub async fn has_version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<bool> {
-        let found: Option<StoreVersionRecord> = self
+        let found: Option<StoreVersion> = self
             .table
             .find(&keys::store_version(tenant, store, version))
             .await?;
@@ -77,7 +77,7 @@ impl Stores {
 
     /// Whether a snapshot of a store has this name, without regard to case.
     pub async fn has_snapshot(&self, tenant: &Tenant, store: &str, name: &str) -> Result<bool> {
-        let found: Option<StoreVersionRecord> = self
+        let found: Option<StoreVersion> = self
             .table
             .find(&keys::store_snapshot(tenant, store, name))
             .await?;

@@ -13,13 +13,13 @@ use crate::error::{Error, Result};
 use crate::records::{Condition, Query, Rows, Table, Written, keys};
 use crate::tenant::Tenant;
 
-/// Whether a store can be used.
+/// Status of a data store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum StoreStatus {
-    /// It can.
+    /// In use.
     Active,
-    /// It was deleted: it is missing on every path, and its name is free again.
+    /// Out of use: a 404 on every path, and its name is free.
     Archived,
 }
 
@@ -64,82 +64,85 @@ pub struct StoreRecord {
     pub last_import_at: Option<UtcTime>,
 }
 
-/// A version of a store.
+/// A version of a data store. It never changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StoreVersionRecord {
-    /// Its id, which names its manifest.
+pub struct StoreVersion {
+    /// Id to query the version by, or to roll back to.
     pub id: String,
-    /// What changed, in the caller's words or ours.
+    /// Reason for the version, from its author, else a sentence about the change.
     pub message: String,
-    /// The store's schema version at that time.
+    /// Number of the schema in this version.
     pub schema_version: u64,
-    /// Whether it is a named snapshot.
+    /// Whether it is a snapshot: a version with a name, which no collection removes.
     pub is_snapshot: bool,
-    /// The snapshot's name.
+    /// Name of a snapshot, unique in the data store without regard to case; missing for any other version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_name: Option<String>,
-    /// When it was made.
+    /// Time at which the version was made.
     pub created_at: UtcTime,
-    /// Who made it.
+    /// Principal that made the version, such as `user:<user_id>`; `system` for a compaction.
     pub created_by: String,
-    /// The version that it was made from.
+    /// Id of the version that was current before; missing for the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_version_id: Option<String>,
 }
 
-/// How far an import is.
+/// Status of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum ImportStatus {
-    /// It waits to be begun.
+    /// Waits for a worker.
     Pending,
-    /// It has begun.
+    /// A worker imports the rows.
     Running,
-    /// Every row is in.
+    /// Every row is in its table.
     Completed,
-    /// No row is in.
+    /// No row was imported.
     Failed,
 }
 
-/// What an import does with the rows that are there.
+/// What an import does with the rows that are in its tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportMode {
     /// Keeps them.
     #[default]
     Append,
-    /// Clears them first.
+    /// Removes them, from the tables of the import alone.
     Replace,
 }
 
-/// An import. One that the request itself carries out is written when it is over: if a crash cuts it short, it leaves no
-/// record, as it leaves no row. One in the background is written when it is taken, and again when its status changes.
+/// An import of rows into tables of a data store.
+// One that the request itself carries out is written when it is over: if a crash cuts it short, it leaves no
+// record, as it leaves no row. One in the background is written when it is taken, and again when its status
+// changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Import")]
 pub struct ImportRecord {
-    /// Its id.
+    /// Id of the import.
     pub id: String,
-    /// The store.
+    /// Id of the data store.
     pub store_id: String,
-    /// How far it is.
+    /// Status of the import.
     pub status: ImportStatus,
-    /// Append or replace.
+    /// Treatment of the rows that were in the tables before.
     pub mode: ImportMode,
-    /// The tables that were imported into.
+    /// Names of the tables, in the case in which they were created.
     pub tables: Vec<String>,
-    /// The caller's message.
+    /// Reason from the request; missing if it had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Why it failed.
+    /// With `FAILED`: the cause, with table, row and column if the rows are at fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Rows imported, by table.
+    /// Number of imported rows by table; empty unless the status is `COMPLETED`.
     pub rows_imported: BTreeMap<String, u64>,
-    /// The version that it made.
+    /// With `COMPLETED`: id of the version that the import made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version_id: Option<String>,
-    /// When it began.
+    /// Time of the request.
     pub started_at: UtcTime,
-    /// When it was over.
+    /// Time at which the import ended; missing while it continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<UtcTime>,
 }
@@ -195,12 +198,7 @@ impl Stores {
     }
 
     /// Adds a store with its first version; a taken name is a 409.
-    pub async fn insert(
-        &self,
-        tenant: &Tenant,
-        store: &StoreRecord,
-        version: &StoreVersionRecord,
-    ) -> Result<()> {
+    pub async fn insert(&self, tenant: &Tenant, store: &StoreRecord, version: &StoreVersion) -> Result<()> {
         let name = NameRecord {
             store_id: store.id.clone(),
         };
@@ -232,7 +230,7 @@ impl Stores {
         &self,
         tenant: &Tenant,
         next: &StoreRecord,
-        version: &StoreVersionRecord,
+        version: &StoreVersion,
         import: Option<&CompletedImport>,
     ) -> Result<Written> {
         let mut transaction = self

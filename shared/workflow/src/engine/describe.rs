@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Engine;
 use crate::event::{Event, EventKind};
 use crate::state::RunState;
-use crate::views::{HistoryView, RunDetail, event_views, task_views};
+use crate::views::{History, WorkflowRun, history_events, history_tasks};
 
 /// Most bytes of a run in one answer, beside its fields.
 const MAX_ANSWER_BYTES: usize = MAX_SENT_BYTES - 100_000;
@@ -33,7 +33,7 @@ impl Engine {
         tenant: &Tenant,
         state: &RunState,
         form: Option<HistoryForm>,
-    ) -> Result<RunDetail> {
+    ) -> Result<WorkflowRun> {
         let (mut first, mut last, history) = match form {
             None => {
                 let first = self.event(tenant, state, 1).await?;
@@ -71,7 +71,7 @@ impl Engine {
             )));
         };
         let end = last.map(|event| event.kind);
-        Ok(RunDetail::new(state, &started.input, end.as_ref(), history))
+        Ok(WorkflowRun::new(state, &started.input, end.as_ref(), history))
     }
 
     async fn event(&self, tenant: &Tenant, state: &RunState, id: u64) -> Result<Option<Event>> {
@@ -82,18 +82,18 @@ impl Engine {
     }
 }
 
-fn events(history: &[Event], after: u64, room: usize) -> Result<HistoryView> {
-    let views = event_views(history)
+fn events(history: &[Event], after: u64, room: usize) -> Result<History> {
+    let views = history_events(history)
         .into_iter()
         .filter(|event| event.event_id > after);
     let (events, cut) = up_to(room, views)?;
     let next_after = events.last().filter(|_| cut).map(|event| event.event_id);
-    Ok(HistoryView::Events { events, next_after })
+    Ok(History::events(events, next_after))
 }
 
-fn tasks(history: &[Event], state: &RunState, room: usize) -> Result<HistoryView> {
-    let (tasks, truncated) = up_to(room, task_views(history, state).into_iter())?;
-    Ok(HistoryView::Tasks { tasks, truncated })
+fn tasks(history: &[Event], state: &RunState, room: usize) -> Result<History> {
+    let (tasks, truncated) = up_to(room, history_tasks(history, state).into_iter())?;
+    Ok(History::tasks(tasks, truncated))
 }
 
 /// As many as so many bytes hold, and whether there are more.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{FailureView, HistoryView, initiated_by, shown};
+use super::{History, RunFailure, initiated_by, shown};
 use crate::event::EventKind;
 use crate::payload::Payload;
 use crate::state::{RunState, Visibility};
@@ -13,104 +13,100 @@ use crate::summary::execution_duration;
 
 /// An activity that has not ended.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PendingActivity")]
 #[serde(rename_all = "camelCase")]
 pub struct PendingActivityView {
-    /// Its id in the run.
+    /// Id of the activity, unique in the run.
     pub activity_id: String,
-    /// Its registered name.
+    /// Name under which the activity is registered.
     pub activity_type: String,
-    /// The attempt that is under way or comes next, from 1.
+    /// Number of the attempt that is running or comes next, from 1.
     pub attempt: u32,
-    /// Attempts in all; 0 for no limit.
+    /// Most attempts; 0 means no limit.
     pub maximum_attempts: u32,
-    /// When it was asked for.
+    /// Time at which the run scheduled the activity.
     pub scheduled: UtcTime,
-    /// When the attempt began that is under way.
+    /// Time at which the running attempt began; absent between attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_started_time: Option<UtcTime>,
-    /// When the next attempt begins.
+    /// Time of the next attempt; absent while an attempt is running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_attempt_time: Option<UtcTime>,
-    /// How the attempt before failed.
+    /// Failure of the attempt before.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_failure: Option<FailureView>,
+    pub last_failure: Option<RunFailure>,
 }
 
-/// A turn of the run's code that came to nothing and is tried again.
+/// A turn of the workflow's code that failed and is tried again.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingWorkflowTask {
-    /// How often in a row it came to nothing.
+    /// Number of failures in a row.
     pub attempt: u32,
-    /// Why the last time.
-    pub last_failure: FailureView,
-    /// When it is tried next.
+    /// Failure of the last turn.
+    pub last_failure: RunFailure,
+    /// Time of the next turn.
     pub next_attempt_time: UtcTime,
 }
 
-/// One run in full.
+/// A workflow run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct RunDetail {
-    /// Whether it goes on, and how it ended.
+pub struct WorkflowRun {
+    /// `RUNNING`, `COMPLETED`, `FAILED`, `CANCELED`, `TERMINATED`, `CONTINUED_AS_NEW` or `TIMED_OUT`.
     pub status: String,
-    /// When it began.
+    /// Time at which the run began.
     pub started_at: UtcTime,
-    /// When it ended.
+    /// Time at which the run ended; absent while it is running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<UtcTime>,
-    /// How long it took, in seconds.
+    /// Time from start to end, in seconds; absent while the run is running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_duration: Option<f64>,
-    /// Its run id.
+    /// Id of this run, unique in the project.
     pub run_id: String,
-    /// Its workflow id.
+    /// Id that the starter gave; later runs may have it again.
     pub workflow_id: String,
-    /// Its type.
+    /// Workflow type, whose code the run executes.
     #[serde(rename = "type")]
     pub workflow_type: String,
-    /// What it began with.
+    /// Input that the run was started with; its shape depends on the type.
     pub input: Value,
-    /// What it returned.
+    /// What the workflow returned; absent while the run is running and where it returned nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// What whoever started it left with it.
+    /// Notes that the starter attached to the run.
     pub memo: Map<String, Value>,
-    /// Its history, where it was asked for.
+    /// Present with `include_history=true`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub history: Option<HistoryView>,
-    /// Its activities that have not ended.
+    pub history: Option<History>,
+    /// Activities that have not ended.
     #[serde(rename = "pendingActivities")]
     pub pending_activities: Vec<PendingActivityView>,
-    /// The turn of its code that came to nothing, if the last one did.
+    /// Present where the last turn of the workflow's code failed.
     #[serde(rename = "pendingWorkflowTask", skip_serializing_if = "Option::is_none")]
     pub pending_workflow_task: Option<PendingWorkflowTask>,
-    /// Why it failed; null where it did not.
-    pub error: Option<FailureView>,
-    /// Who started it.
+    /// Why the run failed; null where it did not.
+    pub error: Option<RunFailure>,
+    /// Principal that started the run, such as `user:<user_id>`, or `unknown`.
     pub initiated_by: String,
-    /// Who may see it.
+    /// Which callers of the project see the run.
     pub visibility: Visibility,
 }
 
-impl RunDetail {
+impl WorkflowRun {
     /// Of a run, whose first event carries `input` and whose last one is `end`.
-    pub fn new(
-        state: &RunState,
-        input: &Payload,
-        end: Option<&EventKind>,
-        history: Option<HistoryView>,
-    ) -> Self {
+    pub fn new(state: &RunState, input: &Payload, end: Option<&EventKind>, history: Option<History>) -> Self {
         let (result, error) = match end {
             Some(EventKind::WorkflowExecutionCompleted { result }) => (Some(shown(result)), None),
             Some(EventKind::WorkflowExecutionCanceled { details }) => (details.as_ref().map(shown), None),
             Some(EventKind::WorkflowExecutionFailed { failure }) => (None, Some(failure.into())),
             Some(EventKind::WorkflowExecutionTimedOut {}) => {
-                let failure = FailureView::new("Timeout", "The run took longer than it may.");
+                let failure = RunFailure::new("Timeout", "The run took longer than it may.");
                 (None, Some(failure))
             }
             Some(EventKind::WorkflowExecutionTerminated { reason, .. }) => {
                 let reason = reason.as_deref().unwrap_or("The run was terminated.");
-                (None, Some(FailureView::new("Terminated", reason)))
+                (None, Some(RunFailure::new("Terminated", reason)))
             }
             _ => (None, None),
         };
@@ -122,7 +118,7 @@ impl RunDetail {
             scheduled: activity.scheduled_at,
             last_started_time: activity.started_at,
             next_attempt_time: activity.next_attempt_at,
-            last_failure: activity.last_failure.as_ref().map(FailureView::from),
+            last_failure: activity.last_failure.as_ref().map(RunFailure::from),
         });
         Self {
             status: state.status.as_str().to_owned(),
@@ -139,7 +135,7 @@ impl RunDetail {
             pending_activities: pending.collect(),
             pending_workflow_task: state.failed_task.as_ref().map(|task| PendingWorkflowTask {
                 attempt: task.attempt,
-                last_failure: FailureView::new(&format!("{:?}", task.failure.kind), &task.failure.message),
+                last_failure: RunFailure::new(&format!("{:?}", task.failure.kind), &task.failure.message),
                 next_attempt_time: task.next_attempt_at,
             }),
             error,

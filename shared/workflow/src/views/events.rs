@@ -7,135 +7,136 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{FailureView, shown_array};
+use super::{RunFailure, shown_array};
 use crate::event::{ChildOutcome, Event, EventKind};
 
-/// What an event says of an activity.
+/// Activity of an event.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ActivityView {
-    /// Its registered name.
+pub struct EventActivity {
+    /// Name under which the activity is registered.
     pub name: String,
-    /// Its id in the run.
+    /// Id of the activity, unique in the run.
     pub id: String,
-    /// Its input.
+    /// Arguments of the activity.
     pub input: Vec<Value>,
-    /// The event that asked for it.
+    /// Id of the event that scheduled the activity.
     pub scheduled_event_id: String,
-    /// The event of the attempt that decided how it ended.
+    /// Id of the event of the attempt that decided the outcome; absent before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_event_id: Option<String>,
 }
 
-/// What an event says of a timer.
+/// Timer of an event.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct TimerView {
-    /// Its id in the run.
+pub struct EventTimer {
+    /// Id of the timer, unique in the run.
     pub id: String,
-    /// Seconds until it fires.
+    /// Seconds from its start until it fires.
     pub duration: f64,
-    /// The event that began it.
+    /// Id of the event that started the timer.
     pub started_event_id: String,
 }
 
-/// What an event says of a signal.
+/// Signal of an event.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct SignalView {
-    /// Its name.
+pub struct EventSignal {
+    /// Name that the workflow's code listens for.
     pub name: String,
-    /// What it carries.
+    /// Body of the signal.
     pub input: Vec<Value>,
-    /// Who sent it.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// Principal that sent the signal; absent where it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub identity: String,
 }
 
-/// What an event says of a child run.
+/// Child run of an event.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ChildView {
-    /// Its type.
+pub struct EventChild {
+    /// Workflow type of the child run.
     #[serde(rename = "type")]
     pub workflow_type: String,
-    /// Its workflow id.
+    /// Workflow id of the child run.
     pub workflow_id: String,
-    /// Its run id.
+    /// Run id of the child run.
     pub run_id: String,
-    /// Its input.
+    /// Arguments of the child run.
     pub input: Vec<Value>,
-    /// The event that asked for it.
+    /// Id of the event that asked for the child run.
     pub initiated_event_id: String,
 }
 
-/// What an event says of the run itself.
+/// What an event says about the run itself.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct WorkflowView {
-    /// Its type.
+pub struct EventWorkflow {
+    /// Workflow type of the run.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub workflow_type: Option<String>,
-    /// What it begins with.
+    /// Arguments of the run, or of the run that continues it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Vec<Value>>,
-    /// Who started it, asked it to stop or ended it.
+    /// Principal that started, cancelled or terminated the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
-    /// Why it was asked to stop or ended.
+    /// Reason that this principal gave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The run that started it.
+    /// Run that started this one, as `workflow_id` and `run_id`.
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Value>,
-    /// The run that goes on in it.
+    /// Id of the run that this one continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continued_run_id: Option<String>,
-    /// The run that it goes on in.
+    /// Id of the run that continues this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_run_id: Option<String>,
 }
 
-/// An event of a history.
+/// An event of a run's history.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct EventView {
-    /// Its place in the history, from 1.
+pub struct HistoryEvent {
+    /// Position in the history, from 1.
     pub event_id: u64,
-    /// When it was written.
+    /// Time at which the engine wrote the event.
     pub event_time: UtcTime,
-    /// What happened: Temporal's name.
+    /// What happened, such as `EVENT_TYPE_ACTIVITY_TASK_SCHEDULED`; the names are Temporal's.
     pub event_type: String,
-    /// Its place once more, as a text.
+    /// The same as `event_id`, as a string.
     pub task_id: String,
-    /// For what was tried several times, which attempt; 1 otherwise.
+    /// Number of the attempt, from 1; always 1 for events without attempts.
     pub attempt: u32,
-    /// The activity that it is about.
+    /// Present on events of an activity.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub activity: Option<ActivityView>,
-    /// The timer that it is about.
+    pub activity: Option<EventActivity>,
+    /// Present on events of a timer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub timer: Option<TimerView>,
-    /// The signal that it is about.
+    pub timer: Option<EventTimer>,
+    /// Present on events of a signal.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub signal: Option<SignalView>,
-    /// The child run that it is about.
+    pub signal: Option<EventSignal>,
+    /// Present on events of a child run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub child: Option<ChildView>,
-    /// What it says of the run itself.
+    pub child: Option<EventChild>,
+    /// Present on events of the run itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub workflow: Option<WorkflowView>,
-    /// The patch whose new way the code took.
+    pub workflow: Option<EventWorkflow>,
+    /// Name of the patch whose new code the run took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<String>,
-    /// What came of it.
+    /// Result of an activity, a child run or the run; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Vec<Value>>,
-    /// Why it failed.
+    /// Failure of an attempt, a child run or the run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure: Option<FailureView>,
+    pub failure: Option<RunFailure>,
 }
 
 /// The events of a run, oldest first.
-pub fn event_views(history: &[Event]) -> Vec<EventView> {
+pub fn history_events(history: &[Event]) -> Vec<HistoryEvent> {
     let mut known = Known::default();
     for event in history {
         known.note(event);
@@ -169,7 +170,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    fn activity(&self, scheduled: u64) -> Option<ActivityView> {
+    fn activity(&self, scheduled: u64) -> Option<EventActivity> {
         let EventKind::ActivityTaskScheduled {
             activity_id,
             name,
@@ -179,7 +180,7 @@ impl<'a> Known<'a> {
         else {
             return None;
         };
-        Some(ActivityView {
+        Some(EventActivity {
             name: name.clone(),
             id: activity_id.clone(),
             input: shown_array(input),
@@ -188,7 +189,7 @@ impl<'a> Known<'a> {
         })
     }
 
-    fn timer(&self, started: u64) -> Option<TimerView> {
+    fn timer(&self, started: u64) -> Option<EventTimer> {
         let EventKind::TimerStarted {
             timer_id,
             fire_after_ms,
@@ -196,14 +197,14 @@ impl<'a> Known<'a> {
         else {
             return None;
         };
-        Some(TimerView {
+        Some(EventTimer {
             id: timer_id.clone(),
             duration: seconds(*fire_after_ms),
             started_event_id: started.to_string(),
         })
     }
 
-    fn child(&self, initiated: u64) -> Option<ChildView> {
+    fn child(&self, initiated: u64) -> Option<EventChild> {
         let EventKind::StartChildWorkflowExecutionInitiated {
             workflow_id,
             run_id,
@@ -214,7 +215,7 @@ impl<'a> Known<'a> {
         else {
             return None;
         };
-        Some(ChildView {
+        Some(EventChild {
             workflow_type: workflow_type.clone(),
             workflow_id: workflow_id.clone(),
             run_id: run_id.clone(),
@@ -229,8 +230,8 @@ pub(super) fn seconds(millis: u64) -> f64 {
     std::time::Duration::from_millis(millis).as_secs_f64()
 }
 
-fn view(event: &Event, known: &Known<'_>) -> EventView {
-    let mut view = EventView {
+fn view(event: &Event, known: &Known<'_>) -> HistoryEvent {
+    let mut view = HistoryEvent {
         event_id: event.id,
         event_time: event.time,
         event_type: format!("EVENT_TYPE_{}", event.kind.name()),
@@ -247,7 +248,7 @@ fn view(event: &Event, known: &Known<'_>) -> EventView {
     };
     match &event.kind {
         EventKind::WorkflowExecutionStarted(started) => {
-            view.workflow = Some(WorkflowView {
+            view.workflow = Some(EventWorkflow {
                 workflow_type: Some(started.workflow_type.clone()),
                 input: Some(shown_array(&started.input)),
                 identity: given(&started.initiated_by),
@@ -256,7 +257,7 @@ fn view(event: &Event, known: &Known<'_>) -> EventView {
                     .as_ref()
                     .map(|parent| json!({ "workflow_id": parent.workflow_id, "run_id": parent.run_id })),
                 continued_run_id: started.continued_from.clone(),
-                ..WorkflowView::default()
+                ..EventWorkflow::default()
             });
         }
         EventKind::WorkflowExecutionSignaled {
@@ -264,7 +265,7 @@ fn view(event: &Event, known: &Known<'_>) -> EventView {
             input,
             identity,
         } => {
-            view.signal = Some(SignalView {
+            view.signal = Some(EventSignal {
                 name: name.clone(),
                 input: shown_array(input),
                 identity: identity.clone(),
@@ -272,10 +273,10 @@ fn view(event: &Event, known: &Known<'_>) -> EventView {
         }
         EventKind::WorkflowExecutionCancelRequested { reason, identity }
         | EventKind::WorkflowExecutionTerminated { reason, identity } => {
-            view.workflow = Some(WorkflowView {
+            view.workflow = Some(EventWorkflow {
                 identity: given(identity),
                 reason: reason.clone(),
-                ..WorkflowView::default()
+                ..EventWorkflow::default()
             });
         }
         EventKind::WorkflowExecutionCompleted { result } => view.result = Some(shown_array(result)),
@@ -283,10 +284,10 @@ fn view(event: &Event, known: &Known<'_>) -> EventView {
         EventKind::WorkflowExecutionCanceled { details } => view.result = details.as_ref().map(shown_array),
         EventKind::WorkflowExecutionTimedOut {} => {}
         EventKind::WorkflowExecutionContinuedAsNew { new_run_id, input } => {
-            view.workflow = Some(WorkflowView {
+            view.workflow = Some(EventWorkflow {
                 new_run_id: Some(new_run_id.clone()),
                 input: Some(shown_array(input)),
-                ..WorkflowView::default()
+                ..EventWorkflow::default()
             });
         }
         EventKind::ActivityTaskScheduled { .. } => view.activity = known.activity(event.id),
@@ -298,7 +299,7 @@ fn view(event: &Event, known: &Known<'_>) -> EventView {
         } => {
             view.attempt = *attempt;
             view.activity = known.activity(*scheduled_event_id);
-            view.failure = last_failure.as_ref().map(FailureView::from);
+            view.failure = last_failure.as_ref().map(RunFailure::from);
         }
         EventKind::ActivityTaskCompleted {
             scheduled_event_id,
@@ -322,7 +323,7 @@ fn view(event: &Event, known: &Known<'_>) -> EventView {
             ..
         } => {
             view.ends_activity(known, *scheduled_event_id);
-            view.failure = Some(FailureView::new("Timeout", timeout.as_str()));
+            view.failure = Some(RunFailure::new("Timeout", timeout.as_str()));
         }
         EventKind::ActivityTaskCanceled { scheduled_event_id } => {
             view.ends_activity(known, *scheduled_event_id);
@@ -359,7 +360,7 @@ fn view(event: &Event, known: &Known<'_>) -> EventView {
     view
 }
 
-impl EventView {
+impl HistoryEvent {
     fn ends_activity(&mut self, known: &Known<'_>, scheduled: u64) {
         self.activity = known.activity(scheduled);
         if let Some((_, attempt)) = known.started.get(&scheduled) {

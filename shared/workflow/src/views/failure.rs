@@ -7,23 +7,23 @@ use serde_json::Value;
 use super::shown;
 use crate::failure::Failure;
 
-/// Why something failed.
+/// Why a run, an activity or a child run failed.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct FailureView {
-    /// One sentence.
+pub struct RunFailure {
+    /// Explanation for people.
     pub message: String,
-    /// What kind of failure it is.
+    /// Type that the code gave the failure, or `Timeout` or `Terminated`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Where it comes from, such as an activity's name.
+    /// Origin of the failure, such as the name of an activity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// More.
+    /// Data that the code attached, any JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 
-impl FailureView {
+impl RunFailure {
     /// A failure that has only a sentence.
     pub(super) fn new(kind: &str, message: &str) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl FailureView {
     }
 }
 
-impl From<&Failure> for FailureView {
+impl From<&Failure> for RunFailure {
     fn from(failure: &Failure) -> Self {
         Self {
             message: failure.message.clone(),

@@ -8,38 +8,38 @@ use super::initiated_by;
 use crate::state::Visibility;
 use crate::summary::RunSummary;
 
-/// A run in a listing.
+/// A workflow run in a list.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct RunSummaryView {
-    /// Whether it goes on, and how it ended.
+pub struct WorkflowRunSummary {
+    /// `RUNNING`, `COMPLETED`, `FAILED`, `CANCELED`, `TERMINATED`, `CONTINUED_AS_NEW` or `TIMED_OUT`.
     pub status: String,
-    /// When it began.
+    /// Time at which the run began.
     pub started_at: UtcTime,
-    /// When it ended.
+    /// Time at which the run ended; absent while it is running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<UtcTime>,
-    /// How long it took, in seconds.
+    /// Time from start to end, in seconds; absent while the run is running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_duration: Option<f64>,
-    /// Its run id.
+    /// Id of this run, unique in the project.
     pub run_id: String,
-    /// Its workflow id.
+    /// Id that the starter gave; later runs may have it again.
     pub workflow_id: String,
-    /// Its type.
+    /// Workflow type, whose code the run executes.
     #[serde(rename = "type")]
     pub workflow_type: String,
-    /// Who started it: `user:<id>`, or `unknown`.
+    /// Principal that started the run, such as `user:<user_id>`, or `unknown`.
     pub initiated_by: String,
-    /// The interaction of an agent's conversation.
+    /// Name of the interaction of a conversation with an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction_name: Option<String>,
-    /// Its type once more.
+    /// The same as `type`.
     pub service_workflow_type: String,
-    /// Who may see it.
+    /// Which callers of the project see the run.
     pub visibility: Visibility,
 }
 
-impl From<RunSummary> for RunSummaryView {
+impl From<RunSummary> for WorkflowRunSummary {
     fn from(run: RunSummary) -> Self {
         Self {
             status: run.status.as_str().to_owned(),
@@ -57,14 +57,14 @@ impl From<RunSummary> for RunSummaryView {
     }
 }
 
-/// A page of runs.
+/// A page of workflow runs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct RunListing {
+pub struct WorkflowRunPage {
     /// The runs, newest first.
-    pub runs: Vec<RunSummaryView>,
-    /// What the next page is asked for with.
+    pub runs: Vec<WorkflowRunSummary>,
+    /// `next_page_token` of the next request, base64; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_page_token: Option<String>,
-    /// Whether there is a next page.
+    /// True where a next page exists.
     pub has_more: bool,
 }

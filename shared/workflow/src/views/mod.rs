@@ -7,12 +7,12 @@ mod listed;
 mod tasks;
 mod update;
 
-pub use detail::{PendingActivityView, PendingWorkflowTask, RunDetail};
-pub use events::{EventView, event_views};
-pub use failure::FailureView;
-pub use listed::{RunListing, RunSummaryView};
-pub use tasks::{TaskStatus, TaskView, task_views};
-pub use update::{UpdateListing, UpdateMessageView};
+pub use detail::{PendingActivityView, PendingWorkflowTask, WorkflowRun};
+pub use events::{HistoryEvent, history_events};
+pub use failure::RunFailure;
+pub use listed::{WorkflowRunPage, WorkflowRunSummary};
+pub use tasks::{HistoryTask, HistoryTaskStatus, history_tasks};
+pub use update::{RunUpdate, RunUpdatePage};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,33 +21,67 @@ use serde_json::{Value, json};
 use crate::payload::Payload;
 use crate::state::About;
 
-/// The history of a run, in one of its two forms.
+/// History of a run, in the format that the caller asked for.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub enum HistoryView {
-    /// The events, as the engine wrote them.
-    Events {
-        /// The events, oldest first.
-        events: Vec<EventView>,
-        /// Where the rest begins that does not fit into this answer: ask again with `history_after` of this value.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        next_after: Option<u64>,
-    },
-    /// Each activity, timer, child run and signal as one object.
-    Tasks {
-        /// The tasks, in the order in which they were asked for or came.
-        tasks: Vec<TaskView>,
-        /// Whether the answer ends before the last of them.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        truncated: bool,
-    },
+#[serde(untagged)]
+pub enum History {
+    /// `history_format=events`.
+    Events(EventHistory),
+    /// `history_format=tasks`.
+    Tasks(TaskHistory),
 }
 
-/// Who started a run, as the API says it.
+/// Events of a run, as the engine wrote them.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct EventHistory {
+    #[serde(rename = "type")]
+    #[schemars(extend("const" = "events"))]
+    kind: &'static str,
+    /// The events, oldest first.
+    pub events: Vec<HistoryEvent>,
+    /// Present where the rest does not fit into the answer: `history_after` of the next request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_after: Option<u64>,
+}
+
+/// Activities, timers, child runs and signals of a run, each as one object.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TaskHistory {
+    #[serde(rename = "type")]
+    #[schemars(extend("const" = "tasks"))]
+    kind: &'static str,
+    /// The tasks, in the order in which they were scheduled or received.
+    tasks: Vec<HistoryTask>,
+    /// True where later tasks do not fit into the answer; absent otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+}
+
+impl History {
+    /// Events of a run, and where the rest begins.
+    pub fn events(events: Vec<HistoryEvent>, next_after: Option<u64>) -> Self {
+        Self::Events(EventHistory {
+            kind: "events",
+            events,
+            next_after,
+        })
+    }
+
+    /// Tasks of a run, and whether there are more.
+    pub fn tasks(tasks: Vec<HistoryTask>, truncated: bool) -> Self {
+        Self::Tasks(TaskHistory {
+            kind: "tasks",
+            tasks,
+            truncated,
+        })
+    }
+}
+
+/// Principal that started a run.
 fn initiated_by(about: &About) -> String {
     match about.initiated_by.as_str() {
         "" => "unknown".to_owned(),
-        somebody => somebody.to_owned(),
+        principal => principal.to_owned(),
     }
 }
 

@@ -8,85 +8,85 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::events::seconds;
-use super::{FailureView, shown_array};
+use super::{RunFailure, shown_array};
 use crate::event::{ChildOutcome, Event, EventKind};
 use crate::payload::Payload;
 use crate::state::RunState;
 
-/// How far a task is.
+/// State of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum TaskStatus {
-    /// It was asked for.
+pub enum HistoryTaskStatus {
+    /// Waits for its first or next attempt.
     Scheduled,
-    /// It goes on.
+    /// An attempt is running, or the timer or child run is.
     Running,
-    /// It has ended as wanted.
+    /// Succeeded.
     Completed,
-    /// It has failed.
+    /// Failed, with no attempt left.
     Failed,
-    /// It was no longer wanted.
+    /// Cancelled by the run, or ended with it.
     Canceled,
-    /// It took longer than it may.
+    /// Exceeded its time limit.
     TimedOut,
-    /// Somebody ended it.
+    /// Terminated by a caller.
     Terminated,
-    /// It came.
+    /// A signal that arrived.
     Received,
 }
 
-/// One activity, timer, child run or signal.
+/// An activity, timer, child run or signal of a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct TaskView {
-    /// `activity`, `timer`, `childWorkflow` or `signal`.
+pub struct HistoryTask {
+    /// `activity`, `timer`, `childWorkflow` or `signal`; it decides which of the ids are present.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The activity's id in its run.
+    /// Id of an activity, unique in the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activity_id: Option<String>,
-    /// The activity's registered name.
+    /// Name under which the activity is registered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activity_name: Option<String>,
-    /// The child's workflow type.
+    /// Workflow type of a child run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow_type: Option<String>,
-    /// The child's workflow id.
+    /// Workflow id of a child run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<String>,
-    /// The child's run id.
+    /// Run id of a child run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// The signal's name.
+    /// Name that the workflow's code listens for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal_name: Option<String>,
-    /// The timer's id in its run.
+    /// Id of a timer, unique in the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer_id: Option<String>,
-    /// Seconds until the timer fires.
+    /// Seconds from the start of a timer until it fires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<f64>,
-    /// How far it is.
-    pub status: TaskStatus,
-    /// When it was asked for, or came.
+    /// State of the task.
+    pub status: HistoryTaskStatus,
+    /// Time at which the run scheduled the task, or the signal arrived.
     pub scheduled: UtcTime,
-    /// When the attempt began that decided how it ended, or that is under way.
+    /// Start of the running attempt, or of the one that decided the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<UtcTime>,
-    /// When it ended.
+    /// Time at which the task ended; absent before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed: Option<UtcTime>,
-    /// Attempts so far.
+    /// Number of attempts so far.
     pub attempts: u32,
-    /// Its input.
+    /// Arguments of the task, or the body of the signal.
     pub input: Vec<Value>,
-    /// What came of it.
+    /// Results; empty where there is none.
     pub result: Vec<Value>,
-    /// Why it failed; null where it did not.
-    pub error: Option<FailureView>,
+    /// Why the task failed; null where it did not.
+    pub error: Option<RunFailure>,
 }
 
-impl TaskView {
+impl HistoryTask {
     fn new(kind: &'static str, event: &Event) -> Self {
         Self {
             kind,
@@ -98,7 +98,7 @@ impl TaskView {
             signal_name: None,
             timer_id: None,
             duration: None,
-            status: TaskStatus::Scheduled,
+            status: HistoryTaskStatus::Scheduled,
             scheduled: event.time,
             started: None,
             completed: None,
@@ -109,25 +109,25 @@ impl TaskView {
         }
     }
 
-    fn ends(&mut self, event: &Event, status: TaskStatus) {
+    fn ends(&mut self, event: &Event, status: HistoryTaskStatus) {
         self.status = status;
         self.completed = Some(event.time);
     }
 
     fn completes(&mut self, event: &Event, result: &Payload) {
-        self.ends(event, TaskStatus::Completed);
+        self.ends(event, HistoryTaskStatus::Completed);
         self.result = shown_array(result);
     }
 
-    fn fails(&mut self, event: &Event, error: FailureView) {
-        self.ends(event, TaskStatus::Failed);
+    fn fails(&mut self, event: &Event, error: RunFailure) {
+        self.ends(event, HistoryTaskStatus::Failed);
         self.error = Some(error);
     }
 }
 
 /// The tasks of a run, in the order in which they were asked for or came. What goes on is told by the state.
-pub fn task_views(history: &[Event], state: &RunState) -> Vec<TaskView> {
-    let mut tasks: BTreeMap<u64, TaskView> = BTreeMap::new();
+pub fn history_tasks(history: &[Event], state: &RunState) -> Vec<HistoryTask> {
+    let mut tasks: BTreeMap<u64, HistoryTask> = BTreeMap::new();
     for event in history {
         match begun(event) {
             Some(task) => {
@@ -141,42 +141,42 @@ pub fn task_views(history: &[Event], state: &RunState) -> Vec<TaskView> {
             task.attempts = activity.attempt;
             task.started = activity.started_at;
             if activity.started_at.is_some() {
-                task.status = TaskStatus::Running;
+                task.status = HistoryTaskStatus::Running;
             }
         }
     }
     if let Some(closed_at) = state.closed_at {
         // What the run did not wait for ends with it.
         for task in tasks.values_mut().filter(|task| task.completed.is_none()) {
-            task.status = TaskStatus::Canceled;
+            task.status = HistoryTaskStatus::Canceled;
             task.completed = Some(closed_at);
         }
     }
     tasks.into_values().collect()
 }
 
-fn begun(event: &Event) -> Option<TaskView> {
+fn begun(event: &Event) -> Option<HistoryTask> {
     match &event.kind {
         EventKind::ActivityTaskScheduled {
             activity_id,
             name,
             input,
             ..
-        } => Some(TaskView {
+        } => Some(HistoryTask {
             activity_id: Some(activity_id.clone()),
             activity_name: Some(name.clone()),
             input: shown_array(input),
-            ..TaskView::new("activity", event)
+            ..HistoryTask::new("activity", event)
         }),
         EventKind::TimerStarted {
             timer_id,
             fire_after_ms,
-        } => Some(TaskView {
+        } => Some(HistoryTask {
             timer_id: Some(timer_id.clone()),
             duration: Some(seconds(*fire_after_ms)),
-            status: TaskStatus::Running,
+            status: HistoryTaskStatus::Running,
             started: Some(event.time),
-            ..TaskView::new("timer", event)
+            ..HistoryTask::new("timer", event)
         }),
         EventKind::StartChildWorkflowExecutionInitiated {
             workflow_id,
@@ -184,27 +184,27 @@ fn begun(event: &Event) -> Option<TaskView> {
             workflow_type,
             input,
             ..
-        } => Some(TaskView {
+        } => Some(HistoryTask {
             workflow_type: Some(workflow_type.clone()),
             workflow_id: Some(workflow_id.clone()),
             run_id: Some(run_id.clone()),
             input: shown_array(input),
-            ..TaskView::new("childWorkflow", event)
+            ..HistoryTask::new("childWorkflow", event)
         }),
-        EventKind::WorkflowExecutionSignaled { name, input, .. } => Some(TaskView {
+        EventKind::WorkflowExecutionSignaled { name, input, .. } => Some(HistoryTask {
             signal_name: Some(name.clone()),
-            status: TaskStatus::Received,
+            status: HistoryTaskStatus::Received,
             started: Some(event.time),
             completed: Some(event.time),
             input: shown_array(input),
-            ..TaskView::new("signal", event)
+            ..HistoryTask::new("signal", event)
         }),
         _ => None,
     }
 }
 
-fn go_on(tasks: &mut BTreeMap<u64, TaskView>, event: &Event) {
-    let mut task = |begun_by: &u64, change: &dyn Fn(&mut TaskView)| {
+fn go_on(tasks: &mut BTreeMap<u64, HistoryTask>, event: &Event) {
+    let mut task = |begun_by: &u64, change: &dyn Fn(&mut HistoryTask)| {
         if let Some(task) = tasks.get_mut(begun_by) {
             change(task);
         }
@@ -234,21 +234,27 @@ fn go_on(tasks: &mut BTreeMap<u64, TaskView>, event: &Event) {
             timeout,
             ..
         } => task(scheduled_event_id, &|task| {
-            task.ends(event, TaskStatus::TimedOut);
-            task.error = Some(FailureView::new("Timeout", timeout.as_str()));
+            task.ends(event, HistoryTaskStatus::TimedOut);
+            task.error = Some(RunFailure::new("Timeout", timeout.as_str()));
         }),
         EventKind::ActivityTaskCanceled { scheduled_event_id } => {
-            task(scheduled_event_id, &|task| task.ends(event, TaskStatus::Canceled));
+            task(scheduled_event_id, &|task| {
+                task.ends(event, HistoryTaskStatus::Canceled);
+            });
         }
         EventKind::TimerFired { started_event_id } => {
-            task(started_event_id, &|task| task.ends(event, TaskStatus::Completed));
+            task(started_event_id, &|task| {
+                task.ends(event, HistoryTaskStatus::Completed);
+            });
         }
         EventKind::TimerCanceled { started_event_id } => {
-            task(started_event_id, &|task| task.ends(event, TaskStatus::Canceled));
+            task(started_event_id, &|task| {
+                task.ends(event, HistoryTaskStatus::Canceled);
+            });
         }
         EventKind::ChildWorkflowExecutionStarted { initiated_event_id } => {
             task(initiated_event_id, &|task| {
-                task.status = TaskStatus::Running;
+                task.status = HistoryTaskStatus::Running;
                 task.started = Some(event.time);
             });
         }
@@ -262,9 +268,9 @@ fn go_on(tasks: &mut BTreeMap<u64, TaskView>, event: &Event) {
         } => task(initiated_event_id, &|task| match outcome {
             ChildOutcome::Completed(result) => task.completes(event, result),
             ChildOutcome::Failed(failure) => task.fails(event, failure.into()),
-            ChildOutcome::Canceled => task.ends(event, TaskStatus::Canceled),
-            ChildOutcome::Terminated => task.ends(event, TaskStatus::Terminated),
-            ChildOutcome::TimedOut => task.ends(event, TaskStatus::TimedOut),
+            ChildOutcome::Canceled => task.ends(event, HistoryTaskStatus::Canceled),
+            ChildOutcome::Terminated => task.ends(event, HistoryTaskStatus::Terminated),
+            ChildOutcome::TimedOut => task.ends(event, HistoryTaskStatus::TimedOut),
         }),
         _ => {}
     }

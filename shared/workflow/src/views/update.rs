@@ -9,25 +9,26 @@ use crate::updates::UpdateMessage;
 
 /// An update message of a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct UpdateMessageView {
-    /// When it was published, in milliseconds since the Unix epoch; later than the message before it.
+pub struct RunUpdate {
+    /// Time of publication, in milliseconds since the Unix epoch; later than that of the message before.
     pub timestamp: i64,
-    /// The run.
+    /// Id of the run that the message is about.
     pub workflow_run_id: String,
-    /// Its type, such as `PROGRESS`.
+    /// Type that the publisher chose, such as `PROGRESS`; the service ends a run's messages with `complete` or
+    /// `terminated`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// For people.
+    /// Text for people.
     pub message: String,
-    /// For code.
+    /// Data for programs, any JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// Which part of the run it is about.
+    /// Part of the run that the message is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workstream_id: Option<String>,
 }
 
-impl UpdateMessageView {
+impl RunUpdate {
     /// A message of a run.
     pub fn new(run_id: &str, message: UpdateMessage) -> Self {
         Self {
@@ -43,10 +44,9 @@ impl UpdateMessageView {
 
 /// The update messages of a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct UpdateListing {
+pub struct RunUpdatePage {
     /// The messages, oldest first.
-    pub messages: Vec<UpdateMessageView>,
-    /// Whether more messages than one answer takes come after these: ask again with the last timestamp as
-    /// `since`.
+    pub messages: Vec<RunUpdate>,
+    /// True where more messages follow than fit into an answer: ask again with the last timestamp as `since`.
     pub has_more: bool,
 }

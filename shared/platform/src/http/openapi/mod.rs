@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::serve::API_ROOT;
 
 /// Scheme of an access token.
-pub(super) const TOKEN: &str = "token";
+pub(super) const TOKEN: &str = "accessToken";
 /// Scheme of an API key, which only the data store API takes.
 const API_KEY: &str = "apiKey";
 const INGEST: &str = "ingest";

@@ -7,16 +7,20 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::ids::MAX_ID_LENGTH;
+
 /// Makes the schemas of a document plain, and drops the components that nothing refers to.
 pub(super) fn tidy(document: &mut Value) {
     plain(document);
     for operation in operations(document) {
-        for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
-            plain_parameter(parameter);
-        }
+        let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+        parameters.into_iter().flatten().for_each(plain_parameter);
     }
     drop_unused(document);
 }
+
+/// What [`Path`](super::super::Path) takes as an id: no control character and no `#`.
+const ID_PATTERN: &str = r"^[^#\u0000-\u001f\u007f-\u009f]+$";
 
 /// The most that unsigned integers of 8 and 16 bits hold, which no field means as its limit.
 const WIDTHS: [Option<u64>; 2] = [Some(255), Some(65_535)];
@@ -40,7 +44,8 @@ fn unwrapped(description: &str) -> String {
 }
 
 fn operations(document: &mut Value) -> impl Iterator<Item = &mut Value> {
-    let paths = document["paths"].as_object_mut().into_iter().flatten();
+    let paths = document.pointer_mut("/paths").and_then(Value::as_object_mut);
+    let paths = paths.into_iter().flatten();
     let items = paths.filter_map(|(_, item)| item.as_object_mut()).flatten();
     items.filter_map(|(name, operation)| {
         ["get", "post", "put", "delete"]
@@ -76,11 +81,14 @@ fn plain_schema(schema: &mut Map<String, Value>) {
     if let Some(Value::String(description)) = schema.get_mut("description") {
         *description = unwrapped(description);
     }
-    if schema.get("default").is_some_and(Value::is_null) {
+    let default = schema.get("default");
+    if default.is_some_and(|default| [json!(null), json!({}), json!([])].contains(default)) {
         schema.remove("default");
     }
-    if schema.get("items") == Some(&json!(true)) {
-        schema.insert("items".to_owned(), json!({}));
+    for place in ["items", "schema"] {
+        if schema.get(place) == Some(&json!(true)) {
+            schema.insert(place.to_owned(), json!({}));
+        }
     }
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         for property in properties
@@ -122,10 +130,13 @@ fn constants(variants: &[Value]) -> Option<(Value, String)> {
     let mut names = Vec::new();
     let mut lines = Vec::new();
     for variant in variants {
-        let name = variant["const"].as_str()?;
+        let name = variant.get("const")?.as_str()?;
         lines.push(format!(
             "- `{name}`: {}",
-            variant["description"].as_str().unwrap_or_default()
+            variant
+                .get("description")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
         ));
         names.push(name);
     }
@@ -137,9 +148,11 @@ fn plain_parameter(parameter: &mut Value) {
     let Some(parameter) = parameter.as_object_mut() else {
         return;
     };
+    let is_in_path = parameter.get("in") == Some(&json!("path"));
     let Some(Value::Object(schema)) = parameter.get_mut("schema") else {
         return;
     };
+    let is_id = is_in_path && !schema.contains_key("enum");
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|name| name != "null");
         if let [only] = types.as_slice() {
@@ -148,12 +161,17 @@ fn plain_parameter(parameter: &mut Value) {
         }
     }
     if let Some(Value::Array(variants)) = schema.get_mut("anyOf") {
-        variants.retain(|variant| variant["type"] != "null");
+        variants.retain(|variant| variant.get("type") != Some(&json!("null")));
         if let [Value::Object(only)] = variants.as_slice() {
             let only = only.clone();
             schema.remove("anyOf");
             schema.extend(only);
         }
+    }
+    if is_id {
+        schema.insert("minLength".to_owned(), json!(1));
+        schema.insert("maxLength".to_owned(), json!(MAX_ID_LENGTH));
+        schema.insert("pattern".to_owned(), json!(ID_PATTERN));
     }
     if let Some(description) = schema.remove("description") {
         parameter.entry("description").or_insert(description);
@@ -162,18 +180,20 @@ fn plain_parameter(parameter: &mut Value) {
 
 fn drop_unused(document: &mut Value) {
     let mut used = BTreeSet::new();
+    for place in ["/paths", "/components/responses"] {
+        collect(document.pointer(place).unwrap_or(&Value::Null), &mut used);
+    }
+    let Some(Value::Object(schemas)) = document.pointer_mut("/components/schemas") else {
+        return;
+    };
     let mut seen = 0;
-    collect(&document["paths"], &mut used);
-    collect(&document["components"]["responses"], &mut used);
     while used.len() > seen {
         seen = used.len();
         for name in used.clone() {
-            collect(&document["components"]["schemas"][&name], &mut used);
+            collect(schemas.get(&name).unwrap_or(&Value::Null), &mut used);
         }
     }
-    if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
-        schemas.retain(|name, _| used.contains(name));
-    }
+    schemas.retain(|name, _| used.contains(name));
 }
 
 /// Names of the schemas that a value refers to.
