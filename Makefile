@@ -45,6 +45,9 @@ FUZZ_MEMORY_KB := 8000000
 PIP_VERSION := 26.3
 TOOLS := $(CACHE)/tools-$(shell cksum <infra/sam/requirements.txt | cut -d ' ' -f 1)
 CHECKOV := $(CACHE)/checkov-$(shell cksum <infra/sam/checkov.txt | cut -d ' ' -f 1)
+# Programs of others that the tests run against the service: generators of clients, a linter, a fuzzer.
+PEERS_PYTHON := $(CACHE)/peers-python-$(shell cksum <tests/peers/python/requirements.txt | cut -d ' ' -f 1)
+PEERS_NODE := $(CACHE)/peers-node-$(shell cksum <tests/peers/node/package-lock.json | cut -d ' ' -f 1)
 MINISTACK := $(CACHE)/ministack-$(shell cksum <infra/ministack/requirements.txt | cut -d ' ' -f 1)
 # What `make test-lambda` writes the AWS calls of the functions to.
 CALLS ?=
@@ -104,8 +107,10 @@ lint: duckdb ## Clippy on all targets; a warning is an error
 
 # The examples in the documentation come first and speak only when one fails, so that the tests have the last word.
 .PHONY: unit
-unit: export TOOLS_PYTHON := $(TOOLS)/bin/python
-unit: duckdb tools ## Unit tests and the black-box suite
+unit fuzz-api: export TOOLS_PYTHON := $(TOOLS)/bin/python
+unit fuzz-api: export PEERS_PYTHON := $(PEERS_PYTHON)/bin
+unit fuzz-api: export PEERS_NODE := $(PEERS_NODE)/node_modules
+unit: duckdb tools peers ## Unit tests and the black-box suite
 	@echo '== tests'
 	@cargo build -q $(LOCKED) --workspace --bins
 	@$(LOADER) examples=$$(cargo test -q $(LOCKED) --workspace --doc 2>&1) || { echo "$$examples"; exit 1; }
@@ -173,6 +178,13 @@ fuzz: duckdb $(CARGO_FUZZ_DIR)/bin/cargo-fuzz ## Fuzz what callers send (FUZZ_SE
 				-artifact_prefix="$(FUZZ)/$$target/found/" $${dictionary:+-dict=$$dictionary} -max_len=4096 -max_total_time=$(FUZZ_SECONDS) \
 				-timeout=60 -rss_limit_mb=0 -malloc_limit_mb=0 $(ARGS); done
 
+# The test does the same with a fixed seed and fewer requests.
+.PHONY: fuzz-api
+fuzz-api: duckdb tools peers ## Send what the OpenAPI document allows, and what it forbids (REQUESTS=20000 SEED=random)
+	@cargo build -q $(LOCKED) -p local -p ops --bins
+	@export API_FUZZ_REQUESTS='$(or $(REQUESTS),20000)' API_FUZZ_SEED="$${SEED:-$$RANDOM}"; echo "seed $$API_FUZZ_SEED"; \
+		$(LOADER) cargo test -q $(LOCKED) -p tests --test fuzz_api -- --nocapture
+
 .PHONY: sim
 sim: ## Simulate the workflow engine under faults (SIM_SEEDS=20000; SIM_SEED=7 tells the story of one)
 	@$(if $(SIM_SEED),SIM_SEED=$(SIM_SEED)) SIM_SEEDS=$(or $(SIM_SEEDS),20000) cargo test -q $(LOCKED) --release -p workflow --test simulation every_seed -- --nocapture
@@ -233,7 +245,7 @@ redeploy: preflight ## Deploy once more what this checkout has built, without a 
 
 .PHONY: env
 env: duckdb ## Print the settings for cargo without make: eval "$(make -s env)"
-	@printf 'export %s=%q\n' TOOLS_PYTHON '$(TOOLS)/bin/python' CARGO_TARGET_DIR "$$CARGO_TARGET_DIR" DUCKDB_LIB_DIR "$$DUCKDB_LIB_DIR" LD_LIBRARY_PATH "$$LD_LIBRARY_PATH"
+	@printf 'export %s=%q\n' TOOLS_PYTHON '$(TOOLS)/bin/python' PEERS_PYTHON '$(PEERS_PYTHON)/bin' PEERS_NODE '$(PEERS_NODE)/node_modules' CARGO_TARGET_DIR "$$CARGO_TARGET_DIR" DUCKDB_LIB_DIR "$$DUCKDB_LIB_DIR" LD_LIBRARY_PATH "$$LD_LIBRARY_PATH"
 
 .PHONY: clean
 clean: ## Remove what was built into the checkout; the shared cache stays
@@ -241,7 +253,7 @@ clean: ## Remove what was built into the checkout; the shared cache stays
 
 .PHONY: tools-lock
 tools-lock: ## Write the pinned requirements of the Python tools from their .in files (needs uv)
-	@for file in infra/{sam/requirements,sam/checkov,ministack/requirements}; do \
+	@for file in infra/{sam/requirements,sam/checkov,ministack/requirements} tests/peers/python/requirements; do \
 		uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate \
 			--custom-compile-command 'make tools-lock' $$file.in -o $$file.txt; done
 
@@ -261,13 +273,24 @@ tools: $(TOOLS)/ready
 $(TOOLS)/ready: REQUIREMENTS := infra/sam/requirements.txt
 $(CHECKOV)/ready: REQUIREMENTS := infra/sam/checkov.txt
 $(MINISTACK)/ready: REQUIREMENTS := infra/ministack/requirements.txt
-$(TOOLS)/ready $(CHECKOV)/ready $(MINISTACK)/ready:
+$(PEERS_PYTHON)/ready: REQUIREMENTS := tests/peers/python/requirements.txt
+$(TOOLS)/ready $(CHECKOV)/ready $(MINISTACK)/ready $(PEERS_PYTHON)/ready:
 	@command -v python3 >/dev/null && python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo 'The tools of $(REQUIREMENTS) need Python 3.11 or newer as python3.' >&2; exit 1; }
 	@echo 'installing $(REQUIREMENTS) into $(@D)' >&2
 	@rm -rf '$(@D)'; mkdir -p '$(CACHE)'; python3 -m venv '$(@D)'
 	@'$(@D)/bin/pip' install -q --disable-pip-version-check pip==$(PIP_VERSION)
 	@'$(@D)/bin/pip' install -q --disable-pip-version-check --require-hashes -r $(REQUIREMENTS)
+	@touch $@
+
+.PHONY: peers
+peers: $(PEERS_PYTHON)/ready $(PEERS_NODE)/ready
+
+$(PEERS_NODE)/ready:
+	@command -v npm >/dev/null || { echo 'The tests need npm, with Node.js 20 or newer.' >&2; exit 1; }
+	@echo 'installing tests/peers/node into $(@D)' >&2
+	@rm -rf '$(@D)'; mkdir -p '$(@D)'; cp tests/peers/node/package{,-lock}.json '$(@D)'
+	@cd '$(@D)'; npm ci --silent --no-audit --no-fund
 	@touch $@
 
 # Compiled quickly, because each runs for a second.

@@ -8,6 +8,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::answer::Answer;
+use crate::documented;
 use crate::sse::Listener;
 
 /// A client of one service; clones share their connections.
@@ -131,10 +132,15 @@ impl Request {
 
     /// Sends it. An error where no answer came at all, as from a service that was killed.
     pub async fn send(self) -> Result<Answer, reqwest::Error> {
-        let response = self.builder.send().await?;
+        let (client, request) = self.builder.build_split();
+        let request = request?;
+        let (method, url) = (request.method().clone(), request.url().clone());
+        let response = client.execute(request).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let bytes = response.bytes().await?;
-        Ok(Answer::new(self.what, status, headers, bytes.to_vec()))
+        let answer = Answer::new(self.what, status, headers, bytes.to_vec());
+        documented::check(&method, &url, &answer);
+        Ok(answer)
     }
 }
 

@@ -24,6 +24,7 @@
 //! |---|---|
 //! | `MILLRACE_BIN` | the runner to test; `ops` is beside it. Else those that `cargo build --workspace --bins` built |
 //! | `TOOLS_PYTHON` | the Python that `make tools` makes, with the libraries of others that verify signatures |
+//! | `PEERS_PYTHON`, `PEERS_NODE` | where `make peers` installs programs of others: generators of clients, a linter, a fuzzer |
 //! | `BASE_URL` | a running service to test instead |
 //! | `TOKEN`, `TOKEN_READER`, … | with `BASE_URL`: the tokens, see [`Persona`] |
 //! | `KEYS_DIR` | with `BASE_URL`, instead of tokens: the folder in which `ops --data-dir` finds the keys to make them |
@@ -42,6 +43,7 @@ mod answer;
 pub mod browser;
 mod client;
 pub mod dashboards;
+mod documented;
 mod environment;
 pub mod events;
 pub mod examples;
@@ -70,7 +72,7 @@ pub use events::Events;
 pub use file_server::FileServer;
 pub use operator::Operator;
 pub use process::Process;
-pub use program::{Finished, binary, run, tools_python};
+pub use program::{Finished, binary, peers_node, peers_python, run, tools_python};
 pub use receiver::Receiver;
 pub use redaction::redacted;
 pub use reqwest::Method;

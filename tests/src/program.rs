@@ -77,6 +77,24 @@ pub fn tools_python() -> String {
     )
 }
 
+/// A program of others that is installed from PyPI.
+pub fn peers_python(program: &str) -> PathBuf {
+    peers("PEERS_PYTHON").join(program)
+}
+
+/// The folder of the packages of others that are installed from npm.
+pub fn peers_node() -> PathBuf {
+    peers("PEERS_NODE")
+}
+
+fn peers(variable: &str) -> PathBuf {
+    let folder = environment::variable(variable);
+    let folder = folder.unwrap_or_else(|| {
+        panic!("{variable} names what `make peers` installs: run `make unit`, or eval \"$(make -s env)\" after it")
+    });
+    PathBuf::from(folder)
+}
+
 /// A command for a program of this workspace, free of what the environment would tell it.
 pub fn command(name: &str) -> Command {
     let mut command = Command::new(binary(name));

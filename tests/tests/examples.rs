@@ -194,7 +194,15 @@ impl Story {
 
 fn parts(values: Value) -> Vec<(String, String)> {
     let values = values.as_object().cloned().unwrap_or_default().into_iter();
-    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        Value::Array(items) => items
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join(","),
+        other => other.to_string(),
+    };
     values.map(|(name, value)| (name, text(value))).collect()
 }
 
