@@ -107,9 +107,11 @@ lint: duckdb ## Clippy on all targets; a warning is an error
 
 # The examples in the documentation come first and speak only when one fails, so that the tests have the last word.
 .PHONY: unit
-unit fuzz-api: export TOOLS_PYTHON := $(TOOLS)/bin/python
-unit fuzz-api: export PEERS_PYTHON := $(PEERS_PYTHON)/bin
-unit fuzz-api: export PEERS_NODE := $(PEERS_NODE)/node_modules
+unit fuzz-api test-lambda: export TOOLS_PYTHON := $(TOOLS)/bin/python
+unit fuzz-api test-lambda: export PEERS_PYTHON := $(PEERS_PYTHON)/bin
+unit fuzz-api test-lambda: export PEERS_NODE := $(PEERS_NODE)/node_modules
+# Tests that show pages to a browser say that they are skipped where there is none.
+unit: export CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 unit: duckdb tools peers ## Unit tests and the black-box suite
 	@echo '== tests'
 	@cargo build -q $(LOCKED) --workspace --bins
@@ -118,8 +120,7 @@ unit: duckdb tools peers ## Unit tests and the black-box suite
 
 # The tests of $(SKIPS) ask for what the emulator cannot do.
 .PHONY: test-lambda
-test-lambda: export TOOLS_PYTHON := $(TOOLS)/bin/python
-test-lambda: duckdb tools $(MINISTACK)/ready ## The black-box suite against the Lambda functions (CALLS=file records AWS calls)
+test-lambda: duckdb tools peers $(MINISTACK)/ready ## The black-box suite against the Lambda functions (CALLS=file records AWS calls)
 	@command -v cargo-nextest >/dev/null || { echo 'make test-lambda needs cargo-nextest, which skips tests by name: cargo install cargo-nextest' >&2; exit 1; }
 	@cargo build -q $(LOCKED) --workspace --bins
 	@cargo nextest run --cargo-quiet $(LOCKED) -p tests --no-run

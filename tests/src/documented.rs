@@ -74,7 +74,9 @@ pub fn check(method: &Method, url: &Url, answer: &Answer) {
             answer.text()
         );
     };
-    let is_json = answer.header("content-type").starts_with("application/json");
+    // The tests read no JSON that nests deeper than serde_json does.
+    let is_read = !answer.body.is_null() || answer.bytes == b"null";
+    let is_json = is_read && answer.header("content-type").starts_with("application/json");
     let validator = validator.get_or_init(|| operation.validator(answer.status));
     let (Some(validator), true) = (validator, is_json && method != Method::HEAD) else {
         return;

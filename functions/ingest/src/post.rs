@@ -95,8 +95,8 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
         .with(problem(
             ErrorKind::TooManyRequests,
-            "The channel takes no more events in this minute. `retry-after` says when it does.",
-            "The channel takes 600 events in 60 seconds and has taken them; repeat this one in 12 seconds.",
+            "The channel has taken as many events as it may in ten seconds. `retry-after` says when it takes more.",
+            "The channel takes 1000 events in 10 seconds and has taken them; repeat this one in 4 seconds.",
         ))
 }
 

@@ -31,7 +31,7 @@ pub struct ChannelPath {
     pub channel_id: String,
 }
 
-/// How what is sent to a channel is signed, as it is shown.
+/// How the sender of a channel signs its bodies.
 #[derive(Serialize, JsonSchema)]
 pub struct ChannelSignature {
     /// Name of the request header that carries the signature.

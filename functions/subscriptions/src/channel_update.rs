@@ -21,7 +21,7 @@ use crate::channel_model::{
 };
 use crate::retry::Races;
 
-/// The fields to change. What is left out stays; null takes away what may be missing.
+/// Changes of a channel. A field that is left out keeps its value; null removes an optional one.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UpdateChannel {

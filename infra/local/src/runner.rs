@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use aide::axum::ApiRouter;
 use axum::Router;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn_with_state;
 use axum::response::Redirect;
@@ -265,6 +266,8 @@ impl Service {
         let pages = ApiRouter::new()
             .route("/", get(|| async { Redirect::temporary("/docs") }))
             .route("/docs", get(|| async { reference }))
+            // Browsers ask for it, and show an error where it is missing.
+            .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
             .route(
                 "/openapi.json",
                 get(|| async { ([(CONTENT_TYPE, "application/json")], document) }),

@@ -76,7 +76,7 @@ impl fmt::Debug for UtcTime {
 /// How much of a text that is no time is shown, in bytes.
 const MAX_SHOWN_BYTES: usize = 100;
 
-/// Reads any ISO 8601 timestamp with an offset; a plain date is its midnight in UTC.
+/// Reads any ISO 8601 timestamp. Without an offset it is in UTC; a plain date is its midnight in UTC.
 impl FromStr for UtcTime {
     type Err = String;
 

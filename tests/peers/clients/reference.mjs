@@ -6,8 +6,10 @@ import process from 'node:process';
 const [modules, browser, origin, token] = process.argv.slice(2);
 const puppeteer = createRequire(`${modules}/`)('puppeteer-core');
 
-const chromium = await puppeteer.launch({ executablePath: browser, args: ['--no-sandbox', '--disable-gpu'] });
+const chromium = await puppeteer.launch({ executablePath: browser, timeout: 120_000, args: ['--no-sandbox', '--disable-gpu'] });
 const page = await chromium.newPage();
+// A machine that runs other tests beside this one is slow.
+page.setDefaultTimeout(120_000);
 const found = { answers: {}, errors: [], hosts: [] };
 page.on('console', (message) => message.type() === 'error' && found.errors.push(message.text()));
 page.on('pageerror', (error) => found.errors.push(String(error)));

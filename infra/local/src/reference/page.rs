@@ -10,8 +10,6 @@ use sha2::{Digest as _, Sha256};
 /// The page over the document at this path, as an answer.
 pub fn page(document: &str) -> impl IntoResponse + Clone + use<> {
     let html = Swagger::new(document).with_title("Millrace").html();
-    // Otherwise the browser asks for /favicon.ico, which does not exist.
-    let html = html.replacen("<head>", "<head><link rel=\"icon\" href=\"data:,\">", 1);
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; img-src 'self' data:; connect-src 'self'; base-uri 'none'; \
          form-action 'none'; frame-ancestors 'none'",

@@ -284,8 +284,7 @@ fn a_status_is_one_of_a_list() {
 
 #[test]
 fn a_time_is_in_iso_8601() {
-    let advice =
-        "write it in quotes, with an offset, like '2026-01-31T08:00:00Z', or as a date, like '2026-01-31'";
+    let advice = "write it in quotes, like '2026-01-31T08:00:00Z', or as a date, like '2026-01-31'";
     for (text, problem) in [
         ("StartTime > 1769846400", "column 13: StartTime is a time"),
         ("StartTime > 2026-01-31", "column 13: StartTime is a time"),

@@ -309,9 +309,9 @@ fn advice(kind: Kind) -> String {
     match kind {
         Kind::Text => "write it in quotes, like 'order-1'".to_owned(),
         Kind::Status => format!("write one of {} in quotes", STATUSES.join(", ")),
-        Kind::Time => "write it in quotes, with an offset, like '2026-01-31T08:00:00Z', or as a date, like \
-                       '2026-01-31'"
-            .to_owned(),
+        Kind::Time => {
+            "write it in quotes, like '2026-01-31T08:00:00Z', or as a date, like '2026-01-31'".to_owned()
+        }
         Kind::Duration => {
             "write a number of seconds, like 90 or 1.5, or a text, like '1h30m' or '500ms'".to_owned()
         }
