@@ -54,7 +54,11 @@ impl Story {
 
     async fn tell(&mut self, operations: &str) {
         for operation in operations.split_whitespace() {
-            self.send(operation).await;
+            if self.world.has(&self.operations[operation].1) {
+                self.send(operation).await;
+            } else {
+                self.sent.insert(operation.to_owned());
+            }
         }
     }
 
