@@ -28,7 +28,7 @@ TEMPLATE_KEY = "template.json"
 # Their archives hold DuckDB's library.
 DUCKDB_FUNCTIONS = {"datastores", "importer"}
 # They know workflow types. Their programs are those of infra/samples, which know the samples as well.
-SAMPLE_FUNCTIONS = {"matcher", "worker", "workflows"}
+SAMPLE_FUNCTIONS = {"matcher", "subscriptions", "worker", "workflows"}
 # They ask addresses that a caller names: here also those of this machine, where tests have their receivers.
 ASKING_FUNCTIONS = {"DatastoresFunction", "ImporterFunction", "SubscriptionsFunction", "WorkerFunction"}
 # Types of which a function calls one.

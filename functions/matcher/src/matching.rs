@@ -1,16 +1,16 @@
 //! One event: its record, the subscriptions that match, a delivery for each, and the note that it was matched.
 
-use events::delivery::{DeliveryRef, record, workflow_id};
+use events::delivery::{DeliveryRef, record};
 use events::envelope::Envelope;
 use events::filter::{EvaluatorKind, SemanticCondition, SemanticMode};
 use events::matching::{MAX_LINEAGE, Match, Matched};
 use events::payload;
-use events::subscription::Target;
+use events::subscription::{Subscription, Target};
 use futures::stream::{self, StreamExt as _};
 use platform::records::deliveries::{DeliveryRecord, DeliveryStatus, DeliveryWrite, SemanticEvaluation};
 use platform::records::events::EventRecord;
 use platform::{Error, Result, Tenant};
-use runs::delivery::start;
+use runs::delivery::{business_id_path, start, workflow_id_of};
 use tracing::{info, warn};
 
 use crate::Matcher;
@@ -125,8 +125,12 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
     if let Some(why) = stopped {
         return fail(matcher, event, delivery, why).await;
     }
+    let workflow_id = match workflow_id_of(event.record, event.envelope, subscription) {
+        Ok(id) => id,
+        Err(refusal) => return fail(matcher, event, delivery, refusal.message().to_owned()).await,
+    };
     let delivery = DeliveryRecord {
-        workflow_id: Some(workflow_id(event.record, &subscription.id)),
+        workflow_id: Some(workflow_id),
         ..delivery
     };
     let first = DeliveryRef {
@@ -150,6 +154,9 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
         Err(refusal) => Err(refusal),
     };
     match started {
+        Ok(started) if !started.is_new && business_id_path(subscription).is_some() => {
+            join(matcher, event, delivery, (subscription, started.run_id)).await
+        }
         Ok(_) => Ok(()),
         // An unknown type, an input that is too large: nothing that comes later changes that.
         Err(refusal) if !refusal.is_transient() => {
@@ -162,6 +169,30 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
             _ => Err(cause),
         },
     }
+}
+
+/// Writes a delivery whose workflow id stands for a run already: of an earlier event with this id, or of this delivery, which then
+/// stays as it is.
+async fn join(
+    matcher: &Matcher,
+    event: &Event<'_>,
+    delivery: DeliveryRecord,
+    (subscription, run_id): (&Subscription, String),
+) -> Result<()> {
+    let run = matcher.engine.get(event.tenant, &run_id).await?;
+    if subscription.target.endpoint() != Some(run.workflow_type.as_str()) {
+        let why = format!(
+            "The workflow id '{}' stands for the run '{run_id}' of the type '{}'; give each workflow type workflow ids of its own.",
+            run.workflow_id, run.workflow_type
+        );
+        return fail(matcher, event, delivery, why).await;
+    }
+    let joined = DeliveryRecord {
+        status: DeliveryStatus::Succeeded,
+        workflow_run_id: Some(run_id),
+        ..delivery
+    };
+    matcher.deliveries.insert(event.tenant, &joined).await
 }
 
 /// Writes a delivery that comes to nothing.

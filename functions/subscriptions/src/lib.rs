@@ -35,6 +35,8 @@ use platform::records::channels::Channels;
 use platform::records::deliveries::Deliveries;
 use platform::records::subscriptions::Subscriptions as SubscriptionRecords;
 use platform::sealing::{KmsSealer, Sealer};
+use platform::telemetry::{self, Format};
+use workflow::Registry;
 
 /// What the endpoints need beside the platform.
 #[derive(Clone)]
@@ -47,11 +49,17 @@ pub struct Subscriptions {
     pub sealer: Arc<dyn Sealer>,
     /// Knows which URLs may be delivered to.
     pub outbound: Outbound,
+    /// The workflow types that a target may name.
+    pub workflow_types: Arc<[String]>,
 }
 
 impl Subscriptions {
     /// From the environment of a Lambda function.
-    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
+    fn from_environment(
+        environment: &Environment,
+        sdk: &SdkConfig,
+        registry: &Registry,
+    ) -> Result<Self, ConfigError> {
         Ok(Self {
             events: Table::connect(sdk, &environment.required("MILLRACE_EVENTS_TABLE")?),
             tokens: PageTokens::from_environment(environment, sdk)?,
@@ -60,6 +68,7 @@ impl Subscriptions {
                 environment.required("MILLRACE_SEALING_KEY")?,
             )),
             outbound: Outbound::from_environment(environment, &AwsEnvironment::read())?,
+            workflow_types: registry.workflow_names().into(),
         })
     }
 }
@@ -73,12 +82,23 @@ pub struct App {
     search: DeliverySearch,
     sealer: Arc<dyn Sealer>,
     outbound: Outbound,
+    workflow_types: Arc<[String]>,
 }
 
 impl FromRef<App> for Platform {
     fn from_ref(app: &App) -> Self {
         app.platform.clone()
     }
+}
+
+/// Runs the Lambda function with these workflow types, until Lambda ends it.
+pub async fn run(environment: &Environment, registry: Registry) -> Result<(), lambda_http::Error> {
+    telemetry::init(environment, Format::Json, "info")?;
+    let sdk = platform::aws::sdk_config();
+    let platform = Platform::from_environment(environment, &sdk)?;
+    let subscriptions = Subscriptions::from_environment(environment, &sdk, &registry)?;
+    let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
+    platform::http::serve(routes(platform, subscriptions), clock, edge).await
 }
 
 /// The routes, below the API root.
@@ -89,6 +109,7 @@ pub fn routes(platform: Platform, parts: Subscriptions) -> ApiRouter {
         search: DeliverySearch::new(Deliveries::new(parts.events), parts.tokens),
         sealer: parts.sealer,
         outbound: parts.outbound,
+        workflow_types: parts.workflow_types,
         platform: platform.clone(),
     };
     let of_channel = |action| from_fn_with_state(audited(&platform, action, "event_channel"), record);

@@ -53,7 +53,8 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("Create an event subscription")
         .description(
             "Creates a subscription: from now on each event that its filter matches is delivered to its target. Earlier events are not \
-             delivered. A webhook with `signing_mode: signed` gets a signing secret, which this answer alone shows. A project has at \
+             delivered. A webhook with `signing_mode: signed` gets a signing secret, which this answer alone shows. Signing is \
+             recommended: without it the receiver cannot tell a delivery from a forged request, and `warnings` says so. A project has at \
              most 10,000 subscriptions, each of at most 300,000 bytes.\n\n\
              Side effects: an audit record of the action `create`.",
         )
@@ -82,6 +83,7 @@ pub async fn handler(
         description: body.description,
         scope: body.scope,
         enabled: body.enabled.unwrap_or(true),
+        disabled: None,
         priority: body.priority,
         run_as_role: body.run_as_role,
         filter: Filter::parse(body.filter.0)?,
@@ -96,6 +98,7 @@ pub async fn handler(
         updated_by: author,
     };
     check(&app, &subscription).await?;
+    subscription.target.check_endpoint(&app.workflow_types)?;
     let replaces = subscription.overrides_system_subscription_id.clone();
     if let Some(system) = &replaces {
         check_system(&app, &tenant, system).await?;

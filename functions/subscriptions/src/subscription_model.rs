@@ -111,6 +111,12 @@ pub struct Subscription {
     pub scope: Scope,
     /// Whether matching events are delivered.
     pub enabled: bool,
+    /// Why the service disabled the subscription, such as an answer of 410; left out where it is enabled or a caller disabled it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled_reason: Option<String>,
+    /// Time at which the service disabled the subscription; present with `disabled_reason`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled_at: Option<UtcTime>,
     /// Label for people; all deliveries are made at once.
     pub priority: Priority,
     /// Role of the service identity that a delivery runs with.
@@ -139,6 +145,10 @@ pub struct Subscription {
 impl Subscription {
     /// Of a project.
     pub fn new(tenant: &Tenant, stored: StoredSubscription) -> Self {
+        let (disabled_reason, disabled_at) = match stored.disabled {
+            Some(disabled) => (Some(disabled.reason), Some(disabled.at)),
+            None => (None, None),
+        };
         let secret_hint = stored.signing.map(|signing| signing.hint);
         let target = match stored.target {
             Target::Webhook(webhook) => SubscriptionTarget::Webhook(SubscriptionWebhook {
@@ -160,6 +170,8 @@ impl Subscription {
             description: stored.description,
             scope: stored.scope,
             enabled: stored.enabled,
+            disabled_reason,
+            disabled_at,
             priority: stored.priority,
             run_as_role: stored.run_as_role,
             filter: stored.filter,
@@ -175,7 +187,7 @@ impl Subscription {
     }
 }
 
-/// A subscription and the signing secret that this request made, which no other answer shows.
+/// A subscription, the signing secret that this request made, which no other answer shows, and warnings.
 #[derive(Serialize, JsonSchema)]
 pub struct SubscriptionWithSecret {
     /// The subscription.
@@ -184,12 +196,17 @@ pub struct SubscriptionWithSecret {
     /// Key of the signatures, `whsec_` and 32 bytes in base64, where this request made one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signing_secret: Option<String>,
+    /// What the caller should change although the request is carried out, such as a webhook without signatures; left out where
+    /// there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl SubscriptionWithSecret {
     /// Of a project.
     pub fn new(tenant: &Tenant, stored: StoredSubscription, secret: Option<Secret>) -> Self {
         Self {
+            warnings: stored.target.warnings(),
             subscription: Subscription::new(tenant, stored),
             signing_secret: secret.map(|secret| secret.expose().to_owned()),
         }

@@ -7,6 +7,7 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use events::filter::Filter;
+use events::path::MAX_PATH_CHARACTERS;
 use events::subscription::{
     PayloadMode, Priority, RunAsRole, Scope, SigningMode, Subscription as StoredSubscription, Target,
 };
@@ -40,7 +41,7 @@ pub struct UpdateSubscription {
     /// Range of the events: `project`, the only one.
     #[serde(deserialize_with = "strict::optional_name")]
     pub scope: Option<Scope>,
-    /// Whether matching events are delivered; false cancels deliveries that are under way.
+    /// Whether matching events are delivered; false cancels deliveries that are under way, true removes `disabled_reason`.
     pub enabled: Option<bool>,
     /// New label for people.
     #[serde(deserialize_with = "strict::optional_name")]
@@ -70,7 +71,7 @@ struct TargetUpdate {
     kind: Option<String>,
     /// Of a webhook: URL of the receiver.
     url: Option<String>,
-    /// Of a webhook: whether requests are signed. Default: unsigned.
+    /// Of a webhook: whether requests are signed. Default: unsigned; `signed` is recommended.
     signing_mode: Option<SigningMode>,
     /// Of a webhook: form of the request body. Default: `event_envelope`.
     payload_mode: Option<PayloadMode>,
@@ -83,6 +84,9 @@ struct TargetUpdate {
     endpoint: Option<String>,
     /// Of a workflow: label that goes into the run's memo.
     workflow_class: Option<String>,
+    /// Of a workflow: path into the event to the run's workflow id, such as `details.payload.order_id`.
+    #[schemars(length(min = 1, max = MAX_PATH_CHARACTERS))]
+    workflow_id: Option<String>,
     /// Of a workflow: values that the run's input has under `vars`.
     vars: Option<Map<String, Value>>,
     /// True makes a new signing secret. The old one signs beside it for 24 hours.
@@ -132,10 +136,15 @@ pub async fn handler(
         if_match(&headers, &record.revision.to_string())?;
         let mut subscription = StoredSubscription::of(&record)?;
         subscription.check_unprotected()?;
+        let endpoint = subscription.target.endpoint().map(str::to_owned);
         let rotation = body.apply(&mut subscription)?;
         subscription.updated_at = call.now.max(subscription.updated_at);
         subscription.updated_by = call.principal.reference();
         check(&app, &subscription).await?;
+        // A subscription whose type no longer exists can still be renamed or disabled.
+        if subscription.target.endpoint() != endpoint.as_deref() {
+            subscription.target.check_endpoint(&app.workflow_types)?;
+        }
         let secret = settle_secret(&app, &tenant, &mut subscription, rotation, call.now).await?;
         let next = subscription.record(record.revision + 1)?;
         if app.subscriptions.save(&tenant, &next).await? == Written::Done {
@@ -157,6 +166,9 @@ impl UpdateSubscription {
         set(&mut subscription.description, &self.description);
         set(&mut subscription.scope, &self.scope);
         set(&mut subscription.enabled, &self.enabled);
+        if subscription.enabled {
+            subscription.disabled = None;
+        }
         set(&mut subscription.priority, &self.priority);
         set(&mut subscription.run_as_role, &self.run_as_role);
         if let Some(filter) = &self.filter {

@@ -56,13 +56,13 @@ pub struct LocalEvents {
 }
 
 impl LocalEvents {
-    /// Over an open directory and its services. Nothing is matched before there is an [engine](Self::deliver_with).
+    /// Over an open directory and its services, with which addresses may be asked and the workflow types that targets may name. Nothing is matched before there is an [engine](Self::deliver_with).
     pub fn new(
         data: &DataDir,
         services: &Services,
         platform: &Platform,
         environment: &Environment,
-        outbound: &Outbound,
+        (outbound, types): (&Outbound, Vec<String>),
     ) -> Result<Self, ConfigError> {
         let clock = platform.clock.clone();
         let matcher = Arc::new(OnceLock::<Matcher>::new());
@@ -93,6 +93,7 @@ impl LocalEvents {
                 tokens: page_tokens(data)?,
                 sealer: Arc::clone(&sealer),
                 outbound: outbound.clone(),
+                workflow_types: types.into(),
             },
             ingest: Ingest {
                 channels: Channels::new(platform.records.clone()),

@@ -129,8 +129,10 @@ impl Service {
             crash_at: Step::from_environment(environment)?,
         };
         let outbound = Outbound::from_environment(environment, &AwsEnvironment::read())?;
-        let events = LocalEvents::new(data, services, &platform, environment, &outbound)?;
-        let registry = runs::with_activities(samples::registry(environment)?, events.webhooks.clone());
+        let registry = samples::registry(environment)?;
+        let types = registry.workflow_names();
+        let events = LocalEvents::new(data, services, &platform, environment, (&outbound, types))?;
+        let registry = runs::with_activities(registry, events.webhooks.clone());
         let runs = LocalRuns::new(data, services, &platform.clock, events.bus.clone(), registry)?;
         events.deliver_with(&runs.workflows.engine);
         let sources = Sources::from_environment(environment, &services.objects, outbound)?;
@@ -286,7 +288,8 @@ impl Service {
     pub fn openapi(&self) -> Result<String, ConfigError> {
         let failed = |error| ConfigError::new(format!("The OpenAPI document could not be written: {error}."));
         let ingest = ingest_function::routes(self.events.ingest.clone());
-        let mut document = openapi::document(self.routes(), ingest).map_err(failed)?;
+        let mut document =
+            openapi::document(self.routes(), ingest).map_err(failed)?;
         reference::add_examples(&mut document)?;
         serde_json::to_string_pretty(&document).map_err(failed)
     }

@@ -50,10 +50,13 @@ pub enum DeliveryCommand {
         /// The delivery's id.
         delivery: String,
     },
-    /// Makes another attempt of each delivery that failed.
+    /// Makes another attempt of each delivery that failed, or was cancelled.
     Redrive {
         #[command(flatten)]
         which: Which,
+        /// Of these statuses, comma-joined: failed, cancelled. A subscription that was disabled has left cancelled ones.
+        #[arg(long, value_delimiter = ',', value_parser = ended, default_value = "failed")]
+        status: Vec<DeliveryStatus>,
         /// Most deliveries to try again, newest first.
         #[arg(long, default_value_t = 1_000)]
         limit: usize,
@@ -114,8 +117,8 @@ pub async fn run(command: DeliveryCommand, target: &Target, output: Output) -> R
             let lines = format!("The delivery {delivery} is asked to end.");
             output.print(&json!({ "delivery_id": delivery }), &lines)
         }
-        DeliveryCommand::Redrive { which, limit } => {
-            let selection = which.selection(vec![DeliveryStatus::Failed]);
+        DeliveryCommand::Redrive { which, status, limit } => {
+            let selection = which.selection(status);
             let failed = find(target, deliveries, &selection, limit).await?;
             redrive(target, failed, output).await
         }
@@ -230,6 +233,17 @@ fn shown(delivery: &DeliveryRecord) -> String {
         .map(|line| line.trim_end())
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// A status of deliveries that can be redriven.
+fn ended(text: &str) -> std::result::Result<DeliveryStatus, String> {
+    match status(text)? {
+        ended @ (DeliveryStatus::Failed | DeliveryStatus::Cancelled) => Ok(ended),
+        other => Err(format!(
+            "deliveries of the status {} are not redriven; there are failed, cancelled",
+            other.as_str()
+        )),
+    }
 }
 
 fn status(text: &str) -> std::result::Result<DeliveryStatus, String> {

@@ -10,12 +10,12 @@ use platform::records::audit::AuditAction;
 use platform::records::runs::Runs;
 use platform::{Error, Result};
 use serde_json::{Value, json};
-use workflow::Payload;
 use workflow::engine::{Engine, HistoryForm, StartRun, document_of};
 use workflow::listing::{RunListings, RunSelection, Viewer};
 use workflow::state::About;
 use workflow::views::{EventHistory, History, WorkflowRun, WorkflowRunPage, WorkflowRunSummary};
 use workflow::wiring::Wiring;
+use workflow::{Payload, Registry};
 
 use crate::output::Output;
 use crate::target::Target;
@@ -189,13 +189,17 @@ fn shown(detail: &WorkflowRun) -> String {
         .join("\n")
 }
 
+/// The workflow types of the target. The local runner and the emulator have the samples.
+pub fn registry(target: &Target) -> Result<Registry> {
+    match target.is_local() || AwsEnvironment::read().is_emulated() {
+        true => samples::registry(&Environment::read().map_err(refused)?).map_err(refused),
+        false => Ok(runs::registry()),
+    }
+}
+
 /// Starts runs and reads them; what makes them go on is elsewhere.
 pub fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
-    // The local runner and the emulator have the samples.
-    let registry = match target.is_local() || AwsEnvironment::read().is_emulated() {
-        true => samples::registry(&Environment::read().map_err(refused)?).map_err(refused)?,
-        false => runs::registry(),
-    };
+    let registry = registry(target)?;
     let wiring = Wiring {
         runs: runs.clone(),
         objects: target.objects.clone(),

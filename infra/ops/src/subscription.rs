@@ -80,6 +80,7 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
                 description: given.description,
                 scope: Scope::Project,
                 enabled: given.enabled.unwrap_or(true),
+                disabled: None,
                 priority: given.priority,
                 run_as_role: given.run_as_role,
                 filter: Filter::parse(given.filter.0)?,
@@ -96,6 +97,8 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
             check_name("name", &subscription.name)?;
             check_description("description", subscription.description.as_deref())?;
             subscription.target.check(&outbound(target)?).await?;
+            let types = crate::run::registry(target)?.workflow_names();
+            subscription.target.check_endpoint(&types)?;
             if let Some(system) = &overrides {
                 check_system(target, &subscriptions, system).await?;
             }

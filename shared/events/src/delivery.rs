@@ -36,15 +36,19 @@ pub fn delivery_id(event: &EventRecord, subscription_id: &str) -> String {
     ids::derived_id(event.received_at, &format!("{}#{subscription_id}", event.id))
 }
 
+/// Beginning of the workflow ids that the service gives to deliveries. No other id that comes from an event may have it: a run of the
+/// id of a delivery would keep the delivery from being made.
+pub const RESERVED_ID_PREFIX: &str = "delivery-";
+
 /// The workflow id of the run that carries it out: with it, one run is started for an event and a subscription. An event of another
 /// service may have an id that is too long for that, or holds what no workflow id does.
 pub fn workflow_id(event: &EventRecord, subscription_id: &str) -> String {
-    let id = format!("delivery-{}-{subscription_id}", event.id);
+    let id = format!("{RESERVED_ID_PREFIX}{}-{subscription_id}", event.id);
     let fits = |character: char| !character.is_control() && !matches!(character, '#' | '/');
     if id.chars().count() <= ids::MAX_ID_LENGTH && id.chars().all(fits) {
         return id;
     }
-    format!("delivery-{}", delivery_id(event, subscription_id))
+    format!("{RESERVED_ID_PREFIX}{}", delivery_id(event, subscription_id))
 }
 
 /// A delivery of an event that was matched.

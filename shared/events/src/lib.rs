@@ -4,6 +4,7 @@
 //! and what an event is made of from what they bring. A [`Subscription`](subscription::Subscription) says which events are delivered
 //! where; [`matching`] finds those that match. Nothing here knows how a delivery is carried out: that is `shared/runs`.
 
+pub mod action;
 pub mod channel;
 pub mod condition;
 pub mod delivery;
@@ -17,6 +18,7 @@ pub mod publish;
 pub mod search;
 pub mod signature;
 pub mod subscription;
+pub mod target;
 pub mod template;
 pub mod transform;
 

@@ -4,14 +4,14 @@ use platform::{Error, Result};
 use serde_json::Value;
 
 /// Longest path, in characters.
-const MAX_CHARACTERS: usize = 500;
+pub const MAX_PATH_CHARACTERS: usize = 500;
 /// Most steps of a path: as deep as JSON is read.
 const MAX_STEPS: usize = 128;
 
 /// 400 for a text that is no path; `field` is how the caller knows it.
 pub fn check(field: &str, path: &str) -> Result<()> {
     let steps = path.split('.');
-    if path.chars().count() > MAX_CHARACTERS
+    if path.chars().count() > MAX_PATH_CHARACTERS
         || path.split('.').count() > MAX_STEPS
         || steps.into_iter().any(str::is_empty)
     {

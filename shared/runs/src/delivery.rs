@@ -1,7 +1,8 @@
 //! The runs that carry out deliveries: which one a subscription's target asks for, and what it begins with.
 
-use events::delivery::{DeliveryRef, workflow_id};
+use events::delivery::{DeliveryRef, RESERVED_ID_PREFIX, workflow_id};
 use events::envelope::Envelope;
+use events::path;
 use events::subscription::{Subscription, Target};
 use platform::records::deliveries::DeliveryWrite;
 use platform::records::events::EventRecord;
@@ -9,7 +10,7 @@ use platform::{Error, ErrorKind, Result};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use workflow::Payload;
-use workflow::engine::{IdReuse, StartRun};
+use workflow::engine::{IdReuse, MAX_WORKFLOW_ID, StartRun, is_workflow_id};
 use workflow::state::About;
 
 use crate::webhook_delivery;
@@ -25,6 +26,55 @@ struct WorkflowInput<'a> {
     delivery: &'a DeliveryRef,
 }
 
+/// The workflow id of the run that delivers an event to a subscription. 400 where the target takes it from the event, and the event
+/// has none that fits.
+pub fn workflow_id_of(
+    event: &EventRecord,
+    envelope: &Envelope,
+    subscription: &Subscription,
+) -> Result<String> {
+    match business_id_path(subscription) {
+        Some(path) => business_id(envelope, path),
+        None => Ok(workflow_id(event, &subscription.id)),
+    }
+}
+
+/// The path to the workflow id in an event; None where each event has a run of its own.
+pub fn business_id_path(subscription: &Subscription) -> Option<&str> {
+    match &subscription.target {
+        Target::Webhook(_) => None,
+        Target::Workflow(workflow) => workflow.workflow_id.as_deref(),
+    }
+}
+
+fn business_id(envelope: &Envelope, path: &str) -> Result<String> {
+    let event: Value = serde_json::from_str(&envelope.to_json()?).map_err(Error::internal)?;
+    let refused = |what: &str| {
+        Error::invalid(format!(
+            "The path '{path}' of 'target.workflow_id' leads to {what}. A workflow id is a text or an integer of 1 to \
+             {MAX_WORKFLOW_ID} characters, without '#', '/' and control characters."
+        ))
+    };
+    let id = match path::find(&event, path) {
+        None => return Err(refused("nothing in the event")),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) if number.is_i64() || number.is_u64() => number.to_string(),
+        Some(_) => return Err(refused("a value that is neither a text nor an integer")),
+    };
+    if !is_workflow_id(&id) {
+        return Err(refused(
+            "a value that is empty, too long or holds other characters",
+        ));
+    }
+    if id.starts_with(RESERVED_ID_PREFIX) {
+        return Err(Error::invalid(format!(
+            "The path '{path}' of 'target.workflow_id' leads to a value that begins with '{RESERVED_ID_PREFIX}', as only the \
+             service's own workflow ids do."
+        )));
+    }
+    Ok(id)
+}
+
 /// The run that delivers an event to a subscription. `write` makes or changes its delivery with the run's beginning.
 pub fn start(
     event: &EventRecord,
@@ -33,6 +83,7 @@ pub fn start(
     delivery: &DeliveryRef,
     write: DeliveryWrite,
 ) -> Result<StartRun> {
+    let workflow_id = workflow_id_of(event, envelope, subscription)?;
     let (workflow_type, input) = match &subscription.target {
         Target::Webhook(_) => (
             webhook_delivery::WORKFLOW_TYPE,
@@ -65,7 +116,7 @@ pub fn start(
         },
         lineage,
         delivery: Some(write),
-        ..StartRun::new(workflow_type, &workflow_id(event, &subscription.id), input)
+        ..StartRun::new(workflow_type, &workflow_id, input)
     })
 }
 

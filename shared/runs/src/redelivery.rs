@@ -115,12 +115,19 @@ impl Redelivery {
         let found = self.subscriptions.find(tenant, &record.subscription_id).await?;
         let revision = found.as_ref().map_or(0, |found| found.revision);
         let subscription = found.map(|found| Subscription::of(&found)).transpose()?;
-        let Some(subscription) = subscription.filter(|subscription| subscription.enabled) else {
+        let Some(subscription) = subscription else {
             return Err(Error::conflict(format!(
-                "The subscription '{}' is deleted or disabled, so nothing is delivered to it.",
+                "The subscription '{}' is deleted, so nothing is delivered to it.",
                 record.subscription_id
             )));
         };
+        if !subscription.enabled {
+            return Err(Error::conflict(format!(
+                "Nothing is delivered to the subscription '{}'. {} Enable it first, then retry the delivery.",
+                subscription.id,
+                subscription.why_disabled()
+            )));
+        }
         let condition = subscription.filter.semantic_condition.as_ref();
         let has_no_verdict = record
             .semantic_evaluation
@@ -168,12 +175,13 @@ impl Redelivery {
         if matches!(subscription.target, Target::Workflow(_)) {
             start.guard = Some(self.subscriptions.unchanged(tenant, &subscription.id, revision));
         }
-        if self.engine.start(tenant, &start).await?.is_new {
+        let started = self.engine.start(tenant, &start).await?;
+        if started.is_new {
             return Ok(());
         }
         Err(Error::conflict(format!(
-            "The delivery '{}' is under way.",
-            record.id
+            "The run '{}' of the workflow id '{}' has not ended; retry the delivery '{}' after its end.",
+            started.run_id, start.workflow_id, record.id
         )))
     }
 }

@@ -1,5 +1,6 @@
 //! A change of a run that is not written yet: the state as it will be, and the events that come with it.
 
+use events::action::RunAction;
 use platform::{Tenant, UtcTime};
 
 use crate::event::{Event, EventKind, TimeoutKind};
@@ -107,7 +108,7 @@ impl Draft {
     }
 
     /// Adds an event of the platform about this run.
-    pub fn announce(&mut self, action: &str) {
+    pub fn announce(&mut self, action: RunAction) {
         if self.state.is_unannounced {
             return;
         }
@@ -115,9 +116,9 @@ impl Draft {
             // A run begins once and ends once, so this is the same however often the change is tried.
             id: platform::ids::derived_id(
                 self.state.last_event_at,
-                &format!("{}#{action}", self.state.run_id),
+                &format!("{}#{}", self.state.run_id, action.as_str()),
             ),
-            action: action.to_owned(),
+            action,
         };
         self.events.push(event);
     }
@@ -125,10 +126,10 @@ impl Draft {
     fn announce_end(&mut self) {
         use crate::status::RunStatus;
         match self.state.status {
-            RunStatus::Completed => self.announce("workflow_completed"),
-            RunStatus::Failed | RunStatus::TimedOut => self.announce("workflow_failed"),
-            RunStatus::Canceled => self.announce("workflow_canceled"),
-            RunStatus::Terminated => self.announce("workflow_terminated"),
+            RunStatus::Completed => self.announce(RunAction::Completed),
+            RunStatus::Failed | RunStatus::TimedOut => self.announce(RunAction::Failed),
+            RunStatus::Canceled => self.announce(RunAction::Canceled),
+            RunStatus::Terminated => self.announce(RunAction::Terminated),
             RunStatus::Running | RunStatus::ContinuedAsNew => {}
         }
     }

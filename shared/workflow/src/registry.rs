@@ -131,6 +131,14 @@ impl Registry {
         self.activities.get(name)
     }
 
+    /// The names of the workflow types that a caller may start, sorted; those that carry out deliveries are left out.
+    pub fn workflow_names(&self) -> Vec<String> {
+        self.workflow_types()
+            .filter(|name| !self.is_unannounced(name))
+            .map(str::to_owned)
+            .collect()
+    }
+
     /// The names of the workflow types.
     pub fn workflow_types(&self) -> impl Iterator<Item = &str> {
         self.workflows.keys().map(String::as_str)

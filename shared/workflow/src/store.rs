@@ -1,5 +1,6 @@
 //! What the engine needs of the records. Two stores hold them: the table, and for tests a memory that loses answers.
 
+use events::action::RunAction;
 use platform::queue::BoxFuture;
 use platform::records::Guard;
 use platform::records::deliveries::DeliveryWrite;
@@ -17,8 +18,8 @@ use crate::state::RunState;
 pub struct NewEvent {
     /// Its id.
     pub id: String,
-    /// What happened, such as `workflow_completed`.
-    pub action: String,
+    /// What happened.
+    pub action: RunAction,
 }
 
 /// Changes that are written together or not at all.

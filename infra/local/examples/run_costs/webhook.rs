@@ -168,6 +168,7 @@ async fn subscription(
         description: None,
         scope: Scope::Project,
         enabled: true,
+        disabled: None,
         priority: Priority::Normal,
         run_as_role: RunAsRole::Reader,
         filter: Filter::parse(json!({ "event_category": ["external"] }))?,

@@ -1,7 +1,9 @@
 //! Deliveries where time passes, messages are lost and processes die: over the service's own records, with a clock that the test moves.
 #![cfg(test)]
 
+mod business_ids;
 mod circles;
+mod gone;
 mod lost;
 mod schedule;
 mod world;

@@ -281,6 +281,7 @@ impl World {
             description: None,
             scope: Scope::Project,
             enabled: true,
+            disabled: None,
             priority: Priority::Normal,
             run_as_role: RunAsRole::Reader,
             filter: Filter::parse(json!({ "event_category": categories })).unwrap(),
@@ -341,6 +342,10 @@ impl World {
 
     /// An event from outside, and its id.
     pub async fn event(&self, key: Option<&str>) -> String {
+        self.event_with(key, RawObject::new()).await
+    }
+
+    pub async fn event_with(&self, key: Option<&str>, details: RawObject) -> String {
         let now = self.clock.now();
         let id = ids::new_id(now);
         let envelope = Envelope {
@@ -355,7 +360,7 @@ impl World {
             timestamp: now,
             source: "external:t".to_owned(),
             resource_data: RawObject::new(),
-            details: RawObject::new(),
+            details,
             meters: Vec::new(),
         };
         let key = key.map(|key| IngestKey { channel_id: "c", key });

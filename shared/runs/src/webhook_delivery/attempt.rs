@@ -83,7 +83,7 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
     };
     let subscription = Subscription::of(&record)?;
     if !subscription.enabled {
-        return Ok(unwanted("The subscription is disabled."));
+        return Ok(unwanted(&subscription.why_disabled()));
     }
     let Target::Webhook(webhook) = &subscription.target else {
         return Ok(unwanted("The subscription no longer delivers to a webhook."));
@@ -141,7 +141,7 @@ async fn made(webhooks: Webhooks, tenant: &Tenant, input: AttemptInput) -> Resul
     );
     let Verdict { next, is_gone, .. } = verdict;
     if is_gone {
-        disable(&webhooks, tenant, record, &webhook.url).await?;
+        disable(&webhooks, tenant, record, &webhook.url, &input.delivery.id).await?;
     }
     Ok(Outcome {
         attempt: Some(attempt),
@@ -190,6 +190,7 @@ async fn disable(
     tenant: &Tenant,
     mut record: SubscriptionRecord,
     url: &str,
+    delivery_id: &str,
 ) -> Result<()> {
     for _ in 0..MAX_WRITES {
         let mut subscription = Subscription::of(&record)?;
@@ -199,9 +200,7 @@ async fn disable(
         }
         let system = Principal::system(tenant);
         let now = webhooks.clock.now();
-        subscription.enabled = false;
-        subscription.updated_at = now;
-        subscription.updated_by = system.reference();
+        subscription.disable_as_gone(delivery_id, system.reference(), now);
         let next = subscription.record(record.revision + 1)?;
         if webhooks.subscriptions.save(tenant, &next).await? == Written::Done {
             warn!(

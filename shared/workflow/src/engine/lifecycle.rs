@@ -1,14 +1,22 @@
 //! Events of the platform about runs: that one began, that it ended.
 
+use events::action::RunAction;
 use events::envelope::{Category, Envelope, RawObject, raw};
 use platform::Result;
 use platform::records::events::EventRecord;
 
 use crate::draft::Draft;
+use crate::event::EventKind;
+use crate::payload::Payload;
 use crate::state::RunState;
+use crate::store::NewEvent;
+use crate::views::RunFailure;
 
-/// The envelope of an event about a run, as JSON.
-fn envelope(state: &RunState, event_id: &str, action: &str) -> Result<String> {
+/// Most bytes of what the code attached to a failure that an event carries: the bus takes 256 KB. The run has it whole.
+const MAX_FAILURE_DETAILS_BYTES: usize = 16_384;
+
+/// The envelope of an event about a run, as JSON. `failure` says why the run ended.
+fn envelope(state: &RunState, event: &NewEvent, failure: Option<&RunFailure>) -> Result<String> {
     let mut details = RawObject::new();
     let mut detail = |name: &str, value: Result<_>| -> Result<()> {
         details.insert(name.to_owned(), value?);
@@ -21,10 +29,13 @@ fn envelope(state: &RunState, event_id: &str, action: &str) -> Result<String> {
     if let Some(rule_id) = &state.about.rule_id {
         detail("rule_id", raw(rule_id))?;
     }
-    let ended = state.closed_at.filter(|_| action != STARTED);
+    let ended = state.closed_at.filter(|_| event.action != RunAction::Started);
     if let Some(closed_at) = ended {
         detail("status", raw(&state.status.as_str()))?;
         detail("duration_ms", raw(&closed_at.millis_since(state.started_at)))?;
+        if let Some(failure) = failure {
+            detail("error", raw(failure))?;
+        }
     }
     // The events of a run about a document are about the document.
     let (resource_type, resource_id) = match &state.about.document_id {
@@ -32,9 +43,9 @@ fn envelope(state: &RunState, event_id: &str, action: &str) -> Result<String> {
         None => ("workflow_run", &state.run_id),
     };
     let envelope = Envelope {
-        event_id: event_id.to_owned(),
+        event_id: event.id.clone(),
         event_category: Category::Workflow,
-        action: action.to_owned(),
+        action: event.action.as_str().to_owned(),
         resource_type: resource_type.to_owned(),
         resource_id: resource_id.clone(),
         account_id: state.account.clone(),
@@ -49,15 +60,13 @@ fn envelope(state: &RunState, event_id: &str, action: &str) -> Result<String> {
     envelope.to_json()
 }
 
-/// The action of the event that a run began.
-pub(super) const STARTED: &str = "workflow_started";
-
 /// The events that a change brings, as they are written.
 pub(super) fn written(draft: &Draft) -> Result<Vec<EventRecord>> {
+    let failure = failure_of(draft);
     let written = draft.events.iter().map(|event| {
         Ok(EventRecord {
             id: event.id.clone(),
-            envelope: envelope(&draft.state, &event.id, &event.action)?,
+            envelope: envelope(&draft.state, event, failure.as_ref())?,
             details_key: None,
             received_at: draft.now,
             lineage: draft.state.lineage.clone(),
@@ -65,4 +74,15 @@ pub(super) fn written(draft: &Draft) -> Result<Vec<EventRecord>> {
         })
     });
     written.collect()
+}
+
+/// Why a run ended with this change, as the run's own `error` says it.
+fn failure_of(draft: &Draft) -> Option<RunFailure> {
+    let mut ends = draft.new_events().iter().rev().map(|event| &event.kind);
+    let mut end = ends.find(|kind| RunFailure::of_end(kind).is_some())?.clone();
+    if let EventKind::WorkflowExecutionFailed { failure } = &mut end {
+        let fits = |details: &Payload| details.bytes() <= MAX_FAILURE_DETAILS_BYTES;
+        failure.details = failure.details.take().filter(fits);
+    }
+    RunFailure::of_end(&end)
 }

@@ -45,7 +45,7 @@ pub use describe::HistoryForm;
 pub use effects::document_of;
 pub use hint::Hint;
 pub use platform::records::runs::DueRun;
-pub use start::{IdReuse, StartRun, StartedRun};
+pub use start::{IdReuse, MAX_WORKFLOW_ID, StartRun, StartedRun, is_workflow_id};
 pub use update::PostedUpdate;
 
 /// Characters of a write's id, hexadecimal: of the few dozen that a state remembers, no two are the same.

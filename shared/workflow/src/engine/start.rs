@@ -1,5 +1,6 @@
 //! The beginning of a run.
 
+use events::action::RunAction;
 use platform::records::Guard;
 use platform::records::deliveries::DeliveryWrite;
 use platform::records::runs::CurrentWrite;
@@ -7,7 +8,6 @@ use platform::{Error, Result, Tenant, UtcTime};
 
 use super::Engine;
 use super::delivery::link_of;
-use super::lifecycle::STARTED;
 use super::write::{Change, Written};
 use crate::draft::Draft;
 use crate::event::{EventKind, ParentRef, Started};
@@ -18,7 +18,7 @@ use crate::state::{About, RunState};
 /// Times that a start is tried while others start runs of the same workflow id.
 const MAX_ATTEMPTS: u32 = 16;
 /// Longest workflow id, in characters; as of every id of a path.
-const MAX_WORKFLOW_ID: usize = platform::ids::MAX_ID_LENGTH;
+pub const MAX_WORKFLOW_ID: usize = platform::ids::MAX_ID_LENGTH;
 
 /// What a start does where a run of the workflow id has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Engine {
             let now = self.services.clock.now();
             let mut draft = first_draft(tenant, &run_id, start, now);
             draft.state.is_unannounced = self.services.registry.is_unannounced(&start.workflow_type);
-            draft.announce(STARTED);
+            draft.announce(RunAction::Started);
             let change = Change {
                 runs: vec![draft],
                 current: Some(CurrentWrite {
@@ -179,6 +179,12 @@ pub(crate) fn first_draft(tenant: &Tenant, run_id: &str, start: &StartRun, now: 
     draft
 }
 
+/// Whether a text can be a workflow id.
+pub fn is_workflow_id(text: &str) -> bool {
+    let fits = |character: char| !character.is_control() && !matches!(character, '#' | '/');
+    (1..=MAX_WORKFLOW_ID).contains(&text.chars().count()) && text.chars().all(fits)
+}
+
 /// 400 for what no start can begin.
 pub(crate) fn check(registry: &Registry, start: &StartRun) -> Result<()> {
     if registry.find_workflow(&start.workflow_type).is_none() {
@@ -189,9 +195,7 @@ pub(crate) fn check(registry: &Registry, start: &StartRun) -> Result<()> {
             known.join(", ")
         )));
     }
-    let id = &start.workflow_id;
-    let fits = |character: char| !character.is_control() && !matches!(character, '#' | '/');
-    if id.is_empty() || id.chars().count() > MAX_WORKFLOW_ID || !id.chars().all(fits) {
+    if !is_workflow_id(&start.workflow_id) {
         return Err(Error::invalid(format!(
             "A workflow id has 1 to {MAX_WORKFLOW_ID} characters, without '#', '/' and control characters."
         )));

@@ -96,19 +96,10 @@ pub struct WorkflowRun {
 impl WorkflowRun {
     /// Of a run, whose first event carries `input` and whose last one is `end`.
     pub fn new(state: &RunState, input: &Payload, end: Option<&EventKind>, history: Option<History>) -> Self {
-        let (result, error) = match end {
-            Some(EventKind::WorkflowExecutionCompleted { result }) => (Some(shown(result)), None),
-            Some(EventKind::WorkflowExecutionCanceled { details }) => (details.as_ref().map(shown), None),
-            Some(EventKind::WorkflowExecutionFailed { failure }) => (None, Some(failure.into())),
-            Some(EventKind::WorkflowExecutionTimedOut {}) => {
-                let failure = RunFailure::new("Timeout", "The run took longer than it may.");
-                (None, Some(failure))
-            }
-            Some(EventKind::WorkflowExecutionTerminated { reason, .. }) => {
-                let reason = reason.as_deref().unwrap_or("The run was terminated.");
-                (None, Some(RunFailure::new("Terminated", reason)))
-            }
-            _ => (None, None),
+        let result = match end {
+            Some(EventKind::WorkflowExecutionCompleted { result }) => Some(shown(result)),
+            Some(EventKind::WorkflowExecutionCanceled { details }) => details.as_ref().map(shown),
+            _ => None,
         };
         let pending = state.activities.values().map(|activity| PendingActivityView {
             activity_id: activity.activity_id.clone(),
@@ -138,7 +129,7 @@ impl WorkflowRun {
                 last_failure: RunFailure::new(&format!("{:?}", task.failure.kind), &task.failure.message),
                 next_attempt_time: task.next_attempt_at,
             }),
-            error,
+            error: end.and_then(RunFailure::of_end),
             initiated_by: initiated_by(&state.about),
             visibility: state.about.visibility,
         }

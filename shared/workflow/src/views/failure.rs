@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::shown;
+use crate::event::EventKind;
 use crate::failure::Failure;
 
 /// Why a run, an activity or a child run failed.
@@ -24,6 +25,21 @@ pub struct RunFailure {
 }
 
 impl RunFailure {
+    /// Why a run ended; None for the end of a run that did not fail, and for what is no end.
+    pub fn of_end(end: &EventKind) -> Option<Self> {
+        match end {
+            EventKind::WorkflowExecutionFailed { failure } => Some(failure.into()),
+            EventKind::WorkflowExecutionTimedOut {} => {
+                Some(Self::new("Timeout", "The run took longer than it may."))
+            }
+            EventKind::WorkflowExecutionTerminated { reason, .. } => {
+                let reason = reason.as_deref().unwrap_or("The run was terminated.");
+                Some(Self::new("Terminated", reason))
+            }
+            _ => None,
+        }
+    }
+
     /// A failure that has only a sentence.
     pub(super) fn new(kind: &str, message: &str) -> Self {
         Self {

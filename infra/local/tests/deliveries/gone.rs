@@ -1,0 +1,90 @@
+//! A receiver that answers with 410: its subscription is disabled, and what that cancelled can be delivered later.
+
+use events::subscription::Subscription;
+use platform::records::deliveries::DeliveryStatus;
+
+use crate::world::World;
+
+impl World {
+    async fn subscription(&self, id: &str) -> (Subscription, u64) {
+        let record = self.matcher.subscriptions.get(&self.tenant, id).await.unwrap();
+        (Subscription::of(&record).unwrap(), record.revision)
+    }
+
+    async fn enable(&self, id: &str) {
+        let (mut subscription, revision) = self.subscription(id).await;
+        subscription.enabled = true;
+        subscription.disabled = None;
+        let next = subscription.record(revision + 1).unwrap();
+        let written = self.matcher.subscriptions.save(&self.tenant, &next).await;
+        assert_eq!(written.unwrap(), platform::records::Written::Done);
+    }
+}
+
+#[tokio::test]
+async fn what_a_receiver_that_is_gone_cancelled_is_delivered_once_it_is_back() {
+    let world = World::start().await;
+    let id = world.webhook().await;
+    world.answer_with(500, None);
+    world.event(None).await;
+    world.settle().await;
+    let waiting = world.one().await;
+    world.answer_with(410, None);
+    world.pass(1);
+    world.event(None).await;
+    world.settle().await;
+
+    let (subscription, _) = world.subscription(&id).await;
+    let gone = world
+        .all()
+        .await
+        .into_iter()
+        .find(|delivery| delivery.id != waiting.id);
+    let gone = gone.unwrap();
+    assert!(!subscription.enabled && gone.status == DeliveryStatus::Failed);
+    let disabled = subscription.disabled.unwrap();
+    assert_eq!(
+        disabled.reason,
+        format!(
+            "The receiver answered the delivery '{}' with the status 410.",
+            gone.id
+        )
+    );
+    assert_eq!(disabled.at, world.clock.now());
+
+    world.pass(10);
+    world.settle().await;
+    let cancelled = world.deliveries.get(&world.tenant, &waiting.id).await.unwrap();
+    let why = format!(
+        "The subscription is disabled since {}. {}",
+        disabled.at, disabled.reason
+    );
+    assert_eq!(
+        (cancelled.status, cancelled.last_error.as_deref()),
+        (DeliveryStatus::Cancelled, Some(why.as_str()))
+    );
+
+    let refusal = world
+        .redelivery
+        .retry(&world.tenant, &waiting.id)
+        .await
+        .unwrap_err();
+    assert!(refusal.message().contains(&why), "{refusal}");
+    assert!(
+        refusal
+            .message()
+            .ends_with("Enable it first, then retry the delivery.")
+    );
+    world.enable(&id).await;
+    world.answer_with(200, None);
+    for delivery in [&waiting.id, &gone.id] {
+        world.redelivery.retry(&world.tenant, delivery).await.unwrap();
+        world.settle().await;
+        let delivery = world.deliveries.get(&world.tenant, delivery).await.unwrap();
+        assert_eq!(
+            (delivery.status, delivery.attempt_count),
+            (DeliveryStatus::Succeeded, 2)
+        );
+        assert_eq!(delivery.last_error, None);
+    }
+}
