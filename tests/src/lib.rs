@@ -48,6 +48,7 @@ mod environment;
 pub mod events;
 pub mod examples;
 pub mod file_server;
+pub mod guide;
 pub mod hostile;
 pub mod lambda;
 mod operator;

@@ -289,7 +289,7 @@ impl Service {
         let failed = |error| ConfigError::new(format!("The OpenAPI document could not be written: {error}."));
         let ingest = ingest_function::routes(self.events.ingest.clone());
         let mut document =
-            openapi::document(self.routes(), ingest).map_err(failed)?;
+            openapi::document(self.routes(), ingest, reference::webhooks()?).map_err(failed)?;
         reference::add_examples(&mut document)?;
         serde_json::to_string_pretty(&document).map_err(failed)
     }

@@ -3,27 +3,48 @@
 use platform::records::deliveries::{DeliveryRecord, DeliveryStatus, SemanticEvaluation};
 use platform::records::events::EventRecord;
 use platform::{Error, Result, UtcTime, ids};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::envelope::Envelope;
 use crate::subscription::Subscription;
 
 /// The part `delivery` of what is sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(
+    rename = "DeliveryAttemptReference",
+    description = "The delivery and the attempt that a request belongs to."
+)]
 pub struct DeliveryRef {
-    /// The delivery's id, the same in every attempt.
+    /// Delivery intent id, the same in every attempt: receivers deduplicate by it.
     pub id: String,
-    /// The subscription.
+    /// Subscription that matched the event.
     pub subscription_id: String,
-    /// Which attempt it is, from 1.
+    /// Number of the attempt, from 1.
+    #[schemars(range(min = 1))]
     pub attempt: u32,
 }
 
-/// What is sent: the keys in this order, and no space between its parts.
-#[derive(Serialize)]
+/// Body of a delivery to a webhook.
+// The keys are written in this order, without a space between the parts.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "WebhookBody")]
 struct Body<'a> {
+    /// What happened.
     event: &'a Envelope,
+    /// Which delivery of the event this is, and which attempt.
     delivery: &'a DeliveryRef,
+}
+
+/// The schemas of a webhook's body and of its parts, by name, for an OpenAPI document; that of the body is `WebhookBody`.
+pub fn schemas() -> Map<String, Value> {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let settings = settings.with(|settings| settings.definitions_path = "/components/schemas".into());
+    let mut generator = settings.into_generator();
+    generator.subschema_for::<Body<'_>>();
+    generator.take_definitions(true)
 }
 
 /// The body of a webhook's request.

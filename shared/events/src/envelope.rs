@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use platform::{Error, Result, Tenant, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::document_processed;
 
@@ -15,21 +15,21 @@ pub const MAX_NAME_BYTES: usize = 500;
 /// Most meters of an event.
 const MAX_METERS: usize = 1_000;
 
-/// What kind of thing happened.
+/// Category of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
-    /// Something became of a content object.
+    /// Content objects: created, changed, deleted, processed.
     Content,
-    /// Something became of a workflow run.
+    /// Workflow runs: began, ended.
     Workflow,
-    /// Authentication, authorization, permissions.
+    /// Authentication, authorization and permissions.
     Security,
-    /// Something was used that costs.
+    /// Use that costs: inference, embeddings, images.
     Billing,
     /// Upkeep of the platform.
     System,
-    /// Somebody outside pushed it in through an ingest channel.
+    /// Pushed in from outside through an ingest channel.
     External,
 }
 
@@ -57,15 +57,15 @@ impl Category {
     }
 }
 
-/// How much of something an event stands for.
+/// Measured quantity of an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Meter {
-    /// Such as `processing`.
+    /// Group of the quantity, such as `processing`.
     pub category: String,
-    /// Such as `pages`.
+    /// Unit that is counted, such as `pages`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How much.
+    /// Number of units.
     pub quantity: f64,
 }
 
@@ -81,36 +81,42 @@ pub fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
 pub const PAYLOAD: &str = "payload";
 
 /// An event. The order of the fields is the contract's, and the one that they are written in.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(
+    rename = "EventEnvelope",
+    description = "An event, as every receiver gets it."
+)]
 pub struct Envelope {
-    /// Its id, the same wherever it turns up.
+    /// Stable id, the same in every delivery of the event.
     pub event_id: String,
-    /// What kind of thing happened.
+    /// Kind of the thing that happened.
     pub event_category: Category,
-    /// What happened, such as `workflow_completed`.
+    /// Name of the thing that happened, such as `workflow_completed`.
     pub action: String,
-    /// What it happened to, such as `content_object`.
+    /// Kind of the resource that the event is about, such as `content_object`.
     pub resource_type: String,
-    /// Which one.
+    /// Identifies the resource that the event is about.
     pub resource_id: String,
-    /// Its account.
+    /// Account that the event happened in.
     pub account_id: String,
-    /// Its project.
+    /// Project that the event happened in.
     pub project_id: String,
-    /// Its tenant, where the account has several.
+    /// Tenant of the caller who caused the event, where the account has several; else null.
     #[serde(default)]
     pub tenant_id: Option<String>,
-    /// When it happened.
+    /// Time at which the event happened.
     pub timestamp: UtcTime,
-    /// Who tells of it: `workflow`, or `external:<source>`.
+    /// Publisher of the event: `workflow`, `external:<source>` for an ingest channel, or the name of another service.
     pub source: String,
-    /// What is known of the resource.
+    /// Known properties of the resource, such as `metadata.type` of a content object.
     #[serde(default)]
+    #[schemars(with = "Map<String, Value>")]
     pub resource_data: RawObject,
-    /// What is special about this event.
+    /// Data of this kind of event; `payload` is the whole body that an ingest channel took.
     #[serde(default)]
+    #[schemars(with = "Map<String, Value>")]
     pub details: RawObject,
-    /// How much of what it stands for.
+    /// Measured quantities, as of a processed document.
     #[serde(default)]
     pub meters: Vec<Meter>,
 }

@@ -189,6 +189,48 @@ mod tests {
         }
     }
 
+    /// The request that `docs/webhooks.md` shows to receivers, and the secret before it.
+    #[test]
+    fn the_worked_example_of_the_page_is_signed_as_deliveries_are() {
+        let page = include_str!("../../../docs/webhooks.md");
+        let secret = page.lines().find(|line| line.starts_with("whsec_")).unwrap();
+        let secret = Secret::new(secret);
+        let (_, request) = page.split_once("\n```http\n").unwrap();
+        let (request, _) = request.split_once("\n```").unwrap();
+        let (head, body) = request.split_once("\n\n").unwrap();
+        let header = |name: &str| {
+            let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+            lines.find(|(found, _)| *found == name).unwrap().1
+        };
+        let id = header("X-Service-Delivery-Id");
+        let time = |name: &str| header(name).parse::<i64>().unwrap();
+        let ours = delivery_signature(&secret, time("X-Service-Timestamp"), id, body.as_bytes());
+        assert_eq!(ours.unwrap(), header("X-Service-Signature"));
+        let standard = standard_signature(
+            &secret,
+            header("webhook-id"),
+            time("webhook-timestamp"),
+            body.as_bytes(),
+        );
+        assert_eq!(standard.unwrap(), header("webhook-signature"));
+        assert!(page.contains(&format!("{}.{id}.{}", header("X-Service-Timestamp"), &body[..20])));
+
+        // The body is one that a delivery has.
+        #[derive(Deserialize)]
+        struct Body {
+            event: crate::Envelope,
+            delivery: crate::delivery::DeliveryRef,
+        }
+        let read: Body = serde_json::from_str(body).unwrap();
+        read.event.check().unwrap();
+        assert_eq!(
+            (read.delivery.id.as_str(), header("X-Service-Event-Id")),
+            (id, read.event.event_id.as_str())
+        );
+        let written = crate::delivery::body(&read.event, &read.delivery).unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), body);
+    }
+
     #[derive(Deserialize)]
     struct Received {
         secret: String,

@@ -2,6 +2,8 @@
 
 mod examples;
 mod page;
+mod webhooks;
 
 pub use examples::add_examples;
 pub use page::page;
+pub use webhooks::webhooks;

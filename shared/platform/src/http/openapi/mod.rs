@@ -13,7 +13,7 @@ use aide::transform::TransformOpenApi;
 
 pub use headers::{answer_header, conditional_write, created, pages, request_header, tagged};
 pub use problems::problem;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::serve::API_ROOT;
 
@@ -63,8 +63,18 @@ const TAGS: [(&str, &str); 9] = [
     ),
 ];
 
-/// The document of the API's routes, below the API root, and of the ingest routes, below the ingest base URL.
-pub fn document(routes: ApiRouter, ingest: ApiRouter) -> serde_json::Result<Value> {
+/// Requests that the service sends: each one's operation by its name, and the schemas that they refer to.
+#[derive(Debug, Default)]
+pub struct Webhooks {
+    /// Operations of the method `post`.
+    pub operations: Map<String, Value>,
+    /// Schemas of their bodies.
+    pub schemas: Map<String, Value>,
+}
+
+/// The document of the API's routes, below the API root, of the ingest routes, below the ingest base URL, and of the requests that
+/// the service sends.
+pub fn document(routes: ApiRouter, ingest: ApiRouter, webhooks: Webhooks) -> serde_json::Result<Value> {
     aide::generate::infer_responses(false);
     let mut api = OpenApi::default();
     let _ = ApiRouter::new()
@@ -78,8 +88,23 @@ pub fn document(routes: ApiRouter, ingest: ApiRouter) -> serde_json::Result<Valu
     }
     problems::add_shared(&mut api);
     let mut document = serde_json::to_value(api)?;
+    add_webhooks(&mut document, webhooks);
     tidy::tidy(&mut document);
     Ok(document)
+}
+
+fn add_webhooks(document: &mut Value, webhooks: Webhooks) {
+    let schemas = document.pointer_mut("/components/schemas");
+    if let Some(schemas) = schemas.and_then(Value::as_object_mut) {
+        schemas.extend(webhooks.schemas);
+    }
+    let items = webhooks.operations.into_iter();
+    let items: Map<_, _> = items
+        .map(|(name, operation)| (name, json!({ "post": operation })))
+        .collect();
+    if let Some(document) = document.as_object_mut() {
+        document.insert("webhooks".to_owned(), Value::Object(items));
+    }
 }
 
 fn describe(api: TransformOpenApi) -> TransformOpenApi {

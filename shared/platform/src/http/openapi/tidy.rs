@@ -180,7 +180,7 @@ fn plain_parameter(parameter: &mut Value) {
 
 fn drop_unused(document: &mut Value) {
     let mut used = BTreeSet::new();
-    for place in ["/paths", "/components/responses"] {
+    for place in ["/paths", "/webhooks", "/components/responses"] {
         collect(document.pointer(place).unwrap_or(&Value::Null), &mut used);
     }
     let Some(Value::Object(schemas)) = document.pointer_mut("/components/schemas") else {
