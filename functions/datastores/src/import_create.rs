@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use bytes::Bytes;
-use lake::FileFormat;
 use lake::store::{Import, ImportSource, ImportTable};
+use lake::{FileFormat, Rounding};
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{answer_header, problem};
 use platform::http::text::{MAX_TEXT_LENGTH, check_text};
@@ -33,6 +33,10 @@ pub struct ImportRequest {
     /// Treatment of the rows that are in the tables. Default: `append`.
     #[serde(default, deserialize_with = "strict::name")]
     pub mode: ImportMode,
+    /// Rounding of digits after the point that a `DECIMAL`, `INTEGER` or `BIGINT` column does not keep, in all tables of the
+    /// import. Default: none; such a value is a 422.
+    #[serde(default, deserialize_with = "strict::optional_name")]
+    pub rounding: Option<Rounding>,
     /// Reason for the version, at most 2,000 characters. Default: the number of rows by table.
     #[schemars(length(max = MAX_TEXT_LENGTH))]
     pub message: Option<String>,
@@ -136,7 +140,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .description(
             "Imports rows into one or more tables, in one version: all of them or none. Send some rows `inline`, many as a file. \
              Tables are not created, and types are not guessed: a value that its column cannot hold is a 422, never rounded or \
-             cut. An import is not idempotent: without a unique key, the same rows sent twice are there twice.\n\n\
+             cut; only digits after the point are rounded, and only if `rounding` asks for it. An import is not idempotent: without a unique key, the same rows sent twice are there twice.\n\n\
              Limits: a body of 5,500,000 bytes, files of 512 MiB together, in the background 4 GiB (2.8 GiB on AWS). A file is CSV, \
              JSON, newline-delimited JSON or Parquet; a text file can be compressed with gzip or zstd.\n\n\
              An import of files that takes longer than 20 seconds continues in the background and answers 202; read it at its \
@@ -166,8 +170,8 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(problem(
             ErrorKind::Conflict,
             "Rows break a rule of their table: a key that occurs twice or is in the table, or a required column without a value. \
-             No row is imported; `details` names the record of the import.",
-            "Table 'orders': the primary key (id) = ('7') is already in the table.",
+             No row is imported; `errors` lists the first 100 rows at fault, and `details` names the record of the import.",
+            "Table 'orders', row 1: the primary key (id) = ('7') is already in the table. Row 1 is the first row of data.",
         ))
         .with(problem(
             ErrorKind::PayloadTooLarge,
@@ -177,7 +181,8 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(problem(
             ErrorKind::Unprocessable,
             "A value does not fit its column, a column is unknown, or a file cannot be fetched or read. No row is imported; \
-             `details` lists the first ten values and names the record of the import.",
+             `errors` lists the first 100 rows at fault, also those that break a rule of their table, and `details` names the \
+             record of the import.",
             "Table 'orders', row 2: column 'amount': 'twelve' is not a DECIMAL(10,2). Row 1 is the first row of data.",
         ))
 }
@@ -197,6 +202,7 @@ pub async fn handler(
     let import = Import {
         tables,
         mode: body.mode,
+        rounding: body.rounding,
         message: body.message,
         background: body.background,
     };

@@ -73,6 +73,7 @@ fn artifact_import() -> Import {
             },
         }],
         mode: ImportMode::Append,
+        rounding: None,
         message: None,
         background: true,
     }

@@ -217,7 +217,7 @@ impl Context {
                 FileFormat::Json | FileFormat::Ndjson => jobs::stage_json::run(self, &input)?,
                 FileFormat::Parquet => jobs::stage_parquet::run(self, &input)?,
             }),
-            Job::CheckKeys(input) => done(jobs::check_keys::run(self, &input)),
+            Job::CheckKeys(input) => reply(&jobs::check_keys::run(self, &input)?),
             Job::CheckRows(input) => done(jobs::check_rows::run(self, &input)),
             Job::Rewrite(input) => reply(&jobs::rewrite::run(self, &input)?),
             Job::Export(input) => done(jobs::export::run(self, &input)),

@@ -1,51 +1,111 @@
 //! How imported text becomes a value of a column's type: in SQL, so that DuckDB converts a million rows at
 //! its own speed.
 //!
-//! DuckDB's own conversions lose something silently in four places, and those are closed here: a fraction in
-//! an integer is an error unless it is zero (DuckDB rounds), so is a floating point number beyond the greatest
-//! of its type (DuckDB makes it infinite; a text `inf` or `nan` says what it means and is kept) and whatever
-//! follows the day in a date, such as a time (DuckDB drops it), and a timestamp with an offset is brought to
-//! UTC (DuckDB drops the offset). A decimal is rounded to its scale, as SQL databases do.
+//! DuckDB's own conversions lose something silently, and each loss is an error here: digits after the point beyond a
+//! decimal's scale and a fraction in an integer (DuckDB rounds; only a caller that names a [`Rounding`] gets that), an
+//! integer that a floating point number does not hold exactly, a number beyond the greatest of a floating point type
+//! (DuckDB makes it infinite; a text `inf` or `nan` says what it means and is kept), text behind the day in a date, such
+//! as a time, and digits of a second beyond microseconds (DuckDB drops both). A timestamp with an offset is brought to
+//! UTC (DuckDB drops the offset).
 
 use platform::clock::UtcTime;
 use platform::{Error, Result};
 
 use crate::defaults::DefaultValue;
 use crate::manifest::ManifestColumn;
+use crate::rounding::Rounding;
 use crate::sql;
 use crate::types::ColumnType;
 
 /// Raised inside the conversion; found again by the search for what is wrong.
-const LOSSY: &str = "more than the type holds";
+pub(crate) const LOSSY: &str = "more than the type holds";
 /// All that a text for a date may hold. DuckDB ignores what follows the day.
 const DAY: &str = r"(?i)\s*([+-]?[0-9]+[-/\\ ][0-9]{1,2}[-/\\ ][0-9]{1,2}\s*(\(BC\))?|epoch|-?infinity)\s*";
+/// A number with an exponent: its sign, its digits before and behind the point, its exponent.
+const WITH_EXPONENT: &str = r"^\s*([+-]?)([0-9]*)\.?([0-9]*)[eE]([+-]?[0-9]{1,2})\s*$";
+/// More zeros than the greatest exponent of [`WITH_EXPONENT`] moves the point by.
+const ZEROS: &str = "repeat('0', 100)";
 
-/// The value of `column_type` in the text that the SQL expression `text` gives; an error of DuckDB's if there
-/// is none.
-pub(crate) fn convert(column_type: ColumnType, text: &str) -> String {
-    let to = column_type.duckdb_type();
-    match column_type {
-        ColumnType::String => text.to_owned(),
-        ColumnType::Timestamp => timestamp("CAST", text),
-        _ => match is_lossy(column_type, "CAST", text) {
-            Some(lossy) => format!("CASE WHEN {lossy} THEN error('{LOSSY}') ELSE CAST({text} AS {to}) END"),
-            None => format!("CAST({text} AS {to})"),
-        },
-    }
+/// The conversion of a text, as SQL.
+pub(crate) struct Conversion {
+    column_type: ColumnType,
+    /// The text that is cast. It differs from the caller's where a decimal has an exponent, and where a half is rounded
+    /// to even.
+    text: String,
+    /// Whether the cast loses something without an error.
+    is_lossy: Option<String>,
 }
 
-/// Whether the text that the SQL expression `text` gives is not a value of `column_type`; None if every text
-/// is one.
-pub(crate) fn is_bad(column_type: ColumnType, text: &str) -> Option<String> {
-    let to = column_type.duckdb_type();
-    let value = match column_type {
-        ColumnType::String => return None,
-        ColumnType::Timestamp => timestamp("TRY_CAST", text),
-        _ => format!("TRY_CAST({text} AS {to})"),
-    };
-    let lossy =
-        is_lossy(column_type, "TRY_CAST", text).map_or_else(String::new, |lossy| format!(" OR ({lossy})"));
-    Some(format!("({text} IS NOT NULL AND (({value}) IS NULL{lossy}))"))
+impl Conversion {
+    /// The conversion of the text that the SQL expression `text` gives.
+    pub(crate) fn new(column_type: ColumnType, rounding: Option<Rounding>, text: &str) -> Self {
+        let (text, is_lossy) = match column_type {
+            ColumnType::Decimal { scale, .. } => decimal(scale, rounding, text),
+            ColumnType::Integer | ColumnType::Bigint => integer(rounding, text),
+            // The greatest numbers have 39 and 309 digits; each integer of 7 and 15 digits is exact.
+            ColumnType::Float => (text.to_owned(), Some(floating("FLOAT", 38, 7, text))),
+            ColumnType::Double => (text.to_owned(), Some(floating("DOUBLE", 308, 15, text))),
+            ColumnType::Date => {
+                let is_lossy = format!("NOT regexp_full_match({text}, {})", sql::literal(DAY));
+                (text.to_owned(), Some(is_lossy))
+            }
+            ColumnType::Timestamp => {
+                let is_lossy = has_more_digits(6, r"\.[0-9]{6}[0-9]*[1-9]", text);
+                (text.to_owned(), Some(is_lossy))
+            }
+            ColumnType::String | ColumnType::Boolean | ColumnType::Json => (text.to_owned(), None),
+        };
+        Self {
+            column_type,
+            text,
+            is_lossy,
+        }
+    }
+
+    /// The value; an error of DuckDB's if there is none.
+    pub(crate) fn value(&self) -> String {
+        let value = self.cast("CAST");
+        match &self.is_lossy {
+            Some(lossy) => format!("CASE WHEN {lossy} THEN error('{LOSSY}') ELSE {value} END"),
+            None => value,
+        }
+    }
+
+    /// The value; NULL if there is none.
+    pub(crate) fn value_or_null(&self) -> String {
+        let value = self.cast("TRY_CAST");
+        match &self.is_lossy {
+            Some(lossy) => format!("CASE WHEN {lossy} THEN NULL ELSE {value} END"),
+            None => value,
+        }
+    }
+
+    /// Whether there is no value; None if every text is one.
+    pub(crate) fn is_bad(&self) -> Option<String> {
+        let (text, value) = (&self.text, self.value_or_null());
+        (self.column_type != ColumnType::String)
+            .then(|| format!("({text} IS NOT NULL AND ({value}) IS NULL)"))
+    }
+
+    /// Whether there is no value because the cast loses something.
+    pub(crate) fn is_lossy(&self) -> String {
+        match &self.is_lossy {
+            Some(lossy) => format!(
+                "coalesce(({}) IS NOT NULL AND ({lossy}), false)",
+                self.cast("TRY_CAST")
+            ),
+            None => "false".to_owned(),
+        }
+    }
+
+    fn cast(&self, cast: &str) -> String {
+        let (text, to) = (&self.text, self.column_type.duckdb_type());
+        match self.column_type {
+            ColumnType::String => text.clone(),
+            ColumnType::Timestamp => timestamp(cast, text),
+            _ => format!("{cast}({text} AS {to})"),
+        }
+    }
 }
 
 /// Whether the value that the SQL expression `value` gives, which is of another type, cannot be cast to `column_type`.
@@ -54,42 +114,138 @@ pub(crate) fn does_not_fit(column_type: ColumnType, value: &str) -> String {
     format!("({value} IS NOT NULL AND TRY_CAST({value} AS {to}) IS NULL)")
 }
 
-/// Whether a conversion would lose something without an error; None for a type where none does. Cheap searches
-/// go first: few integers hold a point, and few numbers have an exponent or enough digits to be too great.
-fn is_lossy(column_type: ColumnType, cast: &str, text: &str) -> Option<String> {
-    let has_exponent = format!("contains({text}, 'e') OR contains({text}, 'E')");
-    let is_too_great = |digits: u32, to: &str| {
-        format!("(strlen({text}) > {digits} OR {has_exponent}) AND isinf({cast}({text} AS {to}))")
-    };
+/// Why a text is no value of a type, for the caller. `shown` is the text in quotes.
+pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> String {
     match column_type {
-        ColumnType::Integer | ColumnType::Bigint => Some(format!(
-            "(contains({text}, '.') OR {has_exponent}) AND regexp_matches({text}, '\\.0*[1-9]|[eE]')"
-        )),
-        // The greatest numbers have 39 and 309 digits.
-        ColumnType::Float => Some(is_too_great(38, "FLOAT")),
-        ColumnType::Double => Some(is_too_great(308, "DOUBLE")),
-        ColumnType::Date => Some(format!("NOT regexp_full_match({text}, {})", sql::literal(DAY))),
-        _ => None,
+        ColumnType::Decimal { .. } if is_lossy => format!(
+            "{shown} has more digits after the point than {column_type} keeps; round it, or set 'rounding'"
+        ),
+        ColumnType::Float | ColumnType::Double if is_lossy => {
+            format!(
+                "{shown} is more than a {column_type} holds exactly; send fewer digits, or change the column's type"
+            )
+        }
+        ColumnType::Timestamp if is_lossy => format!(
+            "{shown} has more digits of a second than a {column_type} keeps; send at most six after the point"
+        ),
+        _ => format!("{shown} is not a {column_type}"),
     }
 }
 
-/// A text that may end in an offset goes by way of TIMESTAMP WITH TIME ZONE, which takes twice as long.
+fn has_exponent(text: &str) -> String {
+    format!("(contains({text}, 'e') OR contains({text}, 'E'))")
+}
+
+/// Whether more than `count` characters follow the point of a text, and `pattern` occurs in it. Cheap searches go first.
+fn has_more_digits(count: u8, pattern: &str, text: &str) -> String {
+    format!(
+        "(contains({text}, '.') AND strlen({text}) - instr({text}, '.') > {count} AND regexp_matches({text}, {}))",
+        sql::literal(pattern)
+    )
+}
+
+fn decimal(scale: u8, rounding: Option<Rounding>, text: &str) -> (String, Option<String>) {
+    let has_exponent = has_exponent(text);
+    let pattern = sql::literal(WITH_EXPONENT);
+    let is_clear = format!("regexp_matches({text}, {pattern})");
+    let part = |group: u8| format!("regexp_extract({text}, {pattern}, {group})");
+    let digits = format!("{} || {}", part(2), part(3));
+    let exponent = format!("TRY_CAST({} AS INTEGER)", part(4));
+    let point = format!("100 + strlen({}) + {exponent}", part(2));
+    // A number with an exponent is written out: DuckDB refuses some of them, and half a digit does not show in them.
+    let plain = format!(
+        "CASE WHEN {has_exponent} AND {is_clear} \
+         THEN {} || left({ZEROS} || {digits} || {ZEROS}, {point}) || '.' || substr({ZEROS} || {digits}, {point} + 1) \
+         ELSE {text} END",
+        part(1)
+    );
+    match rounding {
+        None => {
+            let excess = format!(r"\.(?:[0-9]_?){{{scale}}}[0-9_]*[1-9]");
+            let is_lossy = format!(
+                "CASE WHEN {has_exponent} THEN NOT {is_clear} OR regexp_matches({digits}, '[1-9]') \
+                 AND strlen(rtrim({digits}, '0')) - strlen({}) - {exponent} > {scale} ELSE {} END",
+                part(2),
+                has_more_digits(scale, &excess, text)
+            );
+            (plain, Some(is_lossy))
+        }
+        Some(rounding) => {
+            let is_unclear = format!("({has_exponent} AND NOT {is_clear})");
+            (rounded(scale, rounding, &plain), Some(is_unclear))
+        }
+    }
+}
+
+/// A text of which DuckDB makes the rounded value. DuckDB rounds a half away from zero.
+fn rounded(scale: u8, rounding: Rounding, text: &str) -> String {
+    let (pattern, replacement) = match (rounding, scale) {
+        (Rounding::HalfUp, _) => return text.to_owned(),
+        (Rounding::HalfEven, 0) => (r"^(\s*[+-]?(?:[0-9_]*[02468])?)\.5[0_]*\s*$".to_owned(), r"\1.0"),
+        (Rounding::HalfEven, scale) => (
+            format!(
+                r"^(\s*[+-]?[0-9_]*\.(?:[0-9]_?){{{}}}[02468])5[0_]*\s*$",
+                scale - 1
+            ),
+            r"\1",
+        ),
+    };
+    format!(
+        "regexp_replace({text}, {}, '{replacement}')",
+        sql::literal(&pattern)
+    )
+}
+
+/// Few integers hold a point or an exponent, so these are searched for first.
+fn integer(rounding: Option<Rounding>, text: &str) -> (String, Option<String>) {
+    let has_exponent = has_exponent(text);
+    match rounding {
+        None => {
+            let is_lossy = format!(
+                "(contains({text}, '.') OR {has_exponent}) AND regexp_matches({text}, '\\.[0_]*[1-9]|[eE]')"
+            );
+            (text.to_owned(), Some(is_lossy))
+        }
+        Some(rounding) => (rounded(0, rounding, text), Some(has_exponent)),
+    }
+}
+
+/// Whether a number is too great, or an integer that is not exact. One with an exponent is no integer: it says that its
+/// digits are not all there.
+fn floating(to: &str, digits: u32, exact_digits: u32, text: &str) -> String {
+    let has_exponent = has_exponent(text);
+    let integer = format!("TRY_CAST(regexp_replace({text}, '\\..*', '') AS HUGEINT)");
+    format!(
+        "(((strlen({text}) > {digits} OR {has_exponent}) AND isinf(TRY_CAST({text} AS {to}))) \
+         OR (strlen({text}) > {exact_digits} AND regexp_full_match({text}, '\\s*[+-]?[0-9_]+(\\.[0_]*)?\\s*') \
+         AND coalesce({integer} <> TRY_CAST(TRY_CAST({text} AS {to}) AS HUGEINT), true)))"
+    )
+}
+
+/// A text that may end in an offset goes by way of TIMESTAMP WITH TIME ZONE, which takes twice as long, and which reads
+/// neither spaces at the ends nor zeros behind the sixth digit of a second.
 fn timestamp(cast: &str, text: &str) -> String {
     format!(
-        "CASE WHEN regexp_matches({text}, '[+-][0-9][0-9](:?[0-9][0-9])?$') \
-         THEN CAST({cast}({text} AS TIMESTAMPTZ) AS TIMESTAMP) ELSE {cast}({text} AS TIMESTAMP) END"
+        "CASE WHEN regexp_matches({text}, '[+-][0-9][0-9](:?[0-9][0-9]){{0,2}}\\s*$') \
+         THEN CAST({cast}(regexp_replace(trim({text}), '(\\.[0-9]{{6}})0+', '\\1') AS TIMESTAMPTZ) AS TIMESTAMP) \
+         ELSE {cast}({text} AS TIMESTAMP) END"
     )
 }
 
 /// The value that a row gets where an import does not name `column`, as SQL of its type; NULL without a
-/// default.
+/// default. What it loses was accepted when the default was set.
 pub(crate) fn default(column: &ManifestColumn, now: UtcTime) -> Result<String> {
     let to = column.column_type.duckdb_type();
     let default = column.definition().default_value().map_err(Error::internal)?;
     Ok(match default {
         Some(DefaultValue::Uuid) => format!("CAST(uuid() AS {to})"),
         Some(value) => match value.text_at(now) {
-            Some(text) => convert(column.column_type, &sql::literal(&text)),
+            Some(text) => Conversion {
+                column_type: column.column_type,
+                text: sql::literal(&text),
+                is_lossy: None,
+            }
+            .value(),
             None => format!("CAST(NULL AS {to})"),
         },
         None => format!("CAST(NULL AS {to})"),

@@ -9,12 +9,14 @@ use platform::clock::UtcTime;
 use platform::{Error, Result};
 use serde_json::Value;
 
+use crate::faults::{self, Fault};
 use crate::file_format::FileFormat;
 use crate::jobs::check_keys;
 use crate::key::Key;
 use crate::manifest::{Segment, TableVersion};
 use crate::pool::{Lease, Pool};
 use crate::protocol::Job;
+use crate::rounding::Rounding;
 use crate::staging::{self, Target, Written};
 
 /// Where staged rows go.
@@ -28,6 +30,8 @@ pub struct Stage<'a> {
     pub directory: &'a Path,
     /// The time of the import, for defaults.
     pub now: UtcTime,
+    /// How digits that a column does not keep are rounded; None to refuse them.
+    pub rounding: Option<Rounding>,
 }
 
 /// A staged segment.
@@ -35,8 +39,24 @@ pub struct Stage<'a> {
 pub struct Staged {
     /// The rows that were read.
     pub rows: u64,
-    /// The segment and its file; None if there were no rows.
+    /// The segment and its file; None if there were no rows. With faults, a file to check the keys of, and no segment of the
+    /// table.
     pub segment: Option<(Segment, PathBuf)>,
+    /// The first rows at fault, by row.
+    pub faults: Vec<Fault>,
+}
+
+impl Staged {
+    /// 422 for rows at fault, 409 if all that they lack is values; then the file is removed.
+    pub fn accepted(self) -> Result<Self> {
+        if self.faults.is_empty() {
+            return Ok(self);
+        }
+        if let Some((_, path)) = &self.segment {
+            let _ = std::fs::remove_file(path);
+        }
+        Err(faults::refusal(&[self.faults]))
+    }
 }
 
 /// A child for the steps of one import, from the first that needs one. All of its files must be in one folder.
@@ -57,7 +77,7 @@ impl<'a> ImportSession<'a> {
         }
     }
 
-    /// Turns a file into a segment. 422 for what cannot be read or does not convert, 409 for a missing value.
+    /// Turns a file into a segment, or finds the rows at fault. 422 for a file that cannot be read.
     pub async fn stage(&mut self, stage: Stage<'_>, format: FileFormat, input: &Path) -> Result<Staged> {
         let target = Target {
             table: stage.table.name.clone(),
@@ -65,6 +85,7 @@ impl<'a> ImportSession<'a> {
             segment_id: stage.segment_id.to_owned(),
             output: stage.directory.join(format!("{}.parquet", stage.segment_id)),
             now: stage.now,
+            rounding: stage.rounding,
         };
         let output = target.output.clone();
         let input = staging::Input {
@@ -77,23 +98,27 @@ impl<'a> ImportSession<'a> {
             let _ = std::fs::remove_file(&output);
         })?;
         let written: Written = serde_json::from_value(value).map_err(Error::internal)?;
+        if written.segment.is_none() {
+            let _ = std::fs::remove_file(&output);
+        }
         Ok(Staged {
             rows: written.rows,
             segment: written.segment.map(|segment| (segment, output)),
+            faults: written.faults,
         })
     }
 
     /// Checks the primary key and the unique columns of `table` over a staged file and files that it already has: none for an
-    /// import that replaces. 409 names the first value that occurs twice.
+    /// import that replaces. The first rows whose key occurs twice, by row.
     pub async fn check_keys(
         &mut self,
         table: &TableVersion,
         new: &Path,
         existing: Vec<PathBuf>,
-    ) -> Result<()> {
+    ) -> Result<Vec<Fault>> {
         let keys = Key::of(&table.columns);
         if keys.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let job = Job::CheckKeys(check_keys::Input {
             table: table.name.clone(),
@@ -101,7 +126,8 @@ impl<'a> ImportSession<'a> {
             new_file: new.to_owned(),
             existing_files: existing,
         });
-        self.run(job).await.map(drop)
+        let faults = self.run(job).await?;
+        serde_json::from_value(faults).map_err(Error::internal)
     }
 
     async fn run(&mut self, job: Job) -> Result<Value> {

@@ -6,7 +6,7 @@
 //! a few batches and the longest row.
 //!
 //! Columns of the relation, for the table's column number `i`: `c<i>`, the text, or NULL; where that column has a default,
-//! `d<i>`, not NULL where the row does not name it. And [`FLAW`]: what is wrong with the row's shape, a line each. What
+//! `d<i>`, not NULL where the row does not name it. And [`FLAW`]: what is wrong with the row's shape, a [`Flaw`]. What
 //! ends the reading (text that is not JSON, a file that is cut off) is the flaw of a last row, so that it is told with its
 //! number like any other.
 
@@ -27,6 +27,7 @@ use serde::{Deserialize, Deserializer as _, Serialize};
 use serde_json::value::RawValue;
 
 use crate::compression::Compression;
+use crate::fault_search::Flaw;
 use crate::types::ColumnType;
 use rows::Rows;
 
@@ -161,7 +162,7 @@ fn read(reading: &Reading, sender: &SyncSender<Message>) -> Result<(), AnyError>
         if let Some(failed) = rows.failed.take() {
             return Err(failed);
         }
-        rows.flawed(&describe(&error, compression))?;
+        rows.flawed(&Flaw::of_row(describe(&error, compression)))?;
     }
     rows.flush()
 }

@@ -4,14 +4,33 @@ use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::child::Context;
+use crate::fault_search::{ROW_NUMBER, numbered};
+use crate::faults::{MAX_FAULTS, MAX_VALUE, shown};
 use crate::manifest::ManifestColumn;
-use crate::{messages, sql, staging};
+use crate::{messages, sql};
 
 /// A primary key, or a unique column. Rows without a value in one of the columns do not count.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Key {
     pub(crate) is_primary: bool,
     pub(crate) columns: Vec<ManifestColumn>,
+}
+
+/// A row whose key another row has.
+pub(crate) struct Found {
+    pub(crate) row: u64,
+    /// The first row of the key, where both are of one relation; else the row itself.
+    pub(crate) first_row: u64,
+    /// The texts of the key's columns.
+    pub(crate) values: Vec<String>,
+}
+
+impl Found {
+    /// The key as a message shows it.
+    pub(crate) fn shown(&self) -> String {
+        let values: Vec<_> = self.values.iter().map(|value| shown(value)).collect();
+        format!("({})", values.join(", "))
+    }
 }
 
 impl Key {
@@ -35,28 +54,52 @@ impl Key {
         primary.into_iter().chain(unique).collect()
     }
 
-    /// The first value of the key that occurs more than once in a relation.
+    /// The first value of the key that occurs more than once in a relation, as a message shows it.
     pub(crate) fn first_repeated(&self, context: &Context, relation: &str) -> Result<Option<String>> {
-        let present = self.names().map(|name| format!("{name} IS NOT NULL"));
-        let present = present.collect::<Vec<_>>().join(" AND ");
-        self.find(
-            context,
-            &format!(
-                "{relation} WHERE {present} GROUP BY {} HAVING count(*) > 1",
-                self.list()
-            ),
-        )
+        let list = self.list();
+        let from = format!(
+            "SELECT 0::UBIGINT, 0::UBIGINT, {} FROM {relation} WHERE {} GROUP BY {list} HAVING count(*) > 1 \
+             ORDER BY {list} LIMIT 1",
+            self.texts(""),
+            self.is_present()
+        );
+        Ok(find(context, &from)?.first().map(Found::shown))
     }
 
-    /// The first value of the key that occurs in both relations.
-    pub(crate) fn first_shared(
-        &self,
-        context: &Context,
-        new: &str,
-        existing: &str,
-    ) -> Result<Option<String>> {
-        let joined = format!("{new} SEMI JOIN {existing} USING ({})", self.list());
-        self.find(context, &joined)
+    /// Whether a value of the key occurs in both relations.
+    pub(crate) fn shares_one(&self, context: &Context, new: &str, existing: &str) -> Result<bool> {
+        let joined = format!(
+            "SELECT 0::UBIGINT, 0::UBIGINT, {} FROM {new} SEMI JOIN {existing} USING ({}) LIMIT 1",
+            self.texts(""),
+            self.list()
+        );
+        Ok(!find(context, &joined)?.is_empty())
+    }
+
+    /// The first rows of a relation whose key an earlier row has: [`MAX_FAULTS`], and one more if there are more.
+    pub(crate) fn repeated(&self, context: &Context, relation: &str) -> Result<Vec<Found>> {
+        let (list, new) = (self.list(), numbered(relation));
+        let query = format!(
+            "SELECT new.{ROW_NUMBER}, first_row, {} FROM {new} AS new JOIN (SELECT {list}, min({ROW_NUMBER}) AS first_row \
+             FROM {new} WHERE {} GROUP BY {list} HAVING count(*) > 1) AS repeated USING ({list}) \
+             WHERE new.{ROW_NUMBER} > first_row ORDER BY 1 LIMIT {}",
+            self.texts("new."),
+            self.is_present(),
+            MAX_FAULTS + 1
+        );
+        find(context, &query)
+    }
+
+    /// The first rows of `new` whose key `existing` has: [`MAX_FAULTS`], and one more if there are more.
+    pub(crate) fn shared(&self, context: &Context, new: &str, existing: &str) -> Result<Vec<Found>> {
+        let query = format!(
+            "SELECT {ROW_NUMBER}, {ROW_NUMBER}, {} FROM {} AS new SEMI JOIN {existing} USING ({}) ORDER BY 1 LIMIT {}",
+            self.texts("new."),
+            numbered(new),
+            self.list(),
+            MAX_FAULTS + 1
+        );
+        find(context, &query)
     }
 
     /// What a message calls it: `primary key (a, b)`.
@@ -83,22 +126,39 @@ impl Key {
         self.names().collect::<Vec<_>>().join(", ")
     }
 
-    /// The first value that the end of a statement leaves, as a message shows it.
-    fn find(&self, context: &Context, from: &str) -> Result<Option<String>> {
-        let list = self.list();
-        let texts = self.names().map(|name| format!("CAST({name} AS VARCHAR)"));
-        let texts = texts.collect::<Vec<_>>().join(", ");
-        let query = format!("SELECT [{texts}]::VARCHAR[]::JSON::VARCHAR FROM {from} ORDER BY {list} LIMIT 1");
-        let found = match context
-            .connection
-            .query_row(&query, [], |row| row.get::<_, String>(0))
-        {
-            Ok(found) => found,
-            Err(duckdb::Error::QueryReturnedNoRows) => return Ok(None),
-            Err(error) => return Err(messages::own_error(&error)),
-        };
-        let values: Vec<String> = serde_json::from_str(&found).map_err(Error::internal)?;
-        let values: Vec<_> = values.iter().map(|value| staging::shown(value)).collect();
-        Ok(Some(format!("({})", values.join(", "))))
+    /// Rows without a value in one of the columns do not count.
+    fn is_present(&self) -> String {
+        let present = self.names().map(|name| format!("{name} IS NOT NULL"));
+        present.collect::<Vec<_>>().join(" AND ")
     }
+
+    /// The texts of the columns of a relation, as JSON, none longer than can be shown.
+    fn texts(&self, relation: &str) -> String {
+        let texts = self
+            .names()
+            .map(|name| format!("substr(CAST({relation}{name} AS VARCHAR), 1, {})", MAX_VALUE + 1));
+        format!(
+            "[{}]::VARCHAR[]::JSON::VARCHAR",
+            texts.collect::<Vec<_>>().join(", ")
+        )
+    }
+}
+
+/// The rows of a query of two row numbers and the texts of a key.
+fn find(context: &Context, query: &str) -> Result<Vec<Found>> {
+    let read = || -> duckdb::Result<Vec<(u64, u64, String)>> {
+        let mut statement = context.connection.prepare(query)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        rows.collect()
+    };
+    let found = read().map_err(|error| messages::own_error(&error))?;
+    let found = found.into_iter().map(|(row, first_row, values)| {
+        let values = serde_json::from_str(&values).map_err(Error::internal)?;
+        Ok(Found {
+            row,
+            first_row,
+            values,
+        })
+    });
+    found.collect()
 }

@@ -7,7 +7,7 @@
 
 use std::io::{self, Read};
 
-use memchr::{memchr, memchr2, memchr3};
+use memchr::{memchr, memchr3};
 
 use crate::types::ColumnType;
 
@@ -23,8 +23,11 @@ pub(crate) enum Form {
     Text,
     /// An optional minus and up to 18 digits.
     Integer,
-    /// An optional minus and up to 30 digits, between two of which there may be a point.
-    Decimal,
+    /// An optional minus and up to 30 digits, between two of which there may be a point. Behind it, digits after so many are
+    /// zeros.
+    Decimal { scale: u8 },
+    /// The same with any digits behind the point. An integer has at most so many bits.
+    Floating { bits: u32 },
     /// `2024-05-01`.
     Date,
     /// `2024-05-01T10:00:00`, with a space for the `T` if need be, with up to six decimals and with `Z` or without.
@@ -37,7 +40,13 @@ impl Form {
         match column_type {
             ColumnType::String => Some(Self::Text),
             ColumnType::Integer | ColumnType::Bigint => Some(Self::Integer),
-            ColumnType::Float | ColumnType::Double | ColumnType::Decimal { .. } => Some(Self::Decimal),
+            ColumnType::Decimal { scale, .. } => Some(Self::Decimal { scale }),
+            ColumnType::Float => Some(Self::Floating {
+                bits: f32::MANTISSA_DIGITS,
+            }),
+            ColumnType::Double => Some(Self::Floating {
+                bits: f64::MANTISSA_DIGITS,
+            }),
             ColumnType::Date => Some(Self::Date),
             ColumnType::Timestamp => Some(Self::Timestamp),
             ColumnType::Boolean | ColumnType::Json => None,
@@ -53,15 +62,43 @@ impl Form {
         match self {
             Self::Text => true,
             Self::Integer => digits.len() <= 18 && are_digits(digits),
-            Self::Decimal => {
-                // A second point stays in the second part.
-                let mut parts = digits.splitn(2, |byte| *byte == b'.');
-                digits.len() <= 30 && parts.all(are_digits)
-            }
+            Self::Decimal { scale } => number(digits).is_some_and(|(_, fraction)| {
+                let excess = fraction.get(usize::from(scale)..).unwrap_or_default();
+                excess.iter().all(|digit| *digit == b'0')
+            }),
+            Self::Floating { bits } => number(digits).is_some_and(|(whole, fraction)| {
+                // The greatest integers of which each is exact have 7 and 15 digits.
+                let is_short = whole.len() <= if bits < 53 { 7 } else { 15 };
+                is_short || fraction.iter().any(|digit| *digit != b'0') || has_bits(whole, bits)
+            }),
             Self::Date => is_date(field),
             Self::Timestamp => is_timestamp(field),
         }
     }
+}
+
+/// The digits before and behind the point of a number of up to 30 digits.
+fn number(digits: &[u8]) -> Option<(&[u8], &[u8])> {
+    if digits.len() > 30 {
+        return None;
+    }
+    // A second point stays in the second part.
+    match digits.iter().position(|byte| *byte == b'.') {
+        None => are_digits(digits).then_some((digits, &[])),
+        Some(point) => {
+            let (whole, fraction) = (digits.get(..point)?, digits.get(point + 1..)?);
+            (are_digits(whole) && are_digits(fraction)).then_some((whole, fraction))
+        }
+    }
+}
+
+/// Whether an integer has at most so many bits between its first and its last one.
+fn has_bits(digits: &[u8], bits: u32) -> bool {
+    let text = std::str::from_utf8(digits).ok();
+    let integer = text.and_then(|text| text.parse::<u128>().ok());
+    integer.is_some_and(|integer| {
+        integer == 0 || u128::BITS - integer.leading_zeros() - integer.trailing_zeros() <= bits
+    })
 }
 
 fn are_digits(text: &[u8]) -> bool {
@@ -126,66 +163,6 @@ pub(crate) fn is_plain(mut csv: impl Read, forms: &[Form]) -> io::Result<bool> {
             bytes.resize(filled * 2, 0);
         }
     }
-}
-
-/// How a CSV file is divided, plain or not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// The longest record, with the end of its line.
-    pub(crate) longest_bytes: u64,
-    /// Whether the last field begins with a quote that nothing closes.
-    pub(crate) is_open: bool,
-}
-
-/// The shape of a file. A quote counts at the beginning of a field alone, as for DuckDB.
-pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
-    let mut shape = Shape::default();
-    let mut place = Place::FieldStart;
-    let mut record = 0;
-    let mut bytes = vec![0; PIECE_BYTES];
-    loop {
-        let read = csv.read(&mut bytes)?;
-        let mut rest = bytes.get(..read).unwrap_or_default();
-        if rest.is_empty() {
-            shape.longest_bytes = shape.longest_bytes.max(record);
-            shape.is_open = place == Place::Quoted;
-            return Ok(shape);
-        }
-        while let Some(first) = rest.first() {
-            let length = match place {
-                Place::FieldStart | Place::QuoteInQuoted => 0,
-                Place::Unquoted => memchr2(b',', b'\n', rest).unwrap_or(rest.len()),
-                Place::Quoted => memchr(b'"', rest).unwrap_or(rest.len()),
-            };
-            let Some(byte) = rest.get(length) else {
-                record += rest.len() as u64;
-                break;
-            };
-            let byte = if length == 0 { first } else { byte };
-            place = match (place, byte) {
-                (Place::FieldStart | Place::QuoteInQuoted, b'"') => Place::Quoted,
-                (Place::Quoted, _) => Place::QuoteInQuoted,
-                (_, b',' | b'\n') => Place::FieldStart,
-                _ => Place::Unquoted,
-            };
-            record += length as u64 + 1;
-            if place == Place::FieldStart && *byte == b'\n' {
-                shape.longest_bytes = shape.longest_bytes.max(record);
-                record = 0;
-            }
-            rest = rest.get(length + 1..).unwrap_or_default();
-        }
-    }
-}
-
-/// Where the next byte of a CSV file stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    FieldStart,
-    Unquoted,
-    Quoted,
-    /// Behind a quote in quotes, which closes them unless another follows.
-    QuoteInQuoted,
 }
 
 /// What stands at the beginning of some bytes.
@@ -263,13 +240,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FORMS: [Form; 5] = [
-        Form::Text,
-        Form::Integer,
-        Form::Decimal,
-        Form::Date,
-        Form::Timestamp,
-    ];
+    const FORMS: [Form; 5] = [Form::Text, Form::Integer, CENTS, Form::Date, Form::Timestamp];
+    const CENTS: Form = Form::Decimal { scale: 2 };
+    const FLOAT: Form = Form::Floating { bits: 24 };
+    const DOUBLE: Form = Form::Floating { bits: 53 };
 
     /// Gives a few bytes at a time.
     struct Slow<'a>(&'a [u8], usize);
@@ -320,11 +294,12 @@ mod tests {
             (Form::Integer, "-"),
             (Form::Integer, "\"1\""),
             (Form::Integer, "1234567890123456789"),
-            (Form::Decimal, "1."),
-            (Form::Decimal, ".5"),
-            (Form::Decimal, "1e5"),
-            (Form::Decimal, "1.2.3"),
-            (Form::Decimal, "nan"),
+            (CENTS, "1.005"),
+            (CENTS, "1."),
+            (CENTS, ".5"),
+            (CENTS, "1e5"),
+            (CENTS, "1.2.3"),
+            (CENTS, "nan"),
             (Form::Date, "2024-5-1"),
             (Form::Date, "2024-05-01 10:00:00"),
             (Form::Date, "-2024-05-01"),
@@ -347,6 +322,33 @@ mod tests {
         }
         for rows in ["1\n", "1,2,3\n", "1,2\n\n", "1,2\r3,4\n"] {
             assert!(!check(rows, &[Form::Text, Form::Integer]), "{rows:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_plain_where_its_type_keeps_it() {
+        for (form, field, expected) in [
+            (CENTS, "1.50000", true),
+            (CENTS, "-1.501", false),
+            (Form::Decimal { scale: 0 }, "1.0", true),
+            (Form::Decimal { scale: 0 }, "1.5", false),
+            (FLOAT, "16777216", true),
+            (FLOAT, "16777217", false),
+            (FLOAT, "-16777217.00", false),
+            (FLOAT, "16777217.5", true),
+            (FLOAT, "16777218", true),
+            (FLOAT, "0.123456789123456789", true),
+            (DOUBLE, "9007199254740992", true),
+            (DOUBLE, "9007199254740993", false),
+            (DOUBLE, "-9007199254740993.0", false),
+            (DOUBLE, "18014398509481984", true),
+            (DOUBLE, "0000000000000000000000", true),
+        ] {
+            assert_eq!(
+                check(&format!("{field}\n"), &[form]),
+                expected,
+                "{form:?} {field}"
+            );
         }
     }
 

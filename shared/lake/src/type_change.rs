@@ -4,7 +4,7 @@
 //! convert. FLOAT is the exception that it is everywhere: it takes the nearest of a DOUBLE. A text is read as an import
 //! would read it, and so is the text of a value where the two types have nothing else in common.
 
-use crate::conversion;
+use crate::conversion::Conversion;
 use crate::types::ColumnType;
 
 /// Raised inside the conversion; found again by the search for what is wrong.
@@ -45,10 +45,13 @@ impl TypeChange {
                 let is_lossy = format!("TRY_CAST({cast} AS {back}) IS DISTINCT FROM {value}");
                 Self::cast(to, value, &format!("{cast} IS NULL OR {is_lossy}"))
             }
-            _ => Self {
-                value: conversion::convert(to, &text),
-                is_bad: conversion::is_bad(to, &text),
-            },
+            _ => {
+                let conversion = Conversion::new(to, None, &text);
+                Self {
+                    value: conversion.value(),
+                    is_bad: conversion.is_bad(),
+                }
+            }
         }
     }
 

@@ -7,6 +7,9 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// What went wrong, as a caller can tell it apart. The text of [`code`](Self::code) is part of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -98,11 +101,29 @@ impl ErrorKind {
     ];
 }
 
+/// A row of an import at fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RowError {
+    /// Name of the table.
+    pub table: String,
+    /// Number of the row in the data of its table; the first row of data is 1.
+    pub row: u64,
+    /// Name of the column at fault, the first of its row; missing if it is not one column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+    /// Text of the value at fault, its first 100 characters; missing if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// What is wrong.
+    pub reason: String,
+}
+
 /// A failed operation: a kind, a sentence for the caller and, for the log, the cause.
 pub struct Error {
     kind: ErrorKind,
     message: String,
     details: Option<String>,
+    row_errors: Vec<RowError>,
     source: Option<Box<dyn StdError + Send + Sync>>,
     quotes_data: bool,
     retry_after_s: Option<u64>,
@@ -118,6 +139,7 @@ impl Error {
             kind,
             message: message.into(),
             details: None,
+            row_errors: Vec::new(),
             source: None,
             quotes_data: false,
             retry_after_s: None,
@@ -192,6 +214,13 @@ impl Error {
         self
     }
 
+    /// Adds the rows at fault, for the caller.
+    #[must_use]
+    pub fn with_row_errors(mut self, errors: Vec<RowError>) -> Self {
+        self.row_errors = errors;
+        self
+    }
+
     /// Adds the cause for the log.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -224,6 +253,11 @@ impl Error {
     /// More for the caller, where there is more.
     pub fn details(&self) -> Option<&str> {
         self.details.as_deref()
+    }
+
+    /// The rows at fault, where an import fails for their sake.
+    pub fn row_errors(&self) -> &[RowError] {
+        &self.row_errors
     }
 
     /// The HTTP status of the answer.

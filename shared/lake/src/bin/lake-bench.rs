@@ -99,9 +99,13 @@ async fn fill(engine: &Engine, plain: &Connection, folder: &Path) -> Result<Tabl
         segment_id: "segment",
         directory: folder,
         now: Clock::System.now(),
+        rounding: None,
     };
     let mut import = engine.begin_import("acme");
-    let staged = import.stage(stage, FileFormat::Parquet, &input).await?;
+    let staged = import
+        .stage(stage, FileFormat::Parquet, &input)
+        .await?
+        .accepted()?;
     let (segment, path) = staged.segment.ok_or("no rows were staged")?;
     table.segments.push(segment);
     plain.execute_batch(&format!("CREATE VIEW t AS SELECT * FROM '{}'", path.display()))?;

@@ -1,15 +1,17 @@
 //! Primary keys and unique columns: no key twice among new rows, and none that the table already has.
 //!
 //! A semi join against the existing files. DuckDB skips what their minima and maxima rule out, so rising keys
-//! cost almost nothing; random keys cost one pass over the key columns.
+//! cost almost nothing; random keys cost one pass over the key columns. Rows are numbered only where a key is at fault.
 
 use std::path::PathBuf;
 
+use platform::error::RowError;
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::child::Context;
-use crate::key::Key;
+use crate::faults::{Fault, Kind, cut, merge};
+use crate::key::{Found, Key};
 use crate::layout;
 
 /// What is compared with what.
@@ -22,30 +24,54 @@ pub(crate) struct Input {
     pub(crate) existing_files: Vec<PathBuf>,
 }
 
-pub(crate) fn run(context: &mut Context, input: &Input) -> Result<()> {
+/// The first rows of the new file at fault, by row.
+pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Vec<Fault>> {
     let folder = input.new_file.parent();
     let folder = folder.ok_or_else(|| Error::internal("the segment has no folder"))?;
     let files = input.existing_files.iter().chain([&input.new_file]);
     context.enclose(folder, files.map(PathBuf::as_path))?;
+    let mut faults = Vec::new();
     for key in &input.keys {
         let connection = &context.connection;
         let new = layout::relation(connection, &key.columns, std::slice::from_ref(&input.new_file))?;
-        let refuse = |value: &str, what: &str| {
-            let (table, key) = (&input.table, key.title());
-            Err(Error::conflict(format!(
-                "Table '{table}': the {key} = {value} {what}."
-            )))
-        };
-        if let Some(value) = key.first_repeated(context, &new)? {
-            return refuse(&value, "occurs twice in the imported data");
+        if key.first_repeated(context, &new)?.is_some() {
+            let repeated = key.repeated(context, &new)?;
+            let repeated = repeated.into_iter().map(|found| {
+                let first = found.first_row;
+                let what = format!("occurs twice in the imported data, for the first time in row {first}");
+                fault(input, key, found, &what)
+            });
+            faults = merge(faults, repeated.collect());
         }
         if input.existing_files.is_empty() {
             continue;
         }
         let existing = layout::relation(connection, &key.columns, &input.existing_files)?;
-        if let Some(value) = key.first_shared(context, &new, &existing)? {
-            return refuse(&value, "is already in the table");
+        if key.shares_one(context, &new, &existing)? {
+            let shared = key.shared(context, &new, &existing)?;
+            let shared = shared
+                .into_iter()
+                .map(|found| fault(input, key, found, "is already in the table"));
+            faults = merge(faults, shared.collect());
         }
     }
-    Ok(())
+    Ok(faults)
+}
+
+fn fault(input: &Input, key: &Key, found: Found, what: &str) -> Fault {
+    let reason = format!("the {} = {} {what}", key.title(), found.shown());
+    let (column, value) = match (key.columns.as_slice(), found.values.as_slice()) {
+        ([column], [value]) => (Some(column.name.clone()), cut(value)),
+        _ => (None, cut(&found.shown())),
+    };
+    Fault {
+        kind: Kind::Key,
+        error: RowError {
+            table: input.table.clone(),
+            row: found.row,
+            column,
+            value: Some(value),
+            reason,
+        },
+    }
 }

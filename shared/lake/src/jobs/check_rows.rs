@@ -6,9 +6,9 @@ use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::child::Context;
+use crate::fault_search::{ROW_NUMBER, numbered};
 use crate::key::Key;
 use crate::manifest::ManifestColumn;
-use crate::staging::{ROW_NUMBER, numbered};
 use crate::{fence, messages, sql};
 
 /// What is checked over which files.

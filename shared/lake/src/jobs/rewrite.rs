@@ -10,10 +10,12 @@ use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::child::Context;
+use crate::fault_search::{ROW_NUMBER, numbered};
+use crate::faults::{MAX_LISTED, shown};
 use crate::manifest::{ManifestColumn, Segment};
 use crate::messages::{self, Cause};
 use crate::segment_file::{self, CopyError};
-use crate::staging::{self, MAX_LISTED, ROW_NUMBER, Target, numbered};
+use crate::staging::Target;
 use crate::type_change::TypeChange;
 use crate::{conversion, fence, sql};
 
@@ -90,6 +92,7 @@ fn rewrite(context: &Context, input: &Input, file: &File) -> Result<Segment, Cop
         output: input.directory.join(format!("{}.parquet", file.new_id)),
         segment_id: file.new_id.clone(),
         now: input.now,
+        rounding: None,
     };
     let mut values = Vec::new();
     for (column, source) in input.columns.iter().zip(&input.sources) {
@@ -159,7 +162,7 @@ fn bad_values(context: &Context, input: &Input, file: &File, most: usize) -> Res
     let found = read().map_err(|error| messages::own_error(&error))?;
     let bad = found.into_iter().filter_map(|(row, index, value)| {
         let column = input.columns.get(usize::try_from(index).ok()?)?;
-        let (name, to, value) = (&column.name, column.column_type, staging::shown(&value));
+        let (name, to, value) = (&column.name, column.column_type, shown(&value));
         Some(Bad {
             row: file.rows_before + row,
             reason: format!("column '{name}': {value} does not convert to {to}"),

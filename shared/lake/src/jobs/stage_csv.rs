@@ -12,11 +12,14 @@ use platform::{Error, Result};
 
 use crate::child::Context;
 use crate::compression::{Compression, Prepared};
+use crate::faults::{Fault, MAX_FAULTS, merge, shown};
 use crate::messages::{self, Cause};
-use crate::plain::{Form, Shape, is_plain, shape};
+use crate::plain::{Form, is_plain};
 use crate::segment_file::CopyError;
+use crate::shape::{QuoteFault, Shape, shape};
+use crate::source::Source;
 use crate::sql;
-use crate::staging::{self, Bad, Input, MAX_LISTED, Relation, Source, Target, Written};
+use crate::staging::{self, Input, Relation, Target, Written};
 use crate::types::ColumnType;
 
 /// Longest row that DuckDB reads, in bytes.
@@ -46,19 +49,44 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
         .map_err(|_| Error::internal("the scan of the shape panicked"))?;
     let shape = shape.map_err(Error::internal)?;
     let failed = match written {
-        // DuckDB has read files with a record that is too long as if they ended there.
-        Ok(written) => return check_shape(target, shape).map(|()| written),
+        // DuckDB has read files with a record that is too long, and with an open quote, as if they ended there.
+        Ok(written) => {
+            check_length(target, shape)?;
+            return Ok(match shape.fault.filter(|_| shape.is_open) {
+                Some(fault) => Written::refused(with_quote(target, written.faults, fault)),
+                None => written,
+            });
+        }
         Err(error) if error.status() == 500 => error,
         Err(error) => return Err(error),
     };
     // Not a value: a row of the wrong shape, or bytes that are not UTF-8.
-    match bad_rows(context, &file, header.len()) {
-        Ok(bad) if !bad.is_empty() => Err(staging::refuse(&target.table, &bad)),
-        found => {
-            check_shape(target, shape)?;
-            Err(unreadable(target, found.err().unwrap_or(failed)))
-        }
+    let found = bad_rows(context, target, &file, header.len());
+    let (rows, failed) = match found {
+        Ok(rows) => (rows, failed),
+        Err(error) => (Vec::new(), error),
+    };
+    let faults = match shape.fault {
+        Some(fault) => with_quote(target, rows, fault),
+        None => rows,
+    };
+    if faults.is_empty() {
+        check_length(target, shape)?;
+        return Err(unreadable(target, failed));
     }
+    Ok(Written::refused(faults))
+}
+
+/// Adds the quotes at fault to the faults of the rows above them. What the rows below hold cannot be told.
+fn with_quote(target: &Target, mut faults: Vec<Fault>, quote: QuoteFault) -> Vec<Fault> {
+    let row = quote.row;
+    faults.retain(|fault| fault.error.row < row);
+    let reason = match quote.is_open {
+        true => format!("the quote opened in row {row} is not closed"),
+        false => "text follows a closing quote; a quote in a text is written twice".to_owned(),
+    };
+    faults.push(Fault::of_row(&target.table, row, reason));
+    faults
 }
 
 /// 422 for a fault of the file that no row shows; any other error as it is.
@@ -74,14 +102,12 @@ fn unreadable(target: &Target, failed: Error) -> Error {
     .with_source(failed)
 }
 
-fn check_shape(target: &Target, shape: Shape) -> Result<()> {
-    let what = match shape {
-        Shape { is_open: true, .. } => "a quote is never closed",
-        Shape { longest_bytes, .. } if longest_bytes > MAX_ROW_BYTES => "a row is longer than 2 MB",
-        Shape { .. } => return Ok(()),
-    };
+fn check_length(target: &Target, shape: Shape) -> Result<()> {
+    if shape.longest_bytes <= MAX_ROW_BYTES {
+        return Ok(());
+    }
     Err(Error::unprocessable(format!(
-        "Table '{}': the file cannot be read as CSV, because {what}.",
+        "Table '{}': the file cannot be read as CSV, because a row is longer than 2 MB.",
         target.table
     )))
 }
@@ -234,7 +260,7 @@ fn map_columns(target: &Target, header: &[String]) -> Result<Vec<Source>> {
     {
         return Err(Error::unprocessable(format!(
             "Table '{table}': the header row is {}: columns must be separated by commas, not by {separator}.",
-            staging::shown(name)
+            shown(name)
         )));
     }
     for (index, name) in header.iter().enumerate() {
@@ -245,7 +271,7 @@ fn map_columns(target: &Target, header: &[String]) -> Result<Vec<Source>> {
         {
             return Err(Error::unprocessable(format!(
                 "Table '{table}': the header row names {} (column {}), which the table does not have.",
-                staging::shown(name),
+                shown(name),
                 index + 1
             )));
         }
@@ -274,7 +300,7 @@ fn map_columns(target: &Target, header: &[String]) -> Result<Vec<Source>> {
 }
 
 /// The first rows that are no rows.
-fn bad_rows(context: &Context, file: &Prepared, columns: usize) -> Result<Vec<Bad>> {
+fn bad_rows(context: &Context, target: &Target, file: &Prepared, columns: usize) -> Result<Vec<Fault>> {
     let relation = relation(
         file,
         &vec!["VARCHAR".to_owned(); columns],
@@ -286,7 +312,8 @@ fn bad_rows(context: &Context, file: &Prepared, columns: usize) -> Result<Vec<Ba
     let read_all = format!("SELECT {} FROM {relation}", counts.join(", "));
     context.connection.execute_batch(&read_all).map_err(own_error)?;
     let query = format!(
-        "SELECT line, error_type::VARCHAR, error_message FROM reject_errors ORDER BY line, column_idx LIMIT {MAX_LISTED}"
+        "SELECT line, error_type::VARCHAR, error_message FROM reject_errors ORDER BY line, column_idx LIMIT {}",
+        MAX_FAULTS + 1
     );
     let mut statement = context.connection.prepare(&query).map_err(own_error)?;
     let rows = statement
@@ -298,7 +325,7 @@ fn bad_rows(context: &Context, file: &Prepared, columns: usize) -> Result<Vec<Ba
             ))
         })
         .map_err(own_error)?;
-    rows.map(|row| {
+    let faults = rows.map(|row| {
         let (line, kind, message) = row.map_err(own_error)?;
         let reason = match kind.as_str() {
             "INVALID ENCODING" => "the text is not UTF-8".to_owned(),
@@ -306,17 +333,14 @@ fn bad_rows(context: &Context, file: &Prepared, columns: usize) -> Result<Vec<Ba
                 Some((_, found)) => format!("{} fields where the header row has {columns}", found.trim()),
                 None => format!("not the {columns} fields of the header row"),
             },
-            "UNQUOTED VALUE" => "a quote is not closed, or text follows a closing quote".to_owned(),
+            "UNQUOTED VALUE" => "a quote is not closed, or text follows it".to_owned(),
             "LINE SIZE OVER MAXIMUM" => "the row is longer than 2 MB".to_owned(),
             _ => "it is not CSV".to_owned(),
         };
         // The header row is the first line.
-        Ok(Bad {
-            row: line.saturating_sub(1),
-            reason,
-        })
-    })
-    .collect()
+        Ok(Fault::of_row(&target.table, line.saturating_sub(1), reason))
+    });
+    Ok(merge(faults.collect::<Result<_>>()?, Vec::new()))
 }
 
 #[cfg(test)]

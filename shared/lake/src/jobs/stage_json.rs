@@ -7,8 +7,9 @@ use platform::{Error, Result};
 
 use crate::child::Context;
 use crate::json_rows::{self, Beginning, Column, JsonRows, Reading};
+use crate::source::Source;
 use crate::sql;
-use crate::staging::{self, Input, Relation, Source, Written};
+use crate::staging::{self, Input, Relation, Written};
 
 pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     let target = &input.target;

@@ -11,13 +11,17 @@ use std::path::Path;
 use platform::{Error, Result};
 
 use crate::child::Context;
+use crate::faults::{MAX_LISTED, shown};
 use crate::messages::{self, Cause};
+use crate::source::Source;
 use crate::sql;
-use crate::staging::{self, Input, Relation, Source, Target, Written};
+use crate::staging::{self, Input, Relation, Target, Written};
 use crate::types::ColumnType;
 
 const MAGIC: [u8; 4] = *b"PAR1";
 const ENCRYPTED_MAGIC: [u8; 4] = *b"PARE";
+/// Type of times in nanoseconds. Of those in UTC and of those of 96 bits, DuckDB reads whole microseconds alone.
+const NANOSECONDS: &str = "TIMESTAMP_NS";
 /// Longest name of a type in a message, in characters: a nested type may have thousands of fields.
 const MAX_TYPE_LENGTH: usize = 100;
 
@@ -115,7 +119,7 @@ fn map_columns(target: &Target, found: &[(String, String)]) -> Result<Vec<Source
     if let Some((name, _)) = found.iter().find(|(name, _)| !known(name)) {
         return Err(Error::unprocessable(format!(
             "Table '{table}': the Parquet file has a column {}, which the table does not have.",
-            staging::shown(name)
+            shown(name)
         )));
     }
     let mut wrong = Vec::new();
@@ -148,7 +152,7 @@ fn map_columns(target: &Target, found: &[(String, String)]) -> Result<Vec<Source
         return Ok(sources);
     };
     let error = Error::unprocessable(format!("Table '{table}': {first}; the types do not go together."));
-    wrong.truncate(staging::MAX_LISTED);
+    wrong.truncate(MAX_LISTED);
     Err(if wrong.len() > 1 {
         error.with_details(format!("{}.", wrong.join("; ")))
     } else {
@@ -199,10 +203,18 @@ fn source(column_type: ColumnType, file_type: &str, name: &str) -> Option<Source
         ColumnType::Date if base == "DATE" => value(),
         // Many programs have no days, only midnights. Any other time is refused.
         ColumnType::Date if is_time => Some(Source::Text(format!(
-            "CASE WHEN CAST({name} AS TIMESTAMP) = date_trunc('day', CAST({name} AS TIMESTAMP)) \
-             THEN CAST(CAST({name} AS DATE) AS VARCHAR) ELSE CAST({name} AS VARCHAR) END"
+            "CASE WHEN CAST({name} AS TIMESTAMP) = date_trunc('day', CAST({name} AS TIMESTAMP)){} \
+             THEN CAST(CAST({name} AS DATE) AS VARCHAR) ELSE CAST({name} AS VARCHAR) END",
+            if base == NANOSECONDS {
+                format!(" AND NOT {}", has_nanoseconds(name))
+            } else {
+                String::new()
+            }
         ))),
         ColumnType::Date => None,
+        ColumnType::Timestamp if base == NANOSECONDS => {
+            Some(Source::Checked(name.to_owned(), has_nanoseconds(name)))
+        }
         ColumnType::Timestamp => (is_time || base == "DATE").then(value).flatten(),
         ColumnType::Json => match base {
             "VARCHAR" | "JSON" => text(),
@@ -212,6 +224,11 @@ fn source(column_type: ColumnType, file_type: &str, name: &str) -> Option<Source
             _ => None,
         },
     }
+}
+
+/// Whether a time is not one of whole microseconds.
+fn has_nanoseconds(name: &str) -> String {
+    format!("(isfinite({name}) AND epoch_ns({name}) % 1000 <> 0)")
 }
 
 /// Whether a decimal of the file is one of the column.

@@ -13,7 +13,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{AnyError, Column, Message, Reading};
-use crate::staging;
+use crate::fault_search::Flaw;
+use crate::faults::{cut, shown};
 use crate::types::ColumnType;
 
 /// Rows that DuckDB takes at a time.
@@ -99,7 +100,7 @@ impl<'a> Rows<'a> {
         self.row_bytes.set(0);
         let added = match serde_json::from_str::<Row<'_>>(raw.get()) {
             Ok(row) => self.add_row(&row, raw.get().len()),
-            Err(_) => self.flawed("it is not an object"),
+            Err(_) => self.flawed(&Flaw::of_row("it is not an object")),
         };
         added.map_err(|error| {
             self.failed = Some(error);
@@ -110,7 +111,7 @@ impl<'a> Rows<'a> {
     fn add_row(&mut self, row: &Row<'_>, bytes: usize) -> Result<(), AnyError> {
         let columns = &self.reading.columns;
         let mut values: Vec<Option<&RawValue>> = vec![None; columns.len()];
-        let mut flaws = Vec::new();
+        let mut flaw: Option<Flaw> = None;
         for (key, value) in &row.0 {
             let place = match self.places.get(key.as_ref()) {
                 Some(place) => Some(place),
@@ -118,38 +119,50 @@ impl<'a> Rows<'a> {
             };
             let known = place.and_then(|place| Some((columns.get(*place)?, values.get_mut(*place)?)));
             match known {
-                None => flaws.push(format!("the table has no column {}", staging::shown(key))),
-                Some((column, Some(_))) => flaws.push(format!("the column '{}' is named twice", column.name)),
+                None => {
+                    let unknown = || Flaw::of_row(format!("the table has no column {}", shown(key)));
+                    flaw.get_or_insert_with(unknown);
+                }
+                Some((column, Some(_))) => {
+                    let twice = || Flaw::of_row(format!("the column '{}' is named twice", column.name));
+                    flaw.get_or_insert_with(twice);
+                }
                 Some((_, slot)) => *slot = Some(value),
             }
         }
         let columns = columns.iter().zip(values);
-        for ((column, value), (texts, absent)) in columns.zip(self.texts.iter_mut().zip(&mut self.absent)) {
+        let slots = self.texts.iter_mut().zip(&mut self.absent);
+        for (index, ((column, value), (texts, absent))) in columns.zip(slots).enumerate() {
             if let Some(absent) = absent {
                 absent.append_option(value.is_none().then_some(""));
             }
             match value.map(|value| text(column, value)) {
                 None | Some(Ok(None)) => texts.append_null(),
                 Some(Ok(Some(text))) => texts.append_value(text),
-                Some(Err(flaw)) => {
-                    flaws.push(flaw);
+                Some(Err(unfit)) => {
+                    flaw.get_or_insert(Flaw {
+                        column: Some(index),
+                        value: Some(unfit.value),
+                        reason: unfit.reason,
+                    });
                     texts.append_null();
                 }
             }
         }
-        self.flaws
-            .append_option((!flaws.is_empty()).then(|| flaws.join("\n")));
+        let flaw = flaw.as_ref().map(serde_json::to_string).transpose()?;
+        self.flaws.append_option(flaw);
         self.next(bytes)
     }
 
     /// Adds a row of which nothing is known but what is wrong with it.
-    pub(super) fn flawed(&mut self, flaw: &str) -> Result<(), AnyError> {
+    pub(super) fn flawed(&mut self, flaw: &Flaw) -> Result<(), AnyError> {
+        let flaw = serde_json::to_string(flaw)?;
         self.texts.iter_mut().for_each(StringBuilder::append_null);
         self.absent
             .iter_mut()
             .flatten()
             .for_each(StringBuilder::append_null);
-        self.flaws.append_value(flaw);
+        self.flaws.append_value(&flaw);
         self.next(flaw.len())
     }
 
@@ -194,24 +207,26 @@ impl<'de> Visitor<'de> for &mut Rows<'_> {
     }
 }
 
+/// A value that is none of its column's type.
+struct Unfit {
+    value: String,
+    reason: String,
+}
+
 /// The text that stands for a value; an error if its JSON type does not go with the column's.
-fn text<'a>(column: &Column, value: &'a RawValue) -> Result<Option<Cow<'a, str>>, String> {
+fn text<'a>(column: &Column, value: &'a RawValue) -> Result<Option<Cow<'a, str>>, Unfit> {
     use ColumnType::{Bigint, Boolean, Decimal, Double, Float, Integer, Json};
     let raw = value.get();
-    let unfit = || {
-        format!(
-            "column '{}': {} is not a {}",
-            column.name,
-            staging::shown(raw),
-            column.column_type
-        )
+    let because = |reason: String| Unfit {
+        value: cut(raw),
+        reason,
     };
+    let unfit = || because(format!("{} is not a {}", shown(raw), column.column_type));
     match (column.column_type, raw.bytes().next()) {
         (_, Some(b'n')) => Ok(None),
-        (Json, _) if depth(raw) > MAX_DEPTH => Err(format!(
-            "column '{}': the value nests deeper than {MAX_DEPTH} levels",
-            column.name
-        )),
+        (Json, _) if depth(raw) > MAX_DEPTH => {
+            Err(because(format!("the value nests deeper than {MAX_DEPTH} levels")))
+        }
         (Json, _) | (Boolean, Some(b't' | b'f')) => Ok(Some(raw.into())),
         (Boolean, _) => Err(unfit()),
         (_, Some(b'"')) => serde_json::from_str(raw).map(Some).map_err(|_| unfit()),

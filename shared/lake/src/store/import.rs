@@ -1,11 +1,10 @@
 //! Imports: rows into tables, all of them or none.
 //!
 //! Rows become segments first, one a table, checked for types and values. Then, against the version of the moment, keys
-//! are checked, and one commit names the new segments. A lost race repeats the second half alone, unless a table's columns
-//! changed meanwhile.
+//! are checked, also where values are at fault, so that a caller hears of everything at once, and one commit names the new
+//! segments. A lost race repeats the second half alone, unless a table's columns changed meanwhile.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,18 +12,19 @@ use futures::future::try_join;
 use platform::queue::Queue;
 use platform::records::stores::{CompletedImport, ImportMode, ImportRecord, ImportStatus};
 use platform::sources::{RemoteFile, Sources};
-use platform::{Error, ErrorKind, Result, Tenant, UtcTime, ids};
+use platform::{Error, ErrorKind, Result, Tenant, ids};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
-use super::import_inputs::Input;
 use super::steps::Step;
 use super::{Author, DataStores, Loaded, keys};
+use crate::faults::{self, Fault};
 use crate::file_format::FileFormat;
 use crate::import_session::{ImportSession, Stage, Staged};
-use crate::manifest::{Manifest, Segment, TableVersion};
+use crate::manifest::{Manifest, TableVersion};
 use crate::overlap::may_share_a_key;
+use crate::rounding::Rounding;
 
 /// What imports need beyond the store itself.
 #[derive(Clone, Default)]
@@ -42,6 +42,8 @@ pub struct Import {
     pub tables: Vec<ImportTable>,
     /// Whether the rows that are there stay.
     pub mode: ImportMode,
+    /// How digits that a column does not keep are rounded; None to refuse them.
+    pub rounding: Option<Rounding>,
     /// The caller's message.
     pub message: Option<String>,
     /// Whether it runs after the request is answered. Not for rows in the request.
@@ -83,8 +85,7 @@ pub enum ImportSource {
 /// A table's new segment, and the columns that it was made for.
 struct StagedTable {
     table: TableVersion,
-    rows: u64,
-    segment: Option<(Segment, PathBuf)>,
+    staged: Staged,
 }
 
 impl DataStores {
@@ -109,6 +110,7 @@ impl DataStores {
             tables: names,
             message: import.message.clone(),
             error: None,
+            errors: Vec::new(),
             rows_imported: BTreeMap::new(),
             version_id: None,
             started_at,
@@ -166,6 +168,7 @@ impl DataStores {
         ImportRecord {
             status: ImportStatus::Failed,
             error: Some(format!("{}{}", error.message(), details.unwrap_or_default())),
+            errors: error.row_errors().to_vec(),
             completed_at: Some(self.inner.clock.now()),
             ..record
         }
@@ -187,6 +190,7 @@ impl DataStores {
         for attempt in 0..MAX_ATTEMPTS {
             // Not for longer than it is needed: there are few children.
             let mut session = self.inner.engine.begin_import(tenant.account());
+            let mut faults = Vec::new();
             for (wanted, input) in import.tables.iter().zip(&inputs) {
                 let table = table(&base.manifest, &wanted.table)?;
                 let key = table.name.to_lowercase();
@@ -194,21 +198,37 @@ impl DataStores {
                     .get(&key)
                     .is_some_and(|staged| staged.table.columns == table.columns);
                 if !is_staged {
-                    let made = stage(&mut session, table, input, folder.path(), record.started_at).await?;
+                    let stage = Stage {
+                        table,
+                        segment_id: &ids::new_id(record.started_at),
+                        directory: folder.path(),
+                        now: record.started_at,
+                        rounding: import.rounding,
+                    };
+                    let made = StagedTable {
+                        table: table.clone(),
+                        staged: session.stage(stage, input.format, &input.file).await?,
+                    };
                     staged.insert(key.clone(), made);
                 }
-                let Some(made) = staged.get(&key) else {
+                let Some(StagedTable { staged: made, .. }) = staged.get(&key) else {
                     continue;
                 };
                 let check = self.check_keys(&mut session, tenant, &base, table, made, import.mode);
-                if is_staged {
-                    check.await?;
+                let is_refused =
+                    !made.faults.is_empty() || faults.iter().any(|rows: &Vec<_>| !rows.is_empty());
+                let keys = if is_staged || is_refused {
+                    check.await?
                 } else {
                     // At once: a segment that no version comes to name harms nobody.
-                    try_join(self.keep(tenant, &base, made), check).await?;
-                }
+                    try_join(self.keep(tenant, &base, made), check).await?.1
+                };
+                faults.push(faults::merge(made.faults.clone(), keys));
             }
             drop(session);
+            if faults.iter().any(|rows| !rows.is_empty()) {
+                return Err(faults::refusal(&faults));
+            }
             let (manifest, rows_imported) = next_manifest(&base.manifest, &staged, import.mode);
             let import_record = ImportRecord {
                 status: ImportStatus::Completed,
@@ -244,7 +264,7 @@ impl DataStores {
     }
 
     /// Puts a new segment where versions have theirs.
-    async fn keep(&self, tenant: &Tenant, base: &Loaded, made: &StagedTable) -> Result<()> {
+    async fn keep(&self, tenant: &Tenant, base: &Loaded, made: &Staged) -> Result<()> {
         if let Some((segment, path)) = &made.segment {
             let key = keys::segment_key(tenant, &base.record.id, &segment.segment_id);
             self.inner.objects.put_file(&key, path).await?;
@@ -259,11 +279,11 @@ impl DataStores {
         tenant: &Tenant,
         base: &Loaded,
         table: &TableVersion,
-        staged: &StagedTable,
+        staged: &Staged,
         mode: ImportMode,
-    ) -> Result<()> {
+    ) -> Result<Vec<Fault>> {
         let Some((new, path)) = &staged.segment else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         // Rows that go cannot collide; those that come can, with one another.
         let mut kept = table.clone();
@@ -273,28 +293,6 @@ impl DataStores {
         let existing = existing.link_into(path.parent().unwrap_or(path))?;
         session.check_keys(table, path, existing).await
     }
-}
-
-/// Turns a table's rows into a segment.
-async fn stage(
-    session: &mut ImportSession<'_>,
-    table: &TableVersion,
-    input: &Input,
-    folder: &Path,
-    now: UtcTime,
-) -> Result<StagedTable> {
-    let stage = Stage {
-        table,
-        segment_id: &ids::new_id(now),
-        directory: folder,
-        now,
-    };
-    let Staged { rows, segment } = session.stage(stage, input.format, &input.file).await?;
-    Ok(StagedTable {
-        table: table.clone(),
-        rows,
-        segment,
-    })
 }
 
 impl Import {
@@ -352,8 +350,8 @@ fn next_manifest(
         }
         table
             .segments
-            .extend(staged.segment.as_ref().map(|(segment, _)| segment.clone()));
-        rows_imported.insert(table.name.clone(), staged.rows);
+            .extend(staged.staged.segment.as_ref().map(|(segment, _)| segment.clone()));
+        rows_imported.insert(table.name.clone(), staged.staged.rows);
     }
     (manifest, rows_imported)
 }

@@ -18,6 +18,7 @@ use super::hints::Hint;
 use super::import::{Import, ImportTable};
 use super::steps::Step;
 use super::{Author, DataStores};
+use crate::rounding::Rounding;
 
 /// Beginnings after which an import that never comes to an end is given up.
 const MAX_ATTEMPTS: u64 = 5;
@@ -48,6 +49,8 @@ pub struct ImportHint {
 #[derive(Serialize, Deserialize)]
 struct Work {
     tables: Vec<ImportTable>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rounding: Option<Rounding>,
 }
 
 impl DataStores {
@@ -64,6 +67,7 @@ impl DataStores {
             queue.ok_or_else(|| Error::internal("this function begins no import in the background"))?;
         let work = Work {
             tables: import.tables.clone(),
+            rounding: import.rounding,
         };
         let work = serde_json::to_string(&work).map_err(Error::internal)?;
         if work.len() > MAX_WORK_BYTES {
@@ -158,10 +162,11 @@ impl DataStores {
     }
 
     async fn attempt(&self, tenant: &Tenant, job: &ImportJob, record: ImportRecord) -> Result<ImportRecord> {
-        let Work { tables } = serde_json::from_str(&job.work).map_err(Error::internal)?;
+        let Work { tables, rounding } = serde_json::from_str(&job.work).map_err(Error::internal)?;
         let import = Import {
             tables,
             mode: record.mode,
+            rounding,
             message: record.message.clone(),
             background: true,
         };

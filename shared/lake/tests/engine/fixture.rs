@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use lake::manifest::{ManifestColumn, TableVersion};
 use lake::schema::Column;
-use lake::{Engine, EngineConfig, EngineLimits, FileFormat, Format, Scope, Stage, Staged};
+use lake::{Engine, EngineConfig, EngineLimits, FileFormat, Format, Rounding, Scope, Stage, Staged};
 use platform::Result;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -17,6 +17,8 @@ pub(crate) struct Store {
     pub(crate) directory: TempDir,
     pub(crate) tables: Vec<TableVersion>,
     pub(crate) files: HashMap<String, PathBuf>,
+    /// How imports round.
+    pub(crate) rounding: Option<Rounding>,
     /// Whether queries read copies of the tables, where there are any.
     pub(crate) reads_copies: bool,
 }
@@ -63,6 +65,7 @@ impl Store {
             directory,
             tables,
             files: HashMap::new(),
+            rounding: None,
             reads_copies: false,
         }
     }
@@ -93,6 +96,7 @@ impl Store {
                 segment_id: "",
                 directory: self.directory.path(),
                 now: "2026-01-02T03:04:05Z".parse().unwrap(),
+                rounding: self.rounding,
             },
             segment_id,
         )
@@ -127,7 +131,7 @@ impl Store {
         let own = self.directory.path().join("own-input");
         std::fs::copy(input, &own).unwrap();
         let mut import = self.engine.begin_import("acme");
-        import.stage(stage, format, &own).await
+        import.stage(stage, format, &own).await?.accepted()
     }
 
     pub(crate) fn keep(&mut self, at: usize, staged: Staged) {

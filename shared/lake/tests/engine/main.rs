@@ -7,6 +7,8 @@ mod copies;
 #[cfg(test)]
 mod dialect;
 #[cfg(test)]
+mod exactness;
+#[cfg(test)]
 mod exports;
 #[cfg(test)]
 mod fixture;

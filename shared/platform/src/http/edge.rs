@@ -22,7 +22,7 @@ use super::invocation::{AwsIds, BasePath};
 use super::page::NEXT_PAGE_TOKEN;
 use crate::clock::Clock;
 use crate::config::{CorsOrigins, EdgeConfig};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, RowError};
 use crate::ids;
 
 /// The request's id, in every answer, log line and audit record; a request extension.
@@ -49,6 +49,10 @@ pub struct ErrorBody {
     /// More, where there is more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
+    /// The first 100 rows at fault, by table and row, where an import fails for their sake.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub errors: Vec<RowError>,
     /// The request's id, to find it in the log.
     pub request_id: String,
 }
@@ -195,6 +199,7 @@ fn error_response(failure: &Error, refused: Response, request_id: &str) -> Respo
         error: failure.kind().code(),
         message: shortened(failure.message().to_owned()),
         details: failure.details().map(str::to_owned).map(shortened),
+        errors: failure.row_errors().to_vec(),
         request_id: request_id.to_owned(),
     };
     let text = serde_json::to_vec(&body).unwrap_or_default();

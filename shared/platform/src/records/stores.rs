@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::UtcTime;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, RowError};
 use crate::records::{Condition, Query, Rows, Table, Written, keys};
 use crate::tenant::Tenant;
 
@@ -135,6 +135,9 @@ pub struct ImportRecord {
     /// With `FAILED`: the cause, with table, row and column if the rows are at fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// With `FAILED`: the first 100 rows at fault, by table and row; missing if no row is at fault.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<RowError>,
     /// Number of imported rows by table; empty unless the status is `COMPLETED`.
     pub rows_imported: BTreeMap<String, u64>,
     /// With `COMPLETED`: id of the version that the import made.

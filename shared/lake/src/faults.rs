@@ -1,0 +1,181 @@
+//! What is wrong with the rows of an import: one fault a row, by table and row, and the error that tells them.
+
+use platform::error::RowError;
+use platform::{Error, ErrorKind};
+use serde::{Deserialize, Serialize};
+
+/// How many faults an error lists.
+pub(crate) const MAX_FAULTS: usize = 100;
+/// How many faults the sentences of an error tell.
+pub(crate) const MAX_LISTED: usize = 10;
+/// Longest value that a sentence shows, in characters.
+const MAX_SHOWN: usize = 60;
+/// Longest value beside the sentences, in characters.
+pub(crate) const MAX_VALUE: usize = 100;
+
+/// The kind of a fault. It decides the status of the error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    /// A value that does not fit its column.
+    Value,
+    /// A row that is no row, or that has columns that the table lacks.
+    Row,
+    /// A column that needs a value and has none.
+    Missing,
+    /// A key that another row has.
+    Key,
+}
+
+/// A row at fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    pub(crate) kind: Kind,
+    /// The table, the row, and what is wrong with it.
+    pub error: RowError,
+}
+
+impl Fault {
+    /// A fault of the whole row.
+    pub(crate) fn of_row(table: &str, row: u64, reason: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Row,
+            error: RowError {
+                table: table.to_owned(),
+                row,
+                column: None,
+                value: None,
+                reason: reason.into(),
+            },
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let RowError {
+            row, column, reason, ..
+        } = &self.error;
+        match column {
+            Some(column) if self.kind == Kind::Value => format!("row {row}: column '{column}': {reason}"),
+            _ => format!("row {row}: {reason}"),
+        }
+    }
+}
+
+/// The faults of one table by row, the first of each row: `faults`, then `others`, each by row.
+pub(crate) fn merge(mut faults: Vec<Fault>, others: Vec<Fault>) -> Vec<Fault> {
+    faults.extend(others);
+    faults.sort_by_key(|fault| fault.error.row);
+    faults.dedup_by_key(|fault| fault.error.row);
+    faults
+}
+
+/// 422, or 409 where rules of the tables are all that is broken. `tables` has the faults of each table, by row, and of more
+/// than [`MAX_FAULTS`] only the first of them.
+pub(crate) fn refusal(tables: &[Vec<Fault>]) -> Error {
+    let all: Vec<_> = tables.iter().flatten().collect();
+    let is_cut = tables.iter().any(|faults| faults.len() > MAX_FAULTS);
+    let breaks_a_rule = |fault: &&Fault| matches!(fault.kind, Kind::Missing | Kind::Key);
+    let kind = match all.iter().all(breaks_a_rule) {
+        true => ErrorKind::Conflict,
+        false => ErrorKind::Unprocessable,
+    };
+    let Some(first) = all.first() else {
+        return Error::internal("an import failed without a fault");
+    };
+    let more = match (all.len() - 1, is_cut) {
+        (0, _) => String::new(),
+        (1, _) => " One more row is at fault.".to_owned(),
+        (more, false) => format!(" {more} more rows are at fault."),
+        (more, true) => format!(" At least {more} more rows are at fault."),
+    };
+    let message = format!(
+        "Table '{}', {}.{more} Row 1 is the first row of data.",
+        first.error.table,
+        first.sentence()
+    );
+    let errors = all.iter().take(MAX_FAULTS).map(|fault| fault.error.clone());
+    let error = Error::new(kind, message)
+        .with_row_errors(errors.collect())
+        .quoting_data();
+    if all.len() == 1 {
+        return error;
+    }
+    let is_one_table = all.iter().all(|fault| fault.error.table == first.error.table);
+    let sentences = all.iter().take(MAX_LISTED).map(|fault| match is_one_table {
+        true => fault.sentence(),
+        false => format!("table '{}', {}", fault.error.table, fault.sentence()),
+    });
+    error.with_details(format!("{}.", sentences.collect::<Vec<_>>().join("; ")))
+}
+
+/// `value` as a sentence shows it.
+pub(crate) fn shown(value: &str) -> String {
+    let mut shown: String = value
+        .chars()
+        .take(MAX_SHOWN)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if value.chars().count() > MAX_SHOWN {
+        shown.push('…');
+    }
+    format!("'{shown}'")
+}
+
+/// `value` as it stands beside the sentences.
+pub(crate) fn cut(value: &str) -> String {
+    value.chars().take(MAX_VALUE).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(kind: Kind, table: &str, row: u64) -> Fault {
+        let fault = Fault::of_row(table, row, "it is wrong");
+        Fault { kind, ..fault }
+    }
+
+    #[test]
+    fn values_decide_the_status() {
+        let status = |kinds: &[Kind]| {
+            let faults = kinds.iter().zip(1..).map(|(kind, row)| fault(*kind, "t", row));
+            refusal(&[faults.collect()]).status()
+        };
+        assert_eq!(status(&[Kind::Key, Kind::Missing]), 409);
+        assert_eq!(status(&[Kind::Key, Kind::Value]), 422);
+        assert_eq!(status(&[Kind::Row]), 422);
+    }
+
+    #[test]
+    fn a_row_has_one_fault() {
+        let values = vec![fault(Kind::Value, "t", 2), fault(Kind::Value, "t", 5)];
+        let keys = vec![fault(Kind::Key, "t", 1), fault(Kind::Key, "t", 5)];
+        let merged: Vec<_> = merge(values, keys)
+            .iter()
+            .map(|fault| (fault.error.row, fault.kind))
+            .collect();
+        assert_eq!(merged, [(1, Kind::Key), (2, Kind::Value), (5, Kind::Value)]);
+    }
+
+    #[test]
+    fn the_sentence_counts_the_others() {
+        let rows = |rows: u64| (1..=rows).map(|row| fault(Kind::Row, "t", row)).collect();
+        let message = |tables: &[Vec<Fault>]| refusal(tables).message().to_owned();
+        let begin = "Table 't', row 1: it is wrong.";
+        let end = " Row 1 is the first row of data.";
+        for (count, more) in [
+            (1, ""),
+            (2, " One more row is at fault."),
+            (100, " 99 more rows are at fault."),
+            (101, " At least 100 more rows are at fault."),
+        ] {
+            assert_eq!(message(&[rows(count)]), format!("{begin}{more}{end}"));
+        }
+        let error = refusal(&[rows(101), vec![fault(Kind::Key, "u", 3)]]);
+        assert_eq!(error.row_errors().len(), MAX_FAULTS);
+        let error = refusal(&[rows(1), vec![fault(Kind::Key, "u", 3)]]);
+        assert_eq!(
+            error.details(),
+            Some("table 't', row 1: it is wrong; table 'u', row 3: it is wrong.")
+        );
+    }
+}
