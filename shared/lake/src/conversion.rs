@@ -29,8 +29,15 @@ const ZEROS: &str = "repeat('0', 100)";
 /// The conversion of a text, as SQL.
 pub(crate) struct Conversion {
     column_type: ColumnType,
-    /// The text that is cast. It differs from the caller's where a decimal has an exponent, and where a half is rounded
-    /// to even.
+    plain: Reading,
+    /// How a text is read for which the condition, which goes first, holds.
+    special: Option<(String, Reading)>,
+}
+
+/// How a text is cast.
+struct Reading {
+    /// The text that is cast. It differs from the caller's where a number is written out, and where a half is rounded to
+    /// even.
     text: String,
     /// Whether the cast loses something without an error.
     is_lossy: Option<String>,
@@ -39,8 +46,12 @@ pub(crate) struct Conversion {
 impl Conversion {
     /// The conversion of the text that the SQL expression `text` gives.
     pub(crate) fn new(column_type: ColumnType, rounding: Option<Rounding>, text: &str) -> Self {
+        let mut special = None;
         let (text, is_lossy) = match column_type {
-            ColumnType::Decimal { scale, .. } => decimal(scale, rounding, text),
+            ColumnType::Decimal { scale, .. } => {
+                special = Some((has_exponent(text), with_exponent(scale, rounding, text)));
+                decimal(scale, rounding, text)
+            }
             ColumnType::Integer | ColumnType::Bigint => integer(rounding, text),
             // The greatest numbers have 39 and 309 digits; each integer of 7 and 15 digits is exact.
             ColumnType::Float => (text.to_owned(), Some(floating("FLOAT", 38, 7, text))),
@@ -57,51 +68,63 @@ impl Conversion {
         };
         Self {
             column_type,
-            text,
-            is_lossy,
+            plain: Reading { text, is_lossy },
+            special,
         }
     }
 
     /// The value; an error of DuckDB's if there is none.
     pub(crate) fn value(&self) -> String {
-        let value = self.cast("CAST");
-        match &self.is_lossy {
-            Some(lossy) => format!("CASE WHEN {lossy} THEN error('{LOSSY}') ELSE {value} END"),
-            None => value,
-        }
+        self.each(|reading| {
+            let value = self.cast("CAST", &reading.text);
+            match &reading.is_lossy {
+                Some(lossy) => format!("CASE WHEN {lossy} THEN error('{LOSSY}') ELSE {value} END"),
+                None => value,
+            }
+        })
     }
 
     /// The value; NULL if there is none.
     pub(crate) fn value_or_null(&self) -> String {
-        let value = self.cast("TRY_CAST");
-        match &self.is_lossy {
-            Some(lossy) => format!("CASE WHEN {lossy} THEN NULL ELSE {value} END"),
-            None => value,
-        }
+        self.each(|reading| {
+            let value = self.cast("TRY_CAST", &reading.text);
+            match &reading.is_lossy {
+                Some(lossy) => format!("CASE WHEN {lossy} THEN NULL ELSE {value} END"),
+                None => value,
+            }
+        })
     }
 
     /// Whether there is no value; None if every text is one.
     pub(crate) fn is_bad(&self) -> Option<String> {
-        let (text, value) = (&self.text, self.value_or_null());
+        let (text, value) = (&self.plain.text, self.value_or_null());
         (self.column_type != ColumnType::String)
             .then(|| format!("({text} IS NOT NULL AND ({value}) IS NULL)"))
     }
 
     /// Whether there is no value because the cast loses something.
     pub(crate) fn is_lossy(&self) -> String {
-        match &self.is_lossy {
-            Some(lossy) => format!(
-                "coalesce(({}) IS NOT NULL AND ({lossy}), false)",
-                self.cast("TRY_CAST")
-            ),
+        self.each(|reading| match &reading.is_lossy {
+            Some(lossy) => {
+                let value = self.cast("TRY_CAST", &reading.text);
+                format!("coalesce(({value}) IS NOT NULL AND ({lossy}), false)")
+            }
             None => "false".to_owned(),
+        })
+    }
+
+    fn each(&self, write: impl Fn(&Reading) -> String) -> String {
+        let plain = write(&self.plain);
+        match &self.special {
+            Some((when, special)) => format!("CASE WHEN {when} THEN {} ELSE {plain} END", write(special)),
+            None => plain,
         }
     }
 
-    fn cast(&self, cast: &str) -> String {
-        let (text, to) = (&self.text, self.column_type.duckdb_type());
+    fn cast(&self, cast: &str, text: &str) -> String {
+        let to = self.column_type.duckdb_type();
         match self.column_type {
-            ColumnType::String => text.clone(),
+            ColumnType::String => text.to_owned(),
             ColumnType::Timestamp => timestamp(cast, text),
             _ => format!("{cast}({text} AS {to})"),
         }
@@ -145,35 +168,40 @@ fn has_more_digits(count: u8, pattern: &str, text: &str) -> String {
 }
 
 fn decimal(scale: u8, rounding: Option<Rounding>, text: &str) -> (String, Option<String>) {
-    let has_exponent = has_exponent(text);
+    match rounding {
+        None => {
+            let excess = format!(r"\.(?:[0-9]_?){{{scale}}}[0-9_]*[1-9]");
+            (text.to_owned(), Some(has_more_digits(scale, &excess, text)))
+        }
+        Some(rounding) => (rounded(scale, rounding, text), None),
+    }
+}
+
+/// A number with an exponent is written out: DuckDB refuses some of them, and half a digit does not show in them.
+fn with_exponent(scale: u8, rounding: Option<Rounding>, text: &str) -> Reading {
     let pattern = sql::literal(WITH_EXPONENT);
     let is_clear = format!("regexp_matches({text}, {pattern})");
     let part = |group: u8| format!("regexp_extract({text}, {pattern}, {group})");
     let digits = format!("{} || {}", part(2), part(3));
     let exponent = format!("TRY_CAST({} AS INTEGER)", part(4));
     let point = format!("100 + strlen({}) + {exponent}", part(2));
-    // A number with an exponent is written out: DuckDB refuses some of them, and half a digit does not show in them.
-    let plain = format!(
-        "CASE WHEN {has_exponent} AND {is_clear} \
-         THEN {} || left({ZEROS} || {digits} || {ZEROS}, {point}) || '.' || substr({ZEROS} || {digits}, {point} + 1) \
-         ELSE {text} END",
+    let written_out = format!(
+        "({} || left({ZEROS} || {digits} || {ZEROS}, {point}) || '.' || substr({ZEROS} || {digits}, {point} + 1))",
         part(1)
     );
     match rounding {
-        None => {
-            let excess = format!(r"\.(?:[0-9]_?){{{scale}}}[0-9_]*[1-9]");
-            let is_lossy = format!(
-                "CASE WHEN {has_exponent} THEN NOT {is_clear} OR regexp_matches({digits}, '[1-9]') \
-                 AND strlen(rtrim({digits}, '0')) - strlen({}) - {exponent} > {scale} ELSE {} END",
-                part(2),
-                has_more_digits(scale, &excess, text)
-            );
-            (plain, Some(is_lossy))
-        }
-        Some(rounding) => {
-            let is_unclear = format!("({has_exponent} AND NOT {is_clear})");
-            (rounded(scale, rounding, &plain), Some(is_unclear))
-        }
+        None => Reading {
+            text: written_out,
+            is_lossy: Some(format!(
+                "NOT {is_clear} OR (regexp_matches({digits}, '[1-9]') \
+                 AND strlen(rtrim({digits}, '0')) - strlen({}) - {exponent} > {scale})",
+                part(2)
+            )),
+        },
+        Some(rounding) => Reading {
+            text: rounded(scale, rounding, &written_out),
+            is_lossy: Some(format!("NOT {is_clear}")),
+        },
     }
 }
 
@@ -242,8 +270,11 @@ pub(crate) fn default(column: &ManifestColumn, now: UtcTime) -> Result<String> {
         Some(value) => match value.text_at(now) {
             Some(text) => Conversion {
                 column_type: column.column_type,
-                text: sql::literal(&text),
-                is_lossy: None,
+                plain: Reading {
+                    text: sql::literal(&text),
+                    is_lossy: None,
+                },
+                special: None,
             }
             .value(),
             None => format!("CAST(NULL AS {to})"),

@@ -1,5 +1,5 @@
 //! What an import promises of values: what is read back equals what was sent, or the import failed. Over every source and
-//! type, against conversions that are written here anew.
+//! type, against the conversions of [`crate::oracle`].
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,6 +11,7 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
 use crate::fixture::{Store, limits, table};
+use crate::oracle::{equals, fits};
 
 const TYPES: [&str; 11] = [
     "STRING",
@@ -26,118 +27,9 @@ const TYPES: [&str; 11] = [
     "TIMESTAMP",
 ];
 
-/// A number as its sign, its digits without zeros at their ends, and where the point stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Number {
-    is_negative: bool,
-    digits: String,
-    exponent: i64,
-}
-
-fn number(text: &str) -> Option<Number> {
-    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let (is_negative, unsigned) = match mantissa.strip_prefix('-') {
-        Some(unsigned) => (true, unsigned),
-        None => (false, mantissa),
-    };
-    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-    let all = format!("{whole}{fraction}");
-    if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let exponent: i64 = exponent.parse().ok()?;
-    let kept = all.trim_end_matches('0');
-    let exponent =
-        exponent - i64::try_from(fraction.len()).unwrap() + i64::try_from(all.len() - kept.len()).unwrap();
-    let digits = kept.trim_start_matches('0').to_owned();
-    Some(match digits.is_empty() {
-        true => Number {
-            is_negative: false,
-            digits,
-            exponent: 0,
-        },
-        false => Number {
-            is_negative,
-            digits,
-            exponent,
-        },
-    })
-}
-
 /// The text of a value that reads like any that was sent.
 fn read(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// Whether a type holds what a text says: what an import has to take, and to refuse.
-fn fits(kind: &str, text: &str) -> bool {
-    let whole_below = |limit: f64| text.parse::<f64>().is_ok_and(|value| value.abs() < limit);
-    let is_whole = |number: Number| number.exponent >= 0;
-    let has_exponent = text.contains(['e', 'E']);
-    let integer = || number(text).is_some_and(is_whole) && !has_exponent;
-    match kind {
-        "STRING" => true,
-        "INTEGER" => integer() && whole_below(2_147_483_648.0),
-        "BIGINT" => integer() && text.split('.').next().unwrap().parse::<i64>().is_ok(),
-        "FLOAT" => floating(text, f64::from(f32::MAX), |value| {
-            f64::from(value.to_string().parse::<f32>().unwrap())
-        }),
-        "DOUBLE" => floating(text, f64::MAX, |value| value),
-        "BOOLEAN" => ["true", "false"].contains(&text),
-        "DATE" => text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok(),
-        "TIMESTAMP" => {
-            let time = text.parse::<jiff::Timestamp>();
-            time.is_ok_and(|time| time.subsec_nanosecond() % 1_000 == 0)
-        }
-        decimal => {
-            let (precision, scale) = bounds(decimal);
-            number(text).is_some_and(|number| {
-                let length = i64::try_from(number.digits.len()).unwrap();
-                -number.exponent <= scale && length + number.exponent <= precision - scale
-            })
-        }
-    }
-}
-
-fn bounds(decimal: &str) -> (i64, i64) {
-    let inner = decimal
-        .strip_prefix("DECIMAL(")
-        .unwrap()
-        .strip_suffix(')')
-        .unwrap();
-    let (precision, scale) = inner.split_once(',').unwrap();
-    (precision.parse().unwrap(), scale.parse().unwrap())
-}
-
-fn floating(text: &str, greatest: f64, nearest: impl Fn(f64) -> f64) -> bool {
-    let (Some(number), Ok(value)) = (number(text), text.parse::<f64>()) else {
-        return false;
-    };
-    if value.abs() > greatest {
-        return false;
-    }
-    let is_integer = number.exponent >= 0 && !text.contains(['e', 'E']);
-    !is_integer
-        || format!("{:.0}", nearest(value).abs())
-            == format!(
-                "{:0<1$}",
-                number.digits,
-                number.digits.len().max(1) + usize::try_from(number.exponent).unwrap()
-            )
-        || number.digits.is_empty()
-}
-
-/// Whether what was read says the same as what was sent.
-fn equals(kind: &str, sent: &str, read_back: &str) -> bool {
-    match kind {
-        "STRING" | "BOOLEAN" | "DATE" => sent == read_back,
-        "FLOAT" => sent.parse::<f32>().unwrap() == read_back.parse::<f32>().unwrap(),
-        "DOUBLE" => sent.parse::<f64>().unwrap() == read_back.parse::<f64>().unwrap(),
-        "TIMESTAMP" => {
-            sent.parse::<jiff::Timestamp>().unwrap() == read_back.parse::<jiff::Timestamp>().unwrap()
-        }
-        _ => number(sent) == number(read_back),
-    }
 }
 
 /// Texts of numbers: short and long, with a fraction or without, with an exponent or without.
@@ -284,10 +176,13 @@ async fn check(format: FileFormat, write: fn(&[&Vec<String>]) -> String, rows: &
         .collect();
     let staged = store.stage_bytes(0, format, write(&good)).await.unwrap();
     store.keep(0, staged);
-    let read_back = store
-        .query_with("select * from t", json!({}), Some(1_000))
-        .await
-        .unwrap();
+    // As texts, because the JSON reader of these tests reads a DOUBLE to its last bit but one.
+    let columns = (0..TYPES.len()).map(|index| match TYPES[index] {
+        "FLOAT" | "DOUBLE" => format!("cast(c{index} as varchar)"),
+        _ => format!("c{index}"),
+    });
+    let select = format!("select {} from t", columns.collect::<Vec<_>>().join(", "));
+    let read_back = store.query_with(&select, json!({}), Some(1_000)).await.unwrap();
     let read_back = read_back["rows"].as_array().unwrap();
     assert_eq!(read_back.len(), good.len());
     for (sent, got) in good.iter().zip(read_back) {
@@ -308,7 +203,7 @@ fn for_all<S: Strategy>(cases: u32, strategy: S, check: impl AsyncFn(S::Value)) 
     let config = Config {
         cases,
         failure_persistence: None,
-        max_shrink_iters: 200,
+        max_shrink_iters: 20,
         ..Config::default()
     };
     TestRunner::new(config)
@@ -370,15 +265,9 @@ fn parquet_value() -> impl Strategy<Value = (String, String)> {
             .boxed(),
     ];
     let of_times = times().prop_map(|text| {
-        let plain = text
-            .get(..text.len().min(29))
-            .unwrap_or(&text)
-            .replace(['T'], " ");
-        let plain = plain.split(['Z', '+']).next().unwrap().to_owned();
-        let plain = match plain.rfind("-05:30") {
-            Some(at) => plain[..at].to_owned(),
-            None => plain,
-        };
+        let offsets = ["Z", "+02:00", "-05:30"];
+        let plain = offsets.iter().find_map(|offset| text.strip_suffix(offset));
+        let plain = plain.unwrap_or(&text).replace('T', " ");
         let sent = match plain.len() {
             10 => plain.clone(),
             _ => format!("{}Z", plain.replace(' ', "T")),
@@ -469,9 +358,8 @@ async fn digits_that_a_column_does_not_keep_are_refused() {
         (
             "TIMESTAMP",
             "2024-05-01T10:00:00.1234567+02:00",
-            "is not a TIMESTAMP",
+            "more digits of a second",
         ),
-        ("TIMESTAMP", "2024-05-01T10:00:00+02:00:30", "is not a TIMESTAMP"),
         ("DATE", "2024-05-01T10:00:00Z", "is not a DATE"),
     ] {
         let reason = one(kind, None, text).await.unwrap_err();
@@ -483,6 +371,11 @@ async fn digits_that_a_column_does_not_keep_are_refused() {
         ("DECIMAL(3,2)", "99.9e-1", "9.99"),
         ("DECIMAL(5,0)", "120e-1", "12"),
         ("INTEGER", "5.0", "5"),
+        (
+            "TIMESTAMP",
+            "2024-05-01T10:00:00+02:00:30",
+            "2024-05-01T07:59:30.000Z",
+        ),
         (
             "TIMESTAMP",
             "2024-05-01T10:00:00.1234500+02:00",

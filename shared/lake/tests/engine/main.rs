@@ -21,6 +21,8 @@ mod hostile;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod oracle;
+#[cfg(test)]
 mod plain;
 #[cfg(test)]
 mod queries;
