@@ -222,7 +222,7 @@ fn rows_of_csv_read_back_as_they_were_sent() {
 #[test]
 fn rows_of_ndjson_read_back_as_they_were_sent() {
     for_all(6, rows(), async |rows| {
-        check(FileFormat::Ndjson, ndjson, &rows).await
+        check(FileFormat::Ndjson, ndjson, &rows).await;
     });
 }
 
@@ -230,7 +230,7 @@ fn rows_of_ndjson_read_back_as_they_were_sent() {
 #[test]
 fn rows_of_a_json_array_read_back_as_they_were_sent() {
     for_all(6, rows(), async |rows| {
-        check(FileFormat::Json, array, &rows).await
+        check(FileFormat::Json, array, &rows).await;
     });
 }
 
