@@ -1,7 +1,12 @@
 //! Imported and altered values that mean harm: they are refused as any other, and no row is lost in silence.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tests::{Answer, Store};
+
+/// How long an import may take.
+const WITHIN: Duration = Duration::from_secs(120);
 
 /// Columns with the names that the search for bad rows could use itself.
 #[tokio::test]
@@ -47,6 +52,29 @@ async fn alter(store: &Store, table: &str, change: &Value) -> Answer {
 }
 
 /// A quote that nothing closes, before which and in which rows would be lost.
+/// What an import was refused with, also where it took so long that the answer came before.
+async fn refusal(store: &Store, answer: Answer) -> String {
+    if answer.status != 202 {
+        return answer.expect_error(422, "unprocessable").message().to_owned();
+    }
+    let record = format!("/data/{}/import/{}", store.id, answer.id());
+    let deadline = Instant::now() + WITHIN;
+    loop {
+        let read = store
+            .service
+            .get(&store.token, &record)
+            .await
+            .expect_status(200)
+            .body;
+        if read["status"] == "FAILED" {
+            return read["error"].as_str().unwrap().to_owned();
+        }
+        assert_eq!(read["status"], "RUNNING", "{read}");
+        assert!(Instant::now() < deadline, "{read}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
 #[tokio::test]
 async fn an_open_quote_loses_no_row() {
     let Some(store) = Store::start_own().await else {
@@ -76,7 +104,7 @@ async fn an_open_quote_loses_no_row() {
         let import = json!({ "mode": "replace", "tables": { "kept": { "source": "artifact", "uri": uri } } });
         let path = format!("/data/{}/import", store.id);
         let answer = store.service.post(&store.token, &path, &import).await;
-        let message = answer.expect_error(422, "unprocessable").message().to_owned();
+        let message = refusal(&store, answer).await;
         assert!(message.contains("kept"), "{number}: {message}");
         let left = store.query("SELECT count(*) AS n FROM kept", &json!({})).await;
         assert_eq!(left.expect_status(200).body["rows"], json!([[1]]), "{number}");

@@ -62,9 +62,7 @@ impl Answer {
         let object = self.body.as_object().expect("an error's body is an object");
         let keys: BTreeSet<_> = object.keys().map(String::as_str).collect();
         let mut documented = BTreeSet::from(["error", "message", "request_id", "status"]);
-        if keys.contains("details") {
-            documented.insert("details");
-        }
+        documented.extend(keys.intersection(&BTreeSet::from(["details", "errors"])));
         assert_eq!(keys, documented, "{what}");
         assert_eq!(self.body["status"], self.status, "{what}");
         assert!(self.body["error"].is_string(), "{what}");

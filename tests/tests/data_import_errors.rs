@@ -149,7 +149,9 @@ async fn at_most_a_hundred_rows_are_listed() {
     assert_eq!(errors[0]["column"], "a");
     assert_eq!(errors[0]["value"], "x".repeat(100));
     assert!(
-        refused.message().contains("At least 100 more rows are at fault."),
+        refused
+            .message()
+            .contains("More than 100 rows are at fault; the first are listed."),
         "{}",
         refused.message()
     );

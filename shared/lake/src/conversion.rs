@@ -151,6 +151,11 @@ pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> St
         ColumnType::Timestamp if is_lossy => format!(
             "{shown} has more digits of a second than a {column_type} keeps; send at most six after the point"
         ),
+        ColumnType::Timestamp => {
+            format!("{shown} is not a {column_type}; write it as 2026-01-31T12:00:00Z")
+        }
+        ColumnType::Date => format!("{shown} is not a {column_type}; write it as 2026-01-31"),
+        ColumnType::Boolean => format!("{shown} is not a {column_type}; write true or false"),
         _ => format!("{shown} is not a {column_type}"),
     }
 }
@@ -238,14 +243,14 @@ fn integer(rounding: Option<Rounding>, text: &str) -> (String, Option<String>) {
     }
 }
 
-/// Whether a number is too great, or an integer that is not exact. One with an exponent is no integer: it says that its
-/// digits are not all there.
+/// Whether a number is too great, or an integer that is not exact. One with a point or an exponent is no integer:
+/// programs write the nearest number of a floating point type so, as in `15000000000.0`.
 fn floating(to: &str, digits: u32, exact_digits: u32, text: &str) -> String {
     let has_exponent = has_exponent(text);
-    let integer = format!("TRY_CAST(regexp_replace({text}, '\\..*', '') AS HUGEINT)");
+    let integer = format!("TRY_CAST({text} AS HUGEINT)");
     format!(
         "(((strlen({text}) > {digits} OR {has_exponent}) AND isinf(TRY_CAST({text} AS {to}))) \
-         OR (strlen({text}) > {exact_digits} AND regexp_full_match({text}, '\\s*[+-]?[0-9_]+(\\.[0_]*)?\\s*') \
+         OR (strlen({text}) > {exact_digits} AND regexp_full_match({text}, '\\s*[+-]?[0-9_]+\\s*') \
          AND coalesce({integer} <> TRY_CAST(TRY_CAST({text} AS {to}) AS HUGEINT), true)))"
     )
 }

@@ -85,7 +85,7 @@ pub(crate) fn refusal(tables: &[Vec<Fault>]) -> Error {
         (0, _) => String::new(),
         (1, _) => " One more row is at fault.".to_owned(),
         (more, false) => format!(" {more} more rows are at fault."),
-        (more, true) => format!(" At least {more} more rows are at fault."),
+        (_, true) => format!(" More than {MAX_FAULTS} rows are at fault; the first are listed."),
     };
     let message = format!(
         "Table '{}', {}.{more} Row 1 is the first row of data.",
@@ -166,7 +166,7 @@ mod tests {
             (1, ""),
             (2, " One more row is at fault."),
             (100, " 99 more rows are at fault."),
-            (101, " At least 100 more rows are at fault."),
+            (101, " More than 100 rows are at fault; the first are listed."),
         ] {
             assert_eq!(message(&[rows(count)]), format!("{begin}{more}{end}"));
         }

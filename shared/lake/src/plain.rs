@@ -66,10 +66,10 @@ impl Form {
                 let excess = fraction.get(usize::from(scale)..).unwrap_or_default();
                 excess.iter().all(|digit| *digit == b'0')
             }),
-            Self::Floating { bits } => number(digits).is_some_and(|(whole, fraction)| {
-                // The greatest integers of which each is exact have 7 and 15 digits.
+            Self::Floating { bits } => number(digits).is_some_and(|(whole, _)| {
+                // A number with a point is no integer. The greatest integers of which each is exact have 7 and 15 digits.
                 let is_short = whole.len() <= if bits < 53 { 7 } else { 15 };
-                is_short || fraction.iter().any(|digit| *digit != b'0') || has_bits(whole, bits)
+                is_short || digits.contains(&b'.') || has_bits(whole, bits)
             }),
             Self::Date => is_date(field),
             Self::Timestamp => is_timestamp(field),
@@ -334,13 +334,13 @@ mod tests {
             (Form::Decimal { scale: 0 }, "1.5", false),
             (FLOAT, "16777216", true),
             (FLOAT, "16777217", false),
-            (FLOAT, "-16777217.00", false),
+            (FLOAT, "-16777217.00", true),
             (FLOAT, "16777217.5", true),
             (FLOAT, "16777218", true),
             (FLOAT, "0.123456789123456789", true),
             (DOUBLE, "9007199254740992", true),
             (DOUBLE, "9007199254740993", false),
-            (DOUBLE, "-9007199254740993.0", false),
+            (DOUBLE, "-9007199254740993.0", true),
             (DOUBLE, "18014398509481984", true),
             (DOUBLE, "0000000000000000000000", true),
         ] {

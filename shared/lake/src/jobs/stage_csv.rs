@@ -328,7 +328,9 @@ fn bad_rows(context: &Context, target: &Target, file: &Prepared, columns: usize)
     let faults = rows.map(|row| {
         let (line, kind, message) = row.map_err(own_error)?;
         let reason = match kind.as_str() {
-            "INVALID ENCODING" => "the text is not UTF-8".to_owned(),
+            "INVALID ENCODING" => {
+                "the text is not UTF-8; convert the file, as with iconv -f latin1 -t utf-8".to_owned()
+            }
             "MISSING COLUMNS" | "TOO MANY COLUMNS" => match message.rsplit_once("Found: ") {
                 Some((_, found)) => format!("{} fields where the header row has {columns}", found.trim()),
                 None => format!("not the {columns} fields of the header row"),

@@ -85,7 +85,7 @@ fn floating(text: &str, greatest: f64, nearest: impl Fn(f64) -> f64) -> bool {
     if value.abs() > greatest {
         return false;
     }
-    let is_integer = number.exponent >= 0 && !text.contains(['e', 'E']);
+    let is_integer = number.exponent >= 0 && !text.contains(['e', 'E', '.']);
     !is_integer
         || format!("{:.0}", nearest(value).abs())
             == format!(

@@ -35,7 +35,7 @@ pub fn conditional_write(operation: TransformOperation<'_>) -> TransformOperatio
     operation.with(problem(
         ErrorKind::PreconditionFailed,
         "`if-match` does not name the current version.",
-        "The resource has changed since it was read; read it again.",
+        "If-Match does not name the current version, whose ETag is \"6\"; read it again and repeat.",
     ))
 }
 
@@ -45,8 +45,8 @@ pub fn pages(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     answer_header(operation, "x-next-page-token", token).with(problem(
         ErrorKind::Unprocessable,
         "The complete list is larger than 6.2 MB; ask for pages.",
-        "The list has more than the 6200000 bytes that an answer may have; ask for it page by page, with the query \
-         parameter 'page_size' and then with the header 'x-next-page-token' of each answer as 'next_page_token'.",
+        "The list takes more than the 6200000 bytes that can be sent. Ask for it page by page, with 'page_size' and \
+         'next_page_token'.",
     ))
 }
 

@@ -2,12 +2,14 @@
 
 use aide::openapi::{MediaType, OpenApi, Operation, ReferenceOr, Response, SchemaObject, StatusCode};
 use aide::transform::TransformOperation;
+use schemars::generate::SchemaSettings;
 use serde_json::json;
 
 use super::super::edge::ErrorBody;
 use crate::error::ErrorKind;
 
 const SCHEMAS: &str = "#/components/schemas/";
+const DEFINITIONS: &str = "/components/schemas";
 
 /// An error that many operations answer: its name in the document, when it occurs, and an example of its message.
 struct Shared {
@@ -131,14 +133,21 @@ pub(super) fn complete(operation: &mut Operation, is_public: bool) {
 /// Adds what the operations refer to.
 pub(super) fn add_shared(api: &mut OpenApi) {
     let components = api.components.get_or_insert_default();
-    components.schemas.insert(
-        "ErrorBody".to_owned(),
-        SchemaObject {
-            json_schema: schemars::schema_for!(ErrorBody),
+    let settings = SchemaSettings::draft2020_12();
+    let mut generator = settings
+        .with(|settings| settings.definitions_path = DEFINITIONS.into())
+        .into_generator();
+    generator.subschema_for::<ErrorBody>();
+    for (name, schema) in generator.take_definitions(true) {
+        let Ok(json_schema) = schemars::Schema::try_from(schema) else {
+            continue;
+        };
+        components.schemas.entry(name).or_insert(SchemaObject {
+            json_schema,
             example: None,
             external_docs: None,
-        },
-    );
+        });
+    }
     for shared in SHARED {
         let response = response(shared.kind, shared.when, shared.message);
         components
