@@ -173,6 +173,47 @@ async fn runs_come_to_their_ends_however_often_the_service_is_killed() {
     assert!(duplicates < count * kills, "{duplicates} duplicates");
 }
 
+/// How late a timer may fire after a restart.
+const TIMER_LATENESS: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn timers_fire_on_time_after_a_kill() {
+    let Some(mut runs) = Runs::start_local().await else {
+        return;
+    };
+    let waits = Duration::from_secs(8);
+    let input = json!({ "title": "A horse", "timeout_seconds": waits.as_secs() });
+    let run = runs.begin("Approval", &input);
+    let time = |events: &[Value], name: &str| {
+        let is_it = |event: &&Value| event["event_type"].as_str().unwrap().ends_with(name);
+        let event = events.iter().find(is_it)?;
+        Some(
+            event["event_time"]
+                .as_str()
+                .unwrap()
+                .parse::<jiff::Timestamp>()
+                .unwrap(),
+        )
+    };
+    let deadline = Instant::now() + WITHIN;
+    let started = loop {
+        if let Some(started) = time(&runs.events(&run).await, "TIMER_STARTED") {
+            break started;
+        }
+        assert!(Instant::now() < deadline, "no timer is started");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    runs.service.process().kill();
+    runs.service.restart();
+    runs.wait_for_status(&run, "COMPLETED").await;
+    let fired = time(&runs.events(&run).await, "TIMER_FIRED").unwrap();
+    let took = Duration::try_from(fired - started).unwrap();
+    assert!(
+        took < waits + TIMER_LATENESS,
+        "a timer of {waits:?} took {took:?}"
+    );
+}
+
 #[tokio::test]
 async fn a_start_with_the_id_of_a_run_that_goes_on_is_that_run() {
     let Some(mut runs) = Runs::start_local().await else {

@@ -177,7 +177,12 @@ impl Draft {
         }
     }
 
-    /// Gives up the attempts that a process carried out which is known to be gone.
+    /// Forgets that a delayed message was sent: the queue that held it ended with its process. The next write sends another.
+    pub fn lose_wake(&mut self) {
+        self.changed |= self.state.woken_at.take().is_some();
+    }
+
+    /// Fails the attempts that other processes than this one carried out; they are known to have ended.
     pub fn lose_attempts(&mut self, of_others_than: &str) {
         let lost: Vec<_> = self
             .state
@@ -190,7 +195,7 @@ impl Draft {
             .map(|(scheduled, _)| *scheduled)
             .collect();
         for scheduled in lost {
-            self.end_attempt(scheduled, AttemptOutcome::TimedOut(TimeoutKind::StartToClose));
+            self.end_attempt(scheduled, AttemptOutcome::Failed(Failure::worker_lost()));
         }
     }
 
@@ -227,8 +232,9 @@ impl Draft {
                 activity.worker = None;
                 activity.next_attempt_at = Some(next_attempt_at);
                 activity.last_failure = Some(match &outcome {
+                    AttemptOutcome::TimedOut(timeout) => timeout.failure(),
                     AttemptOutcome::Failed(failure) => shortened(failure),
-                    _ => Failure::new("Timeout", "The attempt took longer than it may."),
+                    AttemptOutcome::Completed(_) => return,
                 });
                 self.changed = true;
             }

@@ -48,13 +48,23 @@ pub enum TimeoutKind {
 }
 
 impl TimeoutKind {
-    /// What it means, for people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::StartToClose => "An attempt took longer than it may.",
-            Self::ScheduleToClose => "All attempts together took longer than they may.",
-            Self::Heartbeat => "An attempt was silent for longer than it may.",
-        }
+    /// The failure that a timeout is.
+    pub fn failure(self) -> Failure {
+        let (kind, message) = match self {
+            Self::StartToClose => (
+                "StartToCloseTimeout",
+                "The attempt took longer than its start-to-close timeout.",
+            ),
+            Self::ScheduleToClose => (
+                "ScheduleToCloseTimeout",
+                "The attempts together took longer than the schedule-to-close timeout.",
+            ),
+            Self::Heartbeat => (
+                "HeartbeatTimeout",
+                "The attempt sent no heartbeat within its heartbeat timeout.",
+            ),
+        };
+        Failure::new(kind, message)
     }
 }
 

@@ -56,6 +56,14 @@ impl Failure {
         Self::permanent(CANCELED, "It was cancelled.")
     }
 
+    /// The process that carried out an attempt ended before the attempt did.
+    pub(crate) fn worker_lost() -> Self {
+        Self::new(
+            "WorkerLost",
+            "The process that carried out the attempt ended before the attempt did.",
+        )
+    }
+
     /// Whether it stands for a cancellation.
     pub fn is_canceled(&self) -> bool {
         self.kind == CANCELED

@@ -137,7 +137,13 @@ async fn an_attempt_whose_process_died_is_given_up_and_repeated() {
     assert!(has_begun(&world.drive(&run).await));
     world.pass(3);
     assert_eq!(world.due().await, std::slice::from_ref(&run));
-    world.drive(&run).await;
+    let state = world.drive(&run).await;
+    let failures: Vec<_> = state
+        .activities
+        .values()
+        .map(|activity| activity.last_failure.clone())
+        .collect();
+    assert_eq!(failures[0].as_ref().unwrap().kind, "StartToCloseTimeout");
     world.pass(1);
     let state = world.drive(&run).await;
     assert_eq!(state.status, RunStatus::Completed);
@@ -147,6 +153,25 @@ async fn an_attempt_whose_process_died_is_given_up_and_repeated() {
         _ => None,
     });
     assert_eq!(attempts, Some(2));
+}
+
+#[tokio::test]
+async fn the_next_process_fails_the_attempts_of_the_one_that_ended() {
+    let world = World::start().await;
+    let run = world.begin("HangOnce", "w", Value::Null).await;
+    let (engine, tenant, id) = (world.engine.clone(), world.tenant.clone(), run.clone());
+    let dies = tokio::spawn(async move { engine.drive(&tenant, &id).await });
+    let pending = |state: RunState| state.activities.into_values().next();
+    while pending(world.state(&run).await).is_none_or(|activity| activity.started_at.is_none()) {
+        tokio::task::yield_now().await;
+    }
+    dies.abort();
+    let _ = dies.await;
+    world.successor().take_over().await.unwrap();
+    let failure = pending(world.state(&run).await).unwrap().last_failure.unwrap();
+    assert_eq!(failure.kind, "WorkerLost");
+    world.pass(1);
+    assert_eq!(world.drive(&run).await.status, RunStatus::Completed);
 }
 
 #[tokio::test]

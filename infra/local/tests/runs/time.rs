@@ -44,6 +44,22 @@ async fn a_timer_fires_by_a_message_or_where_that_is_lost_by_its_time() {
 }
 
 #[tokio::test]
+async fn the_next_process_sends_the_message_of_a_timer_again() {
+    let world = World::start().await;
+    let run = world.begin("Wait", "w", json!(10)).await;
+    world.drive(&run).await;
+    world.pass(4);
+    // The message was in the memory of the process that ended.
+    world.hints();
+    let next = world.successor();
+    assert_eq!(next.take_over().await.unwrap(), 1);
+    let delays: Vec<_> = world.hints().into_iter().map(|(_, delay)| delay).collect();
+    assert!(delays.contains(&Duration::from_secs(6)), "{delays:?}");
+    world.pass(6);
+    assert_eq!(world.drive(&run).await.status, RunStatus::Completed);
+}
+
+#[tokio::test]
 async fn a_start_whose_message_was_lost_is_due_after_a_while() {
     let world = World::start().await;
     let run = world.begin("Count", "w", json!(1)).await;

@@ -58,6 +58,7 @@ pub struct World {
     /// Commits that fail from now on, without effect.
     pub failing: Arc<AtomicU32>,
     pub swallowing: Arc<Swallowing>,
+    store: Arc<Flaky>,
     /// Calls of the activity `counted`.
     pub calls: Arc<AtomicU32>,
     pub sent: Arc<Sent>,
@@ -144,6 +145,27 @@ fn registry(calls: &Arc<AtomicU32>) -> Registry {
         })
         .activity("same", |_, value: Value| async move { Ok(value) })
         .activity("text", |_, bytes: usize| async move { Ok("x".repeat(bytes)) })
+}
+
+fn engine(
+    store: Arc<Flaky>,
+    calls: &Arc<AtomicU32>,
+    sent: &Arc<Sent>,
+    clock: &Clock,
+    worker: &str,
+) -> Engine {
+    Engine::new(EngineServices {
+        store,
+        registry: Arc::new(registry(calls)),
+        queue: sent.clone(),
+        bus: sent.clone(),
+        clock: clock.clone(),
+        ids: Ids::Random,
+        sleep: Arc::new(TokioSleep),
+        turning: Arc::new(OnThread::default()),
+        listener: None,
+        worker: worker.to_owned(),
+    })
 }
 
 /// A store whose commits fail as often as they are told to.
@@ -236,24 +258,15 @@ impl World {
         let runs = Runs::new(Table::connect(&services.records, RUNS_TABLE), events);
         let swallowing = Arc::<Swallowing>::default();
         let (failing, calls) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
-        let engine = Engine::new(EngineServices {
-            store: Arc::new(Flaky {
-                inner: TableStore::new(runs.clone(), objects.clone()),
-                failing: failing.clone(),
-                swallowing: swallowing.clone(),
-            }),
-            registry: Arc::new(registry(&calls)),
-            queue: sent.clone(),
-            bus: sent.clone(),
-            clock: clock.clone(),
-            ids: Ids::Random,
-            sleep: Arc::new(TokioSleep),
-            turning: Arc::new(OnThread::default()),
-            listener: None,
-            worker: "this".to_owned(),
+        let store = Arc::new(Flaky {
+            inner: TableStore::new(runs.clone(), objects.clone()),
+            failing: failing.clone(),
+            swallowing: swallowing.clone(),
         });
+        let engine = engine(store.clone(), &calls, &sent, &clock, "this");
         Self {
             engine,
+            store,
             failing,
             swallowing,
             calls,
@@ -271,6 +284,11 @@ impl World {
         let started = self.engine.start(&self.tenant, &start).await.unwrap();
         assert!(started.is_new);
         started.run_id
+    }
+
+    /// The engine of the process that comes after this one.
+    pub fn successor(&self) -> Engine {
+        engine(self.store.clone(), &self.calls, &self.sent, &self.clock, "next")
     }
 
     pub async fn state(&self, run_id: &str) -> RunState {

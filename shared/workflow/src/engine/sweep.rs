@@ -27,8 +27,8 @@ impl Engine {
             .await;
     }
 
-    /// Takes up everything that is unfinished, as whoever alone carries out runs: what another process had begun, that process
-    /// will not end. For the local runner's start.
+    /// Takes over every open run of a process that has ended: its attempts are lost, and so are the messages that its queue
+    /// held in memory. For the local runner's start, where no other process carries out runs.
     pub async fn take_over(&self) -> Result<usize> {
         let due = self
             .services
@@ -40,6 +40,7 @@ impl Engine {
             let lost = self
                 .change(&run.tenant, &run.run_id, |draft: &mut Draft| {
                     draft.lose_attempts(worker);
+                    draft.lose_wake();
                     Ok(())
                 })
                 .await;

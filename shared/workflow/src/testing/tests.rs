@@ -131,7 +131,45 @@ fn an_attempt_that_takes_too_long_times_out() {
             .unwrap()
     };
     assert_eq!(run(SECOND * 10).status, RunStatus::Completed);
-    assert_eq!(run(SECOND * 11).failure.unwrap().kind, "Timeout");
+    assert_eq!(run(SECOND * 11).failure.unwrap().kind, "StartToCloseTimeout");
+}
+
+#[test]
+fn each_timeout_of_an_activity_is_a_failure_of_its_own() {
+    async fn silent(context: Context, (): ()) -> Result<Value, Failure> {
+        let call = context.activity("work", &()).heartbeat(SECOND * 3);
+        call.retry(RetryPolicy::none()).await
+    }
+    async fn limited(context: Context, (): ()) -> Result<Value, Failure> {
+        let call = context.activity("work", &()).schedule_to_close(SECOND * 3);
+        call.start_to_close(SECOND * 10).await
+    }
+    let registry = Registry::new()
+        .workflow("Silent", silent)
+        .workflow("Limited", limited);
+    for (workflow_type, kind) in [
+        ("Silent", "HeartbeatTimeout"),
+        ("Limited", "ScheduleToCloseTimeout"),
+    ] {
+        let run = TestRun::new(&registry, workflow_type, &()).mock("work", |_| Ok(Value::Null));
+        let outcome = run.taking("work", SECOND * 5).run().unwrap();
+        assert_eq!(outcome.failure.unwrap().kind, kind);
+    }
+}
+
+#[test]
+fn the_start_of_an_attempt_is_shown_when_it_began_and_not_when_it_ended() {
+    let run = TestRun::new(&registry(), "Patient", &RetryPolicy::none()).mock("work", |_| Ok(Value::Null));
+    let outcome = run.taking("work", SECOND * 7).run().unwrap();
+    let shown = crate::views::history_events(&outcome.history);
+    let at = |name: &str| {
+        let event = shown
+            .iter()
+            .find(|event| event.event_type.ends_with(name))
+            .unwrap();
+        event.event_time.millis_since(outcome.history[0].time)
+    };
+    assert_eq!((at("TASK_STARTED"), at("TASK_COMPLETED")), (0, 7_000));
 }
 
 #[test]

@@ -74,12 +74,14 @@ impl Core {
 }
 
 fn timed_out(timeout: TimeoutKind, last: Option<&Failure>) -> Failure {
-    let which = timeout.as_str();
-    let message = match last {
-        Some(last) => format!("{which} The failure before: {last}"),
-        None => which.to_owned(),
+    let mut failure = Failure {
+        non_retryable: true,
+        ..timeout.failure()
     };
-    Failure::permanent("Timeout", message)
+    if let Some(last) = last {
+        failure.message = format!("{} The failure before: {last}", failure.message);
+    }
+    failure
 }
 
 fn child_outcome(outcome: &ChildOutcome) -> Outcome {

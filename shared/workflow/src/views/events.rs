@@ -101,7 +101,7 @@ pub struct EventWorkflow {
 pub struct HistoryEvent {
     /// Position in the history, from 1.
     pub event_id: u64,
-    /// Time at which the engine wrote the event.
+    /// Time of the event. The start of an attempt is written with its end and carries the time at which it began.
     pub event_time: UtcTime,
     /// What happened, such as `EVENT_TYPE_ACTIVITY_TASK_SCHEDULED`; the names are Temporal's.
     pub event_type: String,
@@ -294,9 +294,10 @@ fn view(event: &Event, known: &Known<'_>) -> HistoryEvent {
         EventKind::ActivityTaskStarted {
             scheduled_event_id,
             attempt,
+            started_at,
             last_failure,
-            ..
         } => {
+            view.event_time = *started_at;
             view.attempt = *attempt;
             view.activity = known.activity(*scheduled_event_id);
             view.failure = last_failure.as_ref().map(RunFailure::from);
@@ -323,7 +324,7 @@ fn view(event: &Event, known: &Known<'_>) -> HistoryEvent {
             ..
         } => {
             view.ends_activity(known, *scheduled_event_id);
-            view.failure = Some(RunFailure::new("Timeout", timeout.as_str()));
+            view.failure = Some((&timeout.failure()).into());
         }
         EventKind::ActivityTaskCanceled { scheduled_event_id } => {
             view.ends_activity(known, *scheduled_event_id);

@@ -235,7 +235,7 @@ fn go_on(tasks: &mut BTreeMap<u64, HistoryTask>, event: &Event) {
             ..
         } => task(scheduled_event_id, &|task| {
             task.ends(event, HistoryTaskStatus::TimedOut);
-            task.error = Some(RunFailure::new("Timeout", timeout.as_str()));
+            task.error = Some((&timeout.failure()).into());
         }),
         EventKind::ActivityTaskCanceled { scheduled_event_id } => {
             task(scheduled_event_id, &|task| {
