@@ -44,6 +44,7 @@ const PROMISED: &[(&str, &str)] = &[
     ("GET", "/workflows/runs/{workflow_id}/{run_id}/stream"),
     ("GET", "/workflows/runs/{workflow_id}/{run_id}/updates"),
     ("POST", "/workflows/runs/{run_id}/updates"),
+    ("GET", "/workflows/types"),
 ];
 
 /// The ends of paths whose `POST` only searches or queries, and so leaves no audit record.

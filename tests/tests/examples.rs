@@ -255,7 +255,7 @@ async fn every_example_is_answered_as_it_says() {
 
     story.start_runs().await;
     story
-        .tell("listWorkflowRuns queryWorkflowRun publishRunUpdate listRunUpdates signalWorkflowRun")
+        .tell("listWorkflowTypes listWorkflowRuns queryWorkflowRun publishRunUpdate listRunUpdates signalWorkflowRun")
         .await;
     story.wait_for_end().await;
     story

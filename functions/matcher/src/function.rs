@@ -28,7 +28,7 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Er
     let dead_letters = environment.required("MILLRACE_EVENT_DEAD_LETTER_QUEUE")?;
     let subscriptions = Subscriptions::new(records);
     let matcher = Matcher {
-        engine: wiring.engine(registry),
+        engine: wiring.engine(registry)?,
         events: Events::new(events.clone()),
         deliveries: Deliveries::new(events),
         objects: wiring.objects.clone(),

@@ -70,7 +70,7 @@ impl Stream {
     /// From the environment of a Lambda function.
     pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
         let wiring = Wiring::from_environment(environment, sdk)?;
-        let engine = wiring.engine(workflow::Registry::new());
+        let engine = wiring.engine(workflow::Registry::new())?;
         Ok(Self::polling(engine, wiring.runs))
     }
 

@@ -24,7 +24,7 @@ async fn main() -> Result<(), Error> {
     let wiring = Wiring::from_environment(&environment, &sdk)?;
     let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
     let sweeper = Sweeper::new(
-        wiring.engine(Registry::new()),
+        wiring.engine(Registry::new())?,
         Events::new(events),
         Arc::clone(&wiring.bus),
         wiring.clock.clone(),

@@ -26,7 +26,7 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Er
     let sdk = platform::aws::sdk_config();
     let wiring = Wiring::from_environment(environment, &sdk)?;
     let registry = runs::with_activities(registry, webhooks(environment, &sdk, &wiring)?);
-    let engine = wiring.engine(registry);
+    let engine = wiring.engine(registry)?;
     let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_TASK_QUEUE")?);
     let handler = async |event: LambdaEvent<SqsEvent>| {
         let handle = |batch| crate::handle(&engine, batch);

@@ -8,6 +8,7 @@ mod list;
 mod model;
 mod query;
 mod signal;
+mod type_list;
 mod update_list;
 mod update_post;
 
@@ -50,7 +51,7 @@ impl Workflows {
     ) -> Result<Self, ConfigError> {
         let wiring = Wiring::from_environment(environment, sdk)?;
         Ok(Self::new(
-            wiring.engine(registry),
+            wiring.engine(registry)?,
             wiring.runs.clone(),
             PageTokens::from_environment(environment, sdk)?,
         ))
@@ -132,6 +133,7 @@ pub fn routes(platform: Platform, workflows: Workflows) -> ApiRouter {
             "/workflows/runs/{workflow_id}/{run_id}/updates",
             get_with(update_list::handler, update_list::doc),
         )
+        .api_route("/workflows/types", get_with(type_list::handler, type_list::doc))
         .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
         .with_state(app)
 }

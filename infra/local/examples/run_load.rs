@@ -121,7 +121,7 @@ fn engine(services: &Services) -> Result<Engine, Error> {
         listener: None,
     };
     let types = Registry::new().workflow("Steps", |_, _: serde_json::Value| async { Ok(()) });
-    Ok(wiring.engine(types))
+    Ok(wiring.engine(types)?)
 }
 
 struct Nowhere;

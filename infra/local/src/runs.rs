@@ -83,7 +83,7 @@ impl LocalRuns {
             clock: clock.clone(),
             listener: Some(followers.clone()),
         };
-        let wired = wiring.engine(registry);
+        let wired = wiring.engine(registry)?;
         let wired = engine.get_or_init(|| wired).clone();
         let tokens = page_tokens(data)?;
         Ok(Self {

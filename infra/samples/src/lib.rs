@@ -14,15 +14,21 @@ use platform::config::{ConfigError, Environment};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use workflow::future::{Either, select};
-use workflow::{ActivityContext, Context, Failure, Registry, RetryPolicy};
+use workflow::{ActivityContext, ActivityType, Context, Failure, Registry, RetryPolicy, WorkflowType};
+
+const STEPS: WorkflowType<Steps, Value> = WorkflowType::new("Steps");
+const APPROVAL: WorkflowType<Approval, Value> = WorkflowType::new("Approval")
+    .signals(&["Approve"])
+    .queries(&["__state"]);
+const STEP: ActivityType<Step, ()> = ActivityType::new("step");
 
 /// The platform's types and the samples.
 pub fn registry(environment: &Environment) -> Result<Registry, ConfigError> {
     let log = environment.optional("MILLRACE_STEP_LOG").map(PathBuf::from);
     let registry = runs::registry()
-        .workflow("Steps", steps)
-        .workflow("Approval", approval)
-        .activity("step", move |context, input| step(context, input, log.clone()));
+        .workflow(STEPS, steps)
+        .workflow(APPROVAL, approval)
+        .activity(STEP, move |context, input| step(context, input, log.clone()));
     match environment.optional("MILLRACE_FAULTY_SAMPLES") {
         None | Some("false") => Ok(registry),
         Some("true") => Ok(faulty(registry)),
@@ -62,7 +68,7 @@ async fn steps(context: Context, input: Steps) -> Result<Value, Failure> {
             initial_interval_ms: 200,
             ..RetryPolicy::default()
         };
-        let () = context.activity("step", &call).retry(retry).await?;
+        context.run(STEP, &call).retry(retry).await?;
     }
     Ok(json!({ "steps": input.steps }))
 }
@@ -135,7 +141,7 @@ async fn approval(context: Context, input: Approval) -> Result<Value, Failure> {
             pause_ms: 0,
             failures: 0,
         };
-        let () = context.shielded().activity("step", &call).await?;
+        context.shielded().run(STEP, &call).await?;
         context.publish("PROGRESS", "put in order", Value::Null);
     }
     result
@@ -164,7 +170,7 @@ fn faulty(registry: Registry) -> Registry {
                     failures: 0,
                 };
                 if turn == 0 {
-                    context.activity::<()>("step", &call).await
+                    context.run(STEP, &call).await
                 } else {
                     context.timer(Duration::from_secs(1)).await
                 }

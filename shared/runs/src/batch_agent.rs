@@ -15,10 +15,11 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use workflow::future::join_all;
-use workflow::{Context, Failure};
+use workflow::{Context, Failure, Registry, WorkflowType};
 
-/// The name of the type.
-pub const WORKFLOW_TYPE: &str = "BatchAgentWorkflow";
+/// The workflow type.
+pub const WORKFLOW_TYPE: WorkflowType<Value, Value> =
+    WorkflowType::new("BatchAgentWorkflow").queries(&[PROGRESS_QUERY]);
 /// The query that tells how far a batch is.
 pub const PROGRESS_QUERY: &str = "BatchAgentProgress";
 
@@ -147,6 +148,11 @@ impl Batch {
             }
         }
     }
+}
+
+/// Adds the type to a registry.
+pub fn add(registry: Registry) -> Registry {
+    registry.workflow(WORKFLOW_TYPE, run)
 }
 
 /// The code of the type.

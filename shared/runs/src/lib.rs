@@ -11,15 +11,15 @@ pub mod webhook_delivery;
 use webhook_delivery::Webhooks;
 use workflow::Registry;
 
-/// All workflow types: enough to start, ask and replay runs.
+/// What adds each workflow type and its activities.
+const TYPES: &[fn(Registry) -> Registry] = &[batch_agent::add, webhook_delivery::add];
+
+/// All workflow types.
 pub fn registry() -> Registry {
-    Registry::new()
-        .workflow(batch_agent::WORKFLOW_TYPE, batch_agent::run)
-        .workflow(webhook_delivery::WORKFLOW_TYPE, webhook_delivery::run)
-        .unannounced(webhook_delivery::WORKFLOW_TYPE)
+    TYPES.iter().fold(Registry::new(), |registry, add| add(registry))
 }
 
-/// Adds the activities, for whoever carries them out.
+/// Adds the activity that only the worker carries out, because it needs the client of webhooks.
 pub fn with_activities(registry: Registry, webhooks: Webhooks) -> Registry {
     registry.activity(webhook_delivery::ATTEMPT, move |context, input| {
         webhook_delivery::attempt(webhooks.clone(), context, input)

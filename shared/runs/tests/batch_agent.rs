@@ -109,10 +109,9 @@ fn children_that_fail_are_counted_and_named() {
         .run()
         .unwrap();
     let message = unknown.result.unwrap()["failures"][0]["message"].clone();
-    assert_eq!(
-        message,
-        "There is no workflow type 'Nothing'; there are BatchAgentWorkflow, Child, WebhookDelivery."
-    );
+    let message = message.as_str().unwrap();
+    let begin = "There is no workflow type 'Nothing'; there are BatchAgentWorkflow, Child";
+    assert!(message.starts_with(begin), "{message}");
 }
 
 #[test]

@@ -1,16 +1,19 @@
 //! The workflow types and activities that there are, by name.
 
+use std::any::type_name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use platform::config::ConfigError;
 use platform::{Tenant, UtcTime};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 use crate::payload::Payload;
+use crate::stub::{ActivityName, Interactions, WorkflowName};
 use crate::turn::{Code, Context, Running};
 
 /// A running activity.
@@ -54,9 +57,18 @@ impl ActivityContext {
 /// The workflow types and activities that there are, by name.
 #[derive(Clone, Default)]
 pub struct Registry {
-    workflows: BTreeMap<String, Code>,
-    activities: BTreeMap<String, ActivityCode>,
+    workflows: BTreeMap<String, Registered<Code>>,
+    activities: BTreeMap<String, Registered<ActivityCode>>,
+    interactions: BTreeMap<String, Interactions>,
     unannounced: BTreeSet<String>,
+    duplicates: Vec<String>,
+}
+
+#[derive(Clone)]
+struct Registered<T> {
+    code: T,
+    /// Path of the function, for the error about a second one.
+    path: &'static str,
 }
 
 impl Registry {
@@ -67,7 +79,7 @@ impl Registry {
 
     /// Adds a workflow type. The code's input is read from JSON; a run whose input does not have its shape fails.
     #[must_use]
-    pub fn workflow<I, O, F, R>(mut self, name: &str, code: F) -> Self
+    pub fn workflow<I, O, F, R>(mut self, name: impl WorkflowName<I, O>, code: F) -> Self
     where
         I: DeserializeOwned,
         O: Serialize,
@@ -79,13 +91,23 @@ impl Registry {
             let running: Running = Box::pin(async move { Payload::of(&running?.await?) });
             running
         });
-        self.workflows.insert(name.to_owned(), code);
+        let (name, interactions) = (name.workflow_name().to_owned(), name.interactions());
+        self.interactions
+            .extend(interactions.map(|interactions| (name.clone(), interactions)));
+        let duplicate = insert(
+            &mut self.workflows,
+            "workflow types",
+            name,
+            code,
+            type_name::<F>(),
+        );
+        self.duplicates.extend(duplicate);
         self
     }
 
     /// Adds an activity. Its input is read from JSON; an attempt whose input does not have its shape fails for good.
     #[must_use]
-    pub fn activity<I, O, F, R>(mut self, name: &str, code: F) -> Self
+    pub fn activity<I, O, F, R>(mut self, name: impl ActivityName<I, O>, code: F) -> Self
     where
         I: DeserializeOwned + Send,
         O: Serialize,
@@ -105,7 +127,32 @@ impl Registry {
             });
             running
         });
-        self.activities.insert(name.to_owned(), code);
+        let name = name.activity_name().to_owned();
+        let duplicate = insert(&mut self.activities, "activities", name, code, type_name::<F>());
+        self.duplicates.extend(duplicate);
+        self
+    }
+
+    /// Refuses a name under which two functions are registered: the second would take the place of the first unseen.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        match self.duplicates.first() {
+            Some(duplicate) => Err(ConfigError::new(duplicate.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// The same without an activity, so that other code can take its name.
+    #[must_use]
+    pub fn without_activity(mut self, name: &str) -> Self {
+        self.activities.remove(name);
+        self
+    }
+
+    /// The same without a workflow type, so that other code can take its name.
+    #[must_use]
+    pub fn without_workflow(mut self, name: &str) -> Self {
+        self.workflows.remove(name);
+        self.interactions.remove(name);
         self
     }
 
@@ -123,19 +170,18 @@ impl Registry {
 
     /// The code of a workflow type.
     pub fn find_workflow(&self, name: &str) -> Option<&Code> {
-        self.workflows.get(name)
+        self.workflows.get(name).map(|registered| &registered.code)
     }
 
     /// The code of an activity.
     pub fn find_activity(&self, name: &str) -> Option<&ActivityCode> {
-        self.activities.get(name)
+        self.activities.get(name).map(|registered| &registered.code)
     }
 
     /// The names of the workflow types that a caller may start, sorted; those that carry out deliveries are left out.
     pub fn workflow_names(&self) -> Vec<String> {
-        self.workflow_types()
-            .filter(|name| !self.is_unannounced(name))
-            .map(str::to_owned)
+        self.public_workflow_types()
+            .map(|(name, _)| name.to_owned())
             .collect()
     }
 
@@ -143,4 +189,31 @@ impl Registry {
     pub fn workflow_types(&self) -> impl Iterator<Item = &str> {
         self.workflows.keys().map(String::as_str)
     }
+
+    /// The workflow types that callers start and talk to, with their signals and queries: those of the platform's own work are
+    /// left out.
+    pub fn public_workflow_types(&self) -> impl Iterator<Item = (&str, Interactions)> {
+        let names = self.workflow_types().filter(|name| !self.is_unannounced(name));
+        names.map(|name| (name, self.interactions(name).unwrap_or_default()))
+    }
+
+    /// Signals and queries of a workflow type; None where it is registered by a text.
+    pub fn interactions(&self, name: &str) -> Option<Interactions> {
+        self.interactions.get(name).copied()
+    }
+}
+
+/// Adds code; the sentence about a duplicate where the name has code already.
+fn insert<T>(
+    known: &mut BTreeMap<String, Registered<T>>,
+    what: &str,
+    name: String,
+    code: T,
+    path: &'static str,
+) -> Option<String> {
+    let before = known.insert(name.clone(), Registered { code, path })?;
+    Some(format!(
+        "Two {what} are registered as '{name}': {} and {path}. Names are global: give one of the two another name.",
+        before.path
+    ))
 }

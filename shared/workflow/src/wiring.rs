@@ -54,9 +54,10 @@ impl Wiring {
         })
     }
 
-    /// An engine for these workflow types and activities.
-    pub fn engine(&self, registry: Registry) -> Engine {
-        Engine::new(Services {
+    /// An engine for these workflow types and activities. An error where two have one name.
+    pub fn engine(&self, registry: Registry) -> Result<Engine, ConfigError> {
+        registry.check()?;
+        Ok(Engine::new(Services {
             store: Arc::new(TableStore::new(self.runs.clone(), self.objects.clone())),
             registry: Arc::new(registry),
             queue: Arc::clone(&self.queue),
@@ -67,6 +68,6 @@ impl Wiring {
             sleep: Arc::new(TokioSleep),
             turning: Arc::new(OnThread::default()),
             listener: self.listener.clone(),
-        })
+        }))
     }
 }

@@ -47,7 +47,7 @@ async fn main() -> Result<(), Error> {
         listener: None,
     };
     let report = json!({
-        "runs": runs(&wiring.engine(registry()), &counter).await?,
+        "runs": runs(&wiring.engine(registry())?, &counter).await?,
         "webhook": webhook::costs(&data, &wiring, &counted, &counter).await?,
     });
     writeln!(std::io::stdout(), "{report}")?;

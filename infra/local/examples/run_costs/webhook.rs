@@ -82,7 +82,7 @@ pub async fn costs(
         audit: AuditLog::new(AuditTrail::new(table(AUDIT_TABLE)), Arc::new(counter.clone())),
         clock: wiring.clock.clone(),
     };
-    let engine = wiring.engine(runs::with_activities(runs::registry(), webhooks));
+    let engine = wiring.engine(runs::with_activities(runs::registry(), webhooks))?;
     let matcher = Matcher {
         engine: engine.clone(),
         events: events.clone(),

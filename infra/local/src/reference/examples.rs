@@ -12,7 +12,7 @@ macro_rules! files {
 }
 
 /// Operations, and the texts of their files.
-static FILES: [(&str, &str); 63] = files! {
+static FILES: [(&str, &str); 64] = files! {
     actOnWorkflowRun
     alterTable
     archiveDashboard
@@ -59,6 +59,7 @@ static FILES: [(&str, &str); 63] = files! {
     listSubscriptions
     listTables
     listWorkflowRuns
+    listWorkflowTypes
     promoteDashboardVersion
     publishRunUpdate
     queryDataStore

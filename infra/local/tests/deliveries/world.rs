@@ -208,7 +208,9 @@ impl World {
             clock: clock.clone(),
             listener: None,
         };
-        let engine = wiring.engine(runs::with_activities(registry(), webhooks));
+        let engine = wiring
+            .engine(runs::with_activities(registry(), webhooks))
+            .unwrap();
         let receiver = ReceiverState {
             got: Arc::default(),
             manner: Arc::new(Mutex::new(Manner {

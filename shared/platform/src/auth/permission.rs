@@ -26,7 +26,7 @@ pub enum Permission {
     AuditRead,
     /// `workflow:run`: everything about workflow runs.
     WorkflowRun,
-    /// `workflow:read`: read subscriptions, channels and deliveries.
+    /// `workflow:read`: read workflow types, subscriptions, channels and deliveries.
     WorkflowRead,
     /// `workflow:admin`: change subscriptions and channels.
     WorkflowAdmin,
@@ -203,6 +203,8 @@ pub struct WriteStores;
 pub struct DeleteStores;
 /// Everything about workflow runs needs `workflow:run`.
 pub struct UseRuns;
+/// Reading the workflow types needs `workflow:read` or `workflow:run`.
+pub struct ReadWorkflowTypes;
 /// Reading subscriptions, channels and deliveries needs `workflow:read` or `workflow:run`.
 pub struct ReadEvents;
 /// Changing subscriptions and channels needs `workflow:admin`.
@@ -230,6 +232,9 @@ impl Required for DeleteStores {
 }
 impl Required for UseRuns {
     const ANY_OF: &'static [Permission] = &[WorkflowRun];
+}
+impl Required for ReadWorkflowTypes {
+    const ANY_OF: &'static [Permission] = &[WorkflowRead, WorkflowRun];
 }
 impl Required for ReadEvents {
     const ANY_OF: &'static [Permission] = &[WorkflowRead, WorkflowRun];

@@ -16,7 +16,7 @@ use platform::records::deliveries::DeliveryAttempt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use workflow::future::{Either, select};
-use workflow::{Context, DeliveryReport, Failure, RetryPolicy};
+use workflow::{Context, DeliveryReport, Failure, Registry, RetryPolicy};
 
 pub use attempt::{Webhooks, attempt};
 pub use verdict::RETRY_SCHEDULE_MS;
@@ -35,6 +35,11 @@ const ATTEMPT_LIMIT: Duration = Duration::from_secs(60);
 const ALL_LIMIT: Duration = Duration::from_secs(24 * 3_600);
 /// Most attempts of a delivery, those that somebody asked for included: its record must not grow without end.
 pub const MAX_ATTEMPTS: u32 = 400;
+
+/// Adds the type to a registry, without its activity.
+pub fn add(registry: Registry) -> Registry {
+    registry.workflow(WORKFLOW_TYPE, run).unannounced(WORKFLOW_TYPE)
+}
 
 /// What a delivery begins with.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -188,7 +188,7 @@ pub fn is_workflow_id(text: &str) -> bool {
 /// 400 for what no start can begin.
 pub(crate) fn check(registry: &Registry, start: &StartRun) -> Result<()> {
     if registry.find_workflow(&start.workflow_type).is_none() {
-        let known: Vec<_> = registry.workflow_types().collect();
+        let known = registry.workflow_names();
         return Err(Error::invalid(format!(
             "There is no workflow type '{}'; there are {}.",
             start.workflow_type,

@@ -12,7 +12,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -120,10 +120,13 @@ impl TestRun {
         activity: &str,
         mock: impl Fn(Value) -> Result<Value, Failure> + Send + Sync + 'static,
     ) -> Self {
-        self.registry = self.registry.activity(activity, move |_, input: Value| {
-            let result = mock(input);
-            async move { result }
-        });
+        self.registry =
+            self.registry
+                .without_activity(activity)
+                .activity(activity, move |_, input: Value| {
+                    let result = mock(input);
+                    async move { result }
+                });
         self
     }
 
@@ -135,10 +138,13 @@ impl TestRun {
     ) -> Self {
         // Its future, and not the call, runs the mock: a closure that is no `Clone` can be shared then.
         let mock = Arc::new(mock);
-        self.registry = self.registry.workflow(workflow_type, move |_, input: Value| {
-            let mock = Arc::clone(&mock);
-            async move { mock(input) }
-        });
+        self.registry =
+            self.registry
+                .without_workflow(workflow_type)
+                .workflow(workflow_type, move |_, input: Value| {
+                    let mock = Arc::clone(&mock);
+                    async move { mock(input) }
+                });
         self
     }
 
@@ -193,6 +199,8 @@ impl TestRun {
         let input = self
             .input
             .map_err(|failure| TaskFailure::stuck(failure.message))?;
+        let duplicates = self.registry.check();
+        duplicates.map_err(|duplicate| TaskFailure::stuck(duplicate.to_string()))?;
         let mut world = World::new(self.registry, self.taking)?;
         world.start(&self.workflow_type, &self.workflow_id, input)?;
         world.deliver_later(self.deliveries);
@@ -206,6 +214,7 @@ impl TestRun {
                     "The code asks for something once more, or publishes it once more, when it is replayed.",
                 ));
             }
+            check_interactions(&registry, &run.workflow_type, &again)?;
         }
         outcome(registry, runs, answers, &self.workflow_id)
     }
@@ -217,6 +226,16 @@ impl TestOutcome {
         let run = self.runs.get(self.last);
         let run = run.ok_or_else(|| Failure::new("NoRun", "There is no run."))?;
         answer(&self.registry, &run.history, run.processed, name)
+    }
+
+    /// The names of the activities that the run asked for, in order.
+    pub fn activities(&self) -> Vec<&str> {
+        let events = self.history.iter();
+        let names = events.filter_map(|event| match &event.kind {
+            EventKind::ActivityTaskScheduled { name, .. } => Some(name.as_str()),
+            _ => None,
+        });
+        names.collect()
     }
 
     /// The names of the history's events, in order.
@@ -263,6 +282,26 @@ fn replay(
         abort: None,
     };
     turn(code, replay)
+}
+
+/// Fails code that listens for a signal, or answers a query, that its [`WorkflowType`](crate::WorkflowType) does not declare.
+fn check_interactions(registry: &Registry, workflow_type: &str, turn: &Turn) -> Result<(), TaskFailure> {
+    let Some(declared) = registry.interactions(workflow_type) else {
+        return Ok(());
+    };
+    let missing = |used: &BTreeSet<String>, declared: &[&str]| {
+        let mut used = used.iter();
+        used.find(|name| !declared.contains(&name.as_str())).cloned()
+    };
+    let signal =
+        missing(&turn.signals, declared.signals).map(|name| ("signals", "listens for the signal", name));
+    let query = missing(&turn.queries, declared.queries).map(|name| ("queries", "answers the query", name));
+    match signal.or(query) {
+        Some((list, does, name)) => Err(TaskFailure::stuck(format!(
+            "The workflow type '{workflow_type}' {does} '{name}' without declaring it: add it to `.{list}(&[…])` of its WorkflowType."
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn answer(registry: &Registry, history: &[Event], processed: u64, query: &str) -> Result<Value, Failure> {

@@ -12,6 +12,7 @@ use crate::future::{Either, join_all, select};
 use crate::options::RetryPolicy;
 use crate::registry::ActivityContext;
 use crate::state::{About, RunState};
+use crate::stub::WorkflowType;
 use crate::turn::Context;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -170,6 +171,65 @@ fn the_start_of_an_attempt_is_shown_when_it_began_and_not_when_it_ended() {
         event.event_time.millis_since(outcome.history[0].time)
     };
     assert_eq!((at("TASK_STARTED"), at("TASK_COMPLETED")), (0, 7_000));
+}
+
+#[test]
+fn two_functions_of_one_name_are_refused_with_both_of_them() {
+    async fn charge(_: ActivityContext, (): ()) -> Result<(), Failure> {
+        Ok(())
+    }
+    async fn refund(_: ActivityContext, (): ()) -> Result<(), Failure> {
+        Ok(())
+    }
+    async fn order(_: Context, (): ()) -> Result<(), Failure> {
+        Ok(())
+    }
+    assert!(
+        Registry::new()
+            .activity("order", charge)
+            .workflow("order", order)
+            .check()
+            .is_ok()
+    );
+    let registry = Registry::new().activity("pay", charge).activity("pay", refund);
+    let refusal = registry.check().unwrap_err().to_string();
+    assert!(
+        refusal.starts_with("Two activities are registered as 'pay': "),
+        "{refusal}"
+    );
+    assert!(
+        refusal.contains("::charge and ") && refusal.contains("::refund. "),
+        "{refusal}"
+    );
+    let registry = Registry::new().workflow("Order", order).workflow("Order", order);
+    let refusal = registry.check().unwrap_err().to_string();
+    assert!(
+        refusal.starts_with("Two workflow types are registered as 'Order': "),
+        "{refusal}"
+    );
+    assert!(TestRun::new(&registry, "Order", &()).run().is_err());
+}
+
+#[test]
+fn signals_and_queries_that_a_type_does_not_declare_fail_its_test() {
+    async fn approval(context: Context, (): ()) -> Result<String, Failure> {
+        context.answer("State", || "waiting");
+        context.signals("Approve").receive().await
+    }
+    let outcome = |declared: WorkflowType<(), String>| {
+        let registry = Registry::new().workflow(declared, approval);
+        let run = TestRun::new(&registry, declared.name(), &());
+        let run = run.signal_at(SECOND, "Approve", "yes").run();
+        run.map(|outcome| outcome.result)
+            .map_err(|failure| failure.to_string())
+    };
+    const BARE: WorkflowType<(), String> = WorkflowType::new("Approval");
+    assert_eq!(
+        outcome(BARE.signals(&["Approve"]).queries(&["State"])),
+        Ok(Some(json!("yes")))
+    );
+    insta::assert_snapshot!(outcome(BARE.queries(&["State"])).unwrap_err(), @"Stuck: The workflow type 'Approval' listens for the signal 'Approve' without declaring it: add it to `.signals(&[…])` of its WorkflowType.");
+    insta::assert_snapshot!(outcome(BARE.signals(&["Approve"])).unwrap_err(), @"Stuck: The workflow type 'Approval' answers the query 'State' without declaring it: add it to `.queries(&[…])` of its WorkflowType.");
 }
 
 #[test]

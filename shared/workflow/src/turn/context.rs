@@ -15,6 +15,7 @@ use super::{DeliveryReport, NewUpdate};
 use crate::event::EventKind;
 use crate::failure::Failure;
 use crate::payload::Payload;
+use crate::stub::{ActivityType, WorkflowType};
 
 /// What the code of a workflow works with: everything that takes time, and everything that must come out the same when the code is
 /// replayed. It stands for one *scope*: what is begun with it is cancelled together.
@@ -63,9 +64,19 @@ impl Context {
         ActivityCall::new(self.clone(), name, Payload::of(input))
     }
 
+    /// The same with a typed name: input and result are checked by the compiler.
+    pub fn run<I: Serialize, O>(&self, activity: ActivityType<I, O>, input: &I) -> ActivityCall<O> {
+        self.activity(activity.name(), input)
+    }
+
     /// A run of another type, whose result this one waits for. It begins when the call is started or awaited.
     pub fn child<T>(&self, workflow_type: &str, input: &(impl Serialize + ?Sized)) -> ChildCall<T> {
         ChildCall::new(self.clone(), workflow_type, Payload::of(input))
+    }
+
+    /// The same with a typed name: input and result are checked by the compiler.
+    pub fn run_child<I: Serialize, O>(&self, workflow_type: WorkflowType<I, O>, input: &I) -> ChildCall<O> {
+        self.child(workflow_type.name(), input)
     }
 
     /// A timer; it begins at once.

@@ -84,6 +84,8 @@ pub(super) struct Core {
     pub patches: BTreeSet<String>,
     pub decided_patches: BTreeMap<String, bool>,
     pub queries: BTreeMap<String, QueryHandler>,
+    /// Signals that the code listens for.
+    pub listens_for: BTreeSet<String>,
     pub updates: Vec<NewUpdate>,
     pub reports: Vec<DeliveryReport>,
     pub activities: u64,
@@ -135,6 +137,7 @@ impl Core {
             patches: patches.collect(),
             decided_patches: BTreeMap::new(),
             queries: BTreeMap::new(),
+            listens_for: BTreeSet::new(),
             updates: Vec::new(),
             reports: Vec::new(),
             activities: 0,
@@ -386,6 +389,8 @@ impl Core {
             .collect();
         unread.sort_by_key(|(place, ..)| *place);
         Ok(Turn {
+            signals: std::mem::take(&mut self.listens_for),
+            queries: BTreeSet::new(),
             events,
             updates: std::mem::take(&mut self.updates),
             reports: std::mem::take(&mut self.reports),

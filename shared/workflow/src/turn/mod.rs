@@ -20,6 +20,7 @@ mod signals;
 mod tests;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -105,6 +106,10 @@ pub struct Turn {
     pub answer: Option<Result<Payload, Failure>>,
     /// What the code is waiting for, for people.
     pub waiting: Vec<String>,
+    /// Signals that the code listens for.
+    pub signals: BTreeSet<String>,
+    /// Queries that the code answers.
+    pub queries: BTreeSet<String>,
     /// Signals that the code has not read, in the order in which they came.
     pub unread_signals: Vec<(String, Payload)>,
 }
@@ -132,10 +137,12 @@ pub fn turn(code: &Code, replay: Replay<'_>) -> Result<Turn, TaskFailure> {
         }
         _ => None,
     };
+    let answered = queries.keys().cloned().collect();
     drop(queries);
     outcome?;
     let mut core = core.borrow_mut();
     let mut turn = core.finish(&replay)?;
+    turn.queries = answered;
     turn.answer = answer;
     Ok(turn)
 }

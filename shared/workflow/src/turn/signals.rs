@@ -19,6 +19,7 @@ pub struct Signals {
 
 impl Signals {
     pub(super) fn new(context: Context, name: &str) -> Self {
+        context.core.borrow_mut().listens_for.insert(name.to_owned());
         Self {
             context,
             name: name.to_owned(),
