@@ -29,6 +29,8 @@ LOADER := $(if $(filter Darwin,$(shell uname)),export DYLD_FALLBACK_LIBRARY_PATH
 ARCH ?= arm64
 # Passed on to the program that a target starts.
 ARGS ?=
+# Where `make install` puts the programs.
+PREFIX ?= $(HOME)/.local
 
 # CI must build what was committed.
 LOCKED := $(if $(CI),--locked)
@@ -52,6 +54,7 @@ MINISTACK := $(CACHE)/ministack-$(shell cksum <infra/ministack/requirements.txt 
 # What `make test-lambda` writes the AWS calls of the functions to.
 CALLS ?=
 
+PROGRAM := infra/local/program
 FUNCTIONS := $(notdir $(patsubst %/Cargo.toml,%,$(wildcard functions/*/Cargo.toml)))
 SKIPS := tests/data/ministack-skips.txt
 RUN_LAMBDA = '$(TOOLS)/bin/python' infra/ministack/run.py --ministack '$(MINISTACK)/bin/python' --binaries '$(CARGO_TARGET_DIR)/debug' --duckdb '$(DUCKDB_LIB_DIR)'
@@ -64,8 +67,10 @@ help: ## List the targets
 		/^[a-z-]+:.*## / { if (heading != "") printf "%s\n", heading; heading = ""; printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: duckdb ## Build and start the whole service on this machine (ARGS="…")
-	@$(LOADER) MILLRACE_LOCAL_TARGETS=true exec cargo run $(LOCKED) -p local --bin millrace -- $(ARGS)
+run: duckdb ## Build and start the whole service on this machine (PORT=3000 DATA_DIR=.millrace ARGS="…")
+	@cargo build $(LOCKED) -p local -p ops --bin millrace --bin ops
+	@$(PROGRAM) ops $(LOCKED) >/dev/null 2>&1
+	@$(LOADER) MILLRACE_LOCAL_TARGETS=true exec '$(CARGO_TARGET_DIR)/debug/millrace' $(ARGS)
 
 # The functions are built as for `make run`, and MiniStack starts them as Lambda does.
 .PHONY: run-lambda
@@ -83,12 +88,30 @@ run-sam: build sam-build ## Start the API's functions in containers, over a depl
 
 .PHONY: token
 token: duckdb ## Print an access token for the local service (ACCOUNT= PROJECT= USER_ID= ROLES= PERMISSIONS=)
-	@$(LOADER) exec cargo run -q $(LOCKED) -p ops -- token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \
+	@$(LOADER) ops=$$($(PROGRAM) ops $(LOCKED)); exec "$$ops" token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \
 		$(if $(USER_ID),--user-id '$(USER_ID)') $(if $(ROLES),--roles '$(ROLES)') $(if $(PERMISSIONS),--permissions '$(PERMISSIONS)') $(ARGS)
 
 .PHONY: ops
 ops: duckdb ## Run the operator command (ARGS="prompt publish …")
-	@$(LOADER) exec cargo run -q $(LOCKED) -p ops -- $(ARGS)
+	@$(LOADER) ops=$$($(PROGRAM) ops $(LOCKED)); exec "$$ops" $(ARGS)
+
+.PHONY: receiver
+receiver: duckdb ## A receiver of webhooks to try, on port 4000 (SECRET= of the subscription, ARGS="--port 4001")
+	@$(LOADER) ops=$$($(PROGRAM) ops $(LOCKED)); exec "$$ops" receiver $(if $(SECRET),--secret '$(SECRET)') $(ARGS)
+
+.PHONY: install
+install: duckdb ## Put millrace, with `millrace ops` and completions, on the path (PREFIX=~/.local)
+	@$(LOADER) infra/local/install '$(PREFIX)' '$(DUCKDB_LIB_DIR)' $(LOCKED)
+
+# ---------- write workflows ----------
+
+.PHONY: new-workflow
+new-workflow: ## Write a workflow type to begin with: module, registry line, test, corpus case (NAME=order)
+	@python3 -B shared/runs/new/new.py '$(NAME)'
+
+.PHONY: test-workflows
+test-workflows: duckdb ## Test the workflow types, and store the histories of new cases
+	@CORPUS_WRITE=1 cargo test -q $(LOCKED) --no-fail-fast -p runs $(ARGS)
 
 # ---------- check ----------
 
@@ -245,8 +268,10 @@ redeploy: preflight ## Deploy once more what this checkout has built, without a 
 # ---------- the rest ----------
 
 .PHONY: env
-env: duckdb ## Print the settings for cargo without make: eval "$(make -s env)"
+env: duckdb ## Print settings for a shell: of cargo, and API, INGEST and TOKEN of the runner: eval "$(make -s env)"
 	@printf 'export %s=%q\n' TOOLS_PYTHON '$(TOOLS)/bin/python' PEERS_PYTHON '$(PEERS_PYTHON)/bin' PEERS_NODE '$(PEERS_NODE)/node_modules' CARGO_TARGET_DIR "$$CARGO_TARGET_DIR" DUCKDB_LIB_DIR "$$DUCKDB_LIB_DIR" LD_LIBRARY_PATH "$$LD_LIBRARY_PATH"
+	@$(LOADER) if [ -f "$${DATA_DIR:-.millrace}/address.json" ]; then ops=$$($(PROGRAM) ops $(LOCKED)); "$$ops" env; \
+		else echo "no runner was started over $${DATA_DIR:-.millrace}, so API, INGEST and TOKEN are left out: start it, or set DATA_DIR to its folder" >&2; fi
 
 .PHONY: clean
 clean: ## Remove what was built into the checkout; the shared cache stays
@@ -258,8 +283,15 @@ tools-lock: ## Write the pinned requirements of the Python tools from their .in 
 		uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate \
 			--custom-compile-command 'make tools-lock' $$file.in -o $$file.txt; done
 
+# Clones share what is compiled. Cargo compares only times, and would take the program of another clone that was built later
+# for this one's, so the first build after another clone's begins with our sources touched.
+.PHONY: own
+own:
+	@mkdir -p '$(CARGO_TARGET_DIR)'; if [ "$$(cat '$(CARGO_TARGET_DIR)/.checkout' 2>/dev/null)" != '$(CURDIR)' ]; then \
+		find functions infra shared tests -name '*.rs' -exec touch {} +; echo '$(CURDIR)' >'$(CARGO_TARGET_DIR)/.checkout'; fi
+
 .PHONY: duckdb
-duckdb:
+duckdb: own
 	@[ '$(DUCKDB_LIB_DIR)' != '$(DUCKDB_CACHE_DIR)' ] || $(FETCH_DUCKDB) >/dev/null
 
 SAM = SAM_CLI_TELEMETRY=0 '$(TOOLS)/bin/sam'

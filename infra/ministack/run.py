@@ -158,13 +158,13 @@ A token:
 Unlike a deployed stage it has the sample workflow types Steps and Approval, and its webhooks and imports reach this machine.
 A run of one:
 
-  (. {exports}; {binaries}/ops --deployed run start Steps --input '{{"steps":3}}')
+  (. {exports}; {binaries}/ops --deployed run start Steps steps:=3)
 
 Ctrl-C stops it and removes what it kept."""
 
 
 def minted(binaries, keys):
-    made = subprocess.run([binaries / "ops", "--data-dir", keys, "token"], capture_output=True, text=True, check=False)
+    made = subprocess.run([binaries / "ops", "--data-dir", keys, "token", "--make-keys"], capture_output=True, text=True, check=False)
     if made.returncode != 0:
         raise Failure(f"The operator command makes no token: {made.stderr.strip()}")
     return made.stdout.strip()

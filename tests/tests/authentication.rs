@@ -165,7 +165,14 @@ async fn a_token_of_another_issuer_is_401() {
     };
     let scope = service.scope();
     let folder = service.folder().join("elsewhere");
-    let stranger = Operator::new(&folder).token(&["--account", &scope.account, "--project", &scope.project]);
+    let arguments = [
+        "--make-keys",
+        "--account",
+        &scope.account,
+        "--project",
+        &scope.project,
+    ];
+    let stranger = Operator::new(&folder).token(&arguments);
     refused_everywhere(&service, &stranger).await;
 }
 

@@ -160,23 +160,68 @@ fn a_data_directory_that_cannot_be_one_is_refused() {
 }
 
 #[test]
-fn it_works_on_a_directory_that_no_runner_ever_opened() {
+fn a_directory_that_no_runner_made_is_refused_and_not_made() {
     if tests::is_elsewhere() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let operator = Operator::new(&folder.path().join("new"));
-    assert_eq!(operator.token(&[]).split('.').count(), 3);
-    assert_eq!(operator.json(&["key", "list"]), json!([]));
-    insta::assert_json_snapshot!(operator.json(&["check"]), @r#"
-    {
-      "audit_records": 0,
-      "events": 0,
-      "findings": [],
-      "records": 0,
-      "runs": 0
+    let wrong = folder.path().join("wrong");
+    let operator = Operator::new(&wrong);
+    for arguments in [&["token"][..], &["env"], &["key", "list"], &["check"]] {
+        let refused = operator.run(arguments).expect_refusal();
+        let sentence = format!("There is no data directory of Millrace at {}.", wrong.display());
+        assert!(refused.stderr.contains(&sentence), "{refused:?}");
+        assert!(refused.stderr.contains("DATA_DIR=<path>"), "{refused:?}");
+        assert!(!wrong.exists(), "{arguments:?} made the folder");
     }
-    "#);
+    // What is there is no data directory yet.
+    std::fs::create_dir(&wrong).unwrap();
+    operator.run(&["token"]).expect_refusal();
+    assert!(std::fs::read_dir(&wrong).unwrap().next().is_none());
+}
+
+#[tokio::test]
+async fn what_a_shell_needs_is_printed_for_it() {
+    let Some(service) = Service::start_local().await else {
+        return;
+    };
+    let operator = service.operator();
+    let printed = operator.json(&["env"]);
+    let api = printed["api"].as_str().unwrap();
+    assert!(
+        api.starts_with("http://127.0.0.1:") && api.ends_with("/api/v1"),
+        "{printed}"
+    );
+    assert_eq!(printed["ingest"], api.replace("/api/v1", "/ingest"));
+    let token = printed["token"].as_str().unwrap();
+    let client = reqwest::Client::new();
+    let answered = client
+        .get(format!("{api}/prompts"))
+        .bearer_auth(token)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answered.status(), 200);
+    let lines = operator.run(&["env"]).expect_success().stdout;
+    let names: Vec<_> = lines
+        .lines()
+        .map(|line| line.split('=').next().unwrap())
+        .collect();
+    assert_eq!(names, ["export API", "export INGEST", "export TOKEN"]);
+}
+
+#[test]
+fn shells_are_given_completions() {
+    if tests::is_elsewhere() {
+        return;
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run("ops", &["completion", shell], &[]).expect_success().stdout;
+        for word in ["millrace", "ops", "redrive", "data-dir"] {
+            assert!(script.contains(word), "{shell} {word}");
+        }
+    }
+    run("ops", &["completion", "tcsh"], &[]).expect_refusal();
 }
 
 #[test]
@@ -186,15 +231,15 @@ fn many_at_once_do_not_disturb_each_other() {
     }
     let folder = tempfile::tempdir().unwrap();
     let operator = Operator::new(&folder.path().join("data"));
-    operator.token(&[]);
     std::thread::scope(|scope| {
         let started: Vec<_> = (0..16)
-            .map(|_| scope.spawn(|| operator.run(&["token"])))
+            .map(|_| scope.spawn(|| operator.run(&["token", "--make-keys"])))
             .collect();
         for finished in started {
             finished.join().unwrap().expect_success();
         }
     });
+    assert_eq!(operator.json(&["check"])["findings"], json!([]));
 }
 
 #[tokio::test]

@@ -158,10 +158,10 @@ async fn a_run_that_has_completed_tells_its_result_and_how_long_it_took() {
 }
 
 #[tokio::test]
-async fn a_run_of_the_operator_was_started_by_nobody_who_is_known() {
+async fn a_run_of_the_operator_names_the_operator() {
     let Some(runs) = Runs::start().await else { return };
     let run = runs.begin("Steps", &json!({ "steps": 0 }));
-    assert_eq!(runs.detail(&run).await["initiated_by"], "unknown");
+    assert_eq!(runs.detail(&run).await["initiated_by"], "user:ops");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 //! | `format.json` | the format of the directory, a number |
 //! | `lock` | held by the process that has the directory open |
 //! | `endpoints.json` | where that process answers, for the operator command |
+//! | `address.json` | the port on which the runner answers callers, or answered last |
 //! | `records.sqlite` | the tables |
 //! | `objects/<bucket>/…` | the objects |
 //! | `keys/` | the keys that sign local tokens and seal secrets, and the secrets of the other ports |
@@ -31,6 +32,12 @@ pub struct Endpoints {
     /// The queues' endpoint, where the process has queues.
     #[serde(default)]
     pub queues: Option<String>,
+}
+
+/// Where the runner over a directory answers callers, or answered last.
+#[derive(Serialize, Deserialize)]
+struct Address {
+    port: u16,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -77,6 +84,11 @@ impl DataDir {
         };
         opened.check_format()?;
         Ok(opened)
+    }
+
+    /// Whether there is a data directory.
+    pub fn is_present(root: &Path) -> bool {
+        root.join("format.json").is_file()
     }
 
     /// Opens a directory for its keys alone, beside whoever has it open.
@@ -164,6 +176,19 @@ impl DataDir {
     pub fn publish(&self, endpoints: &Endpoints) -> Result<(), ConfigError> {
         let text = serde_json::to_vec(endpoints).unwrap_or_default();
         write_whole(&self.path("endpoints.json"), &text, false)
+    }
+
+    /// Says on which port the runner answers callers.
+    pub fn publish_port(&self, port: u16) -> Result<(), ConfigError> {
+        let text = serde_json::to_vec(&Address { port }).unwrap_or_default();
+        write_whole(&self.path("address.json"), &text, false)
+    }
+
+    /// The origin at which the runner answers callers, or answered last; None where none ever has.
+    pub fn origin(&self) -> Option<String> {
+        let text = fs::read(self.path("address.json")).ok()?;
+        let address: Address = serde_json::from_slice(&text).ok()?;
+        Some(format!("http://127.0.0.1:{}", address.port))
     }
 }
 

@@ -3,6 +3,7 @@
 //! Every function's routes are merged into one server. Records and objects are twins of DynamoDB and S3 over a data
 //! directory, asked through the AWS SDK as in the cloud; queues and the bus are twins in memory.
 
+pub mod arguments;
 pub mod bus;
 pub mod data_dir;
 pub mod events;

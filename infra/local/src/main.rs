@@ -3,10 +3,11 @@
 use std::io::{self, Write as _};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::Parser as _;
+use local::arguments::{Arguments, DEFAULT_DATA_DIR};
 use local::data_dir::DataDir;
 use local::issuer::{Issuer, LIFETIME_SECONDS, Subject};
 use local::queue_server;
@@ -27,18 +28,6 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// How long work that is under way may go on when the runner ends.
 const LAST_WORK: Duration = Duration::from_secs(2);
-
-/// Runs the whole of Millrace on this machine.
-#[derive(Parser)]
-#[command(name = "millrace", version)]
-struct Arguments {
-    /// Port to listen on, on 127.0.0.1; 0 takes a free one.
-    #[arg(long, env = "PORT", default_value_t = 3000)]
-    port: u16,
-    /// Folder that keeps everything.
-    #[arg(long, env = "DATA_DIR", default_value = ".millrace")]
-    data_dir: PathBuf,
-}
 
 fn main() -> std::process::ExitCode {
     lake::run_if_child();
@@ -84,6 +73,7 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     ];
     let queues = queue_server::serve(queues.into(), services.secret()).await?;
     services.publish(&data, queues)?;
+    data.publish_port(port)?;
     let router = service.router()?;
     service
         .stores
@@ -97,7 +87,8 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     let token = issuer
         .token(&Subject::default(), Clock::System.now(), LIFETIME_SECONDS)
         .map_err(|error| ConfigError::new(error.to_string()))?;
-    greet(port, &data, may_print(io::stdout().as_fd()).then_some(&token));
+    let printed = may_print(io::stdout().as_fd()).then_some(&token);
+    greet(port, &data, &env_command(&arguments), printed);
 
     let followers = service.runs.followers.clone();
     let stop = async move {
@@ -129,6 +120,18 @@ async fn stopped() {
     let _ = interrupt.await;
 }
 
+/// The command that prints what another terminal needs.
+fn env_command(arguments: &Arguments) -> String {
+    let command = match arguments.installed {
+        true => "millrace ops env",
+        false => "make -s env",
+    };
+    match arguments.data_dir == Path::new(DEFAULT_DATA_DIR) {
+        true => command.to_owned(),
+        false => format!("DATA_DIR='{}' {command}", arguments.data_dir.display()),
+    }
+}
+
 /// Whether a secret that is printed here stays with the owner: not in a file that others can read.
 fn may_print(output: BorrowedFd<'_>) -> bool {
     rustix::fs::fstat(output).is_ok_and(|file| {
@@ -136,13 +139,13 @@ fn may_print(output: BorrowedFd<'_>) -> bool {
     })
 }
 
-fn greet(port: u16, data: &DataDir, token: Option<&String>) {
+/// What a caller needs. `env` is the command that prints it for a shell.
+fn greet(port: u16, data: &DataDir, env: &str, token: Option<&String>) {
     let token = token.map_or_else(
-        || "Others can read this file, so no token is printed here:\n\nexport TOKEN=$(make -s token)".to_owned(),
+        || "Others can read this file, so no token is printed here.".to_owned(),
         |token| {
             format!(
-                "A token of the developer 'dev' of account 'acme', project 'demo', good for 12 hours ('make -s token' prints \
-                 another):\n\nexport TOKEN={token}"
+                "A token of the developer 'dev' of account 'acme', project 'demo', good for 12 hours:\n\nexport TOKEN={token}"
             )
         },
     );
@@ -154,6 +157,10 @@ fn greet(port: u16, data: &DataDir, token: Option<&String>) {
   ingest      {base}/ingest
   reference   {base}/docs
   data        {}
+
+API, INGEST and TOKEN for another terminal:
+
+eval "$({env})"
 
 {token}
 

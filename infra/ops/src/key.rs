@@ -58,7 +58,9 @@ async fn create(
 ) -> Result<()> {
     check_name("name", &name)?;
     if let Some(unknown) = roles.iter().find(|role| role.parse::<Role>().is_err()) {
-        return Err(Error::invalid(format!("There is no role '{unknown}'.")));
+        return Err(Error::invalid(format!(
+            "There is no role '{unknown}'. The roles are reader, executor, automation, developer, project_admin and account_admin."
+        )));
     }
     let now = target.clock.now();
     let (record, text) = api_key::create(&target.tenant, ids::new_id(now), name, roles, now);

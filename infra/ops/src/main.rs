@@ -2,12 +2,16 @@
 
 mod artifact;
 mod check;
+mod completion;
 mod delivery;
+mod env;
 mod event;
+mod input;
 mod interaction;
 mod key;
 mod output;
 mod prompt;
+mod receiver;
 mod run;
 mod store;
 mod subscription;
@@ -17,7 +21,7 @@ mod token;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use output::Output;
 use platform::{Error, Result};
 use target::TargetArguments;
@@ -38,6 +42,7 @@ struct Arguments {
 }
 
 const EXAMPLES: &str = r#"Examples:
+  ops env                                       what a shell needs to call the local runner: eval "$(ops env)"
   ops token                                     a token for the local runner
   ops token --roles reader --project other      the same, of somebody who may only read
   ops key create ci --roles automation          an API key of the data store API, shown once
@@ -46,11 +51,12 @@ const EXAMPLES: &str = r#"Examples:
   ops artifact put sales.csv out/sales.csv      a file for an import with the source 'artifact'
   ops store compact <id>                        merge the small files of a data store
   ops store collect --keep-versions-days 90     remove what nothing needs any longer
-  ops run start Steps --input '{"steps":3}'     start a workflow run of the local runner's sample type
+  ops run start Steps steps:=3                  start a workflow run of the local runner's sample type
   ops run list --query "WorkflowType = 'Steps'" list workflow runs
   ops event match --file event.json             say which subscriptions match an event, and why the others do not
   ops delivery list --status failed             what was not delivered
   ops delivery redrive --subscription <id>      try that again
+  ops receiver --secret whsec_…                 receive webhooks on port 4000 and print them
   ops check                                     hold the stored data against the invariants
 
 A deployed stage is named by its environment: set MILLRACE_RECORDS_TABLE, MILLRACE_AUDIT_TABLE,
@@ -59,6 +65,8 @@ stack's outputs) and add --deployed; credentials and region are the AWS SDK's."#
 
 #[derive(Subcommand)]
 enum Command {
+    /// Prints what a shell needs to call the local runner: its API, its ingest base and a token.
+    Env,
     /// Prints an access token for the local runner.
     Token(token::TokenArguments),
     /// API keys of the data store API.
@@ -90,6 +98,10 @@ enum Command {
     Artifact(artifact::ArtifactCommand),
     /// Holds the stored data against the invariants.
     Check,
+    /// Receives webhooks on this machine and prints what came.
+    Receiver(receiver::ReceiverArguments),
+    /// Prints the completion script of a shell.
+    Completion(completion::CompletionArguments),
 }
 
 fn main() -> ExitCode {
@@ -123,6 +135,9 @@ fn told(error: &Error) -> String {
 async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
     let target = &arguments.target;
     match arguments.command {
+        Command::Completion(command) => completion::run(&command, Arguments::command())?,
+        Command::Receiver(command) => receiver::run(command).await?,
+        Command::Env => env::run(target, output)?,
         Command::Token(command) => token::run(&command, target, output)?,
         Command::Key(command) => key::run(command, &target.open().await?, output).await?,
         Command::Prompt(command) => prompt::run(command, &target.open().await?, output).await?,

@@ -20,6 +20,10 @@ impl Output {
         } else {
             lines.to_owned()
         };
-        writeln!(std::io::stdout(), "{text}").map_err(Error::internal)
+        match writeln!(std::io::stdout(), "{text}") {
+            // A reader such as `head` has what it wants.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(Error::internal),
+        }
     }
 }

@@ -8,20 +8,22 @@ use platform::page_token::PageTokens;
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::records::audit::AuditAction;
 use platform::records::runs::Runs;
-use platform::{Error, Result};
-use serde_json::{Value, json};
+use platform::{Error, ErrorKind, Result};
+use runs::webhook_delivery;
+use serde_json::json;
 use workflow::engine::{Engine, HistoryForm, StartRun, document_of};
-use workflow::listing::{RunListings, RunSelection, Viewer};
+use workflow::listing::{RunListings, RunPage, RunSelection, Viewer};
 use workflow::state::About;
 use workflow::views::{EventHistory, History, WorkflowRun, WorkflowRunPage, WorkflowRunSummary};
 use workflow::wiring::Wiring;
 use workflow::{Payload, Registry};
 
+use crate::input::InputArguments;
 use crate::output::Output;
 use crate::target::Target;
 
-/// Who started a run that no user did.
-const OPERATOR: &str = "unknown";
+/// `initiated_by` of the runs that an operator starts.
+const OPERATOR: &str = "user:ops";
 
 /// What to do with workflow runs.
 #[derive(Subcommand)]
@@ -33,9 +35,8 @@ pub enum RunCommand {
         /// The workflow id; a new one where it is left out.
         #[arg(long)]
         id: Option<String>,
-        /// What the run begins with, as JSON.
-        #[arg(long, value_name = "JSON", default_value = "null")]
-        input: String,
+        #[command(flatten)]
+        input: InputArguments,
         /// How long the run may take.
         #[arg(long, value_name = "SECONDS")]
         timeout_seconds: Option<u64>,
@@ -48,10 +49,13 @@ pub enum RunCommand {
         /// Most runs to list.
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
         limit: u16,
+        /// Lists the runs that carry out deliveries of events as well.
+        #[arg(long)]
+        deliveries: bool,
     },
     /// Shows a run with its history.
     Show {
-        /// The run's id.
+        /// Id of the run, or a workflow id, which stands for its newest run.
         run: String,
     },
 }
@@ -67,9 +71,7 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
             input,
             timeout_seconds,
         } => {
-            let input: Value = serde_json::from_str(&input)
-                .map_err(|error| Error::invalid(format!("--input is not valid JSON: {error}.")))?;
-            let input = Payload::of(&input).map_err(|failure| Error::invalid(failure.message))?;
+            let input = Payload::of(&input.value()?).map_err(|failure| Error::invalid(failure.message))?;
             let id = id.unwrap_or_else(|| platform::ids::new_id(target.clock.now()));
             let start = StartRun {
                 about: About {
@@ -95,9 +97,25 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
             let value = json!({ "workflow_id": id, "run_id": started.run_id, "is_new": started.is_new });
             output.print(&value, &lines)
         }
-        RunCommand::List { query, limit } => list(target, runs, query, limit, output).await,
+        RunCommand::List {
+            query,
+            limit,
+            deliveries,
+        } => {
+            let filter = match deliveries {
+                true => query,
+                false => without_deliveries(&query),
+            };
+            list(target, runs, filter, limit, output).await
+        }
         RunCommand::Show { run } => {
-            let state = engine.get(&target.tenant, &run).await?;
+            let state = match engine.get(&target.tenant, &run).await {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    let newest = newest(target, &runs, &run).await?.ok_or(error)?;
+                    engine.get(&target.tenant, &newest).await?
+                }
+                found => found?,
+            };
             let form = Some(HistoryForm::Events { after: 0 });
             let detail = engine.describe(&target.tenant, &state, form).await?;
             output.print(&detail, &shown(&detail))
@@ -105,20 +123,32 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
     }
 }
 
-async fn list(target: &Target, runs: Runs, query: String, limit: u16, output: Output) -> Result<()> {
+/// The newest run of a workflow id.
+async fn newest(target: &Target, runs: &Runs, workflow_id: &str) -> Result<Option<String>> {
+    let filter = format!("WorkflowId = '{}'", workflow_id.replace('\'', "''"));
+    let page = page(target, runs, filter, 1).await?;
+    Ok(page.runs.into_iter().next().map(|run| run.run_id))
+}
+
+async fn page(target: &Target, runs: &Runs, filter: String, limit: u16) -> Result<RunPage> {
     // The one page that is read needs no key that anybody else knows.
-    let listings = RunListings::new(runs, PageTokens::new(Secret::new(OPERATOR)));
+    let listings = RunListings::new(runs.clone(), PageTokens::new(Secret::new(OPERATOR)));
     let viewer = Viewer {
         reference: OPERATOR.to_owned(),
         sees_all: true,
     };
     let selection = RunSelection {
-        filter: query,
+        filter,
         ..RunSelection::default()
     };
-    let page = listings
-        .list(&target.tenant, &viewer, &selection, limit.into(), None)
-        .await?;
+    let tenant = &target.tenant;
+    listings
+        .list(tenant, &viewer, &selection, limit.into(), None)
+        .await
+}
+
+async fn list(target: &Target, runs: Runs, filter: String, limit: u16, output: Output) -> Result<()> {
+    let page = page(target, &runs, filter, limit).await?;
     let listing = WorkflowRunPage {
         has_more: page.next_page_token.is_some(),
         next_page_token: None,
@@ -132,12 +162,20 @@ async fn list(target: &Target, runs: Runs, query: String, limit: u16, output: Ou
     };
     let mut lines: Vec<_> = listing.runs.iter().map(line).collect();
     if lines.is_empty() {
-        lines.push("There are no such runs.".to_owned());
+        lines.push("There are no such runs. Those of deliveries are listed with --deliveries.".to_owned());
     }
     if listing.has_more {
         lines.push("There are more: raise --limit, or narrow the --query.".to_owned());
     }
     output.print(&listing, &lines.join("\n"))
+}
+
+fn without_deliveries(query: &str) -> String {
+    let others = format!("WorkflowType != '{}'", webhook_delivery::WORKFLOW_TYPE);
+    match query.trim() {
+        "" => others,
+        query => format!("({query}) AND {others}"),
+    }
 }
 
 fn shown(detail: &WorkflowRun) -> String {
@@ -146,7 +184,8 @@ fn shown(detail: &WorkflowRun) -> String {
             "{} {} of workflow {}",
             detail.workflow_type, detail.run_id, detail.workflow_id
         ),
-        format!("{} since {}", detail.status, detail.started_at),
+        lasted(detail),
+        format!("by      {}", detail.initiated_by),
         format!("input   {}", detail.input),
     ];
     lines.extend(detail.result.as_ref().map(|result| format!("result  {result}")));
@@ -189,6 +228,19 @@ fn shown(detail: &WorkflowRun) -> String {
         .join("\n")
 }
 
+/// Status, and how long the run took or has been running.
+fn lasted(run: &WorkflowRun) -> String {
+    match (run.closed_at, run.execution_duration) {
+        (Some(closed_at), Some(seconds)) => {
+            format!(
+                "{} at {closed_at}, {seconds} s after {}",
+                run.status, run.started_at
+            )
+        }
+        _ => format!("{} since {}", run.status, run.started_at),
+    }
+}
+
 /// The workflow types of the target. The local runner and the emulator have the samples.
 pub fn registry(target: &Target) -> Result<Registry> {
     match target.is_local() || AwsEnvironment::read().is_emulated() {
@@ -211,7 +263,7 @@ pub fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
         clock: target.clock.clone(),
         listener: None,
     };
-    Ok(wiring.engine(registry))
+    wiring.engine(registry).map_err(refused)
 }
 
 fn refused(error: ConfigError) -> Error {

@@ -43,7 +43,10 @@ pub async fn run(command: StoreCommand, target: &Target, output: Output) -> Resu
         StoreCommand::Compact { store } => {
             let compacted = stores.compact(&target.tenant, &store).await?;
             let Some(compacted) = compacted else {
-                return output.print(&json!({ "version_id": null }), "There is nothing to gain.");
+                return output.print(
+                    &json!({ "version_id": null }),
+                    "The store has no small files to merge.",
+                );
             };
             let version = compacted.record.version_id;
             target.audit(AuditAction::Update, "data_store", &store).await?;

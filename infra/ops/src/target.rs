@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use local::arguments::DEFAULT_DATA_DIR;
 use local::bus::LocalBus;
 use local::data_dir::DataDir;
 use local::sealer::LocalSealer;
@@ -29,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Args)]
 pub struct TargetArguments {
     /// Data directory of the local runner.
-    #[arg(long, env = "DATA_DIR", default_value = ".millrace", global = true)]
+    #[arg(long, env = "DATA_DIR", default_value = DEFAULT_DATA_DIR, global = true)]
     data_dir: PathBuf,
     /// Works on a deployed stage instead, named by MILLRACE_RECORDS_TABLE and so on.
     #[arg(long, global = true)]
@@ -74,7 +75,26 @@ impl TargetArguments {
                 "A deployed stage takes the tokens of its own issuer; this makes local ones.",
             ));
         }
+        self.require_data_dir()?;
         DataDir::open_keys(&self.data_dir).map_err(refused)
+    }
+
+    /// The same, made where it is missing.
+    pub fn made_keys(&self) -> Result<DataDir> {
+        DataDir::open_keys(&self.data_dir).map_err(refused)
+    }
+
+    /// Refuses a folder that no runner has made: a new one would hold nothing, and its keys would sign for no runner.
+    fn require_data_dir(&self) -> Result<()> {
+        if DataDir::is_present(&self.data_dir) {
+            return Ok(());
+        }
+        let path = std::path::absolute(&self.data_dir);
+        Err(Error::invalid(format!(
+            "There is no data directory of Millrace at {}. The local runner makes it when it starts, and prints its path after \
+             'data': name that one by DATA_DIR=<path> or --data-dir <path>.",
+            path.as_ref().unwrap_or(&self.data_dir).display()
+        )))
     }
 
     /// The data directory, once nobody is in the middle of opening or leaving it.
@@ -112,6 +132,7 @@ impl TargetArguments {
                 data_dir: None,
             });
         }
+        self.require_data_dir()?;
         let (data, services) = self.data().await?;
         Ok(Target {
             clock,

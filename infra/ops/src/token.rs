@@ -28,6 +28,9 @@ pub struct TokenArguments {
     /// Makes a token for the whole account, without a project.
     #[arg(long)]
     whole_account: bool,
+    /// Makes the data directory where there is none; only for what takes its public keys from there.
+    #[arg(long, hide = true)]
+    make_keys: bool,
     /// How long it holds, in seconds; a negative number makes one that has expired.
     #[arg(long, default_value_t = LIFETIME_SECONDS, allow_negative_numbers = true)]
     lifetime: i64,
@@ -58,7 +61,10 @@ pub fn run(arguments: &TokenArguments, target: &TargetArguments, output: Output)
     known("permission", &subject.permissions, |text| {
         text.parse::<Permission>().is_ok()
     })?;
-    let data = target.keys()?;
+    let data = match arguments.make_keys {
+        true => target.made_keys()?,
+        false => target.keys()?,
+    };
     let issuer = Issuer::open(&data).map_err(|error| Error::invalid(error.to_string()))?;
     let token = issuer.token(&subject, Clock::System.now(), arguments.lifetime)?;
     output.print(&Printed { token: token.clone() }, &token)
