@@ -1,4 +1,4 @@
-//! The sample of docs/workflow-types.md: that it does what the document says, and that the document shows it as it is.
+//! `Echo`, a small type of which the corpus has histories: signals, timers, retries, patches.
 
 #![cfg(test)]
 
@@ -11,23 +11,22 @@ use serde_json::json;
 use workflow::event::Event;
 use workflow::status::RunStatus;
 use workflow::testing::{TestRun, check_history};
-use workflow::updates::{MAX_MESSAGE_CHARACTERS, MAX_UPDATES};
-use workflow::{Context, Failure, Registry, limits};
+use workflow::{Context, Failure, Registry};
 
 use echo::echo;
 
-const DOCUMENT: &str = "../../docs/workflow-types.md";
+/// The activity of `Echo` alone, for other code of the type.
+fn without_echo() -> Registry {
+    echo::add(Registry::new()).without_workflow("Echo")
+}
 
-// docs: patch
 async fn echo_with_check(context: Context, name: String) -> Result<String, Failure> {
     if context.patched("check-first") {
         context.activity::<()>("check", &name).await?;
     }
     echo(context, name).await
 }
-// docs: end
 
-// docs: test
 #[test]
 fn what_is_said_comes_back() {
     let registry = echo::add(Registry::new());
@@ -42,7 +41,6 @@ fn what_is_said_comes_back() {
     assert_eq!(outcome.answers, [Ok(json!("waiting"))]);
     assert_eq!(outcome.updates[0].details, Some(json!("hello")));
 }
-// docs: end
 
 #[test]
 fn an_hour_is_not_waited_for() {
@@ -69,7 +67,7 @@ fn three_attempts_are_made() {
 
 #[test]
 fn a_patch_is_for_new_runs_and_leaves_the_old_ones_alone() {
-    let patched = echo::add(Registry::new()).workflow("Echo", echo_with_check);
+    let patched = without_echo().workflow("Echo", echo_with_check);
     let old = fs::read_to_string("tests/corpus/Echo-signal.json").unwrap();
     let old: Vec<Event> = serde_json::from_str(&old).unwrap();
     check_history(&patched, &old).unwrap();
@@ -81,7 +79,7 @@ fn a_patch_is_for_new_runs_and_leaves_the_old_ones_alone() {
     assert_eq!(new.event_names()[1], "MARKER_RECORDED");
     assert!(check_history(&echo::add(Registry::new()), &new.history).is_err());
     // When no run is left that went the old way.
-    let settled = echo::add(Registry::new()).workflow("Echo", |context: Context, name: String| async {
+    let settled = without_echo().workflow("Echo", |context: Context, name: String| async {
         context.deprecate_patch("check-first");
         context.activity::<()>("check", &name).await?;
         echo(context, name).await
@@ -89,7 +87,7 @@ fn a_patch_is_for_new_runs_and_leaves_the_old_ones_alone() {
     check_history(&settled, &new.history).unwrap();
     assert!(check_history(&settled, &old).is_err());
     // A question that was forgotten further down does no harm.
-    let halfway = echo::add(Registry::new()).workflow("Echo", |context: Context, name: String| async {
+    let halfway = without_echo().workflow("Echo", |context: Context, name: String| async {
         context.deprecate_patch("check-first");
         echo_with_check(context, name).await
     });
@@ -101,66 +99,4 @@ fn a_patch_is_for_new_runs_and_leaves_the_old_ones_alone() {
         .run()
         .unwrap();
     assert!(!newest.event_names().contains(&"MARKER_RECORDED"));
-}
-
-/// The lines between a mark and the next end, without their common indentation.
-fn region(file: &str, mark: &str) -> String {
-    let text = fs::read_to_string(file).unwrap();
-    let from = text.find(&format!("// docs: {mark}\n")).unwrap();
-    let lines = text[from..].lines().skip(1);
-    let lines: Vec<_> = lines.take_while(|line| line.trim() != "// docs: end").collect();
-    let indented = lines.iter().filter(|line| !line.is_empty());
-    let indentation = indented.map(|line| line.len() - line.trim_start().len()).min();
-    let lines = lines
-        .iter()
-        .map(|line| line.get(indentation.unwrap()..).unwrap_or(""));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-#[test]
-fn the_document_shows_the_code_that_is_tested() {
-    let document = fs::read_to_string(DOCUMENT).unwrap();
-    let blocks = document.split("```rust\n").skip(1);
-    let blocks: Vec<_> = blocks
-        .map(|block| block.split("\n```").next().unwrap().to_owned())
-        .collect();
-    let expected = [
-        region("tests/echo/mod.rs", "type"),
-        region("tests/sample.rs", "test"),
-        region("tests/sample.rs", "patch"),
-    ];
-    assert_eq!(blocks, expected);
-    assert!(expected[0].lines().count() < 40);
-}
-
-#[test]
-fn the_document_tells_the_limits_as_they_are() {
-    let document = fs::read_to_string(DOCUMENT).unwrap();
-    let mebibytes = |bytes: u64| bytes / 1_024 / 1_024;
-    for stated in [
-        format!("{} events", thousands(limits::MAX_EVENTS)),
-        format!("logged from {} events", thousands(limits::WARN_EVENTS)),
-        format!("{} MiB of history", mebibytes(limits::MAX_HISTORY_BYTES)),
-        format!("{} signals", thousands(limits::MAX_SIGNALS)),
-        format!("{} activities", thousands(limits::MAX_PENDING as u64)),
-        format!(
-            "{} MiB as JSON",
-            mebibytes(workflow::payload::MAX_PAYLOAD_BYTES as u64)
-        ),
-        format!("{} seconds", workflow::turning::TURN_LIMIT.as_secs()),
-        format!("{} things", thousands(workflow::turn::MAX_COMMANDS as u64)),
-        format!("{} bytes", thousands(limits::MAX_WRITE_BYTES as u64)),
-        format!("{} characters", thousands(MAX_MESSAGE_CHARACTERS as u64)),
-        format!("{} characters", platform::ids::MAX_ID_LENGTH),
-        format!("{} messages", thousands(MAX_UPDATES)),
-    ] {
-        assert!(document.contains(&stated), "{stated}");
-    }
-}
-
-fn thousands(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        _ => format!("{},{:03}", thousands(number / 1_000), number % 1_000),
-    }
 }

@@ -1,6 +1,5 @@
-//! The sample of docs/workflow-types.md. A test holds the document against the lines between the marks.
+//! `Echo`: waits for a signal, an hour at most, and sends it back.
 
-// docs: type
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -40,4 +39,3 @@ async fn send(_: ActivityContext, text: String) -> Result<String, Failure> {
 pub fn add(registry: Registry) -> Registry {
     registry.workflow("Echo", echo).activity("send", send)
 }
-// docs: end
