@@ -1,4 +1,4 @@
-//! `Order`: reserves stock, charges a card and ships. A run that fails or is cancelled undoes what it may have done.
+//! `Order`: reserves stock, charges a card and ships; undoes that where a step fails or the run is cancelled.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -63,7 +63,7 @@ pub async fn run(context: Context, order: Order) -> Result<Shipped, Failure> {
     let outcome = steps(&context, &order, &state, &mut undo).await;
     if outcome.is_err() {
         state.set("undoing");
-        // Whatever is begun with `context` ends at once when the run is cancelled, so the way back has a scope of its own.
+        // A cancelled `context` ends at once what is begun with it, so the way back has its own scope.
         let shielded = context.shielded();
         for compensation in undo.into_iter().rev() {
             shielded.run(compensation, &order).await?;
@@ -78,7 +78,7 @@ async fn steps(
     state: &Cell<&'static str>,
     undo: &mut Vec<ActivityType<Order, ()>>,
 ) -> Result<Shipped, Failure> {
-    // Noted before the step begins: when the run is cancelled during an attempt, nobody knows whether the step was done.
+    // Noted before the step: a run that is cancelled during an attempt cannot tell whether it was done.
     undo.push(RELEASE);
     context
         .run(RESERVE, order)
@@ -148,7 +148,7 @@ async fn refund(_: ActivityContext, _: Order) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Goes on where the attempt before it stopped, and ends when the run is cancelled.
+/// Continues where the attempt before it stopped, and ends when the run is cancelled.
 async fn ship(context: ActivityContext, order: Order) -> Result<u32, Failure> {
     let sent = match &context.last_heartbeat {
         Some(sent) => sent.read::<u32>()?,
