@@ -67,10 +67,8 @@ help: ## List the targets
 		/^[a-z-]+:.*## / { if (heading != "") printf "%s\n", heading; heading = ""; printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: duckdb ## Build and start the whole service on this machine (PORT=3000 DATA_DIR=.millrace ARGS="…")
-	@cargo build $(LOCKED) -p local -p ops --bin millrace --bin ops
-	@$(PROGRAM) ops $(LOCKED) >/dev/null 2>&1
-	@$(LOADER) MILLRACE_LOCAL_TARGETS=true exec '$(CARGO_TARGET_DIR)/debug/millrace' $(ARGS)
+run: library ## Build and start the whole service on this machine (PORT=3000 DATA_DIR=.millrace ARGS="…")
+	@$(LOADER) millrace=$$($(PROGRAM) --build $(LOCKED)); MILLRACE_LOCAL_TARGETS=true exec "$$millrace" $(ARGS)
 
 # The functions are built as for `make run`, and MiniStack starts them as Lambda does.
 .PHONY: run-lambda
@@ -87,20 +85,20 @@ run-sam: build sam-build ## Start the API's functions in containers, over a depl
 		$(SAM) local start-api --env-vars "$$file" --parameter-overrides Architecture=$(ARCH)
 
 .PHONY: token
-token: duckdb ## Print an access token for the local service (ACCOUNT= PROJECT= USER_ID= ROLES= PERMISSIONS=)
+token: library ## Print an access token for the local service (ACCOUNT= PROJECT= USER_ID= ROLES= PERMISSIONS=)
 	@$(LOADER) ops=$$($(PROGRAM) ops $(LOCKED)); exec "$$ops" token $(if $(ACCOUNT),--account '$(ACCOUNT)') $(if $(PROJECT),--project '$(PROJECT)') \
 		$(if $(USER_ID),--user-id '$(USER_ID)') $(if $(ROLES),--roles '$(ROLES)') $(if $(PERMISSIONS),--permissions '$(PERMISSIONS)') $(ARGS)
 
 .PHONY: ops
-ops: duckdb ## Run the operator command (ARGS="prompt publish …")
+ops: library ## Run the operator command (ARGS="prompt publish …")
 	@$(LOADER) ops=$$($(PROGRAM) ops $(LOCKED)); exec "$$ops" $(ARGS)
 
 .PHONY: receiver
-receiver: duckdb ## A receiver of webhooks to try, on port 4000 (SECRET= of the subscription, ARGS="--port 4001")
+receiver: library ## A receiver of webhooks to try, on port 4000 (SECRET= of the subscription, ARGS="--port 4001")
 	@$(LOADER) ops=$$($(PROGRAM) ops $(LOCKED)); exec "$$ops" receiver $(if $(SECRET),--secret '$(SECRET)') $(ARGS)
 
 .PHONY: install
-install: duckdb ## Put millrace, with `millrace ops` and completions, on the path (PREFIX=~/.local)
+install: library ## Put millrace, with `millrace ops` and completions, on the path (PREFIX=~/.local)
 	@$(LOADER) infra/local/install '$(PREFIX)' '$(DUCKDB_LIB_DIR)' $(LOCKED)
 
 # ---------- write workflows ----------
@@ -111,6 +109,7 @@ new-workflow: ## Write a workflow type to begin with: module, registry line, tes
 
 .PHONY: test-workflows
 test-workflows: duckdb ## Test the workflow types, and store the histories of new cases
+	@cargo test $(LOCKED) -p runs --no-run
 	@CORPUS_WRITE=1 cargo test -q $(LOCKED) --no-fail-fast -p runs $(ARGS)
 
 # ---------- check ----------
@@ -283,16 +282,16 @@ tools-lock: ## Write the pinned requirements of the Python tools from their .in 
 		uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url --no-annotate \
 			--custom-compile-command 'make tools-lock' $$file.in -o $$file.txt; done
 
-# Clones share what is compiled. Cargo compares only times, and would take the program of another clone that was built later
-# for this one's, so the first build after another clone's begins with our sources touched.
 .PHONY: own
 own:
-	@mkdir -p '$(CARGO_TARGET_DIR)'; if [ "$$(cat '$(CARGO_TARGET_DIR)/.checkout' 2>/dev/null)" != '$(CURDIR)' ]; then \
-		find functions infra shared tests -name '*.rs' -exec touch {} +; echo '$(CURDIR)' >'$(CARGO_TARGET_DIR)/.checkout'; fi
+	@infra/local/own
+
+.PHONY: library
+library:
+	@[ '$(DUCKDB_LIB_DIR)' != '$(DUCKDB_CACHE_DIR)' ] || $(FETCH_DUCKDB) >/dev/null
 
 .PHONY: duckdb
-duckdb: own
-	@[ '$(DUCKDB_LIB_DIR)' != '$(DUCKDB_CACHE_DIR)' ] || $(FETCH_DUCKDB) >/dev/null
+duckdb: own library
 
 SAM = SAM_CLI_TELEMETRY=0 '$(TOOLS)/bin/sam'
 # It asks for a region even where it talks to nobody; a deployment takes its own from the profile or samconfig.toml.

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 const CARGO: &str = r#"#!/bin/sh
 echo "$@" >>"$CARGO_TARGET_DIR/calls"
 for program in millrace ops; do
-    printf '#!/bin/sh\necho "%s $@"\n' $program >"$CARGO_TARGET_DIR/debug/.new"
+    printf '#!/bin/sh\n# of %s\necho "%s $@"\n' "$PWD" $program >"$CARGO_TARGET_DIR/debug/.new"
     chmod +x "$CARGO_TARGET_DIR/debug/.new"
     mv "$CARGO_TARGET_DIR/debug/.new" "$CARGO_TARGET_DIR/debug/$program"
 done
@@ -21,23 +21,36 @@ done
 
 struct Checkout {
     folder: TempDir,
+    target: PathBuf,
 }
 
 impl Checkout {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let checkout = Self { folder };
+        let target = folder.path().join("target");
+        let checkout = Self { folder, target };
         let ours = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        for script in ["infra/local/program", "infra/local/install"] {
+        for script in ["infra/local/own", "infra/local/program", "infra/local/install"] {
             checkout.write(script, &fs::read_to_string(ours.join(script)).unwrap());
         }
         checkout.write("bin/cargo", CARGO);
         for file in ["Cargo.toml", "Cargo.lock", "functions/a.rs", "shared/b.rs"] {
             checkout.write(file, "");
         }
+        for folder in ["infra", "tests"] {
+            fs::create_dir_all(checkout.path(folder)).unwrap();
+        }
         checkout.write("duckdb/libduckdb.so", "");
-        fs::create_dir_all(checkout.path("target/debug")).unwrap();
+        fs::create_dir_all(checkout.target.join("debug")).unwrap();
         checkout
+    }
+
+    /// With the cache of another one.
+    fn beside(other: &Self) -> Self {
+        Self {
+            target: other.target.clone(),
+            ..Self::new()
+        }
     }
 
     fn path(&self, file: &str) -> PathBuf {
@@ -54,7 +67,7 @@ impl Checkout {
     fn run(&self, program: &str, arguments: &[&str]) -> Output {
         let ran = Command::new(self.path(program))
             .args(arguments)
-            .env("CARGO_TARGET_DIR", self.path("target"))
+            .env("CARGO_TARGET_DIR", &self.target)
             .env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()))
             .output()
             .unwrap();
@@ -66,9 +79,19 @@ impl Checkout {
     fn ops(&self) -> (String, usize) {
         let ran = self.run("infra/local/program", &["ops"]);
         let path = String::from_utf8(ran.stdout).unwrap();
-        assert_eq!(Path::new(path.trim_end()), self.path("target/debug/ops"));
-        let calls = fs::read_to_string(self.path("target/calls")).unwrap();
-        (String::from_utf8(ran.stderr).unwrap(), calls.lines().count())
+        let program = fs::read_to_string(path.trim_end()).unwrap();
+        let folder = self.folder.path().canonicalize().unwrap();
+        assert!(
+            program.contains(&format!("# of {}\n", folder.display())),
+            "{program}"
+        );
+        (String::from_utf8(ran.stderr).unwrap(), self.calls().len())
+    }
+
+    /// How cargo was called.
+    fn calls(&self) -> Vec<String> {
+        let calls = fs::read_to_string(self.target.join("calls")).unwrap();
+        calls.lines().map(str::to_owned).collect()
     }
 }
 
@@ -83,15 +106,38 @@ fn a_program_is_compiled_only_where_the_code_is_newer() {
     assert_eq!(checkout.ops(), (changed.clone(), 2));
     fs::remove_file(checkout.path("functions/a.rs")).unwrap();
     assert_eq!(checkout.ops(), (changed.clone(), 3));
-    // Another clone with the same cache has compiled its own.
-    checkout.write("target/debug/.other", "");
-    fs::rename(
-        checkout.path("target/debug/.other"),
-        checkout.path("target/debug/ops"),
-    )
-    .unwrap();
-    assert_eq!(checkout.ops(), (changed, 4));
+    checkout.run("infra/local/program", &["--build", "--locked"]);
     assert_eq!(checkout.ops(), (String::new(), 4));
+    let last = "build --locked -p local -p ops --bin millrace --bin ops";
+    assert_eq!(checkout.calls().last().unwrap(), last);
+}
+
+#[test]
+fn a_build_of_another_checkout_changes_no_program_of_this_one() {
+    let first = Checkout::new();
+    let second = Checkout::beside(&first);
+    first.ops();
+    assert_eq!(second.ops().1, 2);
+    assert_eq!(first.ops(), (String::new(), 2));
+    // What the next bare cargo is to compile anew is touched, and the programs stay current.
+    let before = fs::metadata(first.path("shared/b.rs"))
+        .unwrap()
+        .modified()
+        .unwrap();
+    first.run("infra/local/own", &[]);
+    assert!(
+        fs::metadata(first.path("shared/b.rs"))
+            .unwrap()
+            .modified()
+            .unwrap()
+            > before
+    );
+    assert_eq!(first.ops(), (String::new(), 2));
+    first.write("shared/b.rs", "fn b() {}");
+    second.run("infra/local/own", &[]);
+    first.run("infra/local/own", &[]);
+    assert_eq!(first.ops().1, 3);
+    assert_eq!(second.ops(), (String::new(), 3));
 }
 
 #[test]

@@ -140,7 +140,10 @@ async fn redrive(target: &Target, failed: Vec<DeliveryRecord>, output: Output) -
             Err(cause) => return Err(cause),
         }
     }
-    let mut lines = vec![format!("{} deliveries are tried again.", redriven.len())];
+    let mut lines = vec![match redriven.len() {
+        1 => "1 delivery is tried again.".to_owned(),
+        count => format!("{count} deliveries are tried again."),
+    }];
     for refusal in &refused {
         let text = |name| {
             refusal
