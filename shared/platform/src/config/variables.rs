@@ -107,6 +107,29 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "optional: origins that a browser may call from, comma-joined, or `*`",
     ),
     (
+        "MILLRACE_MODEL_PROVIDER",
+        "optional: where the language model is: none, bedrock (Amazon Bedrock) or openai (a server with an OpenAI-compatible \
+         chat endpoint); default none",
+    ),
+    (
+        "MILLRACE_MODEL",
+        "name of the language model, such as the id of a Bedrock inference profile, or as the server of \
+         MILLRACE_MODEL_BASE_URL names it",
+    ),
+    (
+        "MILLRACE_MODEL_BASE_URL",
+        "URL below which the endpoint chat/completions of the language model is, such as https://api.openai.com/v1 or \
+         http://127.0.0.1:11434/v1",
+    ),
+    (
+        "MILLRACE_MODEL_API_KEY",
+        "optional: key for the server of MILLRACE_MODEL_BASE_URL; or MILLRACE_MODEL_API_KEY_SECRET",
+    ),
+    (
+        "MILLRACE_MODEL_API_KEY_SECRET",
+        "optional: name or ARN of the Secrets Manager secret with that key",
+    ),
+    (
         "MILLRACE_LOG",
         "optional: log filter such as `info` or `debug,hyper=warn`; default `info`",
     ),
