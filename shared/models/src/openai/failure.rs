@@ -1,0 +1,76 @@
+//! What a server says of a request that failed.
+
+use std::time::Duration;
+
+use platform::Clock;
+use platform::config::Secret;
+use reqwest::Response;
+use reqwest::header::RETRY_AFTER;
+use serde_json::Value;
+
+use super::limited;
+use crate::call::Failure;
+use crate::retry::retry_after_ms;
+
+/// Most bytes of such an answer that are read.
+const MAX_BYTES: usize = 64 * 1_024;
+
+/// The failure that an answer with another status than 200 is. Its body is read only where it is JSON.
+pub(super) async fn of(
+    response: Response,
+    clock: &Clock,
+    key: Option<&Secret>,
+    patience: Duration,
+) -> Failure {
+    let status = response.status().as_u16();
+    let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let pause_ms = header("retry-after-ms")
+        .and_then(|text| text.trim().parse().ok())
+        .or_else(|| retry_after_ms(header(RETRY_AFTER.as_str())?, clock));
+    let body = limited(response, MAX_BYTES, patience).await.unwrap_or_default();
+    let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+    // Gemini's endpoint puts the object into a list.
+    let said = said.get(0).unwrap_or(&said);
+    let error = said.get("error").unwrap_or(said);
+    let sentence = without_key(&sentence(error), key);
+    Failure::of_status(status, code(error), &sentence, pause_ms)
+}
+
+/// The failure that an event of a stream tells, which has no status of its own.
+pub(super) fn of_event(error: &Value) -> Failure {
+    let code_number = error.get("code").and_then(Value::as_u64);
+    let status = code_number
+        .and_then(|code| u16::try_from(code).ok())
+        .filter(|code| (400..600).contains(code));
+    let status = status.unwrap_or(match code(error) {
+        Some("rate_limit_exceeded" | "insufficient_quota") => 429,
+        Some("invalid_request_error" | "content_filter" | "context_length_exceeded") => 400,
+        _ => 500,
+    });
+    Failure::of_status(status, code(error), &sentence(error), None)
+}
+
+fn code(error: &Value) -> Option<&str> {
+    let field = |name| error.get(name).and_then(Value::as_str);
+    field("code").or_else(|| field("type"))
+}
+
+fn sentence(error: &Value) -> String {
+    let told = error
+        .get("message")
+        .or_else(|| error.get("detail"))
+        .unwrap_or(error);
+    match told {
+        Value::String(sentence) => sentence.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// A server may quote the key that it refuses, or all that it was sent.
+fn without_key(sentence: &str, key: Option<&Secret>) -> String {
+    match key.map(|key| key.expose().trim()).filter(|key| !key.is_empty()) {
+        Some(key) => sentence.replace(key, "…"),
+        None => sentence.to_owned(),
+    }
+}

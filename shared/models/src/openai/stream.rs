@@ -1,0 +1,43 @@
+//! An answer that comes in pieces, as server-sent events.
+
+use std::time::Duration;
+
+use reqwest::Response;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::answer::Reading;
+use super::sse::Events;
+use crate::MAX_ANSWER_BYTES;
+use crate::call::{Call, Failure, Outlet, Reply};
+
+pub(super) async fn read(
+    mut response: Response,
+    call: &Call<'_>,
+    outlet: &mut Outlet<'_>,
+    patience: Duration,
+) -> Result<Reply, Failure> {
+    let (mut events, mut reading, mut received) = (Events::default(), Reading::default(), 0);
+    loop {
+        let chunk = timeout(patience, response.chunk()).await;
+        let chunk = match chunk.map_err(|_| Failure::too_slow(patience))? {
+            Ok(Some(chunk)) => chunk,
+            // Some servers end without saying so.
+            Ok(None) if reading.has_ended() => return reading.finish(call),
+            Ok(None) | Err(_) => return Err(Failure::broke_off()),
+        };
+        received += chunk.len();
+        if received > MAX_ANSWER_BYTES {
+            return Err(Failure::too_long());
+        }
+        for data in events.push(&chunk) {
+            if data.trim_ascii() == b"[DONE]" {
+                return reading.finish(call);
+            }
+            let sent: Value = serde_json::from_slice(&data)
+                .map_err(|_| Failure::bad_answer("has an event that is not JSON"))?;
+            let text = reading.take(&sent)?;
+            outlet.text(&text);
+        }
+    }
+}

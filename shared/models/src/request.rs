@@ -1,0 +1,258 @@
+//! What a model is asked.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::answer::Content;
+use crate::error::{ModelError, ModelErrorKind};
+
+/// Most characters of a model's name: the longest ARN that Bedrock takes as one.
+const MAX_MODEL_CHARS: usize = 2_048;
+/// Most characters of the name of a tool or an output: the limit of both wire formats.
+const MAX_NAME_CHARS: usize = 64;
+
+/// A conversation to continue. It has no `Debug`, so that no log line prints one.
+#[derive(Clone, Default, PartialEq)]
+pub struct Request {
+    /// Instead of the configured model.
+    pub model: Option<String>,
+    /// What the model is told before the conversation.
+    pub system: Option<String>,
+    /// The conversation, oldest message first.
+    pub messages: Vec<Message>,
+    /// Tools that the model may call.
+    pub tools: Vec<Tool>,
+    /// The form of the answer, where it is to be JSON.
+    pub output: Option<OutputSchema>,
+    /// Most tokens of the answer; the provider's limit without it.
+    pub max_tokens: Option<u32>,
+    /// 0 to 2; the provider's default without it.
+    pub temperature: Option<f32>,
+    /// Time limit of the whole call, its retries and its repair round included; the client's without it.
+    pub time_limit: Option<Duration>,
+}
+
+/// A message of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    /// From the user.
+    User {
+        /// The text, not blank.
+        text: String,
+    },
+    /// From the model: an earlier answer. One without content is left out.
+    Assistant {
+        /// As it was answered.
+        content: Vec<Content>,
+    },
+    /// What the tools of the message before gave, one result each.
+    Tool {
+        /// The results.
+        results: Vec<ToolResult>,
+    },
+}
+
+impl Message {
+    /// A message of the user.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User { text: text.into() }
+    }
+}
+
+/// What a tool gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// Id of the call.
+    pub id: String,
+    /// Text for the model.
+    pub text: String,
+    /// Whether the tool failed; the text says why.
+    pub failed: bool,
+}
+
+impl ToolResult {
+    /// What the model reads. Not all models of Bedrock take a status, and OpenAI's form has none; a blank
+    /// text is refused by some.
+    pub(crate) fn told(&self) -> String {
+        let text = match self.text.trim() {
+            "" => "(empty)",
+            _ => self.text.as_str(),
+        };
+        match self.failed {
+            true => format!("Error: {text}"),
+            false => text.to_owned(),
+        }
+    }
+}
+
+/// A tool that a model may call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tool {
+    /// 1 to 64 of `[A-Za-z0-9_-]`.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON Schema of its arguments, an object.
+    pub input_schema: Value,
+}
+
+/// The form of a structured answer. The schema is compiled and applied in this process, without a bound on
+/// its processor time: one that a stranger wrote is first checked in the sandbox.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutputSchema {
+    /// Says what the output is, to the model; 1 to 64 of `[A-Za-z0-9_-]`, and not the name of a tool.
+    pub name: String,
+    /// JSON Schema with `"type": "object"` at its root, which both wire formats ask for.
+    pub schema: Value,
+}
+
+impl Request {
+    /// Refuses what no provider takes, with a sentence that quotes no data.
+    pub(crate) fn check(&self) -> Result<(), ModelError> {
+        if let Some(model) = &self.model
+            && (model.is_empty()
+                || model.chars().nth(MAX_MODEL_CHARS).is_some()
+                || model.chars().any(char::is_control))
+        {
+            return refused("its model is not 1 to 2,048 printable characters");
+        }
+        if !matches!(
+            self.messages.last(),
+            Some(Message::User { .. } | Message::Tool { .. })
+        ) {
+            return refused("its last message must be of the user, or results of tools");
+        }
+        let is_blank = |message: &Message| match message {
+            Message::User { text } => text.trim().is_empty(),
+            Message::Tool { results } => results.is_empty(),
+            Message::Assistant { .. } => false,
+        };
+        if self.messages.iter().any(is_blank) {
+            return refused("it has a message of the user without text, or one of tools without a result");
+        }
+        if self
+            .temperature
+            .is_some_and(|value| !(0.0..=2.0).contains(&value))
+        {
+            return refused("its temperature is not from 0 to 2");
+        }
+        if self.max_tokens == Some(0) {
+            return refused("it allows no token");
+        }
+        let mut names = HashSet::new();
+        let output = self.output.iter().map(|output| output.name.as_str());
+        for name in self.tools.iter().map(|tool| tool.name.as_str()).chain(output) {
+            if !is_name(name) {
+                return refused(
+                    "the name of a tool or of its output is not 1 to 64 letters, digits, hyphens or underscores",
+                );
+            }
+            if !names.insert(name) {
+                return refused("two of its tools, or a tool and its output, have one name");
+            }
+        }
+        if self.tools.iter().any(|tool| !tool.input_schema.is_object()) {
+            return refused("the input schema of a tool is not an object");
+        }
+        Ok(())
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME_CHARS).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
+
+fn refused(why: &str) -> Result<(), ModelError> {
+    Err(ModelError::new(
+        ModelErrorKind::BadRequest,
+        format!("The request to the language model is not valid: {why}."),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(name: &str) -> Tool {
+        Tool {
+            name: name.to_owned(),
+            description: String::new(),
+            input_schema: json!({ "type": "object" }),
+        }
+    }
+
+    #[test]
+    fn what_no_provider_takes_is_refused_before_it_is_sent() {
+        let good = Request {
+            messages: vec![Message::user("x")],
+            ..Request::default()
+        };
+        assert!(good.check().is_ok());
+        let with = |change: fn(&mut Request)| {
+            let mut request = good.clone();
+            change(&mut request);
+            request.check().unwrap_err().to_string()
+        };
+        for (refusal, reason) in [
+            (with(|request| request.model = Some(String::new())), "its model"),
+            (
+                with(|request| request.model = Some("a\nb".to_owned())),
+                "its model",
+            ),
+            (with(|request| request.messages.clear()), "last message"),
+            (
+                with(|request| request.messages.push(Message::Assistant { content: Vec::new() })),
+                "last message",
+            ),
+            (
+                with(|request| request.messages = vec![Message::user(" \n")]),
+                "without text",
+            ),
+            (
+                with(|request| request.messages.push(Message::Tool { results: Vec::new() })),
+                "without a result",
+            ),
+            (
+                with(|request| request.temperature = Some(f32::NAN)),
+                "temperature",
+            ),
+            (with(|request| request.max_tokens = Some(0)), "no token"),
+            (with(|request| request.tools = vec![tool("a b")]), "64 letters"),
+            (with(|request| request.tools = vec![tool("")]), "64 letters"),
+            (
+                with(|request| request.tools = vec![tool("a"), tool("a")]),
+                "one name",
+            ),
+            (
+                with(|request| {
+                    request.tools = vec![tool("a")];
+                    request.output = Some(OutputSchema {
+                        name: "a".to_owned(),
+                        schema: json!({}),
+                    });
+                }),
+                "one name",
+            ),
+            (
+                with(|request| {
+                    request.tools = vec![Tool {
+                        input_schema: json!(true),
+                        ..tool("a")
+                    }];
+                }),
+                "not an object",
+            ),
+        ] {
+            assert!(refusal.contains(reason), "{refusal}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Answers of Bedrock: JSON, and the frames of an AWS event stream.
+
+use aws_smithy_eventstream::frame::write_message_to;
+use aws_smithy_types::event_stream::{Header, HeaderValue, Message};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::received::Received;
+use super::reply::{Called, Says, Stop};
+use super::server::Encoded;
+use crate::answer::StopReason;
+
+pub(super) fn failure(status: u16, code: &str, sentence: &str) -> Encoded {
+    Encoded {
+        status,
+        content_type: "application/json",
+        headers: vec![("x-amzn-errortype", code.to_owned())],
+        pieces: vec![Bytes::from(json!({ "message": sentence }).to_string())],
+    }
+}
+
+pub(super) fn answer(says: &Says, request: &Received) -> Encoded {
+    let says = &as_asked(says, request);
+    if request.streamed {
+        return Encoded {
+            status: 200,
+            content_type: "application/vnd.amazon.eventstream",
+            headers: Vec::new(),
+            pieces: events(says),
+        };
+    }
+    let text = Some(&says.text).filter(|text| !text.is_empty());
+    let mut content: Vec<Value> = text.map(|text| json!({ "text": text })).into_iter().collect();
+    content.extend(says.calls.iter().map(|call| {
+        // Arguments that are no JSON come as a text, and none as none.
+        let input: Value = match call.arguments.as_str() {
+            "" => json!({}),
+            arguments => serde_json::from_str(arguments).unwrap_or_else(|_| arguments.into()),
+        };
+        json!({ "toolUse": { "toolUseId": call.id, "name": call.name, "input": input } })
+    }));
+    let body = json!({
+        "output": { "message": { "role": "assistant", "content": content } },
+        "stopReason": stop(says),
+        "usage": usage(says),
+        "metrics": { "latencyMs": 1 },
+    });
+    Encoded {
+        status: 200,
+        content_type: "application/json",
+        headers: Vec::new(),
+        pieces: vec![Bytes::from(body.to_string())],
+    }
+}
+
+/// A structured output is the call of the tool that takes it, where the request has one: the last.
+fn as_asked(says: &Says, request: &Received) -> Says {
+    let choice = request.body.pointer("/toolConfig/toolChoice");
+    let tools = request
+        .body
+        .pointer("/toolConfig/tools")
+        .and_then(Value::as_array);
+    let last = tools.and_then(|tools| tools.last());
+    let name = last.and_then(|tool| tool.pointer("/toolSpec/name")?.as_str());
+    match name.filter(|_| says.is_output && choice.is_some()) {
+        None => says.clone(),
+        Some(name) => Says {
+            text: String::new(),
+            calls: vec![Called {
+                id: "output".to_owned(),
+                name: name.to_owned(),
+                arguments: says.text.clone(),
+            }],
+            ..says.clone()
+        },
+    }
+}
+
+fn events(says: &Says) -> Vec<Bytes> {
+    let mut events = vec![event("messageStart", &json!({ "role": "assistant" }))];
+    let mut number = 0;
+    if !says.text.is_empty() {
+        for word in says.text.split_inclusive(' ') {
+            events.push(delta(number, &json!({ "text": word })));
+        }
+        events.push(event("contentBlockStop", &json!({ "contentBlockIndex": number })));
+        number += 1;
+    }
+    for call in &says.calls {
+        let start = json!({ "toolUse": { "toolUseId": call.id, "name": call.name } });
+        events.push(event(
+            "contentBlockStart",
+            &json!({ "contentBlockIndex": number, "start": start }),
+        ));
+        for piece in call.arguments.split_inclusive(' ') {
+            events.push(delta(number, &json!({ "toolUse": { "input": piece } })));
+        }
+        events.push(event("contentBlockStop", &json!({ "contentBlockIndex": number })));
+        number += 1;
+    }
+    if let Some((code, sentence)) = &says.fault {
+        events.push(frame(
+            "exception",
+            ":exception-type",
+            code,
+            &json!({ "message": sentence }),
+        ));
+        return events;
+    }
+    events.push(event("messageStop", &json!({ "stopReason": stop(says) })));
+    let metadata = json!({ "usage": usage(says), "metrics": { "latencyMs": 1 } });
+    events.push(event("metadata", &metadata));
+    events
+}
+
+fn delta(number: u32, delta: &Value) -> Bytes {
+    event(
+        "contentBlockDelta",
+        &json!({ "contentBlockIndex": number, "delta": delta }),
+    )
+}
+
+fn event(name: &str, payload: &Value) -> Bytes {
+    frame("event", ":event-type", name, payload)
+}
+
+fn frame(kind: &str, name_header: &'static str, name: &str, payload: &Value) -> Bytes {
+    let text = |text: &str| HeaderValue::String(text.to_owned().into());
+    let message = Message::new(payload.to_string())
+        .add_header(Header::new(":message-type", text(kind)))
+        .add_header(Header::new(name_header, text(name)))
+        .add_header(Header::new(":content-type", text("application/json")));
+    let mut bytes = Vec::new();
+    // It fails only for a payload of more than 16 MB, which then is missing in the stream.
+    if write_message_to(&message, &mut bytes).is_err() {
+        bytes.clear();
+    }
+    Bytes::from(bytes)
+}
+
+fn stop(says: &Says) -> &str {
+    match &says.stop {
+        Some(Stop::Word(word)) => word,
+        Some(Stop::For(StopReason::MaxTokens)) => "max_tokens",
+        Some(Stop::For(StopReason::Refused)) => "guardrail_intervened",
+        Some(Stop::For(StopReason::ToolUse)) => "tool_use",
+        Some(Stop::For(StopReason::End)) => "end_turn",
+        None if says.calls.is_empty() => "end_turn",
+        None => "tool_use",
+    }
+}
+
+/// What was read from the cache is counted beside the input.
+fn usage(says: &Says) -> Value {
+    let cached = says.usage.cached_tokens;
+    let (input, output) = (says.usage.input_tokens, says.usage.output_tokens);
+    let mut usage = json!({
+        "inputTokens": input.saturating_sub(cached.unwrap_or(0)),
+        "outputTokens": output,
+        "totalTokens": input + output,
+    });
+    if let (Some(cached), Value::Object(fields)) = (cached, &mut usage) {
+        fields.insert("cacheReadInputTokens".to_owned(), cached.into());
+    }
+    usage
+}

@@ -1,0 +1,156 @@
+//! A stand-in for a provider, on this machine: it speaks both wire formats, answers as it is told, fails as
+//! it is told, and keeps what it was asked.
+//!
+//! For the tests of everything that calls a model, and for a local runner without one.
+//!
+//! ```
+//! # tokio_test(async {
+//! use models::stand_in::{Reply, StandIn, Wire};
+//! use models::{Message, Request};
+//!
+//! let stand_in = StandIn::start().await?;
+//! stand_in.when("weather", Reply::text("It rains."));
+//! let request = Request {
+//!     messages: vec![Message::user("What is the weather?")],
+//!     ..Request::default()
+//! };
+//! let answer = stand_in.model(Wire::OpenAi).converse(&request, None).await?;
+//! assert_eq!(answer.text(), "It rains.");
+//! # Ok(())
+//! # });
+//! # fn tokio_test(test: impl Future<Output = Result<(), Box<dyn std::error::Error>>>) {
+//! #     tokio::runtime::Runtime::new().unwrap().block_on(test).unwrap();
+//! # }
+//! ```
+
+mod bedrock;
+mod openai;
+mod received;
+mod reply;
+mod script;
+mod server;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use platform::Clock;
+use platform::aws::{Keys, SdkConfig, sdk_config_for};
+use platform::config::{AwsEnvironment, Secret};
+use platform::secrets::SecretSource;
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+use url::Url;
+
+use crate::client::Limits;
+use crate::config::ModelConfig;
+use crate::model::Model;
+use script::Script;
+
+pub use received::Received;
+pub use reply::Reply;
+
+/// The key that a model of the stand-in sends.
+pub const KEY: &str = "stand-in-key";
+/// The name of the model.
+pub const MODEL: &str = "stand-in";
+
+/// A wire format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// `POST /v1/chat/completions`.
+    OpenAi,
+    /// `POST /model/{id}/converse` and `/model/{id}/converse-stream`.
+    Bedrock,
+}
+
+/// The server. It ends when this is dropped.
+pub struct StandIn {
+    address: SocketAddr,
+    script: Arc<Mutex<Script>>,
+    task: AbortHandle,
+}
+
+impl StandIn {
+    /// On a free port of the loopback interface.
+    pub async fn start() -> io::Result<Self> {
+        Self::start_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await
+    }
+
+    /// On this address.
+    pub async fn start_at(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let script = Arc::new(Mutex::new(Script::default()));
+        let task = tokio::spawn(server::serve(listener, Arc::clone(&script))).abort_handle();
+        Ok(Self {
+            address,
+            script,
+            task,
+        })
+    }
+
+    /// Adds an answer. Each is given once, in this order, before any rule.
+    pub fn then(&self, reply: Reply) {
+        self.script().next.push_back(reply);
+    }
+
+    /// Adds a rule: a request whose last message has this text gets this answer, each time. The first that
+    /// fits counts.
+    pub fn when(&self, text: impl Into<String>, reply: Reply) {
+        self.script().rules.push((text.into(), reply));
+    }
+
+    /// What a request gets that no rule fits; without it, the status 500.
+    pub fn otherwise(&self, reply: Reply) {
+        self.script().otherwise = Some(reply);
+    }
+
+    /// What it was asked, in order. Requests that it could not read are left out.
+    pub fn received(&self) -> Vec<Received> {
+        self.script().received.clone()
+    }
+
+    /// For `MILLRACE_MODEL_BASE_URL`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// A configuration of the SDK whose Bedrock is this server.
+    pub fn sdk(&self) -> SdkConfig {
+        sdk_config_for(
+            &format!("http://{}", self.address),
+            Keys::signing(&Secret::new(KEY)),
+        )
+    }
+
+    /// A model that asks this server.
+    pub fn model(&self, wire: Wire) -> Arc<dyn Model> {
+        self.model_within(wire, Limits::default())
+    }
+
+    /// The same with other limits.
+    pub fn model_within(&self, wire: Wire, limits: Limits) -> Arc<dyn Model> {
+        let model = MODEL.to_owned();
+        let config = match (wire, Url::parse(&self.base_url())) {
+            (Wire::OpenAi, Ok(base_url)) => ModelConfig::OpenAi {
+                model,
+                base_url,
+                key: Some(SecretSource::given(Secret::new(KEY))),
+            },
+            (Wire::OpenAi, Err(_)) => ModelConfig::None,
+            (Wire::Bedrock, _) => ModelConfig::Bedrock { model },
+        };
+        config.connect_within(limits, &self.sdk(), &AwsEnvironment::default(), Clock::System)
+    }
+
+    fn script(&self) -> MutexGuard<'_, Script> {
+        self.script.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

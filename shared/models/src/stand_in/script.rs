@@ -1,0 +1,31 @@
+//! Which answer a request gets.
+
+use std::collections::VecDeque;
+
+use super::received::Received;
+use super::reply::Reply;
+
+#[derive(Default)]
+pub(super) struct Script {
+    pub(super) next: VecDeque<Reply>,
+    pub(super) rules: Vec<(String, Reply)>,
+    pub(super) otherwise: Option<Reply>,
+    pub(super) received: Vec<Received>,
+}
+
+impl Script {
+    pub(super) fn reply(&mut self, request: Received) -> Reply {
+        let last = request.last();
+        self.received.push(request);
+        if let Some(reply) = self.next.pop_front() {
+            return reply;
+        }
+        let rule = self.rules.iter().find(|(text, _)| last.contains(text));
+        rule.map(|(_, reply)| reply)
+            .or(self.otherwise.as_ref())
+            .cloned()
+            .unwrap_or_else(|| {
+                Reply::failing(500, "unscripted", "The stand-in has no answer to this request.")
+            })
+    }
+}
