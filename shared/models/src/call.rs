@@ -1,6 +1,7 @@
 //! One request to a provider, and how it ends: what both wire formats share.
 
 use std::borrow::Cow;
+use std::error::Error;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,10 +16,19 @@ use crate::request::{Message, OutputSchema, Request};
 /// Most characters of a provider's error code; one that is longer, or not made of letters, digits, `.`, `_`
 /// and `-`, is not told, because it may be anything.
 const MAX_CODE_CHARS: usize = 64;
+/// Most characters of the causes of an error: a certificate may have thousands of names.
+const MAX_CAUSE_CHARS: usize = 500;
 /// Codes under the status 400 that mean a content filter.
 const FILTERED: [&str; 2] = ["content_filter", "content_policy_violation"];
 /// Codes under the status 429 that do not pass with time.
 const USED_UP: [&str; 2] = ["insufficient_quota", "billing_hard_limit_reached"];
+
+/// The causes of an error, for the log. Only for errors of connections, which quote nothing of what was sent.
+pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |cause| (*cause).source());
+    let told = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    told.chars().take(MAX_CAUSE_CHARS).collect()
+}
 
 /// How the form of the answer is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

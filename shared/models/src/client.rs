@@ -18,6 +18,8 @@ use crate::retry;
 
 /// Rounds of a structured answer: the first, and one repair.
 const ROUNDS: usize = 2;
+/// Longest time limit of a call, so that a moment in time can be made of any.
+const MAX_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Most models that something is remembered of. Callers choose the names.
 const MAX_KNOWN: usize = 64;
 
@@ -161,7 +163,7 @@ impl Model for Client {
     async fn converse(&self, request: &Request, sink: Option<&mut dyn Sink>) -> Result<Answer, ModelError> {
         request.check()?;
         let began_at = Instant::now();
-        let limit = request.time_limit.unwrap_or(self.limits.whole);
+        let limit = request.time_limit.unwrap_or(self.limits.whole).min(MAX_LIMIT);
         let mut asked = Asked {
             request,
             model: request.model.as_deref().unwrap_or(&self.model),

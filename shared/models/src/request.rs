@@ -11,6 +11,8 @@ use crate::error::{ModelError, ModelErrorKind};
 
 /// Most characters of a model's name: the longest ARN that Bedrock takes as one.
 const MAX_MODEL_CHARS: usize = 2_048;
+/// Deepest JSON: that of the parser, because code may build deeper values.
+const MAX_DEPTH: usize = 128;
 /// Most characters of the name of a tool or an output: the limit of both wire formats.
 const MAX_NAME_CHARS: usize = 64;
 
@@ -158,7 +160,29 @@ impl Request {
         if self.tools.iter().any(|tool| !tool.input_schema.is_object()) {
             return refused("the input schema of a tool is not an object");
         }
+        let schemas = self.tools.iter().map(|tool| &tool.input_schema);
+        let schemas = schemas.chain(self.output.iter().map(|output| &output.schema));
+        let contents = self.messages.iter().filter_map(|message| match message {
+            Message::Assistant { content } => Some(content),
+            Message::User { .. } | Message::Tool { .. } => None,
+        });
+        let calls = contents.flatten().filter_map(|part| match part {
+            Content::ToolCall(call) => Some(&call.arguments),
+            Content::Text { .. } => None,
+        });
+        if schemas.chain(calls).any(|value| is_deeper(value, MAX_DEPTH)) {
+            return refused("a schema, or the arguments of a tool call, nest more than 128 deep");
+        }
         Ok(())
+    }
+}
+
+fn is_deeper(value: &Value, depth: usize) -> bool {
+    match (value, depth.checked_sub(1)) {
+        (Value::Array(list), Some(depth)) => list.iter().any(|value| is_deeper(value, depth)),
+        (Value::Object(fields), Some(depth)) => fields.values().any(|value| is_deeper(value, depth)),
+        (Value::Array(_) | Value::Object(_), None) => true,
+        _ => false,
     }
 }
 
@@ -187,6 +211,22 @@ mod tests {
             name: name.to_owned(),
             description: String::new(),
             input_schema: json!({ "type": "object" }),
+        }
+    }
+
+    #[test]
+    fn json_nests_as_deep_as_a_parser_takes_it() {
+        let nested = |depth: usize| (1..depth).fold(json!({}), |inner, _| Value::from_iter([("a", inner)]));
+        for (depth, is_taken) in [(128, true), (129, false), (1_000, false)] {
+            let request = Request {
+                messages: vec![Message::user("x")],
+                tools: vec![Tool {
+                    input_schema: nested(depth),
+                    ..tool("a")
+                }],
+                ..Request::default()
+            };
+            assert_eq!(request.check().is_ok(), is_taken, "{depth}");
         }
     }
 

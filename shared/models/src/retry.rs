@@ -34,7 +34,10 @@ pub(crate) async fn repeated(
             return Err(error);
         }
         let pause = pause(limits, attempt, error.retry_after_ms(), random());
-        if pause > limits.longest_pause || Instant::now() + pause >= ends_at {
+        let is_in_time = Instant::now()
+            .checked_add(pause)
+            .is_some_and(|sent_at| sent_at < ends_at);
+        if pause > limits.longest_pause || !is_in_time {
             return Err(error);
         }
         warn!(
@@ -227,7 +230,11 @@ mod tests {
             }
         }
         let client = Client::new(Box::new(Never), "m".to_owned(), Limits::default(), || 0.5);
-        for (time_limit, seconds) in [(None, 120), (Some(Duration::from_secs(300)), 300)] {
+        for (time_limit, seconds) in [
+            (None, 120),
+            (Some(Duration::from_secs(300)), 300),
+            (Some(Duration::MAX), 86_400),
+        ] {
             let request = Request {
                 messages: vec![Message::user("x")],
                 time_limit,

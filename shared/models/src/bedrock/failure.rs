@@ -8,9 +8,10 @@ use aws_sdk_bedrockruntime::types::error::ConverseStreamOutputError as EventErro
 use aws_smithy_types::event_stream::RawMessage;
 use http_body_util::LengthLimitError;
 use platform::Clock;
+use tracing::warn;
 
 use super::limit::WrongType;
-use crate::call::Failure;
+use crate::call::{Failure, causes};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::retry::retry_after_ms;
 
@@ -24,6 +25,12 @@ where
         let retry_after = raw.headers().get("retry-after");
         let pause_ms = retry_after.and_then(|text| retry_after_ms(text, clock));
         return of_code(raw.status().as_u16(), &error, pause_ms);
+    }
+    if let SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ConstructionFailure(_) =
+        &error
+    {
+        let cause = causes(&error);
+        warn!(cause, "the SDK got no answer of Bedrock");
     }
     match &error {
         _ if has::<WrongType>(&error) => {

@@ -26,7 +26,7 @@ use url::Url;
 
 use crate::MAX_ANSWER_BYTES;
 use crate::answer::Content;
-use crate::call::{Call, Failure, Outlet, Provider, Reply};
+use crate::call::{Call, Failure, Outlet, Provider, Reply, causes};
 use crate::client::{Known, Limits};
 use crate::error::{ModelError, ModelErrorKind};
 
@@ -123,7 +123,13 @@ impl OpenAi {
         (Some(&renewed) != refused).then_some(renewed)
     }
 
-    async fn post(&self, body: Vec<u8>, key: Option<&Secret>, streamed: bool) -> Result<Response, Failure> {
+    async fn post(
+        &self,
+        model: &str,
+        body: Vec<u8>,
+        key: Option<&Secret>,
+        streamed: bool,
+    ) -> Result<Response, Failure> {
         let accepted = if streamed {
             "text/event-stream"
         } else {
@@ -149,9 +155,9 @@ impl OpenAi {
         } else {
             sent.await
         };
-        // The cause names the URL, and not what was sent.
         response.map_err(|error| {
-            warn!(%error, is_connect = error.is_connect(), "the language model's server gave no answer");
+            let cause = causes(&error);
+            warn!(model, cause, "the language model's server gave no answer");
             if error.is_connect() {
                 Failure::unreachable()
             } else {
@@ -169,7 +175,8 @@ impl OpenAi {
         let streamed = outlet.is_streamed();
         let renamed = self.renamed_limit.has(call.model);
         let body = body::of(call, streamed, renamed);
-        let response = self.post(body.to_string().into_bytes(), key, streamed).await?;
+        let body = body.to_string().into_bytes();
+        let response = self.post(call.model, body, key, streamed).await?;
         let status = response.status();
         if status != StatusCode::OK {
             let failure = failure::of(response, &self.clock, key, self.limits.between_parts).await;
