@@ -56,7 +56,7 @@ impl Default for Limits {
 }
 
 /// A configured model.
-pub struct Client {
+pub(crate) struct Client {
     provider: Box<dyn Provider>,
     model: String,
     limits: Limits,

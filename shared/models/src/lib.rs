@@ -1,7 +1,7 @@
 //! Language models behind one trait.
 //!
 //! A [`Model`] answers a [`Request`]: Amazon Bedrock, or a server with an OpenAI-compatible chat endpoint.
-//! Retries, time limits and the check of structured output are the same for both ([`Client`]), so a provider
+//! Retries, time limits and the check of structured output are the same for both, so a provider
 //! is only its wire format.
 //!
 //! **Invariants:** no prompt, answer or key stands in a log line or in what an error prints; a call is never
@@ -22,7 +22,7 @@ mod retry;
 pub mod stand_in;
 
 pub use answer::{Answer, Content, StopReason, ToolCall, Usage};
-pub use client::{Client, Limits};
+pub use client::Limits;
 pub use config::ModelConfig;
 pub use error::{ModelError, ModelErrorKind};
 pub use model::{Model, NotConfigured, Sink};

@@ -42,13 +42,13 @@ pub(super) async fn streamed(
 ) -> Result<Reply, Failure> {
     let (mut parts, mut stop, mut usage) = (Assembly::default(), None, Usage::default());
     loop {
-        let event = timeout(patience, output.stream.recv()).await;
-        let event = match (event.map_err(|_| Failure::too_slow(patience))?, &stop) {
-            (Ok(Some(event)), _) => event,
+        let event = match (timeout(patience, output.stream.recv()).await, &stop) {
+            (Ok(Ok(Some(event))), _) => event,
             // The reason for the end came, and at most the counts of tokens are missing.
             (_, Some(stop)) => return finish(parts, stop, usage, call),
-            (Ok(None), None) => return Err(Failure::broke_off()),
-            (Err(error), None) => return Err(failure::of_event(&error)),
+            (Ok(Ok(None)), None) => return Err(Failure::broke_off()),
+            (Ok(Err(error)), None) => return Err(failure::of_event(&error)),
+            (Err(_), None) => return Err(Failure::too_slow(patience)),
         };
         match event {
             wire::ConverseStreamOutput::ContentBlockStart(event) => {

@@ -19,12 +19,12 @@ pub(super) async fn read(
 ) -> Result<Reply, Failure> {
     let (mut events, mut reading, mut received) = (Events::default(), Reading::default(), 0);
     loop {
-        let chunk = timeout(patience, response.chunk()).await;
-        let chunk = match chunk.map_err(|_| Failure::too_slow(patience))? {
-            Ok(Some(chunk)) => chunk,
-            // Some servers end without saying so.
-            Ok(None) if reading.has_ended() => return reading.finish(call),
-            Ok(None) | Err(_) => return Err(Failure::broke_off()),
+        let chunk = match timeout(patience, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => chunk,
+            // Some servers end without saying so, or not at all.
+            _ if reading.has_ended() => return reading.finish(call),
+            Ok(Ok(None) | Err(_)) => return Err(Failure::broke_off()),
+            Err(_) => return Err(Failure::too_slow(patience)),
         };
         received += chunk.len();
         if received > MAX_ANSWER_BYTES {

@@ -284,6 +284,41 @@ async fn nothing_is_repeated_after_a_part_was_given() {
     }
 }
 
+/// What comes after the reason for the end is at most the counts of tokens.
+#[tokio::test]
+async fn an_answer_that_has_ended_is_whole_whatever_comes_after() {
+    for wire in WIRES {
+        let whole = Reply::text("one two");
+        let end = match wire {
+            Wire::OpenAi => "data: [DONE]\n\n".len(),
+            Wire::Bedrock => 1,
+        };
+        let length = bytes_of(wire, &whole).await - end;
+        for fault in [
+            whole.clone().breaking_after(length),
+            whole.clone().ending_after(length),
+            whole.hanging_after(length),
+        ] {
+            let told = format!("{wire:?} {fault:?}");
+            let stand_in = stand_in([fault]).await;
+            let (answer, _) = streamed_within(impatient(), &stand_in, wire, &prompt("x")).await;
+            assert_eq!(answer.expect(&told).text(), "one two", "{told}");
+        }
+    }
+}
+
+/// The length of a stream, as the stand-in sends it.
+async fn bytes_of(wire: Wire, reply: &Reply) -> usize {
+    let stand_in = stand_in([reply.clone()]).await;
+    let (path, body) = match wire {
+        Wire::OpenAi => ("/v1/chat/completions", r#"{"model":"stand-in","stream":true}"#),
+        Wire::Bedrock => ("/model/stand-in/converse-stream", "{}"),
+    };
+    let url = format!("{}{path}", stand_in.base_url().trim_end_matches("/v1"));
+    let sent = reqwest::Client::new().post(url).body(body).send().await.unwrap();
+    sent.bytes().await.unwrap().len()
+}
+
 #[tokio::test]
 async fn an_answer_is_read_up_to_four_mebibytes() {
     for wire in WIRES {
