@@ -1,4 +1,4 @@
-//! What a model answers.
+//! Answers of a model.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -38,7 +38,7 @@ impl Answer {
     }
 }
 
-/// Leaves out what the model wrote, so that a log line with an answer is safe.
+/// Leaves out the texts of the model, so that a log line with an answer is safe.
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer")

@@ -128,7 +128,7 @@ pub(crate) trait Provider: Send + Sync {
     async fn send(&self, call: &Call<'_>, outlet: &mut Outlet<'_>) -> Result<Reply, Failure>;
 }
 
-/// What a provider answered, before it is checked against the output schema.
+/// A provider's answer, not yet checked against the output schema.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) content: Vec<Content>,

@@ -1,4 +1,4 @@
-//! Why there is no answer.
+//! Errors of a call.
 
 use std::fmt;
 
@@ -46,7 +46,7 @@ impl ModelErrorKind {
     }
 }
 
-/// A failed call. What it prints is safe to log: it quotes neither prompt, nor answer, nor provider.
+/// A failed call. Its printed form is safe to log: it quotes neither prompt, nor answer, nor provider.
 pub struct ModelError {
     kind: ModelErrorKind,
     message: String,

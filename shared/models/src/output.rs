@@ -1,4 +1,4 @@
-//! Structured output: what the model is told of the schema, and whether it kept it.
+//! Structured output: the words that tell a model of the schema, and the check of its answer.
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -56,12 +56,12 @@ impl Schema {
 /// The JSON of a text: the whole of it, a fenced block, or what stands between the outer braces, because
 /// models like to say something around it.
 fn parse(text: &str) -> Result<Value, String> {
-    // Servers that do not know of reasoning leave it in the text.
-    let text = text.rsplit_once("</think>").map_or(text, |(_, rest)| rest).trim();
-    let fault = match serde_json::from_str(text) {
+    let fault = match serde_json::from_str(text.trim()) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
+    // Servers that do not know of reasoning leave it in the text.
+    let text = text.rsplit_once("</think>").map_or(text, |(_, rest)| rest);
     let fenced = text
         .split_once("```")
         .and_then(|(_, rest)| rest.split_once('\n'))
@@ -118,6 +118,8 @@ mod tests {
     #[test]
     fn json_is_found_in_what_models_write_around_it() {
         let schema = schema(json!({ "type": "object", "required": ["yes"] })).unwrap();
+        let marked = json!({ "yes": "</think> ``` {" });
+        assert_eq!(schema.read(&marked.to_string()), Ok(marked));
         for text in [
             r#"{"yes":true}"#,
             "  {\"yes\":true}\n",

@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! Requests to a model.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const MAX_NAME_CHARS: usize = 64;
 pub struct Request {
     /// Instead of the configured model.
     pub model: Option<String>,
-    /// What the model is told before the conversation.
+    /// Instructions before the conversation.
     pub system: Option<String>,
     /// The conversation, oldest message first.
     pub messages: Vec<Message>,

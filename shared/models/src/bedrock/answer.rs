@@ -1,4 +1,4 @@
-//! What Bedrock answers, in one piece or in events.
+//! Answers of Bedrock, in one piece or in events.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What Bedrock, or the SDK, says of a request that failed.
+//! Failed requests to Bedrock, by the error of the SDK.
 
 use std::error::Error;
 

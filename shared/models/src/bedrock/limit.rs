@@ -1,4 +1,4 @@
-//! What is asked of an answer before the SDK reads it: it reads any body, to its end, however long that is.
+//! Checks on an answer before the SDK reads it: the SDK reads a body of any type and length to its end.
 
 use std::mem;
 

@@ -1,4 +1,4 @@
-//! What a server answers: the whole answer, or one piece of it, which have one form.
+//! Answers of a server. The whole answer and a piece of a stream have one form.
 //!
 //! Servers differ in what they leave out, so a field is read only where it is used, and a strange value of
 //! one that is not needed spoils nothing.

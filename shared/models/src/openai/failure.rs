@@ -1,4 +1,4 @@
-//! What a server says of a request that failed.
+//! Failed requests to a server, by its status and its body.
 
 use std::time::Duration;
 

@@ -150,7 +150,7 @@ fn stop(says: &Says) -> &str {
     }
 }
 
-/// What was read from the cache is counted beside the input.
+/// Bedrock counts tokens from its cache beside the input.
 fn usage(says: &Says) -> Value {
     let cached = says.usage.cached_tokens;
     let (input, output) = (says.usage.input_tokens, says.usage.output_tokens);

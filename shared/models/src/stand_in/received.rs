@@ -1,4 +1,4 @@
-//! What the stand-in was asked.
+//! Requests that the stand-in got.
 
 use platform::config::Secret;
 use serde_json::Value;

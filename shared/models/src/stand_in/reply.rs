@@ -1,4 +1,4 @@
-//! What the stand-in answers.
+//! Answers and faults of the stand-in.
 
 use bytes::Bytes;
 use serde_json::Value;

@@ -284,7 +284,7 @@ async fn nothing_is_repeated_after_a_part_was_given() {
     }
 }
 
-/// What comes after the reason for the end is at most the counts of tokens.
+/// After the reason for the end, at most the counts of tokens are missing.
 #[tokio::test]
 async fn an_answer_that_has_ended_is_whole_whatever_comes_after() {
     for wire in WIRES {

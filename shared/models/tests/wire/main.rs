@@ -1,4 +1,4 @@
-//! Both wire formats against the stand-in: what is sent, what is read, and every way to fail.
+//! Both wire formats against the stand-in: requests, answers, and every way to fail.
 
 #![cfg(test)]
 
