@@ -8,13 +8,13 @@ use platform::http::openapi::created;
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, check_description, check_name};
 use platform::http::{Call, Json, Reply, strict};
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
+use prompts::Checker;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::App;
 use crate::model::{PromptTemplate, etag};
-use crate::sandboxed::Checker;
 use crate::validate;
 
 /// A new prompt template.

@@ -9,10 +9,7 @@ mod get;
 mod interactions;
 mod list;
 mod model;
-mod sandboxed;
-mod schema;
 mod search;
-mod templates;
 mod update;
 mod validate;
 mod versions;
@@ -29,14 +26,7 @@ use platform::records::interactions::Interactions;
 use platform::records::prompts::Prompts;
 use sandbox::Sandbox;
 
-pub use sandboxed::{run_if_child, sandbox};
-
-/// What the sandbox works on, in the hands of a fuzzer.
-#[cfg(fuzzing)]
-pub mod fuzzing {
-    pub use crate::schema::check as check_schema;
-    pub use crate::templates::{check as check_template, handlebars_verdicts};
-}
+pub use prompts::{run_if_child, sandbox};
 
 /// What the handlers work with.
 #[derive(Clone)]

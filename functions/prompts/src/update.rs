@@ -15,6 +15,7 @@ use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
 use platform::records::Written;
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
 use platform::{Error, Result, Tenant};
+use prompts::Checker;
 use rand::RngExt as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -22,7 +23,6 @@ use serde_json::{Map, Value};
 
 use crate::App;
 use crate::model::{PromptPath, PromptTemplate, etag};
-use crate::sandboxed::Checker;
 use crate::validate;
 
 /// Lost races before the caller is asked to repeat. With a pause of up to 100 ms each it is never seen below some

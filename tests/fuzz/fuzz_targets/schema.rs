@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use prompts_function::fuzzing::check_schema;
+use prompts::fuzzing::check_schema;
 use serde_json::Value;
 
 /// As of a sandboxed child.

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use platform::records::prompts::ContentType;
-use prompts_function::fuzzing::{check_template, handlebars_verdicts};
+use prompts::fuzzing::{check_template, handlebars_verdicts};
 
 fuzz_target!(|data: &[u8]| {
     let Some((language, content)) = data.split_first() else { return };

@@ -9,7 +9,7 @@ use sandbox::{Exceeded, Limits, Sandbox};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{schema, templates};
+use crate::{check, schema};
 
 /// The argument that makes a child of this program.
 const ARGUMENT: &str = "millrace-prompt-check";
@@ -43,14 +43,14 @@ struct Task {
 /// The fault of a template as a sentence; empty where there is none.
 fn work(task: &[u8]) -> Vec<u8> {
     let checked = match serde_json::from_slice(task) {
-        Ok(task) => check(&task),
+        Ok(task) => check_task(&task),
         Err(error) => Err(format!("The template cannot be read: {error}.")),
     };
     checked.err().unwrap_or_default().into_bytes()
 }
 
-fn check(task: &Task) -> Result<(), String> {
-    templates::check(task.content_type, &task.content)?;
+fn check_task(task: &Task) -> Result<(), String> {
+    check::check(task.content_type, &task.content)?;
     match &task.schema {
         Some(schema) => schema::check(schema, task.data.as_ref()),
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! The template languages.
+//! Whether content is a template of its language.
 
 mod handlebars;
 mod jst;
