@@ -9,7 +9,8 @@ use sandbox::{Exceeded, Limits, Sandbox};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{check, schema};
+use crate::check::check;
+use crate::schema;
 
 /// The argument that makes a child of this program.
 const ARGUMENT: &str = "millrace-prompt-check";
@@ -50,7 +51,7 @@ fn work(task: &[u8]) -> Vec<u8> {
 }
 
 fn check_task(task: &Task) -> Result<(), String> {
-    check::check(task.content_type, &task.content)?;
+    check(task.content_type, &task.content)?;
     match &task.schema {
         Some(schema) => schema::check(schema, task.data.as_ref()),
         None => Ok(()),

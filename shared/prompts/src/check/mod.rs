@@ -10,7 +10,7 @@ use platform::records::prompts::ContentType;
 pub use handlebars::verdicts as handlebars_verdicts;
 
 /// Longest content that is parsed, in bytes.
-pub const MAX_BYTES: usize = 64 * 1_024;
+pub const MAX_BYTES: usize = crate::limits::MAX_CONTENT_BYTES;
 
 /// Refuses content with a syntax error, in a sentence with its line and column, both counted from 1.
 pub fn check(content_type: ContentType, content: &str) -> Result<(), String> {

@@ -1,0 +1,22 @@
+//! Handlebars, rendered as the reference does it: handlebars.js 4.7 with its built-in helpers and inline
+//! partials, and `noEscape`, because a prompt is text for a model and not HTML.
+//!
+//! The crate `handlebars` checks what is stored, and does not render: it recurses without a bound in inline
+//! partials, prints values as JSON, and resolves paths and white space in its own way. This renderer counts
+//! its steps, and reads the data where it is.
+
+mod expressions;
+mod helpers;
+mod lexer;
+mod parser;
+mod partials;
+mod path;
+mod render;
+mod scope;
+mod tree;
+mod whitespace;
+mod words;
+
+pub use parser::parse;
+pub use render::render;
+pub use tree::Program;

@@ -1,0 +1,170 @@
+//! What a program sees while it runs: its context and those around it, the `@` variables, and block
+//! parameters.
+
+use std::rc::Rc;
+
+use super::tree::{Path, Program, Source};
+use crate::error::RenderError;
+use crate::output::Output;
+use crate::value::Item;
+
+/// Contexts, the innermost first.
+pub struct Contexts<'a> {
+    pub context: Item<'a>,
+    pub outer: Option<Rc<Contexts<'a>>>,
+}
+
+/// Block parameters of a program, and those of the programs around it.
+pub struct Params<'a> {
+    /// `None` where the program is given none.
+    pub values: Option<Vec<Item<'a>>>,
+    pub outer: Option<Rc<Params<'a>>>,
+}
+
+/// The `@` variables.
+#[derive(Clone)]
+pub struct Frame<'a> {
+    pub root: Item<'a>,
+    pub key: Item<'a>,
+    pub index: Item<'a>,
+    pub first: Item<'a>,
+    pub last: Item<'a>,
+    /// What `{{> @partial-block}}` includes.
+    pub partial_block: Option<Rc<PartialBlock<'a>>>,
+    /// The frame that `@../` leads to.
+    pub outer: Option<Rc<Frame<'a>>>,
+}
+
+/// The block that was given to a partial.
+pub struct PartialBlock<'a> {
+    pub closure: Closure<'a>,
+    /// What is given in the place where the block was written.
+    pub outer: Option<Rc<PartialBlock<'a>>>,
+}
+
+/// Inline partials by name; one without a program hides another.
+pub type Inlines<'a> = Vec<(String, Option<Rc<Closure<'a>>>)>;
+
+/// A program and the place where it was written.
+#[derive(Clone)]
+pub struct Closure<'a> {
+    pub program: &'a Program,
+    pub contexts: Option<Rc<Contexts<'a>>>,
+    pub frame: Rc<Frame<'a>>,
+    pub params: Option<Rc<Params<'a>>>,
+    /// The inline partials that it declares.
+    pub inlines: Inlines<'a>,
+}
+
+/// Where a program runs.
+#[derive(Clone)]
+pub struct Scope<'a> {
+    pub context: Item<'a>,
+    pub contexts: Option<Rc<Contexts<'a>>>,
+    pub frame: Rc<Frame<'a>>,
+    pub params: Option<Rc<Params<'a>>>,
+}
+
+impl<'a> Frame<'a> {
+    pub fn root(root: Item<'a>) -> Self {
+        Self {
+            root,
+            key: Item::Undefined,
+            index: Item::Undefined,
+            first: Item::Undefined,
+            last: Item::Undefined,
+            partial_block: None,
+            outer: None,
+        }
+    }
+
+    /// A frame within another, whose variables it has too.
+    pub fn within(outer: &Rc<Self>) -> Self {
+        Self {
+            outer: Some(Rc::clone(outer)),
+            ..Self::clone(outer)
+        }
+    }
+
+    fn variable(&self, name: &str) -> Item<'a> {
+        match name {
+            "root" => self.root.clone(),
+            "key" => self.key.clone(),
+            "index" => self.index.clone(),
+            "first" => self.first.clone(),
+            "last" => self.last.clone(),
+            _ => Item::Undefined,
+        }
+    }
+}
+
+impl<'a> Scope<'a> {
+    /// The context that helpers run in: `null` and `undefined` stand for an object without properties.
+    pub fn this(&self) -> Item<'a> {
+        match self.context.is_nullish() {
+            true => Item::Empty,
+            false => self.context.clone(),
+        }
+    }
+
+    /// The value at a path; `undefined` where there is none.
+    pub fn value(&self, path: &'a Path, output: &mut Output) -> Result<Item<'a>, RenderError> {
+        output.spend(1)?;
+        let mut parts = path.parts.iter();
+        let is_data = matches!(path.source, Source::Data(_));
+        let mut value = match path.source {
+            Source::Context(up) => self.context_above(up, output)?,
+            Source::Data(up) => {
+                output.spend(up)?;
+                let name = parts.next().map_or("", String::as_str);
+                let mut frame = Some(&self.frame);
+                for _ in 0..up {
+                    frame = frame.and_then(|frame| frame.outer.as_ref());
+                }
+                frame.map_or(Item::Undefined, |frame| frame.variable(name))
+            }
+            Source::Param(up, place) => {
+                output.spend(up)?;
+                parts.next();
+                let mut params = self.params.as_ref();
+                for _ in 0..up {
+                    params = params.and_then(|params| params.outer.as_ref());
+                }
+                // An inline partial is declared before its block runs, so that block's parameters have no
+                // values in it.
+                let Some(values) = params.and_then(|params| params.values.as_ref()) else {
+                    let reason = format!(
+                        "the block parameter '{}' has no value in an inline partial",
+                        path.original
+                    );
+                    return Err(RenderError::template(path.line, reason));
+                };
+                values.get(place).cloned().unwrap_or(Item::Undefined)
+            }
+        };
+        for part in parts {
+            let ends = if is_data {
+                !value.is_true()
+            } else {
+                value.is_nullish()
+            };
+            if ends {
+                break;
+            }
+            value = value.property(part, output)?;
+        }
+        Ok(value)
+    }
+
+    fn context_above(&self, up: usize, output: &mut Output) -> Result<Item<'a>, RenderError> {
+        if up == 0 {
+            return Ok(self.context.clone());
+        }
+        output.spend(up)?;
+        let mut contexts = self.contexts.as_ref();
+        for _ in 0..up {
+            contexts = contexts.and_then(|contexts| contexts.outer.as_ref());
+        }
+        Ok(contexts.map_or(Item::Undefined, |contexts| contexts.context.clone()))
+    }
+}

@@ -1,0 +1,353 @@
+//! Values as JavaScript has them, which both languages come from: what is true, how a property is found, and
+//! what text a value makes.
+
+use std::rc::Rc;
+
+use serde_json::{Map, Value};
+
+use crate::error::RenderError;
+use crate::limits::MAX_NESTING;
+use crate::output::Output;
+
+/// Largest integer that a JavaScript number holds exactly.
+const MAX_SAFE_INTEGER: u64 = 9_007_199_254_740_991;
+
+/// Steps of listing a property, which makes its name, and of counting code units: they take so much longer
+/// than other steps.
+const STEPS_OF_ENTRY: usize = 4;
+
+/// A value of the data, of the template, or computed from these.
+#[derive(Clone)]
+pub enum Item<'a> {
+    Undefined,
+    Null,
+    Bool(bool),
+    Number(f64),
+    /// An integer of the data that a JavaScript number would round.
+    Integer(i128),
+    Text(&'a str),
+    /// Text that was computed.
+    Made(Rc<str>),
+    Array(&'a [Value]),
+    Object(&'a Map<String, Value>),
+    /// The context of a partial that is given more properties.
+    Merged(Rc<Merged<'a>>),
+    /// An object without properties.
+    Empty,
+}
+
+/// A value, and properties that hide its own.
+pub struct Merged<'a> {
+    pub base: Item<'a>,
+    pub own: Vec<(&'a str, Item<'a>)>,
+}
+
+impl<'a> From<&'a Value> for Item<'a> {
+    fn from(value: &'a Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::String(text) => Self::Text(text),
+            Value::Array(items) => Self::Array(items),
+            Value::Object(fields) => Self::Object(fields),
+            Value::Number(number) => {
+                let integer = number
+                    .as_u64()
+                    .map(i128::from)
+                    .or(number.as_i64().map(i128::from));
+                match integer {
+                    Some(integer) if integer.unsigned_abs() > u128::from(MAX_SAFE_INTEGER) => {
+                        Self::Integer(integer)
+                    }
+                    _ => Self::Number(number.as_f64().unwrap_or(f64::NAN)),
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Item<'a> {
+    pub fn is_nullish(&self) -> bool {
+        matches!(self, Self::Undefined | Self::Null)
+    }
+
+    pub fn is_true(&self) -> bool {
+        match self {
+            Self::Undefined | Self::Null => false,
+            Self::Bool(value) => *value,
+            Self::Number(number) => *number != 0.0 && !number.is_nan(),
+            Self::Text(text) => !text.is_empty(),
+            Self::Made(text) => !text.is_empty(),
+            Self::Integer(_) | Self::Array(_) | Self::Object(_) | Self::Merged(_) | Self::Empty => true,
+        }
+    }
+
+    /// The text of a string.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Made(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether it is an object or an array.
+    pub fn is_object(&self) -> bool {
+        matches!(
+            self,
+            Self::Array(_) | Self::Object(_) | Self::Merged(_) | Self::Empty
+        )
+    }
+
+    /// A property of its own: nothing is inherited, so no name reaches further than the data.
+    pub fn property(&self, name: &str, output: &mut Output) -> Result<Item<'a>, RenderError> {
+        output.spend_bytes(name.len())?;
+        Ok(match self {
+            Self::Object(fields) => fields.get(name).map_or(Self::Undefined, Item::from),
+            Self::Array(items) if name == "length" => Self::Number(items.len() as f64),
+            Self::Array(items) => index(name)
+                .and_then(|index| items.get(index))
+                .map_or(Self::Undefined, Item::from),
+            Self::Text(text) => character(text, name, output)?,
+            Self::Made(text) => character(text, name, output)?,
+            Self::Merged(merged) => {
+                output.spend(merged.own.len())?;
+                match merged.own.iter().find(|(key, _)| *key == name) {
+                    Some((_, value)) => value.clone(),
+                    // Copying an array into an object leaves its length behind.
+                    None if name == "length" && !matches!(merged.base, Self::Object(_) | Self::Merged(_)) => {
+                        Self::Undefined
+                    }
+                    None => merged.base.property(name, output)?,
+                }
+            }
+            Self::Undefined
+            | Self::Null
+            | Self::Bool(_)
+            | Self::Number(_)
+            | Self::Integer(_)
+            | Self::Empty => Self::Undefined,
+        })
+    }
+
+    /// Names and values of its properties in JavaScript's order: names that are array indexes first, by
+    /// number, then the others in the order of the data, which is by name.
+    pub fn entries(&self, output: &mut Output) -> Result<Vec<(Item<'a>, Item<'a>)>, RenderError> {
+        let mut entries = Vec::new();
+        self.collect(&mut entries, output)?;
+        entries.sort_by_key(|(name, _)| {
+            let index = name.text().and_then(index);
+            (index.is_none(), index)
+        });
+        Ok(entries)
+    }
+
+    fn collect(
+        &self,
+        entries: &mut Vec<(Item<'a>, Item<'a>)>,
+        output: &mut Output,
+    ) -> Result<(), RenderError> {
+        match self {
+            Self::Object(fields) => {
+                output.spend(fields.len() * STEPS_OF_ENTRY)?;
+                entries.extend(
+                    fields
+                        .iter()
+                        .map(|(name, value)| (Self::Text(name), Item::from(value))),
+                );
+            }
+            Self::Array(items) => {
+                output.spend(items.len() * STEPS_OF_ENTRY)?;
+                let names = (0..).map(|index: usize| Self::Made(index.to_string().into()));
+                entries.extend(names.zip(items.iter().map(Item::from)));
+            }
+            Self::Text(_) | Self::Made(_) => {
+                let text = self.text().unwrap_or_default();
+                output.spend(text.len() * STEPS_OF_ENTRY)?;
+                for (index, character) in text.chars().enumerate() {
+                    let value = Self::Made(character.to_string().into());
+                    entries.push((Self::Made(index.to_string().into()), value));
+                }
+            }
+            Self::Merged(merged) => {
+                merged.base.collect(entries, output)?;
+                for (name, value) in &merged.own {
+                    output.spend(1 + entries.len())?;
+                    match entries.iter_mut().find(|(key, _)| key.text() == Some(name)) {
+                        Some((_, hidden)) => *hidden = value.clone(),
+                        None => entries.push((Self::Text(name), value.clone())),
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether two values have the same JavaScript type.
+    pub fn is_of_same_type(&self, other: &Self) -> bool {
+        let number = |item: &Self| matches!(item, Self::Number(_) | Self::Integer(_));
+        (self.is_object() && other.is_object())
+            || (number(self) && number(other))
+            || (self.text().is_some() && other.text().is_some())
+            || std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+
+    /// Whether two values are the same context, by the loose equality of JavaScript.
+    pub fn is_same(&self, other: &Self, output: &mut Output) -> Result<bool, RenderError> {
+        Ok(match (self, other) {
+            (Self::Array(one), Self::Array(other)) => std::ptr::eq(*one, *other),
+            (Self::Object(one), Self::Object(other)) => std::ptr::eq(*one, *other),
+            (Self::Merged(one), Self::Merged(other)) => Rc::ptr_eq(one, other),
+            (Self::Empty, Self::Empty) => true,
+            _ if self.is_object() || other.is_object() => false,
+            _ if self.is_nullish() || other.is_nullish() => self.is_nullish() && other.is_nullish(),
+            _ => match (self.text(), other.text()) {
+                (Some(one), Some(other)) => {
+                    if one.len() == other.len() {
+                        output.spend_bytes(one.len())?;
+                    }
+                    one == other
+                }
+                _ => self.number() == other.number(),
+            },
+        })
+    }
+
+    /// What JavaScript's `Number` makes of a value that is no object.
+    pub fn number(&self) -> f64 {
+        match self {
+            Self::Number(number) => *number,
+            Self::Integer(integer) => *integer as f64,
+            Self::Bool(value) => f64::from(u8::from(*value)),
+            Self::Null => 0.0,
+            Self::Text(_) | Self::Made(_) => number_of(self.text().unwrap_or_default()),
+            _ => f64::NAN,
+        }
+    }
+
+    /// Adds the text of a value; nothing for `null` and `undefined`.
+    pub fn print(&self, output: &mut Output) -> Result<(), RenderError> {
+        match self {
+            Self::Undefined | Self::Null => Ok(()),
+            Self::Bool(value) => output.push(if *value { "true" } else { "false" }),
+            Self::Number(number) => output.push(&number_text(*number)),
+            Self::Integer(integer) => output.push(&integer.to_string()),
+            Self::Text(text) => output.push(text),
+            Self::Made(text) => output.push(text),
+            Self::Array(items) => print_joined(items, 0, output),
+            Self::Object(_) | Self::Merged(_) | Self::Empty => output.push("[object Object]"),
+        }
+    }
+
+    /// The text of a value as the name of a property.
+    pub fn name(&self, output: &mut Output) -> Result<String, RenderError> {
+        match self {
+            Self::Undefined => Ok("undefined".to_owned()),
+            Self::Null => Ok("null".to_owned()),
+            _ => {
+                let begin = output.len();
+                self.print(output)?;
+                Ok(output.take_from(begin))
+            }
+        }
+    }
+}
+
+/// What `Array.prototype.join` makes of an array.
+fn print_joined(items: &[Value], nesting: usize, output: &mut Output) -> Result<(), RenderError> {
+    if nesting > MAX_NESTING {
+        return Err(RenderError::limit(format!(
+            "it prints arrays within arrays, more than {MAX_NESTING} deep"
+        )));
+    }
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            output.push(",")?;
+        }
+        match item {
+            Value::Array(items) => print_joined(items, nesting + 1, output)?,
+            item => Item::from(item).print(output)?,
+        }
+    }
+    Ok(())
+}
+
+/// An array index as JavaScript writes it: no sign, no leading zero.
+fn index(name: &str) -> Option<usize> {
+    let is_plain = name == "0" || !name.starts_with('0');
+    let has_digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    name.parse::<u32>()
+        .ok()
+        .filter(|index| is_plain && has_digits && *index != u32::MAX)
+        .and_then(|index| usize::try_from(index).ok())
+}
+
+/// The length of a string, or the code unit at an index. Half of a pair has no text by itself, and is given
+/// as U+FFFD.
+fn character<'a>(text: &str, name: &str, output: &mut Output) -> Result<Item<'a>, RenderError> {
+    if name == "length" {
+        output.spend_bytes(text.len() * STEPS_OF_ENTRY)?;
+        return Ok(Item::Number(text.encode_utf16().count() as f64));
+    }
+    let Some(index) = index(name) else {
+        return Ok(Item::Undefined);
+    };
+    output.spend_bytes(text.len() * STEPS_OF_ENTRY)?;
+    Ok(text.encode_utf16().nth(index).map_or(Item::Undefined, |unit| {
+        Item::Made(String::from_utf16_lossy(&[unit]).into())
+    }))
+}
+
+/// What JavaScript's `Number` makes of a text, without its octal, binary and hexadecimal forms.
+fn number_of(text: &str) -> f64 {
+    let text = text.trim();
+    if text.is_empty() {
+        return 0.0;
+    }
+    let is_numeric = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E'));
+    match is_numeric {
+        true => text.parse().unwrap_or(f64::NAN),
+        false => f64::NAN,
+    }
+}
+
+/// What JavaScript's `Number.prototype.toString` makes of a number.
+pub fn number_text(number: f64) -> String {
+    if number.is_nan() {
+        return "NaN".to_owned();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+    }
+    if number.trunc() == number && number.abs() < 1e15 {
+        return format!("{}", number as i64);
+    }
+    // Shortest digits that read back as the number: `-1.2345e-7`.
+    let text = format!("{number:e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(mantissa) => ("-", mantissa),
+        None => ("", mantissa),
+    };
+    let digits = mantissa.replace('.', "");
+    let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
+    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or_default());
+    match exponent {
+        0..=20 if count <= exponent + 1 => format!("{sign}{digits}{}", zeros(exponent + 1 - count)),
+        0..=20 => {
+            let (whole, part) = digits
+                .split_at_checked(usize::try_from(exponent + 1).unwrap_or_default())
+                .unwrap_or((&digits, ""));
+            format!("{sign}{whole}.{part}")
+        }
+        -6..0 => format!("{sign}0.{}{digits}", zeros(-exponent - 1)),
+        _ => {
+            let plus = if exponent > 0 { "+" } else { "" };
+            format!("{sign}{mantissa}e{plus}{exponent}")
+        }
+    }
+}
