@@ -1,0 +1,122 @@
+//! Checks a definition: all faults at once, each with its place.
+
+mod call;
+mod document;
+mod duration;
+mod event;
+mod jumps;
+mod policy;
+mod reader;
+mod reusable;
+mod schema;
+mod task;
+mod value;
+mod work;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
+
+use serde_json::Value;
+
+pub use duration::parse as parse_duration;
+
+use crate::definition::{Authentication, Definition, ErrorTemplate, Retry, Span};
+use crate::fault::{Fault, Place};
+use crate::limits::{CHECK_STACK_BYTES, MAX_FAULTS};
+use crate::source;
+
+/// A document to check. From a text, JSON or YAML, or from a JSON value.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// JSON or YAML.
+    Text(&'a str),
+    /// Numbers beyond 64 bits are rounded in it already.
+    Value(&'a Value),
+}
+
+impl<'a> From<&'a str> for Input<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a String> for Input<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a Value> for Input<'a> {
+    fn from(value: &'a Value) -> Self {
+        Self::Value(value)
+    }
+}
+
+/// The definition, or its faults in the order in which they were found, at most
+/// [`MAX_FAULTS`](crate::limits::MAX_FAULTS).
+pub fn check<'a>(input: impl Into<Input<'a>>) -> Result<Definition, Vec<Fault>> {
+    let input = input.into();
+    // Parsers work by recursion, and the caller's stack has any size.
+    let checked = thread::scope(|scope| {
+        let checker = thread::Builder::new()
+            .name("check".to_owned())
+            .stack_size(CHECK_STACK_BYTES)
+            .spawn_scoped(scope, || checked(&input));
+        checker.ok().and_then(|checker| checker.join().ok())
+    });
+    checked.unwrap_or_else(|| {
+        Err(vec![Fault {
+            pointer: String::new(),
+            message: "The definition could not be checked; make it smaller.".to_owned(),
+        }])
+    })
+}
+
+fn checked(input: &Input<'_>) -> Result<Definition, Vec<Fault>> {
+    let tree = match input {
+        Input::Text(text) => source::read(text),
+        Input::Value(value) => source::read_value(value),
+    };
+    let tree = tree.map_err(|fault| vec![fault])?;
+    let mut checker = Checker::default();
+    let definition = checker.definition(&tree);
+    match definition {
+        Some(definition) if checker.faults.is_empty() => Ok(definition),
+        _ => Err(checker.faults),
+    }
+}
+
+/// What is known of the definition while it is read. A method that gives None has reported why.
+#[derive(Default)]
+struct Checker {
+    faults: Vec<Fault>,
+    tasks: usize,
+    levels: usize,
+    /// Variables of the loops and of `catch` around the place, without `$`.
+    variables: Vec<String>,
+    secrets: Vec<String>,
+    authentications: BTreeMap<String, Option<Authentication>>,
+    errors: BTreeMap<String, Option<ErrorTemplate>>,
+    retries: BTreeMap<String, Option<Retry>>,
+    timeouts: BTreeMap<String, Option<Span>>,
+    functions: BTreeSet<String>,
+    /// Functions that the function under way calls, and where.
+    calls: Vec<(String, Place)>,
+}
+
+impl Checker {
+    fn report(&mut self, at: &Place, message: impl Into<String>) {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(Fault {
+                pointer: at.pointer().to_owned(),
+                message: message.into(),
+            });
+        }
+    }
+
+    /// Reports a fault and gives None.
+    fn refuse<T>(&mut self, at: &Place, message: impl Into<String>) -> Option<T> {
+        self.report(at, message);
+        None
+    }
+}

@@ -1,0 +1,176 @@
+//! JSON data of a process, kept as its text.
+//!
+//! A number of JSON has any size and any precision, and `serde_json::Value` rounds it. So data stays text: a
+//! number that no expression computes with leaves a process as it came in.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::limits::MAX_DATA_LEVELS;
+use crate::source::Tree;
+
+/// A JSON value. Clones share its text.
+#[derive(Clone)]
+pub struct Data(Arc<RawValue>);
+
+/// A text that is not JSON, or nests too deep.
+#[derive(Debug, thiserror::Error)]
+#[error("the data is not JSON: {0}")]
+pub struct NotJson(String);
+
+impl Data {
+    /// The value of a JSON text. Errors name line and column.
+    pub fn parse(text: &str) -> Result<Self, NotJson> {
+        let raw: Box<RawValue> = serde_json::from_str(text).map_err(|error| NotJson(error.to_string()))?;
+        Self::from_raw(raw)
+    }
+
+    /// The same of a text that is JSON already.
+    pub fn from_raw(raw: Box<RawValue>) -> Result<Self, NotJson> {
+        if levels(raw.get()) > MAX_DATA_LEVELS {
+            return Err(NotJson(format!("it nests deeper than {MAX_DATA_LEVELS} levels")));
+        }
+        Ok(Self(Arc::from(raw)))
+    }
+
+    /// The value `null`.
+    pub fn null() -> Self {
+        Self(Arc::from(RawValue::NULL.to_owned()))
+    }
+
+    /// A text.
+    pub fn text(text: &str) -> Self {
+        Self::from(Tree::Text(text.to_owned()))
+    }
+
+    /// A list of values.
+    pub fn list(items: &[Self]) -> Self {
+        let items: Vec<&str> = items.iter().map(Self::get).collect();
+        Self::written(format!("[{}]", items.join(",")))
+    }
+
+    /// An object. A name that occurs twice has its last value.
+    pub fn object<N: AsRef<str>>(fields: impl IntoIterator<Item = (N, Self)>) -> Self {
+        let mut entries: Vec<(String, Tree)> = Vec::new();
+        for (name, value) in fields {
+            let name = name.as_ref();
+            entries.retain(|(other, _)| other != name);
+            entries.push((name.to_owned(), value.tree()));
+        }
+        Self::from(Tree::Object(entries))
+    }
+
+    /// The JSON text.
+    pub fn get(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The text as `serde_json` takes it over without another parse.
+    pub fn as_raw(&self) -> &RawValue {
+        &self.0
+    }
+
+    /// The value as `serde_json` has it: a number beyond 64 bits is rounded.
+    pub fn to_value(&self) -> Value {
+        serde_json::from_str(self.get()).unwrap_or_default()
+    }
+
+    /// The value of a text, without its quotes.
+    pub fn as_text(&self) -> Option<String> {
+        serde_json::from_str(self.get()).ok()
+    }
+
+    /// The value of `true` and `false`.
+    pub fn as_bool(&self) -> Option<bool> {
+        serde_json::from_str(self.get()).ok()
+    }
+
+    /// The items of a list.
+    pub fn items(&self) -> Option<Vec<Self>> {
+        let items: Vec<Box<RawValue>> = serde_json::from_str(self.get()).ok()?;
+        Some(items.into_iter().map(|raw| Self(Arc::from(raw))).collect())
+    }
+
+    /// The value of a field of an object.
+    pub fn field(&self, name: &str) -> Option<Self> {
+        match self.tree() {
+            Tree::Object(entries) => {
+                let entry = entries.into_iter().find(|(other, _)| other == name);
+                entry.map(|(_, value)| Self::from(value))
+            }
+            _ => None,
+        }
+    }
+
+    /// Objects are merged field by field, however deep; any other value of `over` takes the place of the one
+    /// here.
+    #[must_use]
+    pub fn merged(&self, over: &Self) -> Self {
+        Self::from(self.tree().merged(over.tree()))
+    }
+
+    /// The value as a tree.
+    pub(crate) fn tree(&self) -> Tree {
+        Tree::of_json(self.get())
+    }
+
+    /// The text must be JSON.
+    pub(crate) fn written(text: String) -> Self {
+        RawValue::from_string(text).map_or_else(|_| Self::null(), |raw| Self(Arc::from(raw)))
+    }
+}
+
+impl From<Tree> for Data {
+    fn from(tree: Tree) -> Self {
+        let mut text = String::new();
+        tree.write(&mut text);
+        Self::written(text)
+    }
+}
+
+impl From<&Value> for Data {
+    fn from(value: &Value) -> Self {
+        Self::written(value.to_string())
+    }
+}
+
+impl From<Value> for Data {
+    fn from(value: Value) -> Self {
+        Self::from(&value)
+    }
+}
+
+/// Equal as JSON: the order of fields does not count, `1` and `1.0` are the same number.
+impl PartialEq for Data {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get() || self.tree().same(&other.tree())
+    }
+}
+
+impl fmt::Debug for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.get())
+    }
+}
+
+/// How deep a JSON text nests.
+fn levels(json: &str) -> usize {
+    let (mut level, mut deepest, mut in_text, mut escaped) = (0_usize, 0_usize, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                level += 1;
+                deepest = deepest.max(level);
+            }
+            b']' | b'}' if !in_text => level = level.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}

@@ -1,0 +1,156 @@
+//! URI templates (RFC 6570, levels 1 to 3).
+//!
+//! The crates for it lie unmaintained for years, and expand lists and objects, which the DSL forbids.
+
+use crate::data::Data;
+use crate::source::Tree;
+
+/// Most characters of a template that a message quotes.
+const MAX_QUOTED: usize = 100;
+
+/// Whether a text is a URI template. The error is a sentence.
+pub fn check(template: &str) -> Result<(), String> {
+    parts(template).map(|_| ())
+}
+
+const OPERATORS: [char; 7] = ['+', '#', '.', '/', ';', '?', '&'];
+
+/// How an operator writes its variables.
+struct Style {
+    first: &'static str,
+    separator: &'static str,
+    is_named: bool,
+    /// Between name and an empty value.
+    empty: &'static str,
+    /// Whether reserved characters stay.
+    is_open: bool,
+}
+
+/// The address; variables are the fields of an object. A variable that is missing or null is left out; a
+/// list or object is an error, a sentence.
+pub fn expand(template: &str, variables: &Data) -> Result<String, String> {
+    let fields = match variables.tree() {
+        Tree::Object(fields) => fields,
+        _ => Vec::new(),
+    };
+    let mut address = String::new();
+    for piece in parts(template)? {
+        match piece {
+            Piece::Literal(text) => encode(text, true, &mut address),
+            Piece::Variables(operator, names) => {
+                let style = style(operator);
+                let mut before = style.first;
+                for name in names {
+                    let field = fields.iter().find(|(other, _)| other == name);
+                    let Some(value) = value(name, field.map(|(_, value)| value))? else {
+                        continue;
+                    };
+                    address.push_str(before);
+                    before = style.separator;
+                    if style.is_named {
+                        encode(name, true, &mut address);
+                        address.push_str(if value.is_empty() { style.empty } else { "=" });
+                    }
+                    encode(&value, style.is_open, &mut address);
+                }
+            }
+        }
+    }
+    Ok(address)
+}
+
+fn value(name: &str, value: Option<&Tree>) -> Result<Option<String>, String> {
+    match value {
+        None | Some(Tree::Null) => Ok(None),
+        Some(Tree::Text(text)) => Ok(Some(text.clone())),
+        Some(Tree::Number(number)) => Ok(Some(number.clone())),
+        Some(Tree::Bool(value)) => Ok(Some(value.to_string())),
+        Some(other) => Err(format!(
+            "The variable '{name}' of the address is {}; an address takes texts, numbers and booleans.",
+            other.kind()
+        )),
+    }
+}
+
+/// RFC 6570, appendix A.
+fn style(operator: Option<char>) -> Style {
+    let (first, separator, is_named, empty, is_open) = match operator {
+        Some('+') => ("", ",", false, "", true),
+        Some('#') => ("#", ",", false, "", true),
+        Some('.') => (".", ".", false, "", false),
+        Some('/') => ("/", "/", false, "", false),
+        Some(';') => (";", ";", true, "", false),
+        Some('?') => ("?", "&", true, "=", false),
+        Some('&') => ("&", "&", true, "=", false),
+        _ => ("", ",", false, "", false),
+    };
+    Style {
+        first,
+        separator,
+        is_named,
+        empty,
+        is_open,
+    }
+}
+
+/// Percent-encodes all but unreserved characters, and reserved ones with what is encoded already where they
+/// stay.
+fn encode(text: &str, is_open: bool, out: &mut String) {
+    let bytes = text.as_bytes();
+    for (index, byte) in bytes.iter().enumerate() {
+        let is_hex = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_hexdigit);
+        let stays = byte.is_ascii_alphanumeric()
+            || b"-._~".contains(byte)
+            || (is_open && b":/?#[]@!$&'()*+,;=".contains(byte))
+            || (is_open && *byte == b'%' && is_hex(index + 1) && is_hex(index + 2));
+        if stays {
+            out.push(char::from(*byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+}
+
+enum Piece<'a> {
+    Literal(&'a str),
+    /// Operator and names.
+    Variables(Option<char>, Vec<&'a str>),
+}
+
+fn parts(template: &str) -> Result<Vec<Piece<'_>>, String> {
+    let wrong = |reason: &str| {
+        let quoted: String = template.chars().take(MAX_QUOTED).collect();
+        format!("The URI template '{quoted}' {reason}.")
+    };
+    let (mut pieces, mut rest) = (Vec::new(), template);
+    loop {
+        let Some((literal, after)) = rest.split_once('{') else {
+            if rest.contains('}') {
+                return Err(wrong("has a '}' without its '{'"));
+            }
+            pieces.push(Piece::Literal(rest));
+            return Ok(pieces);
+        };
+        if literal.contains('}') {
+            return Err(wrong("has a '}' without its '{'"));
+        }
+        pieces.push(Piece::Literal(literal));
+        let Some((inner, after)) = after.split_once('}') else {
+            return Err(wrong("has a '{' without its '}'"));
+        };
+        let operator = inner.chars().next().filter(|first| OPERATORS.contains(first));
+        let names = inner.strip_prefix(OPERATORS).unwrap_or(inner);
+        let names: Vec<&str> = names.split(',').collect();
+        let is_name = |name: &&str| {
+            !name.is_empty()
+                && name
+                    .chars()
+                    .all(|one| one.is_alphanumeric() || matches!(one, '_' | '.' | '-' | '%'))
+        };
+        if !names.iter().all(is_name) {
+            return Err(wrong("has braces around what is no name; write {name}"));
+        }
+        pieces.push(Piece::Variables(operator, names));
+        rest = after;
+    }
+}
