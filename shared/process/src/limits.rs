@@ -23,3 +23,13 @@ pub const CHECK_STACK_BYTES: usize = 64 * 1_024 * 1_024;
 pub const MAX_DATA_LEVELS: usize = 256;
 /// How deep brackets, strings with expressions in them and minus signs may nest in an expression.
 pub const MAX_EXPRESSION_LEVELS: usize = 200;
+/// Largest result of an expression, in bytes of JSON.
+pub const MAX_OUTPUT_BYTES: usize = 1_024 * 1_024;
+/// Most data that one evaluation takes in, in bytes of JSON.
+pub const MAX_INPUT_BYTES: usize = 8 * 1_024 * 1_024;
+/// Processor time of one evaluation: of all expressions that are sent together.
+pub const EVALUATION_TIME: Duration = Duration::from_secs(1);
+/// Memory of the child process that evaluates, its stack of 64 MiB included.
+pub const EVALUATION_BYTES: u64 = 256 * 1_024 * 1_024;
+/// How long an evaluation may take on a machine that has no time for it.
+pub const EVALUATION_PATIENCE: Duration = Duration::from_secs(20);

@@ -1,0 +1,159 @@
+//! What the child process does: evaluates expressions, and holds values against JSON Schemas.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+use jaq_json::Val;
+use jsonschema::PatternOptions;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::filter::{Filters, parsed};
+use super::syntax::{self, Names};
+use crate::limits::MAX_OUTPUT_BYTES;
+
+/// Largest pattern of a schema once compiled, in bytes.
+const MAX_COMPILED_BYTES: usize = 16 * 1_024 * 1_024;
+/// Most characters of a message, which may quote data.
+const MAX_MESSAGE: usize = 300;
+
+/// A task of the child.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Request<'a> {
+    Evaluate {
+        #[serde(borrow)]
+        input: &'a RawValue,
+        #[serde(borrow)]
+        variables: BTreeMap<String, &'a RawValue>,
+        /// Names of the fields of the variable `secrets`.
+        secrets: Vec<String>,
+        sources: Vec<Source>,
+    },
+    Validate {
+        #[serde(borrow)]
+        schema: &'a RawValue,
+        #[serde(borrow)]
+        value: &'a RawValue,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Source {
+    pub source: String,
+    pub variables: Vec<String>,
+}
+
+/// What the child says.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// A result for each expression; none for a value that satisfies its schema.
+    Done(Vec<Box<RawValue>>),
+    /// The expression at this place, or the schema, and why.
+    Failed(usize, String),
+}
+
+/// The work of the child. Compiled expressions stay from one task to the next.
+pub(super) fn work(request: &[u8]) -> Vec<u8> {
+    thread_local! {
+        static FILTERS: RefCell<Filters> = RefCell::default();
+    }
+    let answer = match serde_json::from_slice(request) {
+        Ok(request) => FILTERS.with_borrow_mut(|filters| answer(&request, filters)),
+        Err(error) => Answer::Failed(0, format!("the request is not read: {error}")),
+    };
+    serde_json::to_vec(&answer).unwrap_or_default()
+}
+
+fn answer(request: &Request<'_>, filters: &mut Filters) -> Answer {
+    match request {
+        Request::Evaluate {
+            input,
+            variables,
+            secrets,
+            sources,
+        } => evaluate(input, variables, secrets, sources, filters),
+        Request::Validate { schema, value } => match validate(schema, value) {
+            Ok(()) => Answer::Done(Vec::new()),
+            Err(message) => Answer::Failed(0, shortened(&message)),
+        },
+    }
+}
+
+fn evaluate(
+    input: &RawValue,
+    variables: &BTreeMap<String, &RawValue>,
+    secrets: &[String],
+    sources: &[Source],
+    filters: &mut Filters,
+) -> Answer {
+    let failed = |index: usize, message: String| Answer::Failed(index, shortened(&message));
+    let input = match parsed(input.get()) {
+        Ok(input) => input,
+        Err(message) => return failed(0, message),
+    };
+    let mut values: HashMap<&str, Val> = HashMap::new();
+    for (name, json) in variables {
+        match parsed(json.get()) {
+            Ok(value) => values.insert(name, value),
+            Err(message) => return failed(0, message),
+        };
+    }
+    let (mut results, mut size) = (Vec::with_capacity(sources.len()), 0);
+    for (index, source) in sources.iter().enumerate() {
+        let names = Names {
+            variables: &source.variables,
+            secrets,
+        };
+        // The parent has parsed it; this one relies on nobody.
+        if let Err(message) = syntax::parse(&source.source, names) {
+            return failed(index, message);
+        }
+        let value = |name: &String| values.get(name.as_str()).cloned().unwrap_or_default();
+        let variables = source.variables.iter().map(value).collect();
+        let result = filters.run(&source.source, source.variables.clone(), variables, input.clone());
+        let result = match result.map(RawValue::from_string) {
+            Ok(Ok(result)) => result,
+            Ok(Err(error)) => return failed(index, error.to_string()),
+            Err(message) => return failed(index, message),
+        };
+        size += result.get().len();
+        if size > MAX_OUTPUT_BYTES {
+            return failed(
+                index,
+                format!("the results together are larger than {MAX_OUTPUT_BYTES} bytes"),
+            );
+        }
+        results.push(result);
+    }
+    Answer::Done(results)
+}
+
+fn validate(schema: &RawValue, value: &RawValue) -> Result<(), String> {
+    let read = |json: &RawValue| serde_json::from_str::<Value>(json.get()).map_err(|error| error.to_string());
+    let (schema, value) = (read(schema)?, read(value)?);
+    // Patterns that take time with the size of the value alone.
+    let linear = PatternOptions::regex()
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_COMPILED_BYTES);
+    let validator = jsonschema::options()
+        .with_pattern_options(linear)
+        .build(&schema)
+        .map_err(|error| format!("the JSON Schema is not valid: {}", error.masked()))?;
+    validator.validate(&value).map_err(|error| {
+        let place = error.instance_path().to_string();
+        let message = error.masked().to_string();
+        if place.is_empty() {
+            message
+        } else {
+            format!("{message} at '{place}'")
+        }
+    })
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_MESSAGE) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
