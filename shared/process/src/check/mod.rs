@@ -18,6 +18,7 @@ use std::thread;
 
 use serde_json::Value;
 
+pub(crate) use duration::of_tree as duration_of;
 pub use duration::parse as parse_duration;
 
 use crate::definition::{Authentication, Definition, ErrorTemplate, Retry, Span};

@@ -2,10 +2,54 @@
 
 use regex::{Regex, RegexBuilder};
 
+use crate::data::Data;
+use crate::definition::{EventFilter, Template};
+
 /// Largest pattern once compiled, in bytes.
 const MAX_COMPILED_BYTES: usize = 1_024 * 1_024;
 /// Characters that make a text a regular expression. A dot alone does not: types of events have dots.
 const SPECIAL: [char; 11] = ['*', '+', '?', '(', ')', '[', ']', '{', '}', '|', '^'];
+
+/// Whether an event, with its attributes as fields, has what a filter wants.
+///
+/// `results` are those of the expressions of [`attributes`], in their order. A result of true or false
+/// decides; any other is the value that the attribute must have. A text is compared, or is a regular
+/// expression for the whole value.
+pub fn matches(filter: &EventFilter, event: &Data, results: &[Data]) -> bool {
+    let mut results = results.iter().cloned();
+    filter.with.iter().all(|(name, template)| {
+        let found = event.field(name);
+        let wanted = template.filled(results.by_ref().take(template.expressions().len()));
+        if let (Template::Expression(_), Some(decision)) = (template, wanted.as_bool()) {
+            return decision;
+        }
+        found.is_some_and(|found| fits(template, &wanted, &found))
+    })
+}
+
+/// The attributes that a filter has expressions for, and the template of each. Each is evaluated with the
+/// value of the attribute as its input, null where the event has none.
+pub fn attributes<'a>(
+    filter: &'a EventFilter,
+    event: &'a Data,
+) -> impl Iterator<Item = (&'a Template, Data)> + 'a {
+    let with = filter
+        .with
+        .iter()
+        .filter(|(_, template)| template.constant().is_none());
+    with.map(|(name, template)| (template, event.field(name).unwrap_or_else(Data::null)))
+}
+
+fn fits(template: &Template, wanted: &Data, found: &Data) -> bool {
+    if wanted == found {
+        return true;
+    }
+    let (Template::Constant(_), Some(wanted), Some(found)) = (template, wanted.as_text(), found.as_text())
+    else {
+        return false;
+    };
+    pattern(&wanted).is_some_and(|pattern| pattern.is_ok_and(|pattern| pattern.is_match(&found)))
+}
 
 /// Whether a text of a filter can be a pattern. The error is a sentence.
 pub fn check_pattern(text: &str) -> Result<(), String> {

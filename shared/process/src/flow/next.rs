@@ -1,0 +1,39 @@
+//! Where a list of tasks goes on.
+
+use crate::definition::{Task, Then};
+
+/// What follows a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The task at this index of the list.
+    Task(usize),
+    /// The list is done: what the list belongs to completes.
+    Done,
+    /// The process completes.
+    End,
+}
+
+/// What a list begins with.
+pub fn first(tasks: &[Task]) -> Next {
+    at(tasks, 0)
+}
+
+/// What follows the task at `index`.
+///
+/// `then` is that of the case that a switch chose, else that of the task: also for a switch without a
+/// matching case. A task that its `if` skips has no outcome, so [`Then::Continue`] follows it.
+pub fn next(tasks: &[Task], index: usize, then: Then) -> Next {
+    match then {
+        Then::Continue => at(tasks, index + 1),
+        Then::Task(target) => at(tasks, target),
+        Then::Exit => Next::Done,
+        Then::End => Next::End,
+    }
+}
+
+fn at(tasks: &[Task], index: usize) -> Next {
+    match tasks.get(index) {
+        Some(_) => Next::Task(index),
+        None => Next::Done,
+    }
+}
