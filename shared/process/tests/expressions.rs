@@ -205,7 +205,7 @@ async fn values_are_held_against_schemas() {
     }
 }
 
-/// Evaluations a second in a child, over a context of 1 KB: `cargo test --release … -- --ignored --nocapture`.
+/// Time of a round trip to a child, over a context of 1 KB.
 #[tokio::test]
 #[ignore = "a measurement"]
 async fn measure() {

@@ -87,7 +87,7 @@ fn checked(input: &Input<'_>) -> Result<Definition, Vec<Fault>> {
     }
 }
 
-/// What is known of the definition while it is read. A method that gives None has reported why.
+/// State of a check. A method that gives None has reported why.
 #[derive(Default)]
 struct Checker {
     faults: Vec<Fault>,

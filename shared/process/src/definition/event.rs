@@ -22,7 +22,7 @@ pub enum Strategy {
     Any {
         /// Filters.
         filters: Vec<EventFilter>,
-        /// Goes on to take events until this holds. Without it, the first event ends the wait.
+        /// Further events are taken until this holds. Without it, the first event ends the wait.
         until: Option<Until>,
     },
     /// One event of each filter.

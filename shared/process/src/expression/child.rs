@@ -10,7 +10,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::filter::{Filters, parsed};
-use super::syntax::{self, Names};
 use crate::limits::MAX_OUTPUT_BYTES;
 
 /// Largest pattern of a schema once compiled, in bytes.
@@ -101,17 +100,9 @@ fn evaluate(
     }
     let (mut results, mut size) = (Vec::with_capacity(sources.len()), 0);
     for (index, source) in sources.iter().enumerate() {
-        let names = Names {
-            variables: &source.variables,
-            secrets,
-        };
-        // The parent has parsed it; this one relies on nobody.
-        if let Err(message) = syntax::parse(&source.source, names) {
-            return failed(index, message);
-        }
         let value = |name: &String| values.get(name.as_str()).cloned().unwrap_or_default();
         let variables = source.variables.iter().map(value).collect();
-        let result = filters.run(&source.source, source.variables.clone(), variables, input.clone());
+        let result = filters.run(source, secrets, variables, input.clone());
         let result = match result.map(RawValue::from_string) {
             Ok(Ok(result)) => result,
             Ok(Err(error)) => return failed(index, error.to_string()),

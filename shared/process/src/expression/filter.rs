@@ -7,7 +7,9 @@ use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Filter, Vars};
 use jaq_json::{Num, Val, read};
 
+use super::child::Source;
 use super::library::{Kind, definitions, natives};
+use super::syntax::{self, Names};
 use crate::limits::{MAX_DATA_LEVELS, MAX_OUTPUT_BYTES};
 
 /// Most compiled expressions that are kept.
@@ -23,12 +25,12 @@ impl Filters {
     /// The one result as JSON text. The error is a sentence about the expression.
     pub fn run(
         &mut self,
-        source: &str,
-        names: Vec<String>,
+        source: &Source,
+        secrets: &[String],
         variables: Vec<Val>,
         input: Val,
     ) -> Result<String, String> {
-        let filter = self.compiled(source, names)?;
+        let filter = self.compiled(source, secrets)?;
         let context = Ctx::<JustLut<Val>>::new(&filter.lut, Vars::new(variables));
         let mut results = filter.id.run((context, input));
         let result = match results.next() {
@@ -47,16 +49,21 @@ impl Filters {
         Ok(out)
     }
 
-    fn compiled(&mut self, source: &str, names: Vec<String>) -> Result<&Filter<Kind>, String> {
-        let key = (source.to_owned(), names);
+    fn compiled(&mut self, source: &Source, secrets: &[String]) -> Result<&Filter<Kind>, String> {
+        let key = (source.source.clone(), source.variables.clone());
         if self.kept.len() >= MAX_KEPT && !self.kept.contains_key(&key) {
             self.kept.clear();
         }
         match self.kept.entry(key) {
             std::collections::hash_map::Entry::Occupied(kept) => Ok(kept.into_mut()),
             std::collections::hash_map::Entry::Vacant(free) => {
-                let (source, names) = free.key();
-                let filter = compile(source, names)?;
+                // The parent has parsed it too; the child does not rely on that.
+                let names = Names {
+                    variables: &source.variables,
+                    secrets,
+                };
+                syntax::parse(&source.source, names)?;
+                let filter = compile(&source.source, &source.variables)?;
                 Ok(free.insert(filter))
             }
         }

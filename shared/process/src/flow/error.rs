@@ -87,7 +87,7 @@ impl ProcessError {
     }
 
     /// The error that a `raise` describes; `error` is its template, filled, as an object with `type`,
-    /// `status` and what else it has. The error is a sentence.
+    /// `status` and its other fields. The error is a sentence.
     pub fn raised(error: &Data, task: &str) -> Result<Self, String> {
         let text = |name: &str| match error.field(name) {
             None => Ok(None),

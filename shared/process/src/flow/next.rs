@@ -1,4 +1,4 @@
-//! Where a list of tasks goes on.
+//! The next task of a list.
 
 use crate::definition::{Task, Then};
 
