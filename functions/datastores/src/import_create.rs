@@ -183,7 +183,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             "A value does not fit its column, a column is unknown, or a file cannot be fetched or read. No row is imported; \
              `errors` lists the first 100 rows at fault, also those that break a rule of their table, and `details` names the \
              record of the import.",
-            "Table 'orders', row 2: column 'amount': 'twelve' is not a DECIMAL(10,2). Row 1 is the first row of data.",
+            "Table 'orders', row 2: column 'amount': 'twelve' is not a DECIMAL(10,2); write it with digits and a point alone, as 1234.5. Row 1 is the first row of data.",
         ))
 }
 

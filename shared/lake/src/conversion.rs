@@ -156,8 +156,20 @@ pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> St
         }
         ColumnType::Date => format!("{shown} is not a {column_type}; write it as 2026-01-31"),
         ColumnType::Boolean => format!("{shown} is not a {column_type}; write true or false"),
+        ColumnType::Decimal { .. } | ColumnType::Float | ColumnType::Double
+            if has_other_characters(shown) =>
+        {
+            format!("{shown} is not a {column_type}; write it with digits and a point alone, as 1234.5")
+        }
         _ => format!("{shown} is not a {column_type}"),
     }
+}
+
+/// Whether a text in quotes has characters that no number has, such as a currency sign or a comma.
+fn has_other_characters(shown: &str) -> bool {
+    shown
+        .chars()
+        .any(|character| !character.is_ascii_digit() && !"'+-.eE".contains(character))
 }
 
 fn has_exponent(text: &str) -> String {

@@ -24,6 +24,8 @@ use crate::types::ColumnType;
 
 /// Longest row that DuckDB reads, in bytes.
 const MAX_ROW_BYTES: u64 = 2_000_000;
+/// Most columns of a table that a message names.
+const MAX_SHOWN_COLUMNS: usize = 20;
 /// What stands between columns in files that are not of commas, as a message names it.
 const OTHER_SEPARATORS: [(&str, char); 3] = [("';'", ';'), ("tabs", '\t'), ("'|'", '|')];
 
@@ -270,9 +272,10 @@ fn map_columns(target: &Target, header: &[String]) -> Result<Vec<Source>> {
             .any(|column| column.name.eq_ignore_ascii_case(name))
         {
             return Err(Error::unprocessable(format!(
-                "Table '{table}': the header row names {} (column {}), which the table does not have.",
+                "Table '{table}': the header row names {} (column {}), which the table does not have; it has {}.",
                 shown(name),
-                index + 1
+                index + 1,
+                some_names(target)
             )));
         }
         if header
@@ -297,6 +300,18 @@ fn map_columns(target: &Target, header: &[String]) -> Result<Vec<Source>> {
             ))),
         })
         .collect()
+}
+
+/// The columns of a table, for a message.
+fn some_names(target: &Target) -> String {
+    let names = target.columns.iter().map(|column| column.name.as_str());
+    let some: Vec<_> = names.take(MAX_SHOWN_COLUMNS).collect();
+    let more = if target.columns.len() > MAX_SHOWN_COLUMNS {
+        " and others"
+    } else {
+        ""
+    };
+    format!("{}{more}", some.join(", "))
 }
 
 /// The first rows that are no rows.
@@ -329,12 +344,16 @@ fn bad_rows(context: &Context, target: &Target, file: &Prepared, columns: usize)
         let (line, kind, message) = row.map_err(own_error)?;
         let reason = match kind.as_str() {
             "INVALID ENCODING" => {
-                "the text is not UTF-8; convert the file, as with iconv -f latin1 -t utf-8".to_owned()
+                "the text is not UTF-8; convert it, as with iconv -f latin1 -t utf-8, where only some rows are of another \
+                 encoding those alone"
+                    .to_owned()
             }
-            "MISSING COLUMNS" | "TOO MANY COLUMNS" => match message.rsplit_once("Found: ") {
+            "MISSING COLUMNS" => match message.rsplit_once("Found: ") {
                 Some((_, found)) => format!("{} fields where the header row has {columns}", found.trim()),
-                None => format!("not the {columns} fields of the header row"),
+                None => format!("fewer fields than the {columns} of the header row"),
             },
+            // DuckDB counts no further than to the first one that is too many.
+            "TOO MANY COLUMNS" => format!("more fields than the {columns} of the header row"),
             "UNQUOTED VALUE" => "a quote is not closed, or text follows it".to_owned(),
             "LINE SIZE OVER MAXIMUM" => "the row is longer than 2 MB".to_owned(),
             _ => "it is not CSV".to_owned(),

@@ -357,9 +357,9 @@ fn next_manifest(
 }
 
 fn summary(import: &ImportRecord) -> String {
-    let rows = import
-        .rows_imported
-        .iter()
-        .map(|(table, rows)| format!("{rows} rows into {table}"));
+    let rows = import.rows_imported.iter().map(|(table, rows)| match rows {
+        1 => format!("1 row into {table}"),
+        rows => format!("{rows} rows into {table}"),
+    });
     format!("Imported {}", rows.collect::<Vec<_>>().join(", "))
 }

@@ -94,12 +94,12 @@ async fn bad_values_are_listed_with_row_and_column() {
     assert_eq!(status, 422);
     assert_eq!(
         message,
-        "Table 'people', row 2: column 'score': 'much' is not a DECIMAL(6,2). 2 more rows are at fault. \
+        "Table 'people', row 2: column 'score': 'much' is not a DECIMAL(6,2); write it with digits and a point alone, as 1234.5. 2 more rows are at fault. \
          Row 1 is the first row of data."
     );
     assert_eq!(
         details,
-        "row 2: column 'score': 'much' is not a DECIMAL(6,2); row 3: column 'id': 'x' is not a BIGINT; \
+        "row 2: column 'score': 'much' is not a DECIMAL(6,2); write it with digits and a point alone, as 1234.5; row 3: column 'id': 'x' is not a BIGINT; \
          row 4: column 'id': '1.5' is not a BIGINT."
     );
     let many: String = (0..50).map(|i| format!("x{i}\n")).collect();
@@ -123,6 +123,14 @@ async fn lossless_integers_are_taken() {
 }
 
 #[tokio::test]
+async fn truth_is_taken_in_each_common_word() {
+    let csv = "id,ok\n1,true\n2,yes\n3,T\n4,y\n5,1\n6,False\n7,no\n8,f\n9,N\n10,0\n";
+    let rows = imported(csv, "ok").await;
+    let expected: Vec<_> = (0..10).map(|row| json!([row < 5])).collect();
+    assert_eq!(rows, json!(expected));
+}
+
+#[tokio::test]
 async fn rows_of_the_wrong_shape_are_refused() {
     for (csv, expected) in [
         (
@@ -130,8 +138,8 @@ async fn rows_of_the_wrong_shape_are_refused() {
             "row 2: 1 fields where the header row has 2",
         ),
         (
-            b"id,name\n1,a\n2,b,c\n",
-            "row 2: 3 fields where the header row has 2",
+            b"id,name\n1,a\n2,b,c,d\n",
+            "row 2: more fields than the 2 of the header row",
         ),
         (
             b"id,name\n1,\"a\n",
@@ -152,7 +160,7 @@ async fn rows_of_the_wrong_shape_are_refused() {
         (b"id,,name\n1,2,3\n", "header row names '' (column 2)"),
         (
             b"id,nmae\n1,a\n",
-            "header row names 'nmae' (column 2), which the table does not have",
+            "header row names 'nmae' (column 2), which the table does not have; it has id, name",
         ),
         (b"id,ID\n1,2\n", "header row names 'ID' twice"),
         (b"id,\"name\n1,a\n", "never closed"),
