@@ -54,7 +54,7 @@ impl<'a> From<&'a Value> for Input<'a> {
 }
 
 /// The definition, or its faults in the order in which they were found, at most
-/// [`MAX_FAULTS`](crate::limits::MAX_FAULTS).
+/// [`MAX_FAULTS`].
 pub fn check<'a>(input: impl Into<Input<'a>>) -> Result<Definition, Vec<Fault>> {
     let input = input.into();
     // Parsers work by recursion, and the caller's stack has any size.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::data::Data;
 
-/// A jq expression that parses and refers to known names alone. It is made by [`check`](crate::check), or by
+/// A jq expression that parses and refers to known names alone. It is made by [`check`](crate::check()), or by
 /// [`parse`](crate::expression::parse).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use crate::data::Data;
 
-/// A definition that passed [`check`](crate::check).
+/// A definition that passed [`check`](crate::check()).
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// Name and version.

@@ -28,7 +28,7 @@ pub fn enclosed(text: &str) -> Option<&str> {
 
 /// Parses a jq text. The error is a sentence.
 ///
-/// It works by recursion: [`check`](crate::check) calls it on a stack that is large enough for each text.
+/// It works by recursion: [`check`](crate::check()) calls it on a stack that is large enough for each text.
 pub fn parse(source: &str, names: Names<'_>) -> Result<Expression, String> {
     if source.len() > MAX_EXPRESSION_BYTES {
         return Err(format!(
