@@ -1,6 +1,7 @@
 //! A data store of a test's own.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -9,6 +10,9 @@ use crate::client::Request;
 use crate::scope::{Persona, Scope};
 use crate::service::Service;
 use crate::unique;
+
+/// How long an import may take until it is over.
+const IMPORTED_WITHIN: Duration = Duration::from_secs(120);
 
 /// A service, a scope of its own, and an empty data store in it.
 pub struct Store {
@@ -101,6 +105,23 @@ impl Store {
     /// Imports rows of the request into a table, with the mode that is the default.
     pub async fn append(&self, table: &str, rows: &Value) -> Answer {
         self.post("/import", &inline(table, rows)).await
+    }
+
+    /// The record of an import, by its path below the store, when it is over.
+    pub async fn ended_import(&self, path: &str) -> Value {
+        let deadline = Instant::now() + IMPORTED_WITHIN;
+        loop {
+            let record = self.get(path).await.expect_status(200).body;
+            let status = &record["status"];
+            if status != "PENDING" && status != "RUNNING" {
+                return record;
+            }
+            assert!(record.get("completed_at").is_none(), "{record}");
+            assert!(
+                Instant::now() < deadline,
+                "the import is not over after {IMPORTED_WITHIN:?}: {record}"
+            );
+        }
     }
 
     /// Puts a file where imports find it; after [`Store::start_own`].

@@ -37,23 +37,6 @@ async fn taken(store: &Store, body: Value) -> String {
     path
 }
 
-/// The record of an import when it is over.
-async fn ended(store: &Store, path: &str) -> Value {
-    let deadline = Instant::now() + WITHIN;
-    loop {
-        let record = store.get(path).await.expect_status(200).body;
-        let status = record["status"].as_str().unwrap();
-        if !["PENDING", "RUNNING"].contains(&status) {
-            return record;
-        }
-        assert!(record.get("completed_at").is_none(), "{record}");
-        assert!(
-            Instant::now() < deadline,
-            "the import is not over after {WITHIN:?}: {record}"
-        );
-    }
-}
-
 fn csv(rows: u64) -> String {
     let mut csv = "id,text\n".to_owned();
     for id in 1..=rows {
@@ -84,7 +67,7 @@ async fn an_import_that_its_request_does_not_wait_for_goes_on() {
         .expect_status(202);
     assert_eq!(answer.body["status"], "RUNNING");
     assert!(answer.body.get("version_id").is_none(), "{}", answer.text());
-    let record = ended(&store, &format!("/import/{}", answer.id())).await;
+    let record = store.ended_import(&format!("/import/{}", answer.id())).await;
     assert_eq!(record["status"], "COMPLETED", "{record}");
     assert_eq!(record["rows_imported"], json!({ "t": 1_000 }));
 }
@@ -99,7 +82,7 @@ async fn an_import_is_taken_and_carried_out() {
     let mut body = artifact("t", "out/rows.csv");
     body["message"] = "Nightly".into();
     let path = taken(&store, body).await;
-    let record = ended(&store, &path).await;
+    let record = store.ended_import(&path).await;
     assert_eq!(record["status"], "COMPLETED", "{record}");
     assert_eq!(record["rows_imported"], json!({ "t": 3 }));
     assert_eq!(record["message"], "Nightly");
@@ -116,7 +99,7 @@ async fn an_import_is_taken_and_carried_out() {
 
     // The same rows once more break the key, and nothing of them shows.
     let path = taken(&store, artifact("t", "out/rows.csv")).await;
-    let record = ended(&store, &path).await;
+    let record = store.ended_import(&path).await;
     assert_eq!(record["status"], "FAILED", "{record}");
     assert!(
         record["error"].as_str().unwrap().contains("already in the table"),
@@ -185,7 +168,7 @@ async fn what_is_wrong_from_the_beginning_is_told_at_once_and_the_rest_by_the_re
         ),
     ] {
         let path = taken(&store, body).await;
-        let record = ended(&store, &path).await;
+        let record = store.ended_import(&path).await;
         assert_eq!(record["status"], "FAILED", "{record}");
         assert!(record["error"].as_str().unwrap().contains(expected), "{record}");
         assert!(!record.to_string().contains("hunter2"), "{record}");
@@ -208,7 +191,7 @@ async fn imports_taken_at_once_all_land_once() {
         store.append("t", &json!([{ "id": 0 }])).await.expect_status(200);
     }
     for path in &taken {
-        assert_eq!(ended(&store, path).await["status"], "COMPLETED");
+        assert_eq!(store.ended_import(path).await["status"], "COMPLETED");
     }
     assert_eq!(
         store.rows("SELECT count(*), sum(id) FROM t").await,
@@ -243,7 +226,7 @@ async fn an_import_that_was_killed_while_it_ran_lands_once_after_the_restart() {
         store.service.restart();
     }
     server.release();
-    let record = ended(&store, &path).await;
+    let record = store.ended_import(&path).await;
     assert_eq!(record["status"], "COMPLETED", "{record}");
     assert_eq!(
         store.rows("SELECT count(*), sum(id) FROM t").await,
@@ -303,7 +286,7 @@ async fn whenever_it_is_killed_an_import_that_was_taken_lands_once() {
             );
         }
         store.service.restart();
-        let record = ended(&store, &path).await;
+        let record = store.ended_import(&path).await;
         assert_eq!(record["status"], "COMPLETED", "{part}: {record}");
         imports += 1;
         let counted = store.rows("SELECT count(*), count(DISTINCT id) FROM t").await;
