@@ -30,7 +30,12 @@ def main(arguments):
     module = arguments[0].replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", module) or len(module) > 60 or module in KEYWORDS | {"lib"}:
         raise Refused(f"'{arguments[0]}' cannot name a module: use lower-case letters, digits and hyphens, such as refund-order")
+    if module in crates(folder):
+        raise Refused(f"'{arguments[0]}' is the name of a crate, which a module of that name would hide: choose another NAME")
     names = {"module": module, "type": "".join(word.capitalize() for word in module.split("_"))}
+    for path in sources(folder):
+        if re.search(rf'(WorkflowType::new|\.workflow)\(\s*"{names["type"]}"', path.read_text(encoding="utf-8")):
+            raise Refused(f"{path} has a workflow type '{names['type']}', and names are global: choose another NAME")
     library, corpus = folder / "src/lib.rs", folder / "tests/corpus.rs"
     changed = {
         library: registered(library.read_text(encoding="utf-8"), module),
@@ -57,6 +62,19 @@ Next:
 
 docs/workflow-types.md says what its code can do."""
     )
+
+
+def crates(folder):
+    """Names of the crates that the code may use."""
+    manifest = (folder / "Cargo.toml").read_text(encoding="utf-8")
+    dependencies = re.findall(r"^([a-z][\w-]*)(?:\.| =)", manifest.partition("dependencies]")[2], re.MULTILINE)
+    return {"alloc", "core", "proc_macro", "runs", "std", "test"} | {name.replace("-", "_") for name in dependencies}
+
+
+def sources(folder):
+    """Files whose workflow types the local runner registers."""
+    samples = HERE.parents[2] / "infra/samples/src"
+    return [path for place in (folder / "src", samples) for path in sorted(place.glob("**/*.rs"))]
 
 
 def registered(text, module):

@@ -180,7 +180,13 @@ fn every_stored_history_fits_the_code_of_today() {
             failures.push(format!("{name}: {failure}"));
         }
     }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{}\nRuns that began with the code before would stop. Change the code so that they fit (docs/workflow-types.md: Changing \
+         code that has runs). If no run of the type was ever started, delete the files in {FOLDER}; `make test-workflows` stores \
+         new ones.",
+        failures.join("\n")
+    );
 }
 
 #[test]

@@ -22,7 +22,12 @@ pub fn registry() -> Registry {
 /// A copy of what the command changes.
 fn copied() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for file in ["src/lib.rs", "tests/corpus.rs"] {
+    for file in [
+        "Cargo.toml",
+        "src/lib.rs",
+        "src/batch_agent.rs",
+        "tests/corpus.rs",
+    ] {
         let copy = folder.path().join(file);
         fs::create_dir_all(copy.parent().unwrap()).unwrap();
         fs::copy(file, copy).unwrap();
@@ -54,6 +59,23 @@ fn a_module_a_test_a_registry_line_and_a_corpus_case_are_written() {
     assert!(!again.status.success());
     let refusal = String::from_utf8(again.stderr).unwrap();
     assert!(refusal.contains("is there already"), "{refusal}");
+}
+
+#[test]
+fn a_name_that_something_else_has_is_refused() {
+    for (name, reason) in [
+        ("workflow", "is the name of a crate"),
+        ("serde-json", "is the name of a crate"),
+        ("std", "is the name of a crate"),
+        ("approval", "has a workflow type 'Approval'"),
+        ("batch-agent-workflow", "has a workflow type 'BatchAgentWorkflow'"),
+    ] {
+        let folder = copied();
+        let refused = write(name, folder.path());
+        assert!(!refused.status.success(), "{name}");
+        let refusal = String::from_utf8(refused.stderr).unwrap();
+        assert!(refusal.contains(reason), "{name}: {refusal}");
+    }
 }
 
 #[test]
