@@ -323,6 +323,14 @@ async fn every_rule_refuses_in_a_sentence() {
             "The field 'target.rotate_signing_secret' is for a webhook whose 'signing_mode' is 'signed'.",
         ),
         (
+            json!({ "rotate_signing_secret": true }),
+            "The field 'rotate_signing_secret' belongs into 'target'",
+        ),
+        (
+            json!({ "target": { "rotate_signing_secre": true } }),
+            "a rotation has 'rotate_signing_secret' and 'rotate_immediately'",
+        ),
+        (
             json!({ "overrides_system_subscription_id": "x" }),
             "cannot be changed",
         ),

@@ -58,6 +58,9 @@ pub struct UpdateSubscription {
     #[serde(deserialize_with = "given_object")]
     #[schemars(with = "Option<TargetUpdate>")]
     pub target: Option<Map<String, Value>>,
+    /// A field of `target`. Outside of it, it would be passed over as unknown, and no secret be rotated.
+    #[schemars(skip)]
+    rotate_signing_secret: Option<Value>,
     /// Id of the replaced system subscription. It cannot be changed: send the present value or none.
     pub overrides_system_subscription_id: Option<String>,
 }
@@ -180,6 +183,11 @@ impl UpdateSubscription {
                 "The field 'overrides_system_subscription_id' cannot be changed; make another subscription.",
             ));
         }
+        if self.rotate_signing_secret.is_some() {
+            return Err(Error::invalid(
+                "The field 'rotate_signing_secret' belongs into 'target': send {\"target\": {\"rotate_signing_secret\": true}}.",
+            ));
+        }
         match &self.target {
             Some(target) => self.apply_target(target.clone(), subscription),
             None => Ok(Rotation::default()),
@@ -196,6 +204,11 @@ impl UpdateSubscription {
             wanted: flag(&mut given, "rotate_signing_secret")?,
             at_once: flag(&mut given, "rotate_immediately")?,
         };
+        if let Some(unknown) = given.keys().find(|name| name.starts_with("rotate")) {
+            return Err(Error::invalid(format!(
+                "The field 'target.{unknown}' is unknown; a rotation has 'rotate_signing_secret' and 'rotate_immediately'."
+            )));
+        }
         given.retain(|_, value| !value.is_null());
         if !given.is_empty() {
             let before = serde_json::to_value(&subscription.target).map_err(Error::internal)?;
