@@ -139,4 +139,15 @@ async fn the_operator_command_lists_runs_of_deliveries_only_where_they_are_asked
         listed(&["--query", "ExecutionStatus = 'RUNNING' OR WorkflowId = 'mine'"]),
         ["Steps"]
     );
+    // The column is one of the text that was given.
+    for more in [&[][..], &["--deliveries"]] {
+        let arguments = [&["run", "list", "--query", "WorkflowTyp = 'x'"][..], more].concat();
+        let refused = scope.ops(&arguments).expect_refusal();
+        assert!(refused.stderr.contains("at column 1:"), "{refused:?}");
+    }
+    let redriven = scope.ops(&["delivery", "redrive", "--subscription", "nope"]);
+    assert_eq!(
+        redriven.expect_success().stdout,
+        "There are no such deliveries.\n"
+    );
 }

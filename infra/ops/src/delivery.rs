@@ -50,7 +50,8 @@ pub enum DeliveryCommand {
         /// The delivery's id.
         delivery: String,
     },
-    /// Makes another attempt of each delivery that failed, or was cancelled.
+    /// Makes another attempt of each delivery that failed, or was cancelled. Of a workflow target it starts another run, which
+    /// does its work again.
     Redrive {
         #[command(flatten)]
         which: Which,
@@ -141,6 +142,7 @@ async fn redrive(target: &Target, failed: Vec<DeliveryRecord>, output: Output) -
         }
     }
     let mut lines = vec![match redriven.len() {
+        0 if refused.is_empty() => "There are no such deliveries.".to_owned(),
         1 => "1 delivery is tried again.".to_owned(),
         count => format!("{count} deliveries are tried again."),
     }];

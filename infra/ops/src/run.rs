@@ -12,7 +12,7 @@ use platform::{Error, ErrorKind, Result};
 use runs::webhook_delivery;
 use serde_json::json;
 use workflow::engine::{Engine, HistoryForm, StartRun, document_of};
-use workflow::listing::{RunListings, RunPage, RunSelection, Viewer};
+use workflow::listing::{self, RunListings, RunPage, RunSelection, Viewer};
 use workflow::state::About;
 use workflow::views::{EventHistory, History, WorkflowRun, WorkflowRunPage, WorkflowRunSummary};
 use workflow::wiring::Wiring;
@@ -102,6 +102,8 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
             limit,
             deliveries,
         } => {
+            // By itself first, so that an error names the column in the caller's text.
+            listing::filter(&query)?;
             let filter = match deliveries {
                 true => query,
                 false => without_deliveries(&query),

@@ -72,6 +72,11 @@ pub struct RunSelection {
     pub end: Option<UtcTime>,
 }
 
+/// The filter of a text. 400, with the column, for a text that is none.
+pub fn filter(text: &str) -> Result<Filter> {
+    Filter::parse(text).map_err(|error| Error::invalid(format!("The query is not as it must be at {error}.")))
+}
+
 /// A page of runs.
 #[derive(Debug)]
 pub struct RunPage {
@@ -103,8 +108,7 @@ impl RunListings {
         page_size: usize,
         token: Option<&str>,
     ) -> Result<RunPage> {
-        let filter = Filter::parse(&selection.filter)
-            .map_err(|error| Error::invalid(format!("The query is not as it must be at {error}.")))?;
+        let filter = filter(&selection.filter)?;
         let listing = (tenant.account(), tenant.project(), viewer, selection);
         let place: Option<(UtcTime, String)> = match token {
             Some(token) => Some(self.tokens.read(&listing, token).await?),
