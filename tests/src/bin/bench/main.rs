@@ -33,6 +33,7 @@ mod runs;
 mod scale;
 mod statistics;
 mod stores;
+mod templates;
 mod tpch;
 
 use std::io::Write as _;
@@ -45,10 +46,11 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Names of the parts, in their order.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "lambda",
     "ready",
     "prompts",
+    "templates",
     "query",
     "tpch",
     "results",
@@ -91,6 +93,7 @@ async fn run(wanted: &[String]) -> Result<()> {
             "lambda" => lambda::measure().await?,
             "ready" => ready::measure().await?,
             "prompts" => prompts::measure().await?,
+            "templates" => templates::measure()?,
             "query" => query::measure().await?,
             "tpch" => tpch::measure().await?,
             "results" => results::measure()?,
