@@ -125,13 +125,14 @@ def deployed(given, emulator, stack, state, port, calls):
         "TokenAudience": AUDIENCE,
         "TokenIssuer": ISSUER,
     }
-    stack.deploy(given.binaries, given.duckdb, parameters, endpoint_of)
+    base_url = f"http://127.0.0.1:{port}/{STAGE}/api/v1"
+    stack.deploy(given.binaries, given.duckdb, parameters, base_url, endpoint_of)
     calls.logical = stack.logical_names()
     outputs = stack.outputs()
     api_id, ingest_url_id = (outputs[name].split("//")[1].split(".")[0] for name in ("ApiBaseUrl", "IngestBaseUrl"))
     gateway = Gateway(port, emulator.port, STAGE, api_id, ingest_url_id).start()
     return {
-        "BASE_URL": f"http://127.0.0.1:{gateway.port}/{STAGE}/api/v1",
+        "BASE_URL": base_url,
         "INGEST_URL": f"http://127.0.0.1:{gateway.port}/ingest",
         "KEYS_DIR": str(keys),
         "WITHOUT_STREAMING": "true",

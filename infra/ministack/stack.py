@@ -48,14 +48,16 @@ class Stack:
             config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 1}, proxies={}, read_timeout=300),
         )
 
-    def deploy(self, binaries, duckdb, parameters, endpoint_of):
-        """Creates the stack. `endpoint_of` gives the endpoint of AWS that a function is told, by logical name."""
+    def deploy(self, binaries, duckdb, parameters, api_url, endpoint_of):
+        """Creates the stack. Runs call the API at `api_url`; `endpoint_of` gives a function's endpoint of AWS by logical name."""
         self.s3.create_bucket(Bucket=CODE_BUCKET)
         template = filled(translate(read(ROOT / "template.yaml"), lambda binary: f"s3://{CODE_BUCKET}/{binary}.zip"))
         functions = {name: one for name, one in template["Resources"].items() if one["Type"] == "AWS::Lambda::Function"}
         for name, function in functions.items():
             variables = function["Properties"]["Environment"]["Variables"]
             variables["AWS_ENDPOINT_URL"] = endpoint_of(name)
+            if "MILLRACE_API_URL" in variables:
+                variables["MILLRACE_API_URL"] = api_url
             if name in ASKING_FUNCTIONS:
                 variables["MILLRACE_LOCAL_TARGETS"] = "true"
         keys = {function["Properties"]["Code"]["S3Key"] for function in functions.values()}

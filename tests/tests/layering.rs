@@ -123,6 +123,7 @@ fn only_lake_knows_duckdb() {
 fn only_adapters_know_the_aws_sdk() {
     let adapters = [
         "shared/models/src/bedrock/",
+        "shared/platform/src/auth/service/key.rs",
         "shared/platform/src/aws.rs",
         "shared/platform/src/bus.rs",
         "shared/platform/src/objects.rs",

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use platform::Clock;
+use platform::api::Api;
+use platform::auth::service::{KmsServiceKey, ServiceTokens};
 use platform::aws::SdkConfig;
 use platform::batch::consume;
 use platform::config::{AwsEnvironment, ConfigError, Environment};
@@ -24,7 +27,10 @@ use workflow::wiring::Wiring;
 pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Error> {
     telemetry::init(environment, Format::Json, "info")?;
     let sdk = platform::aws::sdk_config();
-    let wiring = Wiring::from_environment(environment, &sdk)?;
+    let wiring = Wiring {
+        api: Some(Arc::new(api(environment, &sdk)?)),
+        ..Wiring::from_environment(environment, &sdk)?
+    };
     let registry = runs::with_activities(registry, webhooks(environment, &sdk, &wiring)?);
     let engine = wiring.engine(registry)?;
     let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_TASK_QUEUE")?);
@@ -33,6 +39,13 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Er
         Ok::<_, Error>(consume(event, &queue, &wiring.clock, handle).await)
     };
     lambda_runtime::run(service_fn(handler)).await
+}
+
+/// The platform's API, which runs call with service tokens.
+fn api(environment: &Environment, sdk: &SdkConfig) -> Result<Api, ConfigError> {
+    let key = KmsServiceKey::connect(sdk, environment.required("MILLRACE_SERVICE_KEY")?);
+    let tokens = ServiceTokens::new(Arc::new(key), Clock::System);
+    Api::new(&environment.required("MILLRACE_API_URL")?, tokens)
 }
 
 fn webhooks(environment: &Environment, sdk: &SdkConfig, wiring: &Wiring) -> Result<Webhooks, ConfigError> {

@@ -119,6 +119,7 @@ fn engine(services: &Services) -> Result<Engine, Error> {
         bus: Arc::new(Nowhere),
         clock: Clock::System,
         listener: None,
+        api: None,
     };
     let types = Registry::new().workflow("Steps", |_, _: serde_json::Value| async { Ok(()) });
     Ok(wiring.engine(types)?)

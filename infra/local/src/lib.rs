@@ -20,5 +20,6 @@ pub mod runner;
 mod runs;
 pub mod sealer;
 pub mod server;
+pub mod service_key;
 pub mod services;
 mod stalling;

@@ -66,7 +66,7 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     }
     let issuer = Issuer::open(&data)?;
     let services = Services::open(&data).await?;
-    let service = Service::new(&data, &services, &environment)?;
+    let service = Service::new(&data, &services, &environment, Some(port))?;
     let queues = [
         ("events", service.events.queue.clone()),
         ("tasks", service.runs.tasks.clone()),

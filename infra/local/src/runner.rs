@@ -1,5 +1,6 @@
 //! The service over a data directory: all functions, wired as `template.yaml` wires them.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,9 @@ use lake::store::{
     DataStores, ImportServices, MAX_BACKGROUND_INPUT_BYTES, MAX_INPUT_BYTES, Retention, Step, StoreConfig,
     compact_at_segments, import_patience,
 };
+use platform::api::Api;
 use platform::auth::Verifier;
+use platform::auth::service::ServiceTokens;
 use platform::config::{AwsEnvironment, ConfigError, CorsOrigins, EdgeConfig, Environment};
 use platform::fair::FairPermits;
 use platform::http::audit::AuditLog;
@@ -39,6 +42,7 @@ use crate::issuer::Issuer;
 use crate::queue::{LocalQueue, Settings};
 use crate::reference;
 use crate::runs::LocalRuns;
+use crate::service_key::LocalServiceKey;
 use crate::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, Services};
 
 /// As the audit retry queue of `template.yaml`.
@@ -110,9 +114,24 @@ pub struct Service {
 }
 
 impl Service {
-    /// Over an open directory and its services.
-    pub fn new(data: &DataDir, services: &Services, environment: &Environment) -> Result<Self, ConfigError> {
-        let platform = platform(data, services);
+    /// Over an open directory and its services. `port` is the one of the API, which runs call; without it they call
+    /// nothing.
+    pub fn new(
+        data: &DataDir,
+        services: &Services,
+        environment: &Environment,
+        port: Option<u16>,
+    ) -> Result<Self, ConfigError> {
+        let service_key = Arc::new(LocalServiceKey::open(data)?);
+        let platform = platform(data, services, service_key.clone());
+        let api = port.map(|port| {
+            let tokens = ServiceTokens::new(service_key, platform.clock.clone());
+            Api::new(
+                &format!("http://{}:{port}{API_ROOT}", Ipv4Addr::LOCALHOST),
+                tokens,
+            )
+        });
+        let api = api.transpose()?.map(Arc::new);
         let config = StoreConfig {
             program: None,
             directory: data.path("cache"),
@@ -133,7 +152,13 @@ impl Service {
         let types = registry.workflow_names();
         let events = LocalEvents::new(data, services, &platform, environment, (&outbound, types))?;
         let registry = runs::with_activities(registry, events.webhooks.clone());
-        let runs = LocalRuns::new(data, services, &platform.clock, events.bus.clone(), registry)?;
+        let runs = LocalRuns::new(
+            data,
+            services,
+            &platform.clock,
+            (events.bus.clone(), api),
+            registry,
+        )?;
         events.deliver_with(&runs.workflows.engine);
         let sources = Sources::from_environment(environment, &services.objects, outbound)?;
         let stores = |queue, config: &StoreConfig| {
@@ -205,7 +230,7 @@ impl Service {
     }
 }
 
-fn platform(data: &DataDir, services: &Services) -> Platform {
+fn platform(data: &DataDir, services: &Services, service_key: Arc<LocalServiceKey>) -> Platform {
     let clock = Clock::System;
     let records = Table::connect(&services.records, RECORDS_TABLE);
     let trail = AuditTrail::new(Table::connect(&services.records, AUDIT_TABLE));
@@ -220,7 +245,11 @@ fn platform(data: &DataDir, services: &Services) -> Platform {
         }),
     );
     Platform {
-        verifier: Arc::new(Verifier::new(Issuer::verifier_config(data), clock.clone())),
+        verifier: Arc::new(Verifier::new(
+            Issuer::verifier_config(data),
+            service_key,
+            clock.clone(),
+        )),
         clock,
         api_keys: ApiKeys::new(records.clone()),
         records,

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use platform::Clock;
+use platform::api::Api;
 use platform::bus::Bus;
 use platform::config::{ConfigError, Secret};
 use platform::objects::Objects;
@@ -53,7 +54,7 @@ impl LocalRuns {
         data: &DataDir,
         services: &Services,
         clock: &Clock,
-        bus: Arc<dyn Bus>,
+        (bus, api): (Arc<dyn Bus>, Option<Arc<Api>>),
         registry: Registry,
     ) -> Result<Self, ConfigError> {
         let engine = Arc::new(OnceLock::<Engine>::new());
@@ -82,6 +83,7 @@ impl LocalRuns {
             bus: Arc::clone(&bus),
             clock: clock.clone(),
             listener: Some(followers.clone()),
+            api,
         };
         let wired = wiring.engine(registry)?;
         let wired = engine.get_or_init(|| wired).clone();

@@ -288,7 +288,7 @@ async fn the_api_refuses_the_creation_after_the_last() {
     let token = issuer
         .token(&Subject::default(), Clock::System.now(), 600)
         .unwrap();
-    let local = Service::new(&data, &services, &Environment::from_variables([]).unwrap()).unwrap();
+    let local = Service::new(&data, &services, &Environment::from_variables([]).unwrap(), None).unwrap();
     let routes = subscriptions_function::routes(local.platform.clone(), local.events.subscriptions.clone());
     let normalized = service(routes, Clock::System, local.platform.edge.clone());
     let router = Router::new().fallback_service(normalized);

@@ -36,7 +36,7 @@ async fn a_stream_that_is_not_told_sees_messages_and_the_end_of_its_run() {
         .token(&Subject::default(), Clock::System.now(), 600)
         .unwrap();
     let environment = Environment::from_variables([]).unwrap();
-    let local = Service::new(&data, &services, &environment).unwrap();
+    let local = Service::new(&data, &services, &environment, None).unwrap();
     let engine = &local.runs.workflows.engine;
     let tenant = Tenant::new("acme", "demo").unwrap();
     let input = Payload::of(&json!({ "title": "Wait" })).unwrap();

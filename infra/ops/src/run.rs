@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::Subcommand;
+use platform::auth::RunAsRole;
 use platform::config::{AwsEnvironment, ConfigError, Environment, Secret};
 use platform::page_token::PageTokens;
 use platform::queue::{BoxFuture, Delivery, Queue};
@@ -40,6 +41,9 @@ pub enum RunCommand {
         /// How long the run may take.
         #[arg(long, value_name = "SECONDS")]
         timeout_seconds: Option<u64>,
+        /// Role with which the run calls the platform: automation, executor or reader. Without one it calls nothing.
+        #[arg(long)]
+        role: Option<RunAsRole>,
     },
     /// Lists runs, newest first.
     List {
@@ -70,6 +74,7 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
             id,
             input,
             timeout_seconds,
+            role,
         } => {
             let input = Payload::of(&input.value()?).map_err(|failure| Error::invalid(failure.message))?;
             let id = id.unwrap_or_else(|| platform::ids::new_id(target.clock.now()));
@@ -77,6 +82,7 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
                 about: About {
                     initiated_by: OPERATOR.to_owned(),
                     document_id: document_of(&input),
+                    run_as_role: role,
                     ..About::default()
                 },
                 timeout_ms: timeout_seconds.map(|seconds| seconds.saturating_mul(1_000)),
@@ -264,6 +270,7 @@ pub fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
         bus: target.bus.clone(),
         clock: target.clock.clone(),
         listener: None,
+        api: None,
     };
     wiring.engine(registry).map_err(refused)
 }

@@ -3,6 +3,8 @@
 //! A deployed stage does not have them: the emulator takes the programs of this crate (`sample-worker` and
 //! so on) in place of the functions that need to know workflow types.
 
+mod api_calls;
+
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -25,7 +27,7 @@ const STEP: ActivityType<Step, ()> = ActivityType::new("step");
 /// The platform's types and the samples.
 pub fn registry(environment: &Environment) -> Result<Registry, ConfigError> {
     let log = environment.optional("MILLRACE_STEP_LOG").map(PathBuf::from);
-    let registry = runs::registry()
+    let registry = api_calls::add(runs::registry())
         .workflow(STEPS, steps)
         .workflow(APPROVAL, approval)
         .activity(STEP, move |context, input| step(context, input, log.clone()));

@@ -1,5 +1,6 @@
 //! Event subscriptions: which events are delivered, and where.
 
+pub use platform::auth::RunAsRole;
 use platform::config::Secret;
 use platform::records::subscriptions::SubscriptionRecord;
 use platform::{Error, Result, UtcTime};
@@ -35,18 +36,6 @@ pub enum Priority {
     Normal,
     /// Less important than others.
     Low,
-}
-
-/// Role of the service identity that a delivery runs with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RunAsRole {
-    /// Executor that also writes data stores and prompt templates.
-    Automation,
-    /// Reader that also uses workflow runs.
-    Executor,
-    /// Reads prompt templates, data stores and runs.
-    Reader,
 }
 
 /// The secrets that deliveries are signed with, each sealed.

@@ -1,5 +1,6 @@
 //! What every function shares: errors, identity, HTTP edges, records, queues and objects.
 
+pub mod api;
 pub mod auth;
 pub mod aws;
 pub mod batch;
@@ -30,6 +31,7 @@ pub use clock::{Clock, UtcTime};
 pub use error::{Error, ErrorKind, Result};
 pub use tenant::Tenant;
 
+use auth::service::KmsServiceKey;
 use auth::{Verifier, VerifierConfig};
 use config::{ConfigError, EdgeConfig, Environment};
 use fair::FairPermits;
@@ -71,9 +73,11 @@ impl Platform {
         let retry_url = environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?;
         let retry = Arc::new(SqsQueue::connect(sdk, retry_url));
         let clock = Clock::System;
+        let service_key = KmsServiceKey::connect(sdk, environment.required("MILLRACE_SERVICE_KEY")?);
         Ok(Self {
             verifier: Arc::new(Verifier::new(
                 VerifierConfig::from_environment(environment)?,
+                Arc::new(service_key),
                 clock.clone(),
             )),
             clock,

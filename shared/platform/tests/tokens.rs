@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::rand::SystemRandom;
@@ -12,9 +13,11 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use platform::auth::jwks::JwksSource;
+use platform::auth::service::ServiceKey;
 use platform::auth::{Permission, PrincipalKind, Verifier, VerifierConfig};
 use platform::config::Secret;
-use platform::{Clock, UtcTime};
+use platform::queue::BoxFuture;
+use platform::{Clock, Error, Result, UtcTime};
 use serde_json::{Value, json};
 
 const SECRET: &str = "a shared secret of forty characters or so";
@@ -66,6 +69,19 @@ impl Issuer {
     }
 }
 
+/// No token here is a service token.
+struct NoServiceKey;
+
+impl ServiceKey for NoServiceKey {
+    fn sign<'a>(&'a self, _: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
+        Box::pin(async { Err(Error::unavailable("no key")) })
+    }
+
+    fn public_key(&self) -> BoxFuture<'_, Result<Vec<u8>>> {
+        Box::pin(async { Err(Error::unavailable("no key")) })
+    }
+}
+
 fn write_keys(path: &Path, issuers: &[&Issuer]) {
     let set = JwkSet {
         keys: issuers.iter().map(|issuer| issuer.jwk()).collect(),
@@ -113,7 +129,7 @@ fn setup(issuers: &[&Issuer], shared_secret: Option<&str>) -> Setup {
     Setup {
         _folder: folder,
         path,
-        verifier: Verifier::new(config, clock.clone()),
+        verifier: Verifier::new(config, Arc::new(NoServiceKey), clock.clone()),
         clock,
     }
 }

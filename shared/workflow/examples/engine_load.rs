@@ -155,6 +155,7 @@ async fn load(clients: u32, runs: u64) -> Result<(Vec<f64>, f64)> {
         sleep: Arc::new(TokioSleep),
         turning: Arc::new(OnThread::default()),
         listener: Some(shared.clone()),
+        api: None,
         worker: "this".to_owned(),
     });
     let worker = engine.clone();

@@ -6,10 +6,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use platform::api::{Api, Call};
+use platform::auth::RunPrincipal;
 use platform::config::ConfigError;
 use platform::{Tenant, UtcTime};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::payload::Payload;
@@ -42,7 +45,10 @@ pub struct ActivityContext {
     pub scheduled_at: UtcTime,
     /// What the attempt before it said of itself last.
     pub last_heartbeat: Option<Payload>,
+    /// The identity of the run inside the platform; None for a run without a role.
+    pub principal: Option<RunPrincipal>,
     pub(crate) heartbeat: Heartbeat,
+    pub(crate) api: Option<Arc<Api>>,
 }
 
 impl ActivityContext {
@@ -51,6 +57,26 @@ impl ActivityContext {
     pub async fn heartbeat(&self, details: &(impl Serialize + ?Sized)) -> Result<(), Failure> {
         let details = Payload::of(details)?;
         (self.heartbeat)(details).await
+    }
+
+    /// Calls the platform's API as the run, with the permissions of its role and no others. The body of a success; the
+    /// failure of a refused call has the error's code as its type and is not retried. A call whose answer is lost may
+    /// have been carried out, and the next attempt repeats it.
+    pub async fn call(&self, call: &Call) -> Result<Value, Failure> {
+        let Some(principal) = &self.principal else {
+            return Err(Failure::permanent(
+                "NoRole",
+                "This run has no role and cannot call the platform. Runs of a subscription have its 'run_as_role'; \
+                 'ops run start' gives one with --role.",
+            ));
+        };
+        let Some(api) = &self.api else {
+            return Err(Failure::permanent(
+                "NoApi",
+                "This process was started without the URL of the platform's API.",
+            ));
+        };
+        Ok(api.call(principal, call).await?.success()?)
     }
 }
 

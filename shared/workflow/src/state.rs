@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use platform::auth::{RunAsRole, RunPrincipal};
 use platform::records::deliveries::DeliveryStatus;
 use platform::{Tenant, UtcTime};
 use schemars::JsonSchema;
@@ -57,6 +58,9 @@ pub struct About {
     pub interaction_name: Option<String>,
     /// Who may see it.
     pub visibility: Visibility,
+    /// Role of its service identity, with which it calls the platform; None for a run that may call nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_as_role: Option<RunAsRole>,
     /// Free values that whoever started it left with it.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub memo: Map<String, Value>,
@@ -225,6 +229,17 @@ impl RunState {
             outcome: None,
             tail: Vec::new(),
         }
+    }
+
+    /// Its identity inside the platform; None for a run without a role.
+    pub(crate) fn principal(&self, tenant: &Tenant) -> Option<RunPrincipal> {
+        self.about.run_as_role.map(|role| RunPrincipal {
+            tenant: tenant.clone(),
+            run_id: self.run_id.clone(),
+            role,
+            initiated_by: self.about.initiated_by.clone(),
+            tenant_id: self.about.tenant_id.clone(),
+        })
     }
 
     /// Whether it has ended.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use platform::api::Api;
 use platform::aws::SdkConfig;
 use platform::bus::{Bus, EventBridgeBus};
 use platform::config::{ConfigError, Environment};
@@ -31,6 +32,8 @@ pub struct Wiring {
     pub clock: Clock,
     /// Who wants to hear of changes, where there is somebody in this process.
     pub listener: Option<Arc<dyn Listener>>,
+    /// The platform's API, which activities call; None in a process that carries out no activities.
+    pub api: Option<Arc<Api>>,
 }
 
 impl Wiring {
@@ -51,6 +54,7 @@ impl Wiring {
             )),
             clock: Clock::System,
             listener: None,
+            api: None,
         })
     }
 
@@ -68,6 +72,7 @@ impl Wiring {
             sleep: Arc::new(TokioSleep),
             turning: Arc::new(OnThread::default()),
             listener: self.listener.clone(),
+            api: self.api.clone(),
         }))
     }
 }

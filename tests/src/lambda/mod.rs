@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(29);
 const LOADER: [&str; 2] = ["LD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"];
 
 /// What Lambda and `template.yaml` tell every function. The tables are those of the local runner.
-const VARIABLES: [(&str, &str); 25] = [
+const VARIABLES: [(&str, &str); 27] = [
     ("AWS_LAMBDA_FUNCTION_NAME", "tests"),
     ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "3008"),
     ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
@@ -50,6 +50,8 @@ const VARIABLES: [(&str, &str); 25] = [
     ),
     ("MILLRACE_EVENT_BUS", "millrace"),
     ("MILLRACE_SEALING_KEY", "key"),
+    ("MILLRACE_SERVICE_KEY", "key"),
+    ("MILLRACE_API_URL", "http://127.0.0.1/api/v1"),
     (
         "MILLRACE_PAGE_TOKEN_KEY",
         "a key of these tests, of 32 bytes and more",

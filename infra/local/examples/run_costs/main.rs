@@ -45,6 +45,7 @@ async fn main() -> Result<(), Error> {
         bus: Arc::new(counter.clone()),
         clock: Clock::System,
         listener: None,
+        api: None,
     };
     let report = json!({
         "runs": runs(&wiring.engine(registry())?, &counter).await?,

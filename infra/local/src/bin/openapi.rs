@@ -13,6 +13,6 @@ async fn main() -> Result<(), ConfigError> {
     let folder = tempfile::tempdir().map_err(|error| ConfigError::new(error.to_string()))?;
     let data = DataDir::open(folder.path())?;
     let services = Services::open(&data).await?;
-    let document = Service::new(&data, &services, &Environment::from_variables([])?)?.openapi()?;
+    let document = Service::new(&data, &services, &Environment::from_variables([])?, None)?.openapi()?;
     writeln!(std::io::stdout(), "{document}").map_err(|error| ConfigError::new(error.to_string()))
 }

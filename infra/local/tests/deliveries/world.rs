@@ -207,6 +207,7 @@ impl World {
             bus: bus.clone(),
             clock: clock.clone(),
             listener: None,
+            api: None,
         };
         let engine = wiring
             .engine(runs::with_activities(registry(), webhooks))

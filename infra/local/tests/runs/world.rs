@@ -164,6 +164,7 @@ fn engine(
         sleep: Arc::new(TokioSleep),
         turning: Arc::new(OnThread::default()),
         listener: None,
+        api: None,
         worker: worker.to_owned(),
     })
 }

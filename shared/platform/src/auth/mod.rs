@@ -4,9 +4,14 @@ pub mod api_key;
 pub mod jwks;
 pub mod permission;
 pub mod principal;
+mod run_as_role;
+mod run_principal;
+pub mod service;
 pub mod token;
 mod verified;
 
 pub use permission::{Permission, Required, Role};
 pub use principal::{Principal, PrincipalKind};
+pub use run_as_role::RunAsRole;
+pub use run_principal::RunPrincipal;
 pub use token::{Claims, Verifier, VerifierConfig};

@@ -13,6 +13,8 @@ pub enum PrincipalKind {
     User(String),
     /// An API key, by its id.
     ApiKey(String),
+    /// A workflow run, by its id.
+    Run(String),
     /// The operator command or the platform itself.
     System,
 }
@@ -65,11 +67,12 @@ impl Principal {
             .collect()
     }
 
-    /// The form that `created_by` and `initiated_by` carry: `user:<id>`, `apikey:<id>` or `system`.
+    /// The form that `created_by` and `initiated_by` carry: `user:<id>`, `apikey:<id>`, `run:<id>` or `system`.
     pub fn reference(&self) -> String {
         match &self.kind {
             PrincipalKind::User(id) => format!("user:{id}"),
             PrincipalKind::ApiKey(id) => format!("apikey:{id}"),
+            PrincipalKind::Run(id) => format!("run:{id}"),
             PrincipalKind::System => "system".to_owned(),
         }
     }

@@ -7,15 +7,16 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jsonwebtoken::errors::ErrorKind as JwtErrorKind;
+use jsonwebtoken::errors::{Error as JwtError, ErrorKind as JwtErrorKind};
 use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::auth::jwks::{Jwks, JwksSource};
 use crate::auth::principal::{Principal, PrincipalKind};
+use crate::auth::service::{ServiceKey, ServiceVerifier};
 use crate::auth::verified::Verified;
-use crate::clock::Clock;
+use crate::clock::{Clock, UtcTime};
 use crate::config::{ConfigError, Environment, Secret};
 use crate::error::{Error, Result};
 use crate::tenant::check_id;
@@ -100,17 +101,19 @@ impl VerifierConfig {
 pub struct Verifier {
     config: VerifierConfig,
     jwks: Jwks,
+    service: ServiceVerifier,
     verified: Verified,
     clock: Clock,
 }
 
 impl Verifier {
-    /// A verifier that reads its keys at their first use.
-    pub fn new(config: VerifierConfig, clock: Clock) -> Self {
+    /// A verifier that reads its keys at their first use: those of the issuer, and the one of service tokens.
+    pub fn new(config: VerifierConfig, service_key: Arc<dyn ServiceKey>, clock: Clock) -> Self {
         let jwks = Jwks::new(config.jwks.clone(), clock.clone());
         Self {
             config,
             jwks,
+            service: ServiceVerifier::new(service_key),
             verified: Verified::default(),
             clock,
         }
@@ -121,25 +124,20 @@ impl Verifier {
         let generation = self.jwks.generation();
         let claims = match generation.and_then(|generation| self.verified.find(token, generation)) {
             Some(claims) => claims,
-            None => self.check(token, generation).await?,
+            None => {
+                let header = header(token)?;
+                if ServiceVerifier::is_meant(&header) {
+                    return self.service.verify(token, self.clock.now()).await;
+                }
+                self.check(token, &header, generation).await?
+            }
         };
-        let now = self.clock.now().as_seconds();
-        if claims.exp.saturating_add(LEEWAY_SECONDS) <= now {
-            return Err(Error::unauthenticated(
-                "The access token has expired; get a new one.",
-            ));
-        }
-        if claims
-            .nbf
-            .is_some_and(|not_before| not_before.saturating_sub(LEEWAY_SECONDS) > now)
-        {
-            return Err(Error::unauthenticated("The access token is not valid yet."));
-        }
+        check_times(claims.exp, claims.nbf, self.clock.now())?;
         principal(&claims)
     }
 
-    async fn check(&self, token: &str, generation: Option<u64>) -> Result<Arc<Claims>> {
-        let claims = Arc::new(self.claims(token).await?);
+    async fn check(&self, token: &str, header: &Header, generation: Option<u64>) -> Result<Arc<Claims>> {
+        let claims = Arc::new(self.claims(token, header).await?);
         // Only what was surely checked with these keys: they may have been read again meanwhile.
         if let Some(generation) = generation.filter(|before| self.jwks.generation() == Some(*before)) {
             self.verified.keep(token, generation, Arc::clone(&claims));
@@ -147,8 +145,7 @@ impl Verifier {
         Ok(claims)
     }
 
-    async fn claims(&self, token: &str) -> Result<Claims> {
-        let header = header(token)?;
+    async fn claims(&self, token: &str, header: &Header) -> Result<Claims> {
         if matches!(header.alg, Algorithm::HS256) && self.config.shared_secret.is_some() {
             let secret = self.config.shared_secret.as_ref().map_or("", Secret::expose);
             return self.decode(
@@ -175,24 +172,39 @@ impl Verifier {
         validation.validate_nbf = false;
         decode::<Claims>(token, key, &validation)
             .map(|data| data.claims)
-            .map_err(|error| {
-                let message = match error.kind() {
-                    JwtErrorKind::InvalidSignature => {
-                        "The signature of the access token does not hold.".to_owned()
-                    }
-                    JwtErrorKind::InvalidIssuer => "The access token is of another issuer.".to_owned(),
-                    JwtErrorKind::InvalidAudience => "The access token is for another audience.".to_owned(),
-                    JwtErrorKind::MissingRequiredClaim(claim) => {
-                        format!("The access token has no claim '{claim}'.")
-                    }
-                    JwtErrorKind::Json(cause) => {
-                        format!("The claims of the access token are not as they must be: {cause}.")
-                    }
-                    _ => "The access token does not hold.".to_owned(),
-                };
-                Error::unauthenticated(message).with_source(error)
-            })
+            .map_err(refusal)
     }
+}
+
+/// 401 for a token that has expired or is not valid yet. `exp` and `nbf` are in seconds since the Unix epoch.
+pub(super) fn check_times(exp: i64, nbf: Option<i64>, now: UtcTime) -> Result<()> {
+    let now = now.as_seconds();
+    if exp.saturating_add(LEEWAY_SECONDS) <= now {
+        return Err(Error::unauthenticated(
+            "The access token has expired; get a new one.",
+        ));
+    }
+    if nbf.is_some_and(|not_before| not_before.saturating_sub(LEEWAY_SECONDS) > now) {
+        return Err(Error::unauthenticated("The access token is not valid yet."));
+    }
+    Ok(())
+}
+
+/// 401 for a token that was refused.
+pub(super) fn refusal(error: JwtError) -> Error {
+    let message = match error.kind() {
+        JwtErrorKind::InvalidSignature => "The signature of the access token does not hold.".to_owned(),
+        JwtErrorKind::InvalidIssuer => "The access token is of another issuer.".to_owned(),
+        JwtErrorKind::InvalidAudience => "The access token is for another audience.".to_owned(),
+        JwtErrorKind::MissingRequiredClaim(claim) => {
+            format!("The access token has no claim '{claim}'.")
+        }
+        JwtErrorKind::Json(cause) => {
+            format!("The claims of the access token are not as they must be: {cause}.")
+        }
+        _ => "The access token does not hold.".to_owned(),
+    };
+    Error::unauthenticated(message).with_source(error)
 }
 
 /// The header of a token. What the library's reading of it lets pass is refused here.

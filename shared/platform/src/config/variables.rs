@@ -49,6 +49,14 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "id, ARN or alias of the KMS key that encrypts signing secrets",
     ),
     (
+        "MILLRACE_SERVICE_KEY",
+        "id, ARN or alias of the KMS key that signs the service tokens of workflow runs",
+    ),
+    (
+        "MILLRACE_API_URL",
+        "URL of the API's root, such as https://api.example.com/prod/api/v1, which workflow runs call",
+    ),
+    (
         "MILLRACE_INGEST_MAX_BODY_KB",
         "optional: largest body that an ingest channel takes, in KiB; default 256",
     ),

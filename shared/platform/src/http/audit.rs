@@ -121,6 +121,7 @@ pub fn event(action: AuditAction, resource_type: &str, principal: &Principal, no
     let (principal_type, principal_id, principal_user_id) = match &principal.kind {
         PrincipalKind::User(id) => ("user", None, Some(id.clone())),
         PrincipalKind::ApiKey(id) => ("apikey", Some(id.clone()), None),
+        PrincipalKind::Run(id) => ("run", Some(id.clone()), None),
         PrincipalKind::System => ("system", None, None),
     };
     AuditEvent {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use futures::FutureExt as _;
 use futures::future::{Either, select};
+use platform::auth::RunPrincipal;
 use platform::queue::BoxFuture;
 use platform::{Result, Tenant, UtcTime};
 
@@ -40,6 +41,7 @@ pub(super) struct Attempt {
     pub tenant: Tenant,
     pub workflow_id: String,
     pub run_id: String,
+    pub principal: Option<RunPrincipal>,
     pub activity: PendingActivity,
     pub input: Payload,
     /// Whether it is written that the activity was asked for.
@@ -68,6 +70,7 @@ impl Engine {
             tenant,
             workflow_id,
             run_id,
+            principal,
             mut activity,
             mut input,
             written,
@@ -94,6 +97,8 @@ impl Engine {
             attempt: activity.attempt,
             scheduled_at: activity.scheduled_at,
             last_heartbeat: activity.heartbeat.clone(),
+            principal,
+            api: self.services.api.clone(),
         };
         // Code that panics before its first wait panics here.
         let running = AssertUnwindSafe(async move { code(context, input).await }).catch_unwind();

@@ -392,6 +392,7 @@ impl Drive {
                 tenant: self.tenant.clone(),
                 workflow_id: state.workflow_id.clone(),
                 run_id: state.run_id.clone(),
+                principal: state.principal(&self.tenant),
                 activity: begun.activity,
                 written,
             }));

@@ -99,6 +99,7 @@ pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> O
             initiated_by: state.about.initiated_by.clone(),
             tenant_id: state.about.tenant_id.clone(),
             visibility: state.about.visibility,
+            run_as_role: state.about.run_as_role,
             document_id: document_of(input),
             ..About::default()
         },

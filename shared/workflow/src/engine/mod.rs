@@ -29,6 +29,7 @@ mod write;
 
 use std::sync::Arc;
 
+use platform::api::Api;
 use platform::bus::Bus;
 use platform::queue::{BoxFuture, Queue};
 use platform::{Clock, Error, Result, Tenant};
@@ -110,6 +111,8 @@ pub struct Services {
     pub turning: Arc<dyn Turning>,
     /// Who wants to hear of changes, where there is somebody in this process.
     pub listener: Option<Arc<dyn Listener>>,
+    /// The platform's API, which activities call; None in a process that carries out no activities.
+    pub api: Option<Arc<Api>>,
     /// The name of this process among those that carry out activities.
     pub worker: String,
 }

@@ -238,6 +238,7 @@ impl World {
         };
         let draft = &mut run.draft;
         draft.begin_attempt(scheduled, WORKER);
+        let principal = draft.state.principal(&self.tenant);
         let asked = draft.state.tail.iter().find(|event| event.id == scheduled);
         let (Some(activity), Some(EventKind::ActivityTaskScheduled { input, .. })) = (
             draft.state.activities.get_mut(&scheduled),
@@ -269,6 +270,8 @@ impl World {
             attempt: activity.attempt,
             scheduled_at: activity.scheduled_at,
             last_heartbeat: activity.heartbeat.clone(),
+            principal,
+            api: None,
             heartbeat: Arc::new(move |details| {
                 *hearing.lock().unwrap_or_else(PoisonError::into_inner) = Some(details);
                 Box::pin(async { Ok(()) })

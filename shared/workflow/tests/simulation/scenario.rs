@@ -93,6 +93,7 @@ fn engine(world: &Shared, worker: usize, ids: &Arc<AtomicU64>) -> Engine {
         sleep: Arc::new(world.clone()),
         turning: Arc::new(Inline),
         listener: None,
+        api: None,
         worker: format!("worker-{worker}"),
     })
 }

@@ -1,0 +1,62 @@
+//! The claims of a service token.
+
+use serde::{Deserialize, Serialize};
+
+use crate::auth::principal::{Principal, PrincipalKind};
+use crate::auth::run_as_role::RunAsRole;
+use crate::auth::run_principal::RunPrincipal;
+
+/// The `iss` of a service token, and the key id in its header. No identity provider has either: a `urn:` that it does
+/// not own.
+pub(super) const ISSUER: &str = "urn:millrace:service";
+/// The `aud` of a service token.
+pub(super) const AUDIENCE: &str = "urn:millrace:api";
+/// How long a service token holds, in seconds.
+pub(super) const LIFETIME_SECONDS: i64 = 5 * 60;
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct ServiceClaims {
+    /// The run's id.
+    pub sub: String,
+    pub account_id: String,
+    pub project_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<String>,
+    pub role: RunAsRole,
+    /// In seconds since the Unix epoch, as is `exp`.
+    pub nbf: i64,
+    pub exp: i64,
+    pub iss: String,
+    pub aud: String,
+}
+
+impl ServiceClaims {
+    /// Of a run, from `now`, in seconds since the Unix epoch.
+    pub(super) fn new(run: &RunPrincipal, now: i64) -> Self {
+        Self {
+            sub: run.run_id.clone(),
+            account_id: run.tenant.account().to_owned(),
+            project_id: run.tenant.project().to_owned(),
+            tenant_id: run.tenant_id.clone(),
+            role: run.role,
+            nbf: now,
+            exp: now + LIFETIME_SECONDS,
+            iss: ISSUER.to_owned(),
+            aud: AUDIENCE.to_owned(),
+        }
+    }
+
+    pub(super) fn principal(self) -> Principal {
+        let role = self.role.role();
+        Principal {
+            kind: PrincipalKind::Run(self.sub),
+            account_id: self.account_id,
+            project_id: Some(self.project_id),
+            tenant_id: self.tenant_id,
+            account_name: None,
+            project_name: None,
+            roles: vec![role.as_str().to_owned()],
+            permissions: role.permissions().iter().copied().collect(),
+        }
+    }
+}

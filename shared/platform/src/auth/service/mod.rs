@@ -1,0 +1,13 @@
+//! Service tokens: what a workflow run calls the platform's API with.
+//!
+//! The worker signs them with a key that only it may use, and the verifier of every other token checks them. A service
+//! token names one run, its project and its one role, and expires after five minutes.
+
+mod claims;
+mod key;
+mod tokens;
+mod verify;
+
+pub use key::{KmsServiceKey, ServiceKey};
+pub use tokens::ServiceTokens;
+pub(super) use verify::ServiceVerifier;

@@ -1,0 +1,62 @@
+//! Verifies service tokens.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode};
+use tokio::sync::OnceCell;
+
+use super::claims::{AUDIENCE, ISSUER, ServiceClaims};
+use super::key::ServiceKey;
+use crate::auth::principal::Principal;
+use crate::auth::token::{check_times, refusal};
+use crate::clock::UtcTime;
+use crate::error::{Error, Result};
+
+/// Checks tokens against the public half of the key that signs them.
+pub(in crate::auth) struct ServiceVerifier {
+    key: Arc<dyn ServiceKey>,
+    /// Read at the first service token. A key that takes its place has another id, and so is of another process.
+    public_key: OnceCell<DecodingKey>,
+}
+
+impl ServiceVerifier {
+    pub(in crate::auth) fn new(key: Arc<dyn ServiceKey>) -> Self {
+        Self {
+            key,
+            public_key: OnceCell::new(),
+        }
+    }
+
+    /// Whether a token says that it is a service token.
+    pub(in crate::auth) fn is_meant(header: &Header) -> bool {
+        header.kid.as_deref() == Some(ISSUER)
+    }
+
+    /// The principal of a service token. 401 for a token that does not hold, 503 if the public key cannot be read.
+    pub(in crate::auth) async fn verify(&self, token: &str, now: UtcTime) -> Result<Principal> {
+        let key = self.public_key.get_or_try_init(|| self.read()).await?;
+        let mut validation = Validation::new(Algorithm::RS256);
+        validation.set_issuer(&[ISSUER]);
+        validation.set_audience(&[AUDIENCE]);
+        validation.set_required_spec_claims(&["exp", "nbf", "iss", "aud", "sub"]);
+        // Against the clock that was passed in, below.
+        validation.validate_exp = false;
+        validation.validate_nbf = false;
+        let claims = decode::<ServiceClaims>(token, key, &validation)
+            .map_err(refusal)?
+            .claims;
+        check_times(claims.exp, Some(claims.nbf), now)?;
+        Ok(claims.principal())
+    }
+
+    async fn read(&self) -> Result<DecodingKey> {
+        let der = self.key.public_key().await?;
+        let pem = format!(
+            "-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n",
+            STANDARD.encode(der)
+        );
+        DecodingKey::from_rsa_pem(pem.as_bytes()).map_err(Error::internal)
+    }
+}

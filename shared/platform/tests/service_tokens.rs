@@ -1,0 +1,264 @@
+//! Service tokens: how long they hold, what they grant, and forged ones.
+#![cfg(test)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::{KeyPair, KeySize};
+use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_SHA256};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use platform::auth::jwks::JwksSource;
+use platform::auth::service::{ServiceKey, ServiceTokens};
+use platform::auth::{PrincipalKind, RunAsRole, RunPrincipal, Verifier, VerifierConfig};
+use platform::config::Secret;
+use platform::queue::BoxFuture;
+use platform::{Clock, Error, Result, Tenant, UtcTime};
+use serde_json::{Value, json};
+
+const ISSUER: &str = "urn:millrace:service";
+const SHARED_SECRET: &str = "a shared secret of forty characters or so";
+
+#[derive(Clone)]
+struct Key {
+    pair: Arc<KeyPair>,
+    signed: Arc<AtomicU32>,
+    read: Arc<AtomicU32>,
+    /// How often the public key cannot be read, from the first time on.
+    unavailable: u32,
+}
+
+impl Key {
+    fn new() -> Self {
+        Self {
+            pair: Arc::new(KeyPair::generate(KeySize::Rsa2048).unwrap()),
+            signed: Arc::default(),
+            read: Arc::default(),
+            unavailable: 0,
+        }
+    }
+
+    fn pem(&self) -> String {
+        let der: Pkcs8V1Der<'_> = self.pair.as_der().unwrap();
+        let text = STANDARD.encode(der.as_ref());
+        format!("-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n")
+    }
+}
+
+impl ServiceKey for Key {
+    fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
+        self.signed.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            let mut signature = vec![0; self.pair.public_modulus_len()];
+            let random = SystemRandom::new();
+            self.pair
+                .sign(&RSA_PKCS1_SHA256, &random, message, &mut signature)
+                .unwrap();
+            Ok(signature)
+        })
+    }
+
+    fn public_key(&self) -> BoxFuture<'_, Result<Vec<u8>>> {
+        Box::pin(async move {
+            if self.read.fetch_add(1, Ordering::SeqCst) < self.unavailable {
+                return Err(Error::unavailable("KMS is away"));
+            }
+            let der: PublicKeyX509Der<'_> = self.pair.public_key().as_der().unwrap();
+            Ok(der.as_ref().to_vec())
+        })
+    }
+}
+
+fn start() -> UtcTime {
+    "2026-01-02T03:04:05Z".parse().unwrap()
+}
+
+fn run(role: RunAsRole) -> RunPrincipal {
+    RunPrincipal {
+        tenant: Tenant::new("acme", "demo").unwrap(),
+        run_id: "r1".to_owned(),
+        role,
+        initiated_by: "user:ada".to_owned(),
+        tenant_id: Some("t1".to_owned()),
+    }
+}
+
+struct Setup {
+    key: Key,
+    tokens: ServiceTokens,
+    verifier: Verifier,
+    clock: Clock,
+}
+
+fn setup_with(key: Key) -> Setup {
+    let clock = Clock::manual(start());
+    let config = VerifierConfig {
+        jwks: JwksSource::File("/nonexistent/jwks.json".into()),
+        issuer: "https://id.example.com".to_owned(),
+        audience: "millrace".to_owned(),
+        shared_secret: Some(Secret::new(SHARED_SECRET)),
+    };
+    Setup {
+        tokens: ServiceTokens::new(Arc::new(key.clone()), clock.clone()),
+        verifier: Verifier::new(config, Arc::new(key.clone()), clock.clone()),
+        key,
+        clock,
+    }
+}
+
+fn setup() -> Setup {
+    setup_with(Key::new())
+}
+
+#[tokio::test]
+async fn a_token_grants_the_role_of_its_run_in_its_project() {
+    let setup = setup();
+    for role in RunAsRole::ALL {
+        let token = setup.tokens.token(&run(role)).await.unwrap();
+        let principal = setup.verifier.verify(token.expose()).await.unwrap();
+        assert_eq!(principal.kind, PrincipalKind::Run("r1".to_owned()));
+        assert_eq!(principal.reference(), "run:r1");
+        assert_eq!(principal.tenant().unwrap(), run(role).tenant);
+        assert_eq!(principal.tenant_id.as_deref(), Some("t1"));
+        assert_eq!(principal.roles, [role.to_string()]);
+        let permissions: Vec<_> = principal.permissions.iter().copied().collect();
+        let mut expected = role.role().permissions().to_vec();
+        expected.sort();
+        assert_eq!(permissions, expected);
+    }
+    assert_eq!(setup.key.read.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_token_is_kept_for_four_minutes_and_holds_for_five() {
+    let setup = setup();
+    let (first, other) = (run(RunAsRole::Reader), run(RunAsRole::Executor));
+    let token = setup.tokens.token(&first).await.unwrap();
+    assert!(setup.tokens.token(&first).await.unwrap() == token);
+    assert!(setup.tokens.token(&other).await.unwrap() != token);
+    assert_eq!(setup.key.signed.load(Ordering::SeqCst), 2);
+
+    setup.clock.advance_ms(239_000);
+    assert!(setup.tokens.token(&first).await.unwrap() == token);
+    setup.clock.advance_ms(1_000);
+    assert!(setup.tokens.token(&first).await.unwrap() != token);
+
+    // 60 s remain, and the 30 s by which clocks may differ.
+    setup.clock.advance_ms(89_000);
+    assert!(setup.verifier.verify(token.expose()).await.is_ok());
+    setup.clock.advance_ms(1_000);
+    let error = setup.verifier.verify(token.expose()).await.unwrap_err();
+    assert_eq!(error.status(), 401);
+    assert!(error.message().contains("expired"), "{error}");
+}
+
+#[tokio::test]
+async fn a_public_key_that_cannot_be_read_is_read_again() {
+    let setup = setup_with(Key {
+        unavailable: 1,
+        ..Key::new()
+    });
+    let token = setup.tokens.token(&run(RunAsRole::Reader)).await.unwrap();
+    let error = setup.verifier.verify(token.expose()).await.unwrap_err();
+    assert_eq!(error.status(), 503);
+    assert!(setup.verifier.verify(token.expose()).await.is_ok());
+}
+
+fn claims() -> Value {
+    json!({
+        "sub": "r1", "account_id": "acme", "project_id": "demo", "role": "automation", "iss": ISSUER,
+        "aud": "urn:millrace:api", "nbf": start().as_seconds(), "exp": start().as_seconds() + 300,
+    })
+}
+
+fn header(algorithm: Algorithm) -> Header {
+    let mut header = Header::new(algorithm);
+    header.kid = Some(ISSUER.to_owned());
+    header
+}
+
+fn signed(key: &Key, claims: &Value) -> String {
+    let key = EncodingKey::from_rsa_pem(key.pem().as_bytes()).unwrap();
+    encode(&header(Algorithm::RS256), claims, &key).unwrap()
+}
+
+#[tokio::test]
+async fn forged_tokens_are_refused() {
+    let setup = setup();
+    assert!(
+        setup
+            .verifier
+            .verify(&signed(&setup.key, &claims()))
+            .await
+            .is_ok()
+    );
+    let mut forged = vec![
+        ("another key", signed(&Key::new(), &claims())),
+        (
+            "the shared secret of the issuer",
+            encode(
+                &header(Algorithm::HS256),
+                &claims(),
+                &EncodingKey::from_secret(SHARED_SECRET.as_bytes()),
+            )
+            .unwrap(),
+        ),
+        (
+            "the public key as a secret",
+            encode(
+                &header(Algorithm::HS256),
+                &claims(),
+                &EncodingKey::from_secret(&setup.key.public_key().await.unwrap()),
+            )
+            .unwrap(),
+        ),
+        ("no signature", {
+            let head = URL_SAFE_NO_PAD.encode(json!({ "alg": "none", "kid": ISSUER }).to_string());
+            format!("{head}.{}.", URL_SAFE_NO_PAD.encode(claims().to_string()))
+        }),
+    ];
+    for (what, field, value) in [
+        ("another issuer", "iss", json!("https://id.example.com")),
+        ("another audience", "aud", json!("millrace")),
+        ("no project", "project_id", Value::Null),
+        ("a role that no run has", "role", json!("account_admin")),
+        ("several roles", "role", json!(["reader", "automation"])),
+        ("no end", "exp", Value::Null),
+        ("no beginning", "nbf", Value::Null),
+        ("the future", "nbf", json!(start().as_seconds() + 31)),
+        ("the past", "exp", json!(start().as_seconds() - 30)),
+    ] {
+        let mut changed = claims();
+        changed[field] = value;
+        forged.push((what, signed(&setup.key, &changed)));
+    }
+    let token = signed(&setup.key, &claims());
+    let mut parts: Vec<_> = token.split('.').collect();
+    let mut other = claims();
+    other["account_id"] = json!("other");
+    let other = URL_SAFE_NO_PAD.encode(other.to_string());
+    parts[1] = &other;
+    forged.push(("claims of another token", parts.join(".")));
+    for (what, token) in forged {
+        let error = setup.verifier.verify(&token).await.unwrap_err();
+        assert_eq!(error.status(), 401, "{what}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn the_issuers_tokens_do_not_pass_as_service_tokens_and_the_reverse() {
+    let setup = setup();
+    // The issuer's own secret, its own key id, and the claims of a service token.
+    let mut issuers = Header::new(Algorithm::HS256);
+    issuers.kid = Some("issuer".to_owned());
+    let secret = EncodingKey::from_secret(SHARED_SECRET.as_bytes());
+    let token = encode(&issuers, &claims(), &secret).unwrap();
+    assert_eq!(setup.verifier.verify(&token).await.unwrap_err().status(), 401);
+    // A service token that leaves out the key id is one of the issuer's, whose keys cannot be read here.
+    let key = EncodingKey::from_rsa_pem(setup.key.pem().as_bytes()).unwrap();
+    let token = encode(&Header::new(Algorithm::RS256), &claims(), &key).unwrap();
+    assert_eq!(setup.verifier.verify(&token).await.unwrap_err().status(), 503);
+}
