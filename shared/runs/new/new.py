@@ -33,9 +33,6 @@ def main(arguments):
     if module in crates(folder):
         raise Refused(f"'{arguments[0]}' is the name of a crate, which a module of that name would hide: choose another NAME")
     names = {"module": module, "type": "".join(word.capitalize() for word in module.split("_"))}
-    for path in sources(folder):
-        if re.search(rf'(WorkflowType::new|\.workflow)\(\s*"{names["type"]}"', path.read_text(encoding="utf-8")):
-            raise Refused(f"{path} has a workflow type '{names['type']}', and names are global: choose another NAME")
     library, corpus = folder / "src/lib.rs", folder / "tests/corpus.rs"
     changed = {
         library: registered(library.read_text(encoding="utf-8"), module),
@@ -45,6 +42,9 @@ def main(arguments):
     for path in made:
         if path.exists() or (path.parent / module).exists():
             raise Refused(f"{path} is there already: choose another NAME")
+    for path in sources(folder):
+        if re.search(rf'(WorkflowType::new|\.workflow)\(\s*"{names["type"]}"', path.read_text(encoding="utf-8")):
+            raise Refused(f"{path} has a workflow type '{names['type']}', and names are global: choose another NAME")
     for path, template in made.items():
         text = string.Template((HERE / template).read_text(encoding="utf-8")).substitute(names)
         path.write_text(text, encoding="utf-8")
