@@ -154,6 +154,9 @@ pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> St
         ColumnType::Timestamp => {
             format!("{shown} is not a {column_type}; write it as 2026-01-31T12:00:00Z")
         }
+        ColumnType::Date if is_written_as_a_date(shown) => {
+            format!("{shown} is not a {column_type}: there is no such day")
+        }
         ColumnType::Date => format!("{shown} is not a {column_type}; write it as 2026-01-31"),
         ColumnType::Boolean => format!("{shown} is not a {column_type}; write true or false"),
         ColumnType::Decimal { .. } | ColumnType::Float | ColumnType::Double
@@ -161,8 +164,17 @@ pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> St
         {
             format!("{shown} is not a {column_type}; write it with digits and a point alone, as 1234.5")
         }
+        ColumnType::Integer | ColumnType::Bigint if shown.contains('.') && !has_other_characters(shown) => {
+            format!("{shown} is not a {column_type}; round it, or set 'rounding'")
+        }
         _ => format!("{shown} is not a {column_type}"),
     }
+}
+
+/// Whether a text in quotes has the form of a date, such as `'2026-02-30'`.
+fn is_written_as_a_date(shown: &str) -> bool {
+    let form = |letter: char| if letter.is_ascii_digit() { '0' } else { letter };
+    shown.chars().map(form).collect::<String>() == "'0000-00-00'"
 }
 
 /// Whether a text in quotes has characters that no number has, such as a currency sign or a comma.

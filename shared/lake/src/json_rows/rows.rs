@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{AnyError, Column, Message, Reading};
+use crate::conversion::reason;
 use crate::fault_search::Flaw;
 use crate::faults::{cut, shown};
 use crate::types::ColumnType;
@@ -221,7 +222,7 @@ fn text<'a>(column: &Column, value: &'a RawValue) -> Result<Option<Cow<'a, str>>
         value: cut(raw),
         reason,
     };
-    let unfit = || because(format!("{} is not a {}", shown(raw), column.column_type));
+    let unfit = || because(reason(column.column_type, false, &shown(raw)));
     match (column.column_type, raw.bytes().next()) {
         (_, Some(b'n')) => Ok(None),
         (Json, _) if depth(raw) > MAX_DEPTH => {

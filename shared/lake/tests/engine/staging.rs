@@ -100,7 +100,7 @@ async fn bad_values_are_listed_with_row_and_column() {
     assert_eq!(
         details,
         "row 2: column 'score': 'much' is not a DECIMAL(6,2); write it with digits and a point alone, as 1234.5; row 3: column 'id': 'x' is not a BIGINT; \
-         row 4: column 'id': '1.5' is not a BIGINT."
+         row 4: column 'id': '1.5' is not a BIGINT; round it, or set 'rounding'."
     );
     let many: String = (0..50).map(|i| format!("x{i}\n")).collect();
     let (_, _, details) = refused(format!("id\n{many}")).await;
@@ -420,7 +420,7 @@ async fn bad_rows_are_listed_in_order_whatever_is_wrong_with_them() {
         error.details(),
         Some(
             "row 2: column 'a': 'x' is not a INTEGER; row 3: the table has no column 'c'; row 4: it is not an object; \
-             row 5: the column 'a' is named twice; row 6: column 'a': '1.5' is not a INTEGER."
+             row 5: the column 'a' is named twice; row 6: column 'a': '1.5' is not a INTEGER; round it, or set 'rounding'."
         )
     );
 }
