@@ -35,6 +35,9 @@ pub async fn run(command: ArtifactCommand, target: &Target, output: Output) -> R
     target.audit(AuditAction::Create, "artifact", &path).await?;
     output.print(
         &serde_json::json!({ "path": path }),
-        &format!("Imports find it as {{\"source\":\"artifact\",\"uri\":\"{path}\"}}."),
+        &format!(
+            "Imports of the account and project {} find it as {{\"source\":\"artifact\",\"uri\":\"{path}\"}}.",
+            target.tenant
+        ),
     )
 }
