@@ -8,10 +8,10 @@ use tests::Store;
 
 const GRACE_OVER: [&str; 2] = ["--grace-hours", "0"];
 
-/// What `ops store collect` did for all stores.
+/// What `ops store collect` did for the stores of the project.
 fn collect(store: &Store, more: &[&str]) -> Value {
     let arguments = [&["store", "collect"], more].concat();
-    store.service.operator().json(&arguments)
+    store.scope.ops_json(&arguments)
 }
 
 /// Compacts the store: the version that this made.
@@ -204,4 +204,32 @@ async fn a_download_is_built_again_after_it_was_collected() {
     get().await;
     assert_eq!(collect(&store, &GRACE_OVER)["removed_objects"], 1);
     get().await;
+}
+
+#[tokio::test]
+async fn a_collection_touches_the_stores_of_its_project_alone() {
+    let Some(store) = started().await else {
+        return;
+    };
+    append(&store, 0, 3).await;
+    let before = versions(&store).await;
+    let arguments = ["store", "collect", "--keep-versions-days", "0"];
+    let elsewhere = [&arguments[..], &["--account", "nobody", "--project", "nope"]].concat();
+    let collected = store.service.operator().json(&elsewhere);
+    assert_eq!(collected["removed_versions"], 0, "{collected}");
+    assert_eq!(versions(&store).await, before);
+
+    let unknown = store.scope.ops(&["store", "collect", "nope"]).expect_refusal();
+    assert!(
+        unknown.stderr.contains("The data store 'nope' does not exist."),
+        "{unknown:?}"
+    );
+    let both = store
+        .scope
+        .ops(&["store", "collect", &store.id, "--all-projects"]);
+    both.expect_refusal();
+
+    let collected = collect(&store, &["--keep-versions-days", "0"]);
+    assert_eq!(collected["removed_versions"], before.len() - 1, "{collected}");
+    assert_eq!(versions(&store).await.len(), 1);
 }

@@ -21,10 +21,13 @@ pub enum StoreCommand {
         /// The store's id.
         store: String,
     },
-    /// Removes what no version needs any longer; of all stores, or of one.
+    /// Removes what no version needs any longer, of the stores of the project.
     Collect {
-        /// The store's id; all stores of all projects where it is left out.
+        /// The store's id. Without it, all stores of the project.
         store: Option<String>,
+        /// All stores of all accounts and projects.
+        #[arg(long, conflicts_with = "store")]
+        all_projects: bool,
         /// Also removes versions older than this many days that are neither snapshots nor current. Without it, all are kept.
         #[arg(long, value_name = "DAYS")]
         keep_versions_days: Option<u64>,
@@ -55,6 +58,7 @@ pub async fn run(command: StoreCommand, target: &Target, output: Output) -> Resu
         }
         StoreCommand::Collect {
             store,
+            all_projects,
             keep_versions_days,
             grace_hours,
         } => {
@@ -62,11 +66,20 @@ pub async fn run(command: StoreCommand, target: &Target, output: Output) -> Resu
                 versions: keep_versions_days.map(|days| Duration::from_secs(days.saturating_mul(24 * 3_600))),
                 grace: Duration::from_secs(grace_hours.saturating_mul(3_600)),
             };
-            let all = match store {
-                Some(store) => vec![(target.tenant.clone(), store)],
-                None => stores.all_stores().await?,
+            let chosen = match store {
+                Some(store) => {
+                    let records = Stores::new(target.records.clone());
+                    let found = records.find_any(&target.tenant, &store).await?;
+                    found.ok_or_else(|| Error::not_found("data store", &store))?;
+                    vec![(target.tenant.clone(), store)]
+                }
+                None => {
+                    let mut stores = stores.all_stores().await?;
+                    stores.retain(|(tenant, _)| all_projects || *tenant == target.tenant);
+                    stores
+                }
             };
-            collect(target, &stores, &all, retention, output).await
+            collect(target, &stores, &chosen, retention, output).await
         }
     }
 }
@@ -74,24 +87,33 @@ pub async fn run(command: StoreCommand, target: &Target, output: Output) -> Resu
 async fn collect(
     target: &Target,
     stores: &DataStores,
-    all: &[(Tenant, String)],
+    chosen: &[(Tenant, String)],
     retention: Retention,
     output: Output,
 ) -> Result<()> {
     let mut sum = Collected::default();
-    for (tenant, store) in all {
+    let mut lines = Vec::new();
+    for (tenant, store) in chosen {
         let collected = stores.collect(tenant, store, retention).await?;
         if collected.removed_versions > 0 {
             let action = AuditAction::Update;
             target.audit_in(tenant, action, "data_store", store).await?;
+            lines.push(format!(
+                "{tenant} {store}  {} versions removed",
+                collected.removed_versions
+            ));
         }
         sum += collected;
     }
-    let sentence = format!(
-        "Removed {} objects with {} bytes, and {} versions; {} objects wait until their grace is over.",
+    lines.push(format!(
+        "Of {} stores, removed {} objects with {} bytes, and {} versions; {} objects wait until their grace is over.",
+        chosen.len(),
         sum.removed_objects, sum.removed_bytes, sum.removed_versions, sum.waiting_objects
-    );
-    output.print(&serde_json::to_value(sum).map_err(Error::internal)?, &sentence)
+    ));
+    output.print(
+        &serde_json::to_value(sum).map_err(Error::internal)?,
+        &lines.join("\n"),
+    )
 }
 
 fn open(target: &Target, folder: &std::path::Path) -> Result<DataStores> {
