@@ -172,7 +172,6 @@ async fn a_collection_that_dies_goes_on_the_next_time() {
         let replaced =
             json!({ "mode": "replace", "tables": { "rows": { "source": "inline", "data": [{ "n": 9 }] } } });
         store.post("/import", &replaced).await.expect_status(200);
-        let operator = store.service.operator();
         let collect = [
             "store",
             "collect",
@@ -181,11 +180,12 @@ async fn a_collection_that_dies_goes_on_the_next_time() {
             "--grace-hours",
             "0",
         ];
-        let died = operator.run_with(&collect, &[(CRASH_AT, step)]);
+        let died = store.scope.ops_with(&collect, &[(CRASH_AT, step)]);
         assert_eq!(died.code, None, "step {step} was not reached: {died:?}");
-        assert_eq!(operator.json(&["check"])["findings"], json!([]), "step {step}");
+        let findings = &store.service.operator().json(&["check"])["findings"];
+        assert_eq!(findings, &json!([]), "step {step}");
         assert_eq!(numbers(&store).await, json!([9]), "step {step}");
-        operator.json(&collect);
+        store.scope.ops_json(&collect);
         is_clean(&store);
         let versions = store.get("/versions").await.expect_status(200);
         assert_eq!(versions.each("id").len(), 2, "step {step}");
