@@ -160,6 +160,7 @@ impl Redelivery {
             attempts: Vec::new(),
             next_attempt_at: None,
             last_error: None,
+            semantic_evaluation: None,
             workflow_id: None,
             // The run that it starts has an id then.
             workflow_run_id: String::new(),

@@ -96,9 +96,7 @@ fn history(events: u64) -> Result<Vec<Event>> {
         run_id: "r".to_owned(),
         input: Payload::of(&u32::MAX).map_err(Error::internal)?,
         initiated_by: String::new(),
-        parent: None,
-        continued_from: None,
-        timeout_ms: None,
+        ..Started::default()
     };
     let mut kinds = vec![EventKind::WorkflowExecutionStarted(Box::new(started))];
     // What is left over are signals that nobody reads.

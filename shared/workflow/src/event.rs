@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::options::{ActivityOptions, ParentClosePolicy};
 use crate::payload::Payload;
+pub use crate::started::{ParentRef, Started};
+use crate::stored_time::millis;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,17 +24,6 @@ pub struct Event {
     /// What happened.
     #[serde(rename = "event")]
     pub kind: EventKind,
-}
-
-/// The run that started a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ParentRef {
-    /// Its workflow id.
-    pub workflow_id: String,
-    /// Its run id.
-    pub run_id: String,
-    /// The event of its history that asked for the child.
-    pub initiated_event_id: u64,
 }
 
 /// Which of its time limits something went past.
@@ -142,6 +133,12 @@ pub enum EventKind {
         new_run_id: String,
         /// What it begins with.
         input: Payload,
+        /// Its workflow type, where that is another.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workflow_type: Option<String>,
+        /// What it executes, where its type interprets programs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        program: Option<String>,
     },
     /// The code asked for an activity.
     ActivityTaskScheduled {
@@ -233,6 +230,9 @@ pub enum EventKind {
         /// What becomes of it when this run ends first.
         #[serde(default, skip_serializing_if = "ParentClosePolicy::is_default")]
         parent_close_policy: ParentClosePolicy,
+        /// What the child executes, where its type interprets programs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        program: Option<String>,
     },
     /// A child run was not started.
     StartChildWorkflowExecutionFailed {
@@ -258,35 +258,14 @@ pub enum EventKind {
         /// The asking for the child.
         initiated_event_id: u64,
     },
-    /// The code noted something that it must find again when it is replayed: which of two ways a patch takes.
+    /// The code recorded a decision or a result that its replays must find again.
     MarkerRecorded {
-        /// The patch's name.
+        /// Name of a patch, or `local:` and the number of the local work.
         name: String,
+        /// Result of local work; None for a patch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Payload>,
     },
-}
-
-/// How a run began.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Started {
-    /// The registered type.
-    pub workflow_type: String,
-    /// The workflow id, which names the run and the ones that it goes on in.
-    pub workflow_id: String,
-    /// The run id.
-    pub run_id: String,
-    /// What the code is called with.
-    pub input: Payload,
-    /// Who started it.
-    pub initiated_by: String,
-    /// The run that started it, where one did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<ParentRef>,
-    /// The run that goes on in this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub continued_from: Option<String>,
-    /// How long the run may take, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
 }
 
 impl EventKind {
@@ -346,6 +325,11 @@ impl EventKind {
         )
     }
 
+    /// Whether replaying code reads its payload.
+    pub fn is_read_by_code(&self) -> bool {
+        !self.is_command() || matches!(self, Self::MarkerRecorded { .. })
+    }
+
     /// Whether the run's code may go on because of it.
     pub fn is_stimulus(&self) -> bool {
         !self.is_command() && !self.is_terminal() && !matches!(self, Self::ActivityTaskStarted { .. })
@@ -379,6 +363,7 @@ impl EventKind {
             | Self::ActivityTaskFailed { failure, .. }
             | Self::StartChildWorkflowExecutionFailed { failure, .. } => failure.details.as_mut(),
             Self::WorkflowExecutionCanceled { details } => details.as_mut(),
+            Self::MarkerRecorded { result, .. } => result.as_mut(),
             Self::ActivityTaskStarted { last_failure, .. }
             | Self::ActivityTaskTimedOut { last_failure, .. } => last_failure.as_mut()?.details.as_mut(),
             Self::ChildWorkflowExecutionClosed { outcome, .. } => match outcome {
@@ -394,8 +379,7 @@ impl EventKind {
             | Self::TimerFired { .. }
             | Self::TimerCanceled { .. }
             | Self::ChildWorkflowExecutionStarted { .. }
-            | Self::RequestCancelExternalWorkflowExecutionInitiated { .. }
-            | Self::MarkerRecorded { .. } => None,
+            | Self::RequestCancelExternalWorkflowExecutionInitiated { .. } => None,
         }
     }
 
@@ -411,36 +395,5 @@ impl EventKind {
             } => Some(failure),
             _ => None,
         }
-    }
-}
-
-/// Times as milliseconds since the Unix epoch: short, and quick to read.
-pub(crate) mod millis {
-    use platform::UtcTime;
-    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
-
-    pub(crate) fn serialize<S: Serializer>(time: &UtcTime, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_i64(time.as_millis())
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UtcTime, D::Error> {
-        let millis = i64::deserialize(deserializer)?;
-        UtcTime::from_millis(millis).ok_or_else(|| D::Error::custom("a time out of range"))
-    }
-}
-
-/// The same where there may be none.
-pub(crate) mod optional_millis {
-    use platform::UtcTime;
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(time: &Option<UtcTime>, serializer: S) -> Result<S::Ok, S::Error> {
-        time.map(UtcTime::as_millis).serialize(serializer)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<UtcTime>, D::Error> {
-        Ok(Option::<i64>::deserialize(deserializer)?.and_then(UtcTime::from_millis))
     }
 }

@@ -25,9 +25,18 @@ pub struct Failure {
     /// Whether another attempt is pointless, whatever the retry policy says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub non_retryable: bool,
-    /// What a run goes on with instead, where its code asked for that.
+    /// The run that the code continues as instead of failing.
     #[serde(skip)]
-    pub(crate) continue_as_new: Option<Box<Payload>>,
+    pub(crate) continue_as_new: Option<Box<NextRun>>,
+}
+
+/// The run that a run continues as.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NextRun {
+    /// Input of its code.
+    pub input: Payload,
+    /// Its type and program, where the type is another.
+    pub other: Option<(String, Option<String>)>,
 }
 
 impl Failure {

@@ -3,10 +3,11 @@
 use platform::UtcTime;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{TimeoutKind, millis, optional_millis};
+use crate::event::TimeoutKind;
 use crate::failure::Failure;
 use crate::options::{ActivityOptions, ParentClosePolicy};
 use crate::payload::Payload;
+use crate::stored_time::{millis, optional_millis};
 
 /// An activity that has not ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

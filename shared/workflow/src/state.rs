@@ -11,11 +11,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::event::{ChildOutcome, Event, EventKind, ParentRef, millis, optional_millis};
+use crate::event::{ChildOutcome, Event, EventKind, ParentRef};
 use crate::failure::Failure;
 use crate::options::ParentClosePolicy;
 use crate::pending::{PendingActivity, PendingChild, PendingTimer};
 use crate::status::RunStatus;
+use crate::stored_time::{millis, optional_millis};
 use crate::task_failure::TaskFailure;
 
 /// Characters of a failure's message that are kept while the activity is still tried: the state must stay small.

@@ -225,6 +225,8 @@ pub struct DeliveryChange {
     pub next_attempt_at: Option<UtcTime>,
     /// Why the last attempt failed, or nothing more is tried; None leaves what is there, for as long as it has not succeeded.
     pub last_error: Option<String>,
+    /// Outcome of the semantic condition; None leaves what is there.
+    pub semantic_evaluation: Option<Box<SemanticEvaluation>>,
     /// The workflow id of the run that carries it out, where that is new.
     pub workflow_id: Option<String>,
     /// The run that carries it out now.
@@ -247,6 +249,9 @@ impl DeliveryChange {
             );
         if let Some(workflow_id) = &self.workflow_id {
             changes = changes.set("workflow_id", workflow_id)?;
+        }
+        if let Some(evaluation) = &self.semantic_evaluation {
+            changes = changes.set("semantic_evaluation", evaluation.as_ref())?;
         }
         if let Some(last) = self.attempts.last() {
             changes = changes.set("attempt_count", &last.attempt)?;

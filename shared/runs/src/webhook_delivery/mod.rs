@@ -123,8 +123,8 @@ pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
         let error = attempt.as_ref().and_then(|attempt| attempt.error.clone());
         let report = DeliveryReport {
             attempt,
-            next_attempt_at: None,
             last_error: error,
+            ..DeliveryReport::default()
         };
         let pause_ms = match next {
             Next::Done => {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use events::action::RunAction;
 use platform::records::runs::CurrentWrite;
 use platform::{Result, Tenant, metrics};
 use tracing::warn;
@@ -13,6 +14,7 @@ use crate::draft::Draft;
 use crate::event::{Event, EventKind, Started};
 use crate::limits;
 use crate::payload::Payload;
+use crate::registry::Registry;
 use crate::state::RunState;
 use crate::task_failure::TaskFailure;
 use crate::turn::Turn;
@@ -112,7 +114,7 @@ impl Engine {
             fail_turn(draft, failure);
             return Ok(None);
         }
-        let next_run = take_turn(draft, &known.history, turn)?;
+        let next_run = take_turn(draft, &known.history, turn, &services.registry)?;
         known.follow(draft);
         Ok(next_run)
     }
@@ -167,24 +169,43 @@ fn fail_turn(draft: &mut Draft, failure: TaskFailure) {
 
 /// Takes what came of a turn over a history into a draft. The run that it goes on as, if it does: the signals that were not
 /// read and a request to stop go with it.
-pub(crate) fn take_turn(draft: &mut Draft, history: &[Event], turn: Turn) -> Result<Option<Draft>> {
+pub(crate) fn take_turn(
+    draft: &mut Draft,
+    history: &[Event],
+    turn: Turn,
+    registry: &Registry,
+) -> Result<Option<Draft>> {
     draft.updates.extend(turn.updates);
     draft.reports.extend(turn.reports);
     let mut next_run = None;
     for kind in turn.events {
-        if let EventKind::WorkflowExecutionContinuedAsNew { new_run_id, input } = &kind {
-            let started = first_event(history, &draft.state)?;
+        if let EventKind::WorkflowExecutionContinuedAsNew {
+            new_run_id,
+            input,
+            workflow_type,
+            program,
+        } = &kind
+        {
+            let mut started = first_event(history, &draft.state)?;
+            let is_other = workflow_type.is_some();
+            if let Some(workflow_type) = workflow_type {
+                started.workflow_type.clone_from(workflow_type);
+            }
             let about = draft.state.about.clone();
             let mut next = Draft::new(RunState::new(&draft.tenant()?, new_run_id, about), draft.now);
             next.state.lineage.clone_from(&draft.state.lineage);
             next.state.delivery.clone_from(&draft.state.delivery);
-            next.state.is_unannounced = draft.state.is_unannounced;
+            next.state.is_unannounced = registry.is_unannounced(&started.workflow_type);
             next.append(EventKind::WorkflowExecutionStarted(Box::new(Started {
                 run_id: new_run_id.clone(),
                 input: input.clone(),
                 continued_from: Some(draft.state.run_id.clone()),
+                program: program.clone(),
                 ..started
             })));
+            if is_other {
+                next.announce(RunAction::Started);
+            }
             for (name, input) in &turn.unread_signals {
                 next.append(EventKind::WorkflowExecutionSignaled {
                     name: name.clone(),

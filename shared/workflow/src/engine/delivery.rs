@@ -44,6 +44,10 @@ pub(super) fn delivery_of(runs: &mut [Draft], told: Option<DeliveryWrite>) -> Op
         return None;
     }
     let last_error = reports.last().and_then(|report| report.last_error.clone());
+    let semantic_evaluation = reports
+        .iter()
+        .rev()
+        .find_map(|report| report.semantic_evaluation.clone());
     let change = DeliveryChange {
         id: link.id.clone(),
         created_at: link.created_at,
@@ -52,6 +56,7 @@ pub(super) fn delivery_of(runs: &mut [Draft], told: Option<DeliveryWrite>) -> Op
         attempts: reports.into_iter().filter_map(|report| report.attempt).collect(),
         next_attempt_at,
         last_error: last_error.or_else(|| why_ended(draft)),
+        semantic_evaluation: semantic_evaluation.map(Box::new),
         workflow_id: None,
         workflow_run_id: next
             .as_ref()
@@ -78,6 +83,7 @@ fn status(draft: &Draft, waits: bool) -> DeliveryStatus {
         RunStatus::Failed | RunStatus::TimedOut => DeliveryStatus::Failed,
         RunStatus::Canceled | RunStatus::Terminated => DeliveryStatus::Cancelled,
         RunStatus::ContinuedAsNew => DeliveryStatus::Running,
+        RunStatus::Running if before == Some(DeliveryStatus::Evaluating) => DeliveryStatus::Evaluating,
         RunStatus::Running if waits => DeliveryStatus::Retrying,
         RunStatus::Running if is_under_way => DeliveryStatus::Running,
         RunStatus::Running => match before {

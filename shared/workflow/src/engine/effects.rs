@@ -89,6 +89,7 @@ pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> O
         workflow_type,
         input,
         parent_close_policy,
+        program,
     } = event
     else {
         return None;
@@ -111,6 +112,7 @@ pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> O
         outlives_parent: *parent_close_policy == ParentClosePolicy::Abandon,
         id_reuse: IdReuse::AfterEnd,
         lineage: state.lineage.clone(),
+        program: program.clone(),
         ..StartRun::new(workflow_type, workflow_id, input.clone())
     })
 }

@@ -94,7 +94,7 @@ impl Engine {
     pub async fn fetch_all(&self, events: &mut [Event], commands_too: bool) -> Result<()> {
         let payloads = events
             .iter_mut()
-            .filter(|event| commands_too || !event.kind.is_command())
+            .filter(|event| commands_too || event.kind.is_read_by_code())
             .filter_map(|event| event.kind.payload_mut())
             .filter(|payload| !payload.is_fetched());
         stream::iter(payloads.map(Ok))

@@ -13,6 +13,7 @@ use crate::draft::Draft;
 use crate::event::{EventKind, ParentRef, Started};
 use crate::payload::{MAX_PAYLOAD_BYTES, Payload};
 use crate::registry::Registry;
+use crate::started::MAX_PROGRAM_CHARACTERS;
 use crate::state::{About, RunState};
 
 /// Times that a start is tried while others start runs of the same workflow id.
@@ -41,6 +42,8 @@ pub struct StartRun {
     pub run_id: Option<String>,
     /// What the code is called with.
     pub input: Payload,
+    /// What the run executes, where its type interprets programs.
+    pub program: Option<String>,
     /// What the run is about.
     pub about: About,
     /// The run that starts it.
@@ -67,6 +70,7 @@ impl StartRun {
             workflow_id: workflow_id.to_owned(),
             run_id: None,
             input,
+            program: None,
             about: About::default(),
             parent: None,
             outlives_parent: false,
@@ -175,6 +179,7 @@ pub(crate) fn first_draft(tenant: &Tenant, run_id: &str, start: &StartRun, now: 
         parent: start.parent.clone(),
         continued_from: None,
         timeout_ms: start.timeout_ms,
+        program: start.program.clone(),
     })));
     draft
 }
@@ -198,6 +203,12 @@ pub(crate) fn check(registry: &Registry, start: &StartRun) -> Result<()> {
     if !is_workflow_id(&start.workflow_id) {
         return Err(Error::invalid(format!(
             "A workflow id has 1 to {MAX_WORKFLOW_ID} characters, without '#', '/' and control characters."
+        )));
+    }
+    let program = start.program.as_deref().unwrap_or_default();
+    if program.chars().count() > MAX_PROGRAM_CHARACTERS {
+        return Err(Error::invalid(format!(
+            "A reference to a program has at most {MAX_PROGRAM_CHARACTERS} characters."
         )));
     }
     if start.input.bytes() > MAX_PAYLOAD_BYTES {

@@ -10,6 +10,8 @@
 mod world;
 
 #[cfg(test)]
+mod programs;
+#[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::world::World;
+use crate::engine::StartRun;
 use crate::event::{Event, EventKind};
 use crate::failure::Failure;
 use crate::payload::Payload;
@@ -37,6 +40,7 @@ pub struct TestRun {
     registry: Registry,
     workflow_type: String,
     workflow_id: String,
+    program: Option<String>,
     input: Result<Payload, Failure>,
     deliveries: Vec<(u64, Delivery)>,
     taking: BTreeMap<String, u64>,
@@ -101,6 +105,7 @@ impl TestRun {
             registry: registry.clone(),
             workflow_type: workflow_type.to_owned(),
             workflow_id: WORKFLOW_ID.to_owned(),
+            program: None,
             input: Payload::of(input),
             deliveries: Vec::new(),
             taking: BTreeMap::new(),
@@ -111,6 +116,12 @@ impl TestRun {
     /// Its workflow id, where `test` does not do.
     pub fn workflow_id(mut self, id: &str) -> Self {
         id.clone_into(&mut self.workflow_id);
+        self
+    }
+
+    /// The program that it executes, for a type that interprets programs.
+    pub fn program(mut self, program: &str) -> Self {
+        self.program = Some(program.to_owned());
         self
     }
 
@@ -202,7 +213,11 @@ impl TestRun {
         let duplicates = self.registry.check();
         duplicates.map_err(|duplicate| TaskFailure::stuck(duplicate.to_string()))?;
         let mut world = World::new(self.registry, self.taking)?;
-        world.start(&self.workflow_type, &self.workflow_id, input)?;
+        let start = StartRun {
+            program: self.program,
+            ..StartRun::new(&self.workflow_type, &self.workflow_id, input)
+        };
+        world.start(start)?;
         world.deliver_later(self.deliveries);
         world.go(self.until)?;
         let (registry, runs, answers) = world.end();

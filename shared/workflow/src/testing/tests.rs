@@ -352,7 +352,9 @@ fn a_request_to_stop_that_comes_as_the_code_goes_on_as_new_reaches_the_new_run()
     });
     let history = draft.state.tail.clone();
     let turn = replay(&registry(), &history, draft.state.processed, None).unwrap();
-    let next = take_turn(&mut draft, &history, turn).unwrap().unwrap();
+    let next = take_turn(&mut draft, &history, turn, &registry())
+        .unwrap()
+        .unwrap();
     assert_eq!(draft.state.status, RunStatus::ContinuedAsNew);
     assert!(next.state.cancel_requested);
     assert_eq!(next.state.tail[1].kind, history[3].kind);

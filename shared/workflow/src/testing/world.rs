@@ -16,9 +16,8 @@ use crate::engine::effects::{already_started, note_end, note_start, refused, sta
 use crate::engine::start::{check, first_draft};
 use crate::event::{EventKind, TimeoutKind};
 use crate::failure::Failure;
-use crate::payload::Payload;
 use crate::registry::{ActivityContext, Registry};
-use crate::state::{About, Effect};
+use crate::state::Effect;
 use crate::task_failure::TaskFailure;
 use crate::turn::{Replay, turn};
 
@@ -71,21 +70,10 @@ impl World {
     }
 
     /// Begins the run that the test is about.
-    pub(super) fn start(
-        &mut self,
-        workflow_type: &str,
-        workflow_id: &str,
-        input: Payload,
-    ) -> Result<(), TaskFailure> {
-        let start = StartRun {
-            about: About {
-                initiated_by: "user:test".to_owned(),
-                ..About::default()
-            },
-            ..StartRun::new(workflow_type, workflow_id, input)
-        };
+    pub(super) fn start(&mut self, mut start: StartRun) -> Result<(), TaskFailure> {
+        "user:test".clone_into(&mut start.about.initiated_by);
         check(&self.registry, &start).map_err(internal)?;
-        let run_id = platform::ids::derived_id(self.now, workflow_id);
+        let run_id = platform::ids::derived_id(self.now, &start.workflow_id);
         self.add(first_draft(&self.tenant, &run_id, &start, self.now));
         Ok(())
     }
@@ -208,7 +196,7 @@ impl World {
             }
             run.waiting.clone_from(&turn.waiting);
             let history = draft.state.tail.clone();
-            next_run = take_turn(draft, &history, turn).map_err(internal)?;
+            next_run = take_turn(draft, &history, turn, &self.registry).map_err(internal)?;
             check_length(draft);
         }
         let mut can_begin: Vec<_> = draft.state.activities.keys().copied().collect();

@@ -153,6 +153,7 @@ pub struct ChildCall<T> {
     workflow_id: Option<String>,
     input: Result<Payload, Failure>,
     parent_close_policy: ParentClosePolicy,
+    program: Option<String>,
     result: PhantomData<fn() -> T>,
 }
 
@@ -164,6 +165,7 @@ impl<T> ChildCall<T> {
             workflow_id: None,
             input,
             parent_close_policy: ParentClosePolicy::default(),
+            program: None,
             result: PhantomData,
         }
     }
@@ -171,6 +173,12 @@ impl<T> ChildCall<T> {
     /// The child's workflow id; a new one where it is not said. Where a run of that id is under way, the child fails to start.
     pub fn workflow_id(mut self, id: &str) -> Self {
         self.workflow_id = Some(id.to_owned());
+        self
+    }
+
+    /// The program that the child executes, for a type that interprets programs.
+    pub fn program(mut self, program: impl Into<String>) -> Self {
+        self.program = Some(program.into());
         self
     }
 
@@ -201,6 +209,7 @@ impl<T> ChildCall<T> {
             workflow_type: self.workflow_type.clone(),
             input,
             parent_close_policy: self.parent_close_policy,
+            program: self.program,
         };
         let what = format!("child run {} {workflow_id}", self.workflow_type);
         let operation = core.begin(self.context.scope, kind, what, Ending::Child);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use platform::UtcTime;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::calls::{ActivityCall, ChildCall, Pending};
@@ -13,9 +14,21 @@ use super::core::{Core, Ending, ROOT, Scope};
 use super::signals::{Canceled, Signals};
 use super::{DeliveryReport, NewUpdate};
 use crate::event::EventKind;
-use crate::failure::Failure;
+use crate::failure::{Failure, NextRun};
 use crate::payload::Payload;
 use crate::stub::{ActivityType, WorkflowType};
+
+/// Beginning of the names of markers that hold results of local work.
+const LOCAL_MARKER: &str = "local:";
+
+/// Result of work within a turn.
+#[derive(Clone, Debug)]
+pub struct Local<T> {
+    /// The result.
+    pub value: T,
+    /// Whether to record it: for work that takes long, or that could end differently the next time.
+    pub keep: bool,
+}
 
 /// What the code of a workflow works with: everything that takes time, and everything that must come out the same when the code is
 /// replayed. It stands for one *scope*: what is begun with it is cancelled together.
@@ -154,12 +167,7 @@ impl Context {
         let patched = !core.is_replaying() || core.patches.contains(name);
         core.decided_patches.insert(name.to_owned(), patched);
         if patched {
-            core.ask(
-                EventKind::MarkerRecorded {
-                    name: name.to_owned(),
-                },
-                None,
-            );
+            core.ask(patch_marker(name), None);
         }
         patched
     }
@@ -170,12 +178,7 @@ impl Context {
         let mut core = self.core.borrow_mut();
         let is_new = core.decided_patches.insert(name.to_owned(), true).is_none();
         if is_new && core.patches.contains(name) {
-            core.ask(
-                EventKind::MarkerRecorded {
-                    name: name.to_owned(),
-                },
-                None,
-            );
+            core.ask(patch_marker(name), None);
         }
     }
 
@@ -229,21 +232,80 @@ impl Context {
         self.answer("__state", handler);
     }
 
+    /// The program that the run executes, for a type that interprets programs.
+    pub fn program(&self) -> Option<String> {
+        self.core.borrow().started.program.clone()
+    }
+
+    /// Does work within the turn. A result to keep is recorded in the history, so replays read it instead of doing the
+    /// work again; any other work must give the same result each time.
+    pub fn local<T: Serialize + DeserializeOwned>(
+        &self,
+        work: impl FnOnce() -> Local<T>,
+    ) -> Result<T, Failure> {
+        let (name, recorded) = {
+            let mut core = self.core.borrow_mut();
+            core.check_abort();
+            core.locals += 1;
+            let name = format!("{LOCAL_MARKER}{}", core.locals);
+            let recorded = core.results.get(&name).cloned();
+            (name, recorded)
+        };
+        let result = match recorded {
+            Some(result) => result,
+            None => {
+                let Local { value, keep } = work();
+                if !keep || self.is_replaying() {
+                    return Ok(value);
+                }
+                Payload::of(&value)?
+            }
+        };
+        let value = result.read();
+        let result = Some(result);
+        self.core
+            .borrow_mut()
+            .ask(EventKind::MarkerRecorded { name, result }, None);
+        value
+    }
+
     /// What to return for the run to go on as a new one, with an empty history. Signals that were not read go with it, and so
     /// does a request to stop.
     pub fn continue_as_new(&self, input: &(impl Serialize + ?Sized)) -> Failure {
-        match Payload::of(input) {
-            Ok(input) => {
-                let mut failure = Failure::new("ContinueAsNew", "The run goes on as a new one.");
-                failure.continue_as_new = Some(Box::new(input));
-                failure
-            }
-            Err(failure) => failure,
-        }
+        continuing(input, None)
+    }
+
+    /// The failure to return so that the run continues as a run of another type, under the same workflow id, with the same
+    /// delivery.
+    pub fn continue_as(
+        &self,
+        workflow_type: &str,
+        program: Option<String>,
+        input: &(impl Serialize + ?Sized),
+    ) -> Failure {
+        continuing(input, Some((workflow_type.to_owned(), program)))
     }
 
     /// Events of the history so far: a run that lives long goes on as a new one before there are too many.
     pub fn history_length(&self) -> u64 {
         self.core.borrow().current
+    }
+}
+
+fn patch_marker(name: &str) -> EventKind {
+    EventKind::MarkerRecorded {
+        name: name.to_owned(),
+        result: None,
+    }
+}
+
+fn continuing(input: &(impl Serialize + ?Sized), other: Option<(String, Option<String>)>) -> Failure {
+    match Payload::of(input) {
+        Ok(input) => {
+            let mut failure = Failure::new("ContinueAsNew", "The run goes on as a new one.");
+            failure.continue_as_new = Some(Box::new(NextRun { input, other }));
+            failure
+        }
+        Err(failure) => failure,
     }
 }

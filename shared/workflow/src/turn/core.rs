@@ -11,7 +11,7 @@ use platform::UtcTime;
 
 use super::{DeliveryReport, MAX_COMMANDS, NewUpdate, Replay, Returned, Turn};
 use crate::event::{Event, EventKind, Started};
-use crate::failure::Failure;
+use crate::failure::{Failure, NextRun};
 use crate::payload::Payload;
 use crate::task_failure::TaskFailure;
 
@@ -82,6 +82,10 @@ pub(super) struct Core {
     pub signals: u64,
     /// The patches that the history knows.
     pub patches: BTreeSet<String>,
+    /// Recorded results of local work, by marker.
+    pub results: BTreeMap<String, Payload>,
+    /// Pieces of local work so far.
+    pub locals: u64,
     pub decided_patches: BTreeMap<String, bool>,
     pub queries: BTreeMap<String, QueryHandler>,
     /// Signals that the code listens for.
@@ -107,21 +111,23 @@ impl Core {
         let started = match replay.history.first().map(|event| &event.kind) {
             Some(EventKind::WorkflowExecutionStarted(started)) => (**started).clone(),
             // Nothing is replayed then, and nothing reads it.
-            _ => Started {
-                workflow_type: String::new(),
-                workflow_id: String::new(),
-                run_id: String::new(),
-                input: Payload::null(),
-                initiated_by: String::new(),
-                parent: None,
-                continued_from: None,
-                timeout_ms: None,
-            },
+            _ => Started::default(),
         };
-        let patches = replay.history.iter().filter_map(|event| match &event.kind {
-            EventKind::MarkerRecorded { name } => Some(name.clone()),
-            _ => None,
-        });
+        let (mut patches, mut results) = (BTreeSet::new(), BTreeMap::new());
+        for event in replay.history {
+            match &event.kind {
+                EventKind::MarkerRecorded { name, result: None } => {
+                    patches.insert(name.clone());
+                }
+                EventKind::MarkerRecorded {
+                    name,
+                    result: Some(result),
+                } => {
+                    results.insert(name.clone(), result.clone());
+                }
+                _ => {}
+            }
+        }
         Self {
             started_at: replay.history.first().map_or(UtcTime::EPOCH, |event| event.time),
             now: replay.history.first().map_or(UtcTime::EPOCH, |event| event.time),
@@ -134,7 +140,9 @@ impl Core {
             scopes: vec![Scope::default()],
             channels: BTreeMap::new(),
             signals: 0,
-            patches: patches.collect(),
+            patches,
+            results,
+            locals: 0,
             decided_patches: BTreeMap::new(),
             queries: BTreeMap::new(),
             listens_for: BTreeSet::new(),
@@ -307,12 +315,9 @@ impl Core {
         let canceled = self.scopes.first().is_some_and(|root| root.canceled);
         let kind = match returned {
             Err(Failure {
-                continue_as_new: Some(input),
+                continue_as_new: Some(next),
                 ..
-            }) => EventKind::WorkflowExecutionContinuedAsNew {
-                new_run_id: self.derived_id(),
-                input: *input,
-            },
+            }) => self.continued_as(*next),
             Ok(result) if canceled => EventKind::WorkflowExecutionCanceled {
                 details: Some(result).filter(|result| !result.is_null()),
             },
@@ -327,6 +332,19 @@ impl Core {
             kind,
             operation: None,
         });
+    }
+
+    fn continued_as(&mut self, next: NextRun) -> EventKind {
+        let (workflow_type, program) = match next.other {
+            Some((workflow_type, program)) => (Some(workflow_type), program),
+            None => (None, self.started.program.clone()),
+        };
+        EventKind::WorkflowExecutionContinuedAsNew {
+            new_run_id: self.derived_id(),
+            input: next.input,
+            workflow_type,
+            program,
+        }
     }
 
     /// An id that the same code makes again when it is replayed.

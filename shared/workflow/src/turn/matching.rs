@@ -78,7 +78,7 @@ fn same(asked: &EventKind, had: &EventKind) -> bool {
                 ..
             },
         ) => workflow_id == had_id && workflow_type == had_type,
-        (K::MarkerRecorded { name }, K::MarkerRecorded { name: had }) => name == had,
+        (K::MarkerRecorded { name, .. }, K::MarkerRecorded { name: had, .. }) => name == had,
         (asked, had) if is_ending(asked) => asked == had,
         (asked, had) => std::mem::discriminant(asked) == std::mem::discriminant(had),
     }
@@ -99,7 +99,8 @@ pub(super) fn describe(kind: &EventKind) -> String {
             workflow_type,
             ..
         } => format!(" of '{workflow_type}' (workflow id {workflow_id})"),
-        EventKind::MarkerRecorded { name } => format!(" of the patch '{name}'"),
+        EventKind::MarkerRecorded { name, result: None } => format!(" of the patch '{name}'"),
+        EventKind::MarkerRecorded { name, .. } => format!(" of '{name}'"),
         EventKind::ActivityTaskCanceled {
             scheduled_event_id: event,
         }

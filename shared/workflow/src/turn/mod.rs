@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use platform::UtcTime;
-use platform::records::deliveries::DeliveryAttempt;
+use platform::records::deliveries::{DeliveryAttempt, SemanticEvaluation};
 use serde_json::Value;
 
 use crate::event::{Event, EventKind};
@@ -39,7 +39,7 @@ use crate::payload::Payload;
 use crate::task_failure::TaskFailure;
 
 pub use calls::{ActivityCall, ChildCall, ChildRun, Pending};
-pub use context::Context;
+pub use context::{Context, Local};
 pub use signals::{Canceled, Receive, Signals};
 
 use self::core::Core;
@@ -78,6 +78,8 @@ pub struct DeliveryReport {
     pub next_attempt_at: Option<UtcTime>,
     /// Why the attempt failed, or why nothing more is tried.
     pub last_error: Option<String>,
+    /// Outcome of the semantic condition.
+    pub semantic_evaluation: Option<SemanticEvaluation>,
 }
 
 /// What to replay.

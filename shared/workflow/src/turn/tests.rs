@@ -41,9 +41,7 @@ impl Run {
                 .map(|input| Payload::of(&input).unwrap())
                 .unwrap(),
             initiated_by: "user:u".to_owned(),
-            parent: None,
-            continued_from: None,
-            timeout_ms: None,
+            ..Started::default()
         })));
         run
     }
@@ -430,7 +428,10 @@ fn a_run_goes_on_as_a_new_one_with_the_signals_that_it_has_not_read() {
     run.signal("B", "1");
     run.signal("A", "2");
     let turn = run.replay(None).unwrap();
-    let EventKind::WorkflowExecutionContinuedAsNew { input, new_run_id } = &turn.events[0] else {
+    let EventKind::WorkflowExecutionContinuedAsNew {
+        input, new_run_id, ..
+    } = &turn.events[0]
+    else {
         panic!("{turn:?}");
     };
     assert_eq!((input.json(), new_run_id.len()), ("2", 36));

@@ -283,7 +283,9 @@ fn view(event: &Event, known: &Known<'_>) -> HistoryEvent {
         EventKind::WorkflowExecutionFailed { failure } => view.failure = Some(failure.into()),
         EventKind::WorkflowExecutionCanceled { details } => view.result = details.as_ref().map(shown_array),
         EventKind::WorkflowExecutionTimedOut {} => {}
-        EventKind::WorkflowExecutionContinuedAsNew { new_run_id, input } => {
+        EventKind::WorkflowExecutionContinuedAsNew {
+            new_run_id, input, ..
+        } => {
             view.workflow = Some(EventWorkflow {
                 new_run_id: Some(new_run_id.clone()),
                 input: Some(shown_array(input)),
@@ -356,7 +358,10 @@ fn view(event: &Event, known: &Known<'_>) -> HistoryEvent {
                 ChildOutcome::Canceled | ChildOutcome::Terminated | ChildOutcome::TimedOut => {}
             }
         }
-        EventKind::MarkerRecorded { name } => view.patch = Some(name.clone()),
+        EventKind::MarkerRecorded { name, result } => match result {
+            Some(result) => view.result = Some(shown_array(result)),
+            None => view.patch = Some(name.clone()),
+        },
     }
     view
 }
