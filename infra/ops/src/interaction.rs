@@ -1,8 +1,9 @@
-//! `ops interaction`: which interactions use which prompt templates.
+//! `ops interaction`: prompts, a model and the form of its answer, for semantic conditions and agents.
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use models::OutputSchema;
 use platform::http::json;
 use platform::records::audit::AuditAction;
 use platform::records::interactions::{Interaction, Interactions};
@@ -16,7 +17,10 @@ use crate::target::Target;
 pub enum InteractionCommand {
     /// Adds the interactions of a JSON file, or replaces those of the same id.
     ///
-    /// The file is an array of { "id": text, "name": text, "versions": [ { "version": number, "prompts": [template ids] } ] }.
+    /// The file is an array of { "id": text, "name": text, "description"?: text, "versions": [ version ] }, and a version is
+    /// { "version": number, "prompts": [ id or { "id", "version"?, "role"? } ], "description"?, "model"?, "output_schema"?,
+    /// "max_output_tokens"?, "temperature"?, "tools"?: [ names ], "mcp_servers"?: [ { "name", "url", "headers_secret"? } ] }.
+    /// The version with the highest number is used. Prompts are sent in their order; one without a version is the latest.
     Load {
         /// The file.
         file: PathBuf,
@@ -31,6 +35,9 @@ pub async fn run(command: InteractionCommand, target: &Target, output: Output) -
     let loaded: Vec<Interaction> = json::parse(&bytes)?;
     let interactions = Interactions::new(target.records.clone());
     for interaction in &loaded {
+        check_schemas(interaction)?;
+    }
+    for interaction in &loaded {
         interactions.load(&target.tenant, interaction).await?;
         target
             .audit(AuditAction::Update, "interaction", &interaction.id)
@@ -38,4 +45,28 @@ pub async fn run(command: InteractionCommand, target: &Target, output: Output) -
     }
     let lines = format!("{} interactions are loaded.", loaded.len());
     output.print(&serde_json::json!({ "loaded": loaded.len() }), &lines)
+}
+
+/// Refuses an output schema that no model can be asked for.
+fn check_schemas(interaction: &Interaction) -> Result<()> {
+    for version in &interaction.versions {
+        let Some(schema) = &version.output_schema else {
+            continue;
+        };
+        let output = OutputSchema {
+            name: "output".to_owned(),
+            schema: schema.clone(),
+        };
+        output.check().map_err(|refusal| {
+            let place = format!(
+                "version {} of the interaction '{}'",
+                version.version, interaction.id
+            );
+            let fault = refusal.detail().unwrap_or_default();
+            Error::invalid(format!(
+                "The output schema of {place} cannot be used. {refusal} {fault}"
+            ))
+        })?;
+    }
+    Ok(())
 }

@@ -47,7 +47,7 @@ const EXAMPLES: &str = r#"Examples:
   ops token --roles reader --project other      the same, of somebody who may only read
   ops key create ci --roles automation          an API key of the data store API, shown once
   ops prompt publish <id>                       publish the current version of a prompt template
-  ops interaction load interactions.json        say which interactions use which templates
+  ops interaction load interactions.json        load prompts with a model, for conditions and agents
   ops artifact put sales.csv out/sales.csv      a file for an import with the source 'artifact'
   ops store compact <id>                        merge the small files of a data store
   ops store collect --keep-versions-days 90     remove what nothing needs any longer

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::answer::Content;
 use crate::error::{ModelError, ModelErrorKind};
+use crate::output;
 
 /// Most characters of a model's name: the longest ARN that Bedrock takes as one.
 const MAX_MODEL_CHARS: usize = 2_048;
@@ -110,6 +111,13 @@ pub struct OutputSchema {
     pub name: String,
     /// JSON Schema with `"type": "object"` at its root, which both wire formats ask for.
     pub schema: Value,
+}
+
+impl OutputSchema {
+    /// Refuses a schema that no call takes: not valid, too large, with references to elsewhere, or not of an object.
+    pub fn check(&self) -> Result<(), ModelError> {
+        output::Schema::compile(self).map(drop)
+    }
 }
 
 impl Request {

@@ -5,6 +5,7 @@
 
 pub mod batch_agent;
 pub mod delivery;
+pub mod interactions;
 pub mod redelivery;
 pub mod webhook_delivery;
 

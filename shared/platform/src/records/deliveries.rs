@@ -28,7 +28,7 @@ pub enum DeliveryStatus {
     Succeeded,
     /// No attempt follows.
     Failed,
-    /// Its subscription was disabled or deleted.
+    /// Its subscription was disabled or deleted, or its event does not meet the semantic condition.
     Cancelled,
 }
 
@@ -96,7 +96,7 @@ pub struct SemanticEvaluation {
     /// Verdict; absent where the evaluation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched: Option<bool>,
-    /// Explanation of the verdict by the evaluator.
+    /// Explanation of the verdict by the evaluator; at most 2,000 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rationale: Option<String>,
     /// Why the evaluation failed.

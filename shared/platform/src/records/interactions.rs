@@ -1,34 +1,18 @@
-//! Interactions: who uses which prompt template. The operator loads them; the API lists them.
+//! Interactions: prompt templates in the order of a conversation, with the model and the form of its answer. The operator loads them;
+//! the API lists them.
+
+mod definition;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use definition::{Interaction, InteractionVersion, McpServer, PromptUse};
+
 use crate::error::{Error, Result};
-use crate::http::text::{check_name, check_resource_id};
-use crate::records::{Condition, Query, Table, Written, keys};
+use crate::records::{Condition, Key, Query, Table, Written, json_text, keys};
 use crate::tenant::Tenant;
-
-/// An interaction and, per version, the prompt templates that it uses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Interaction {
-    /// Its id.
-    pub id: String,
-    /// Its name.
-    pub name: String,
-    /// Its versions.
-    pub versions: Vec<InteractionVersion>,
-}
-
-/// One version of an interaction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct InteractionVersion {
-    /// Its number.
-    pub version: u64,
-    /// Ids of the prompt templates that it uses.
-    pub prompts: Vec<String>,
-}
 
 /// An interaction that uses a prompt template.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +33,65 @@ pub struct UsedVersion {
     pub versions: u64,
 }
 
+/// An interaction as it is kept.
+#[derive(Serialize, Deserialize)]
+struct InteractionRecord {
+    id: String,
+    name: String,
+    /// All that an older release wrote, and reads.
+    versions: Vec<KeptVersion>,
+    /// The whole interaction. As text, because an item nests at most 32 levels.
+    #[serde(default, with = "json_text", skip_serializing_if = "Option::is_none")]
+    definition: Option<Interaction>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptVersion {
+    version: u64,
+    prompts: Vec<String>,
+}
+
+impl InteractionRecord {
+    fn of(interaction: &Interaction) -> Result<Self> {
+        let length = serde_json::to_vec(interaction).map_err(Error::internal)?.len();
+        if length > MAX_INTERACTION_BYTES {
+            return Err(Error::invalid(format!(
+                "The interaction '{}' has {length} bytes; {MAX_INTERACTION_BYTES} is the most. Remove old versions.",
+                interaction.id,
+            )));
+        }
+        let kept = |version: &InteractionVersion| KeptVersion {
+            version: version.version,
+            prompts: version.prompts.iter().map(|used| used.id.clone()).collect(),
+        };
+        Ok(Self {
+            id: interaction.id.clone(),
+            name: interaction.name.clone(),
+            versions: interaction.versions.iter().map(kept).collect(),
+            definition: Some(interaction.clone()),
+        })
+    }
+
+    fn into_interaction(self) -> Interaction {
+        let version = |kept: KeptVersion| InteractionVersion {
+            version: kept.version,
+            prompts: kept.prompts.into_iter().map(PromptUse::latest).collect(),
+            ..InteractionVersion::default()
+        };
+        self.definition.unwrap_or_else(|| Interaction {
+            id: self.id,
+            name: self.name,
+            description: None,
+            versions: self.versions.into_iter().map(version).collect(),
+        })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct NameRecord {
+    interaction_id: String,
+}
+
 #[derive(Serialize, Deserialize)]
 struct UseRecord {
     prompt_id: String,
@@ -59,6 +102,8 @@ struct UseRecord {
 /// Most templates that one interaction may use: each is one step of the transaction that loads it, of 100 at most, and
 /// as many may have to be removed.
 pub const MAX_PROMPTS: usize = 45;
+/// Largest interaction, in bytes of JSON: a record takes 400 KB.
+const MAX_INTERACTION_BYTES: usize = 300_000;
 
 /// The interactions.
 #[derive(Clone)]
@@ -70,6 +115,26 @@ impl Interactions {
     /// Over the table of records.
     pub fn new(table: Table) -> Self {
         Self { table }
+    }
+
+    /// An interaction by its id; None where there is none.
+    pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<Interaction>> {
+        let found: Option<InteractionRecord> = self.table.find(&keys::interaction(tenant, id)).await?;
+        Ok(found.map(InteractionRecord::into_interaction))
+    }
+
+    /// The interactions with a name, which need not be unique.
+    pub async fn of_name(&self, tenant: &Tenant, name: &str) -> Result<Vec<Interaction>> {
+        let query =
+            Query::partition(keys::interaction_names(tenant)).prefix(keys::interaction_name_prefix(name));
+        let records: Vec<NameRecord> = self.table.all(&query).await?;
+        let mut found = Vec::new();
+        for record in records {
+            let interaction = self.find(tenant, &record.interaction_id).await?;
+            // A load that breaks off after a change of the name leaves the record of the old one.
+            found.extend(interaction.filter(|interaction| interaction.name == name));
+        }
+        Ok(found)
     }
 
     /// The interactions of every template of a project, by template id.
@@ -94,7 +159,7 @@ impl Interactions {
 
     /// Adds an interaction or replaces it, together with what its templates list of it.
     pub async fn load(&self, tenant: &Tenant, interaction: &Interaction) -> Result<()> {
-        check(interaction)?;
+        interaction.check()?;
         let uses = uses(interaction);
         if uses.len() > MAX_PROMPTS {
             return Err(Error::invalid(format!(
@@ -104,8 +169,15 @@ impl Interactions {
             )));
         }
         let key = keys::interaction(tenant, &interaction.id);
-        let before: Option<Interaction> = self.table.find(&key).await?;
-        let mut transaction = self.table.transaction().replace(&key, interaction)?;
+        let before = self.find(tenant, &interaction.id).await?;
+        let named = NameRecord {
+            interaction_id: interaction.id.clone(),
+        };
+        let mut transaction = self
+            .table
+            .transaction()
+            .replace(&key, &InteractionRecord::of(interaction)?)?
+            .replace(&name_key(tenant, interaction), &named)?;
         for (prompt, usage) in &uses {
             let record = UseRecord {
                 prompt_id: prompt.clone(),
@@ -125,32 +197,37 @@ impl Interactions {
             transaction = transaction.delete(&stale, Condition::Present)?;
         }
         match transaction.commit().await? {
-            Written::Done => Ok(()),
-            _ => Err(Error::conflict(format!(
-                "The interaction '{}' is being loaded elsewhere.",
-                interaction.id
-            ))),
+            Written::Done => {}
+            _ => {
+                return Err(Error::conflict(format!(
+                    "The interaction '{}' is being loaded elsewhere. Load it again.",
+                    interaction.id
+                )));
+            }
         }
+        if let Some(before) = before.filter(|before| before.name != interaction.name) {
+            let stale = name_key(tenant, &before);
+            match self.table.delete(&stale, Condition::Present).await? {
+                // An interaction that an older release wrote has no record of its name.
+                Written::Done | Written::Refused { .. } => {}
+                Written::Contended => {
+                    return Err(Error::unavailable("the name of an interaction is contended"));
+                }
+            }
+        }
+        Ok(())
     }
 }
 
-fn check(interaction: &Interaction) -> Result<()> {
-    check_resource_id("id", &interaction.id)?;
-    check_name("name", &interaction.name)?;
-    for (index, version) in interaction.versions.iter().enumerate() {
-        let prompts = version.prompts.iter().enumerate();
-        for (place, prompt) in prompts {
-            check_resource_id(&format!("versions[{index}].prompts[{place}]"), prompt)?;
-        }
-    }
-    Ok(())
+fn name_key(tenant: &Tenant, interaction: &Interaction) -> Key {
+    keys::interaction_name(tenant, &interaction.name, &interaction.id)
 }
 
 fn prompts_of(interaction: &Interaction) -> BTreeSet<String> {
     interaction
         .versions
         .iter()
-        .flat_map(|version| version.prompts.iter().cloned())
+        .flat_map(|version| version.prompts.iter().map(|prompt| prompt.id.clone()))
         .collect()
 }
 
@@ -159,7 +236,7 @@ fn uses(interaction: &Interaction) -> BTreeMap<String, InteractionUse> {
         let using = interaction
             .versions
             .iter()
-            .filter(|version| version.prompts.contains(prompt));
+            .filter(|version| version.prompts.iter().any(|used| used.id == *prompt));
         using
             .map(|version| UsedVersion {
                 versions: version.version,

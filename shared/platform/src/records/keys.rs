@@ -8,6 +8,7 @@
 //! | a version of a template; all of them | records | `A#P#prompt#<id>` | `version#<number, 10 digits>` |
 //! | the forks of a template | records | `A#P#prompt#<id>` | `fork#<fork id>` |
 //! | an interaction | records | `A#P#interactions` | `<id>` |
+//! | the interactions of a name | records | `A#P#interaction-names` | `<SHA-256 of the name>#<interaction id>` |
 //! | the interactions of one template; of all templates | records | `A#P#prompt-interactions` | `<prompt id>#<interaction id>` |
 //! | an API key; the keys of a project | records | `A#P#api-keys` | `<id>` |
 //! | a data store; the stores of a project | records | `A#P#stores` | `<id>` |
@@ -53,6 +54,8 @@
 //! beginning of one, of another. `*` stands where an account has no project. What is due is one list for all tenants, for the
 //! sweeper alone; each item names its tenant.
 
+use sha2::{Digest as _, Sha256};
+
 use crate::clock::UtcTime;
 use crate::records::table::Key;
 use crate::tenant::Tenant;
@@ -86,6 +89,22 @@ pub(crate) fn prompt_fork(tenant: &Tenant, parent: &str, fork: &str) -> Key {
 
 pub(crate) fn interaction(tenant: &Tenant, id: &str) -> Key {
     Key::new(pk(tenant, "interactions"), id)
+}
+
+pub(crate) fn interaction_names(tenant: &Tenant) -> String {
+    pk(tenant, "interaction-names")
+}
+
+/// A name and an id can be longer together than a key may be.
+pub(crate) fn interaction_name_prefix(name: &str) -> String {
+    format!("{}#", hex::encode(Sha256::digest(name.as_bytes())))
+}
+
+pub(crate) fn interaction_name(tenant: &Tenant, name: &str, id: &str) -> Key {
+    Key::new(
+        interaction_names(tenant),
+        format!("{}{id}", interaction_name_prefix(name)),
+    )
 }
 
 pub(crate) fn prompt_interactions(tenant: &Tenant) -> String {
@@ -344,6 +363,7 @@ mod tests {
             prompt_version(&tenant, "x", 1).pk,
             prompt_fork(&tenant, "x", "y").pk,
             interaction(&tenant, "x").pk,
+            interaction_name(&tenant, "x", "y").pk,
             prompt_interaction(&tenant, "x", "y").pk,
             api_key(&tenant, "x").pk,
             store(&tenant, "x").pk,

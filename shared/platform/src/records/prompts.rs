@@ -123,6 +123,16 @@ impl Prompts {
         found.ok_or_else(|| Error::not_found("prompt template", id))
     }
 
+    /// A version of a template that is not deleted, the current one without a number; a missing one is a 404.
+    pub async fn version(&self, tenant: &Tenant, id: &str, version: Option<u64>) -> Result<PromptRecord> {
+        let head = self.get(tenant, id).await?;
+        let Some(number) = version.filter(|number| *number != head.version) else {
+            return Ok(head);
+        };
+        let found = self.table.find(&keys::prompt_version(tenant, id, number)).await?;
+        found.ok_or_else(|| Error::not_found("prompt version", &number.to_string()))
+    }
+
     /// The current versions of all templates of a project, oldest template first.
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<PromptRecord>> {
         self.table.all(&Query::partition(keys::prompts(tenant))).await
