@@ -33,7 +33,13 @@ fn variables(function: &Value) -> Vec<(String, String)> {
                     _,
                 ) => "1".to_owned(),
                 (
-                    "MILLRACE_IMPORT_BUCKETS" | "MILLRACE_CORS_ORIGINS" | "MILLRACE_GCS_CREDENTIALS_SECRET",
+                    "MILLRACE_IMPORT_BUCKETS"
+                    | "MILLRACE_CORS_ORIGINS"
+                    | "MILLRACE_GCS_CREDENTIALS_SECRET"
+                    | "MILLRACE_MODEL_PROVIDER"
+                    | "MILLRACE_MODEL"
+                    | "MILLRACE_MODEL_BASE_URL"
+                    | "MILLRACE_MODEL_API_KEY_SECRET",
                     _,
                 ) => String::new(),
                 ("MILLRACE_JWKS", _) => "https://issuer.invalid/jwks.json".to_owned(),

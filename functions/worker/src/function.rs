@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use models::ModelConfig;
 use platform::Clock;
 use platform::api::Api;
 use platform::auth::service::{KmsServiceKey, ServiceTokens};
@@ -19,6 +20,7 @@ use platform::records::events::Events;
 use platform::records::subscriptions::Subscriptions;
 use platform::sealing::{KmsSealer, OpenedOnce};
 use platform::telemetry::{self, Format};
+use runs::Services;
 use runs::webhook_delivery::Webhooks;
 use workflow::Registry;
 use workflow::wiring::Wiring;
@@ -31,7 +33,7 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Er
         api: Some(Arc::new(api(environment, &sdk)?)),
         ..Wiring::from_environment(environment, &sdk)?
     };
-    let registry = runs::with_activities(registry, webhooks(environment, &sdk, &wiring)?);
+    let registry = runs::with_activities(registry, &services(environment, &sdk, &wiring)?);
     let engine = wiring.engine(registry)?;
     let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_TASK_QUEUE")?);
     let handler = async |event: LambdaEvent<SqsEvent>| {
@@ -46,6 +48,15 @@ fn api(environment: &Environment, sdk: &SdkConfig) -> Result<Api, ConfigError> {
     let key = KmsServiceKey::connect(sdk, environment.required("MILLRACE_SERVICE_KEY")?);
     let tokens = ServiceTokens::new(Arc::new(key), Clock::System);
     Api::new(&environment.required("MILLRACE_API_URL")?, tokens)
+}
+
+fn services(environment: &Environment, sdk: &SdkConfig, wiring: &Wiring) -> Result<Services, ConfigError> {
+    let webhooks = webhooks(environment, sdk, wiring)?;
+    let records = Table::connect(sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
+    let config = ModelConfig::from_environment(environment, sdk)?;
+    let model = config.connect(sdk, &AwsEnvironment::read(), wiring.clock.clone());
+    let bus = Arc::clone(&wiring.bus);
+    Ok(Services::new(webhooks, records, bus, (model, config.provider())))
 }
 
 fn webhooks(environment: &Environment, sdk: &SdkConfig, wiring: &Wiring) -> Result<Webhooks, ConfigError> {

@@ -15,6 +15,7 @@ use lake::store::{
     DataStores, ImportServices, MAX_BACKGROUND_INPUT_BYTES, MAX_INPUT_BYTES, Retention, Step, StoreConfig,
     compact_at_segments, import_patience,
 };
+use models::ModelConfig;
 use platform::api::Api;
 use platform::auth::Verifier;
 use platform::auth::service::ServiceTokens;
@@ -151,7 +152,7 @@ impl Service {
         let registry = samples::registry(environment)?;
         let types = registry.workflow_names();
         let events = LocalEvents::new(data, services, &platform, environment, (&outbound, types))?;
-        let registry = runs::with_activities(registry, events.webhooks.clone());
+        let registry = runs::with_activities(registry, &worker_services(environment, &platform, &events)?);
         let runs = LocalRuns::new(
             data,
             services,
@@ -228,6 +229,23 @@ impl Service {
         });
         Ok(())
     }
+}
+
+/// What activities work with. The provider of the model is the one of the environment, because there is no twin of one.
+fn worker_services(
+    environment: &Environment,
+    platform: &Platform,
+    events: &LocalEvents,
+) -> Result<runs::Services, ConfigError> {
+    let sdk = platform::aws::sdk_config();
+    let config = ModelConfig::from_environment(environment, &sdk)?;
+    let model = config.connect(&sdk, &AwsEnvironment::read(), platform.clock.clone());
+    Ok(runs::Services::new(
+        events.webhooks.clone(),
+        platform.records.clone(),
+        events.bus.clone(),
+        (model, config.provider()),
+    ))
 }
 
 fn platform(data: &DataDir, services: &Services, service_key: Arc<LocalServiceKey>) -> Platform {

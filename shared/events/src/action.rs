@@ -1,5 +1,8 @@
 //! Actions of the events that the platform itself publishes. Other services and senders choose their own.
 
+/// The action of an event of the category `billing`: a model answered.
+pub const INFERENCE_COMPLETED: &str = "inference_completed";
+
 /// What an event says of a workflow run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunAction {

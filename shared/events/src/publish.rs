@@ -25,6 +25,29 @@ impl Publisher {
         Self { events, objects, bus }
     }
 
+    /// Publishes an event that a run led to, once for its id.
+    pub async fn publish_of_run(
+        &self,
+        tenant: &Tenant,
+        mut envelope: Envelope,
+        lineage: Vec<String>,
+        now: UtcTime,
+    ) -> Result<()> {
+        envelope.check()?;
+        let details_key = payload::keep(&self.objects, tenant, &mut envelope).await?;
+        let record = EventRecord {
+            id: envelope.event_id.clone(),
+            envelope: envelope.to_json()?,
+            details_key,
+            received_at: now,
+            lineage,
+            matched_at: None,
+        };
+        self.events.insert(tenant, &record).await?;
+        tell(self.bus.as_ref(), &record).await;
+        Ok(())
+    }
+
     /// Publishes an event, once for an idempotency key. The id of the event that the key stands for.
     pub async fn publish(
         &self,

@@ -83,6 +83,15 @@ impl ModelConfig {
         Ok(Self::OpenAi { model, base_url, key })
     }
 
+    /// The provider, as `MILLRACE_MODEL_PROVIDER` names it.
+    pub const fn provider(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Bedrock { .. } => "bedrock",
+            Self::OpenAi { .. } => "openai",
+        }
+    }
+
     /// The model, with the usual limits. Connects to nothing yet.
     pub fn connect(&self, sdk: &SdkConfig, machine: &AwsEnvironment, clock: Clock) -> Arc<dyn Model> {
         self.connect_within(Limits::default(), sdk, machine, clock)

@@ -6,9 +6,18 @@
 pub mod batch_agent;
 pub mod delivery;
 pub mod interactions;
+pub mod model_usage;
 pub mod redelivery;
 pub mod webhook_delivery;
 
+use std::sync::Arc;
+
+use events::publish::Publisher;
+use interactions::Interactions;
+use model_usage::ModelUsage;
+use models::Model;
+use platform::bus::Bus;
+use platform::records::Table;
 use webhook_delivery::Webhooks;
 use workflow::Registry;
 
@@ -20,8 +29,40 @@ pub fn registry() -> Registry {
     TYPES.iter().fold(Registry::new(), |registry, add| add(registry))
 }
 
-/// Adds the activity that only the worker carries out, because it needs the client of webhooks.
-pub fn with_activities(registry: Registry, webhooks: Webhooks) -> Registry {
+/// What activities work with that only the worker carries out.
+#[derive(Clone)]
+pub struct Services {
+    /// Of deliveries.
+    pub webhooks: Webhooks,
+    /// Of every project.
+    pub interactions: Interactions,
+    /// The configured one.
+    pub model: Arc<dyn Model>,
+    /// Tells what its calls cost.
+    pub model_usage: ModelUsage,
+}
+
+impl Services {
+    /// Over the table of records and the bus, with a model and its provider as `MILLRACE_MODEL_PROVIDER` names it.
+    pub fn new(
+        webhooks: Webhooks,
+        records: Table,
+        bus: Arc<dyn Bus>,
+        (model, provider): (Arc<dyn Model>, &'static str),
+    ) -> Self {
+        let publisher = Publisher::new(webhooks.events.clone(), webhooks.objects.clone(), bus);
+        Self {
+            interactions: Interactions::new(records),
+            model,
+            model_usage: ModelUsage::new(publisher, provider, webhooks.clock.clone()),
+            webhooks,
+        }
+    }
+}
+
+/// Adds the activities that only the worker carries out.
+pub fn with_activities(registry: Registry, services: &Services) -> Registry {
+    let webhooks = services.webhooks.clone();
     registry.activity(webhook_delivery::ATTEMPT, move |context, input| {
         webhook_delivery::attempt(webhooks.clone(), context, input)
     })

@@ -47,6 +47,8 @@ pub struct ActivityContext {
     pub last_heartbeat: Option<Payload>,
     /// The identity of the run inside the platform; None for a run without a role.
     pub principal: Option<RunPrincipal>,
+    /// Subscriptions that led to the run: what an event that the attempt publishes carries on, so that none matches what it led to.
+    pub lineage: Vec<String>,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) api: Option<Arc<Api>>,
 }

@@ -16,6 +16,7 @@ use local::data_dir::DataDir;
 use local::sealer::LocalSealer;
 use local::services::{AUDIT_TABLE, EVENTS_TABLE, RECORDS_TABLE};
 use matcher_function::Matcher;
+use models::{Model, NotConfigured};
 use platform::bus::Bus as _;
 use platform::config::AwsEnvironment;
 use platform::http::audit::AuditLog;
@@ -82,7 +83,14 @@ pub async fn costs(
         audit: AuditLog::new(AuditTrail::new(table(AUDIT_TABLE)), Arc::new(counter.clone())),
         clock: wiring.clock.clone(),
     };
-    let engine = wiring.engine(runs::with_activities(runs::registry(), webhooks))?;
+    let model: Arc<dyn Model> = Arc::new(NotConfigured);
+    let services = runs::Services::new(
+        webhooks,
+        table(RECORDS_TABLE),
+        Arc::clone(&wiring.bus),
+        (model, "none"),
+    );
+    let engine = wiring.engine(runs::with_activities(runs::registry(), &services))?;
     let matcher = Matcher {
         engine: engine.clone(),
         events: events.clone(),

@@ -19,6 +19,7 @@ use local::data_dir::DataDir;
 use local::sealer::LocalSealer;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, RUNS_TABLE, Services};
 use matcher_function::Matcher;
+use models::{Model, NotConfigured};
 use platform::bus::Bus;
 use platform::config::AwsEnvironment;
 use platform::http::audit::AuditLog;
@@ -209,8 +210,10 @@ impl World {
             listener: None,
             api: None,
         };
+        let model: Arc<dyn Model> = Arc::new(NotConfigured);
+        let services = runs::Services::new(webhooks, table(RECORDS_TABLE), bus.clone(), (model, "none"));
         let engine = wiring
-            .engine(runs::with_activities(registry(), webhooks))
+            .engine(runs::with_activities(registry(), &services))
             .unwrap();
         let receiver = ReceiverState {
             got: Arc::default(),

@@ -42,6 +42,7 @@ pub(super) struct Attempt {
     pub workflow_id: String,
     pub run_id: String,
     pub principal: Option<RunPrincipal>,
+    pub lineage: Vec<String>,
     pub activity: PendingActivity,
     pub input: Payload,
     /// Whether it is written that the activity was asked for.
@@ -71,6 +72,7 @@ impl Engine {
             workflow_id,
             run_id,
             principal,
+            lineage,
             mut activity,
             mut input,
             written,
@@ -98,6 +100,7 @@ impl Engine {
             scheduled_at: activity.scheduled_at,
             last_heartbeat: activity.heartbeat.clone(),
             principal,
+            lineage,
             api: self.services.api.clone(),
         };
         // Code that panics before its first wait panics here.

@@ -393,6 +393,7 @@ impl Drive {
                 workflow_id: state.workflow_id.clone(),
                 run_id: state.run_id.clone(),
                 principal: state.principal(&self.tenant),
+                lineage: state.lineage.clone(),
                 activity: begun.activity,
                 written,
             }));

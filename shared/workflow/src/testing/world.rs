@@ -259,6 +259,7 @@ impl World {
             scheduled_at: activity.scheduled_at,
             last_heartbeat: activity.heartbeat.clone(),
             principal,
+            lineage: draft.state.lineage.clone(),
             api: None,
             heartbeat: Arc::new(move |details| {
                 *hearing.lock().unwrap_or_else(PoisonError::into_inner) = Some(details);

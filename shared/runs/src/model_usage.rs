@@ -1,0 +1,130 @@
+//! What models cost: an event of the category `billing` after each call that a run makes.
+
+use events::action::INFERENCE_COMPLETED;
+use events::envelope::{Category, Envelope, MAX_NAME_BYTES, Meter, RawObject, raw};
+use events::publish::Publisher;
+use models::Usage;
+use platform::{Clock, Result, UtcTime, ids};
+use tracing::warn;
+use workflow::ActivityContext;
+
+/// The resource type and the source of these events.
+const RESOURCE_TYPE: &str = "model";
+const SOURCE: &str = "inference";
+
+/// Publishes what model calls cost.
+#[derive(Clone)]
+pub struct ModelUsage {
+    publisher: Publisher,
+    provider: &'static str,
+    clock: Clock,
+}
+
+/// A call that a model answered, or that failed after it had cost something.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelCall<'a> {
+    /// Number of the call in its attempt, from 1.
+    pub number: usize,
+    /// The model, as its provider names it.
+    pub model: &'a str,
+    /// Id of the interaction that it was asked with.
+    pub interaction: Option<&'a str>,
+    /// Tokens.
+    pub usage: Usage,
+}
+
+impl ModelUsage {
+    /// With the provider as `MILLRACE_MODEL_PROVIDER` names it.
+    pub fn new(publisher: Publisher, provider: &'static str, clock: Clock) -> Self {
+        Self {
+            publisher,
+            provider,
+            clock,
+        }
+    }
+
+    /// Publishes the event of a call, once however often the same attempt is carried out. Where that fails the log says so: the
+    /// answer is paid for, and asking again would cost twice.
+    pub async fn publish(&self, context: &ActivityContext, call: &ModelCall<'_>) {
+        let published = async {
+            let now = self.clock.now();
+            let envelope = envelope(context, call, self.provider, now)?;
+            let lineage = context.lineage.clone();
+            self.publisher
+                .publish_of_run(&context.tenant, envelope, lineage, now)
+                .await
+        };
+        if let Err(cause) = published.await {
+            warn!(
+                account = context.tenant.account(),
+                project = context.tenant.project(),
+                run_id = context.run_id,
+                model = call.model,
+                input_tokens = call.usage.input_tokens,
+                output_tokens = call.usage.output_tokens,
+                %cause,
+                "the tokens of a model call are not on a billing event"
+            );
+        }
+    }
+}
+
+fn envelope(
+    context: &ActivityContext,
+    call: &ModelCall<'_>,
+    provider: &str,
+    now: UtcTime,
+) -> Result<Envelope> {
+    let ActivityContext {
+        run_id,
+        activity_id,
+        attempt,
+        ..
+    } = context;
+    let seed = format!("inference#{run_id}#{activity_id}#{attempt}#{}", call.number);
+    let mut details = RawObject::from_iter([
+        ("workflow_run_id".to_owned(), raw(run_id)?),
+        ("workflow_id".to_owned(), raw(&context.workflow_id)?),
+        ("model".to_owned(), raw(&call.model)?),
+        ("provider".to_owned(), raw(&provider)?),
+    ]);
+    if let Some(interaction) = call.interaction {
+        details.insert("interaction".to_owned(), raw(&interaction)?);
+    }
+    let meter = |kind: &str, tokens: u64| Meter {
+        category: "inference".to_owned(),
+        kind: kind.to_owned(),
+        quantity: tokens as f64,
+    };
+    Ok(Envelope {
+        event_id: ids::derived_id(context.scheduled_at, &seed),
+        event_category: Category::Billing,
+        action: INFERENCE_COMPLETED.to_owned(),
+        resource_type: RESOURCE_TYPE.to_owned(),
+        resource_id: resource_id(call.model),
+        account_id: context.tenant.account().to_owned(),
+        project_id: context.tenant.project().to_owned(),
+        tenant_id: context.principal.as_ref().and_then(|run| run.tenant_id.clone()),
+        timestamp: now,
+        source: SOURCE.to_owned(),
+        resource_data: RawObject::new(),
+        details,
+        meters: vec![
+            meter("input_tokens", call.usage.input_tokens),
+            meter("output_tokens", call.usage.output_tokens),
+        ],
+    })
+}
+
+/// The name of a model as an event's resource takes it; its details have the whole name.
+fn resource_id(model: &str) -> String {
+    let printable: String = model
+        .chars()
+        .filter(|character| !character.is_control())
+        .collect();
+    let end = printable.floor_char_boundary(MAX_NAME_BYTES);
+    match printable.get(..end) {
+        None | Some("") => "unknown".to_owned(),
+        Some(name) => name.to_owned(),
+    }
+}
