@@ -77,7 +77,8 @@ fn parsed(field: &str) -> Result<(&str, Value)> {
     Ok((key, value))
 }
 
-fn read(file: &Path) -> Result<String> {
+/// The text of a file, or of standard input for `-`.
+pub fn read(file: &Path) -> Result<String> {
     let mut text = String::new();
     let read = match file == Path::new("-") {
         true => std::io::stdin().read_to_string(&mut text).map(drop),

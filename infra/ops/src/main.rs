@@ -10,6 +10,7 @@ mod input;
 mod interaction;
 mod key;
 mod output;
+mod process;
 mod prompt;
 mod receiver;
 mod run;
@@ -48,6 +49,8 @@ const EXAMPLES: &str = r#"Examples:
   ops key create ci --roles automation          an API key of the data store API, shown once
   ops prompt publish <id>                       publish the current version of a prompt template
   ops interaction load interactions.json        load prompts with a model, for conditions and agents
+  ops process load order.yaml                   store a process, which subscriptions name as its namespace/name
+  ops process secret set shop --value-file f    a secret that processes name; the value never stands on the command line
   ops artifact put sales.csv out/sales.csv      a file for an import with the source 'artifact'
   ops store compact <id>                        merge the small files of a data store
   ops store collect --keep-versions-days 90     remove what nothing needs any longer
@@ -78,6 +81,9 @@ enum Command {
     /// Interactions.
     #[command(subcommand)]
     Interaction(interaction::InteractionCommand),
+    /// Stored processes, and their secrets.
+    #[command(subcommand)]
+    Process(process::ProcessCommand),
     /// The upkeep of data stores.
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -125,6 +131,13 @@ async fn start() -> ExitCode {
 /// The sentence of a refusal, and all that is known of a fault. The log's own text leaves out the data that
 /// was asked about.
 fn told(error: &Error) -> String {
+    let faults = error.faults().iter();
+    let faults: String = faults
+        .map(|fault| format!("\n  {}: {}", fault.pointer, fault.message))
+        .collect();
+    if !faults.is_empty() {
+        return format!("{}{faults}", error.message());
+    }
     match (error.status() < 500, error.details()) {
         (true, Some(details)) => format!("{} ({details})", error.message()),
         (true, None) => error.message().to_owned(),
@@ -142,6 +155,7 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
         Command::Key(command) => key::run(command, &target.open().await?, output).await?,
         Command::Prompt(command) => prompt::run(command, &target.open().await?, output).await?,
         Command::Interaction(command) => interaction::run(command, &target.open().await?, output).await?,
+        Command::Process(command) => process::run(command, &target.open().await?, output).await?,
         Command::Store(command) => store::run(command, &target.open().await?, output).await?,
         Command::Run(command) => run::run(command, &target.open().await?, output).await?,
         Command::Event(command) => event::run(command, &target.open().await?, output).await?,

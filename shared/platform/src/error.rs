@@ -118,12 +118,22 @@ pub struct RowError {
     pub reason: String,
 }
 
+/// Something in a document of the caller that keeps it from being taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fault {
+    /// JSON pointer to the value at fault; empty for the whole document.
+    pub pointer: String,
+    /// What is wrong, and how to mend it.
+    pub message: String,
+}
+
 /// A failed operation: a kind, a sentence for the caller and, for the log, the cause.
 pub struct Error {
     kind: ErrorKind,
     message: String,
     details: Option<String>,
-    row_errors: Vec<RowError>,
+    row_errors: Box<[RowError]>,
+    faults: Box<[Fault]>,
     source: Option<Box<dyn StdError + Send + Sync>>,
     quotes_data: bool,
     retry_after_s: Option<u64>,
@@ -139,7 +149,8 @@ impl Error {
             kind,
             message: message.into(),
             details: None,
-            row_errors: Vec::new(),
+            row_errors: Box::default(),
+            faults: Box::default(),
             source: None,
             quotes_data: false,
             retry_after_s: None,
@@ -217,7 +228,14 @@ impl Error {
     /// Adds the rows at fault, for the caller.
     #[must_use]
     pub fn with_row_errors(mut self, errors: Vec<RowError>) -> Self {
-        self.row_errors = errors;
+        self.row_errors = errors.into_boxed_slice();
+        self
+    }
+
+    /// Adds what is wrong in a document, for the caller.
+    #[must_use]
+    pub fn with_faults(mut self, faults: Vec<Fault>) -> Self {
+        self.faults = faults.into_boxed_slice();
         self
     }
 
@@ -258,6 +276,11 @@ impl Error {
     /// The rows at fault, where an import fails for their sake.
     pub fn row_errors(&self) -> &[RowError] {
         &self.row_errors
+    }
+
+    /// What is wrong in a document, where it is refused for that.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
     }
 
     /// The HTTP status of the answer.

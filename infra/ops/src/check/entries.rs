@@ -1,5 +1,5 @@
 //! Subscriptions and channels: as many as their count says. A project without a count gets it from the next
-//! creation or deletion.
+//! creation or deletion. The same of the runs that listen for events.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,17 @@ pub fn counts_are_right(records: &[(Key, Value)], findings: &mut Vec<String>) {
         if !(entries.ends_with("#subscriptions") || entries.ends_with("#channels")) {
             continue;
         }
-        let Some(count) = record.get("entries").and_then(Value::as_i64) else {
-            continue;
-        };
-        let there = stored.get(entries).copied().unwrap_or(0);
-        if count != there {
-            findings.push(format!(
-                "The count of {entries} is {count}, but there are {there}."
-            ));
+        let listeners = entries.replace("#subscriptions", "#listeners");
+        for (name, counted) in [("entries", entries), ("listeners", listeners.as_str())] {
+            let Some(count) = record.get(name).and_then(Value::as_i64) else {
+                continue;
+            };
+            let there = stored.get(counted).copied().unwrap_or(0);
+            if count != there {
+                findings.push(format!(
+                    "The count of {counted} is {count}, but there are {there}."
+                ));
+            }
         }
     }
 }
@@ -53,14 +56,18 @@ mod tests {
             entry(
                 "acme#other#subscriptions-changed",
                 "last",
-                json!({ "entries": 1 }),
+                json!({ "entries": 1, "listeners": 2 }),
             ),
+            entry("acme#other#listeners", "r#l", json!({ "run_id": "r" })),
         ];
         let mut findings = Vec::new();
         counts_are_right(&records, &mut findings);
         assert_eq!(
             findings,
-            ["The count of acme#other#subscriptions is 1, but there are 0."]
+            [
+                "The count of acme#other#subscriptions is 1, but there are 0.",
+                "The count of acme#other#listeners is 2, but there are 1.",
+            ]
         );
     }
 }

@@ -17,12 +17,43 @@ pub const MAX_ENTRIES: u64 = 10_000;
 const MAX_ATTEMPTS: u32 = 6;
 const COUNT: &str = "entries";
 
+const LISTENERS: &str = "listeners";
+
 #[derive(Serialize, Deserialize)]
 struct EntriesRecord {
-    change_id: String,
+    /// None where there is a count of listeners alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    change_id: Option<String>,
     /// None where nothing has counted them yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     entries: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    listeners: Option<u64>,
+}
+
+/// What a project's count says beside the count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Last {
+    /// Name of the last change of the entries; None where there never was one.
+    pub change_id: Option<String>,
+    /// How many runs listen for events.
+    pub listeners: u64,
+}
+
+/// How many listeners a project has.
+pub(super) async fn listeners(table: &Table, counted: &Key) -> Result<u64> {
+    let found: Option<EntriesRecord> = table.find(counted).await?;
+    Ok(found.and_then(|found| found.listeners).unwrap_or(0))
+}
+
+/// The step of a transaction that counts a listener more or less, beside the count of subscriptions.
+pub(super) fn count_listener<'a>(
+    transaction: Transaction<'a>,
+    counted: &Key,
+    amount: i64,
+) -> Result<Transaction<'a>> {
+    let changes = Changes::default().add(LISTENERS, amount);
+    transaction.update(counted, &changes, None)
 }
 
 #[derive(Clone)]
@@ -38,8 +69,16 @@ pub(super) struct Entries {
 impl Entries {
     /// The name of the last change; None where there never was one.
     pub async fn last_change(&self, tenant: &Tenant) -> Result<Option<String>> {
-        let last = self.find(tenant).await?;
-        Ok(last.map(|last| last.change_id))
+        Ok(self.last(tenant).await?.change_id)
+    }
+
+    /// The name of the last change, and the count of listeners: one read.
+    pub async fn last(&self, tenant: &Tenant) -> Result<Last> {
+        let found = self.find(tenant).await?;
+        Ok(found.map_or_else(Last::default, |found| Last {
+            change_id: found.change_id,
+            listeners: found.listeners.unwrap_or(0),
+        }))
     }
 
     /// A transaction that changes an entry. Its own step is the first one.
@@ -119,12 +158,16 @@ impl Entries {
         match last {
             Some(last) => {
                 let changes = Changes::default().set(COUNT, &entries)?;
-                let unchanged = Condition::TextIs("change_id", last.change_id);
+                let unchanged = match last.change_id {
+                    Some(change_id) => Condition::TextIs("change_id", change_id),
+                    None => Condition::Lacks(COUNT),
+                };
                 self.table.update(&key, &changes, unchanged).await.map(drop)
             }
             None => {
                 let record = EntriesRecord {
-                    change_id: new_change(),
+                    change_id: Some(new_change()),
+                    listeners: None,
                     entries: Some(i64::try_from(entries).map_err(Error::internal)?),
                 };
                 self.table.put(&key, &record, Condition::Absent).await.map(drop)

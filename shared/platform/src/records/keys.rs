@@ -34,8 +34,12 @@
 //! | the same of one document | runs, gsi4 | `A#P#runs#document#<document id>` | `<start>#<run id>` |
 //! | the runs that somebody should look at | runs, due | `runs-<shard>` | `<time>` |
 //! | a subscription; the subscriptions of a project | records | `A#P#subscriptions` | `<id>` |
-//! | how many subscriptions a project has, and the last change of them | records | `A#P#subscriptions-changed` | `last` |
+//! | how many subscriptions and listeners a project has, and the last change of subscriptions | records | `A#P#subscriptions-changed` | `last` |
 //! | whether a system subscription is replaced | records | `A#P#subscription-overrides` | `<id of the system subscription>` |
+//! | a process by name and version; the processes of a project | records | `A#P#processes` | `<namespace>/<name>@<version>` |
+//! | the text of a definition of a process | records | `A#P#process-definition#<SHA-256>` | `text` |
+//! | a secret of processes; all of them | records | `A#P#process-secrets` | `<name>` |
+//! | a run that waits for events; all of them | records | `A#P#listeners` | `<run id>#<listener id>` |
 //! | an ingest channel; the channels of a project | records | `A#P#channels` | `<id>` |
 //! | how many channels a project has, and the last creation or deletion | records | `A#P#channels-changed` | `last` |
 //! | an event of the platform | events | `A#P#event#<id>` | `event` |
@@ -284,6 +288,40 @@ pub(crate) fn subscription_override(tenant: &Tenant, system: &str) -> Key {
     Key::new(pk(tenant, "subscription-overrides"), system)
 }
 
+pub(crate) fn processes(tenant: &Tenant) -> String {
+    pk(tenant, "processes")
+}
+
+/// `namespace/name@`: the beginning of the keys of a process's versions.
+pub(crate) fn process_versions(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}@")
+}
+
+pub(crate) fn process(tenant: &Tenant, namespace: &str, name: &str, version: &str) -> Key {
+    let versions = process_versions(namespace, name);
+    Key::new(processes(tenant), format!("{versions}{version}"))
+}
+
+pub(crate) fn process_definition(tenant: &Tenant, digest: &str) -> Key {
+    Key::new(pk(tenant, &format!("process-definition#{digest}")), "text")
+}
+
+pub(crate) fn process_secrets(tenant: &Tenant) -> String {
+    pk(tenant, "process-secrets")
+}
+
+pub(crate) fn process_secret(tenant: &Tenant, name: &str) -> Key {
+    Key::new(process_secrets(tenant), name)
+}
+
+pub(crate) fn listeners(tenant: &Tenant) -> String {
+    pk(tenant, "listeners")
+}
+
+pub(crate) fn listener(tenant: &Tenant, run: &str, listener: &str) -> Key {
+    Key::new(listeners(tenant), format!("{run}#{listener}"))
+}
+
 pub(crate) fn channels(tenant: &Tenant) -> String {
     pk(tenant, "channels")
 }
@@ -352,64 +390,4 @@ pub(crate) fn audit_time(time: UtcTime, id: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_key_begins_with_account_and_project() {
-        let tenant = Tenant::new("acme", "demo").unwrap();
-        let keys = [
-            prompt(&tenant, "x").pk,
-            prompt_version(&tenant, "x", 1).pk,
-            prompt_fork(&tenant, "x", "y").pk,
-            interaction(&tenant, "x").pk,
-            interaction_name(&tenant, "x", "y").pk,
-            prompt_interaction(&tenant, "x", "y").pk,
-            api_key(&tenant, "x").pk,
-            store(&tenant, "x").pk,
-            store_name(&tenant, "x").pk,
-            store_version(&tenant, "x", "y").pk,
-            store_snapshot(&tenant, "x", "y").pk,
-            store_import(&tenant, "x", "y").pk,
-            store_import_job(&tenant, "x", "y").pk,
-            dashboard(&tenant, "x", "y").pk,
-            dashboard_name(&tenant, "x", "y").pk,
-            dashboard_version(&tenant, "x", 1).pk,
-            dashboard_content(&tenant, "x", "y").pk,
-            dashboard_snapshot_name(&tenant, "x", "y").pk,
-            run(&tenant, "x").pk,
-            run_history(&tenant, "x", 1).pk,
-            run_updates(&tenant, "x").pk,
-            run_update(&tenant, "x", 1).pk,
-            workflow(&tenant, "x").pk,
-            runs(&tenant),
-            runs_by(&tenant, "type", "x"),
-            subscription(&tenant, "x").pk,
-            subscriptions_changed(&tenant).pk,
-            subscription_override(&tenant, "x").pk,
-            channel(&tenant, "x").pk,
-            channels_changed(&tenant).pk,
-            ingested(&tenant, "x", "y").pk,
-            delivery(&tenant, "x").pk,
-            deliveries(&tenant),
-            deliveries_by(&tenant, "status", "x"),
-            event(&tenant, "x").pk,
-            audit("acme", Some("demo")),
-        ];
-        assert!(keys.iter().all(|pk| pk.starts_with("acme#demo#")), "{keys:?}");
-    }
-
-    #[test]
-    fn a_runs_key_names_the_run() {
-        let tenant = Tenant::new("acme", "demo").unwrap();
-        let pk = run(&tenant, "x").pk;
-        assert_eq!(run_of(&pk), Some((tenant.clone(), "x")));
-        assert_eq!(run_of(&store(&tenant, "x").pk), None);
-    }
-
-    #[test]
-    fn versions_sort_as_numbers() {
-        let tenant = Tenant::new("acme", "demo").unwrap();
-        assert!(prompt_version(&tenant, "x", 9).sk < prompt_version(&tenant, "x", 10).sk);
-    }
-}
+mod tests;

@@ -14,6 +14,9 @@ pub mod import_jobs;
 pub mod ingest_counts;
 pub mod interactions;
 pub mod keys;
+pub mod listeners;
+pub mod process_secrets;
+pub mod processes;
 pub mod prompts;
 mod run_updates;
 pub mod runs;
@@ -23,7 +26,7 @@ pub mod stores;
 pub mod subscriptions;
 mod table;
 
-pub use entries::MAX_ENTRIES;
+pub use entries::{Last, MAX_ENTRIES};
 pub use table::{Changes, Condition, Guard, Key, Order, Query, Rows, Table, Transaction, Written};
 
 /// JSON of any depth, kept as text: an item's own nesting ends at 32 levels and its numbers at 38 digits.

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::records::entries::Entries;
+use crate::records::entries::{Entries, Last};
 use crate::records::{Condition, Guard, Query, Rows, Table, Written, keys};
 use crate::tenant::Tenant;
 
@@ -88,6 +88,11 @@ impl Subscriptions {
     /// What the last change of the project's subscriptions is called; None where there never was one.
     pub async fn last_change(&self, tenant: &Tenant) -> Result<Option<String>> {
         self.entries.last_change(tenant).await
+    }
+
+    /// The same, and how many runs of the project listen for events: one read.
+    pub async fn last(&self, tenant: &Tenant) -> Result<Last> {
+        self.entries.last(tenant).await
     }
 
     /// Adds a subscription: 409 where the project has [`MAX_ENTRIES`] already. `replaces` is the system

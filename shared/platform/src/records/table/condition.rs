@@ -22,6 +22,8 @@ pub enum Condition {
     NumberBelow(&'static str, u64),
     /// The item is there and has this attribute.
     Has(&'static str),
+    /// The item is there and does not have this attribute.
+    Lacks(&'static str),
     /// The item is not there, or its life has ended by this many seconds since the Unix epoch and nobody has removed it yet.
     AbsentOrExpired(i64),
 }
@@ -34,6 +36,7 @@ impl Condition {
             Self::NumberIs(..) | Self::TextIs(..) => "#expected = :expected".to_owned(),
             Self::NumberBelow(..) => "#expected < :expected".to_owned(),
             Self::Has(_) => "attribute_exists(#expected)".to_owned(),
+            Self::Lacks(_) => "attribute_exists(pk) AND attribute_not_exists(#expected)".to_owned(),
             Self::AbsentOrExpired(_) => "attribute_not_exists(pk) OR #expected < :expected".to_owned(),
         }
     }
@@ -43,7 +46,8 @@ impl Condition {
             Self::NumberIs(name, _)
             | Self::TextIs(name, _)
             | Self::NumberBelow(name, _)
-            | Self::Has(name) => Some(HashMap::from([("#expected".to_owned(), (*name).to_owned())])),
+            | Self::Has(name)
+            | Self::Lacks(name) => Some(HashMap::from([("#expected".to_owned(), (*name).to_owned())])),
             Self::AbsentOrExpired(_) => {
                 Some(HashMap::from([("#expected".to_owned(), EXPIRES_AT.to_owned())]))
             }
@@ -56,7 +60,7 @@ impl Condition {
             Self::NumberIs(_, number) | Self::NumberBelow(_, number) => AttributeValue::N(number.to_string()),
             Self::TextIs(_, text) => AttributeValue::S(text.clone()),
             Self::AbsentOrExpired(now) => AttributeValue::N(now.to_string()),
-            Self::Absent | Self::Present | Self::Has(_) => return None,
+            Self::Absent | Self::Present | Self::Has(_) | Self::Lacks(_) => return None,
         };
         Some(HashMap::from([(":expected".to_owned(), value)]))
     }

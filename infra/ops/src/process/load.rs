@@ -1,0 +1,75 @@
+//! `ops process load`: checks definitions and stores them.
+
+use std::path::PathBuf;
+
+use platform::error::Fault;
+use platform::records::audit::AuditAction;
+use platform::records::processes::{Process, Processes, digest};
+use platform::{Error, Result};
+use process::Definition;
+use serde_json::json;
+
+use crate::input::read;
+use crate::output::Output;
+use crate::target::Target;
+
+/// Does it.
+pub async fn run(processes: &Processes, files: &[PathBuf], target: &Target, output: Output) -> Result<()> {
+    let mut checked = Vec::new();
+    let mut faults = Vec::new();
+    for file in files {
+        let text = read(file)?;
+        match process::check(&text) {
+            Ok(definition) => checked.push((text, definition)),
+            Err(found) => faults.extend(found.into_iter().map(|fault| {
+                Fault {
+                    pointer: format!("{} {}", file.display(), fault.pointer)
+                        .trim_end()
+                        .to_owned(),
+                    message: fault.message,
+                }
+            })),
+        }
+    }
+    if !faults.is_empty() {
+        let count = faults.len();
+        return Err(Error::invalid(format!(
+            "No process is stored, because of {count} {}:",
+            if count == 1 { "fault" } else { "faults" }
+        ))
+        .with_faults(faults));
+    }
+    let mut loaded = Vec::new();
+    let mut lines = Vec::new();
+    for (text, definition) in checked {
+        let process = process_of(&text, definition, target);
+        processes
+            .insert_text(&target.tenant, Some(&target.objects), &text)
+            .await?;
+        let is_new = processes.insert(&target.tenant, &process).await?;
+        if is_new {
+            target
+                .audit(AuditAction::Create, "process", &process.to_string())
+                .await?;
+        }
+        lines.push(match is_new {
+            true => format!("{process} is stored."),
+            false => format!("{process} is stored already."),
+        });
+        loaded.push(json!({ "process": process, "is_new": is_new }));
+    }
+    output.print(&loaded, &lines.join("\n"))
+}
+
+fn process_of(text: &str, definition: Definition, target: &Target) -> Process {
+    let document = definition.document;
+    Process {
+        namespace: document.namespace,
+        name: document.name,
+        version: document.version,
+        digest: digest(text),
+        bytes: text.len() as u64,
+        title: document.title,
+        created_at: target.clock.now(),
+    }
+}

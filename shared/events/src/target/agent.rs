@@ -1,0 +1,52 @@
+//! Agents that are started for events.
+
+use platform::http::text::check_name;
+use platform::{Error, Result};
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{add_type, check_size};
+use crate::template;
+
+/// The workflow type of the runs of agents.
+pub const AGENT_TYPE: &str = "AgentConversation";
+/// Most turns of the model that a target may ask for.
+pub const MAX_ITERATIONS: u32 = 100;
+
+/// A conversation with an agent that is started for each event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = of_type_agent)]
+pub struct AgentTarget {
+    /// Interaction that the agent follows: its id, `app:<name>` or `sys:<name>`. Default: the general-purpose system agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interaction_ref: Option<String>,
+    /// Data that the agent is given, with event templates; at most 65,536 bytes of JSON.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub data: Map<String, Value>,
+    /// Most turns of the language model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MAX_ITERATIONS))]
+    pub max_iterations: Option<u32>,
+}
+
+fn of_type_agent(schema: &mut Schema) {
+    add_type(schema, "agent");
+}
+
+impl AgentTarget {
+    pub(super) fn check(&self) -> Result<()> {
+        if let Some(interaction) = &self.interaction_ref {
+            check_name("target.interaction_ref", interaction)?;
+        }
+        let iterations = self.max_iterations.unwrap_or(1);
+        if !(1..=MAX_ITERATIONS).contains(&iterations) {
+            return Err(Error::invalid(format!(
+                "The field 'target.max_iterations' must be from 1 to {MAX_ITERATIONS}."
+            )));
+        }
+        check_size("target.data", &self.data)?;
+        template::check_fields("target.data", &self.data)
+    }
+}

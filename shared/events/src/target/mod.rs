@@ -1,0 +1,178 @@
+//! Targets of subscriptions: where matching events go, one module a type.
+
+mod agent;
+mod process;
+mod webhook;
+mod workflow;
+
+use std::borrow::Cow;
+
+use platform::http::parse_part;
+use platform::outbound::Outbound;
+use platform::{Error, Result};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+pub use self::process::{MAX_DEFINITION_BYTES, PROCESS_TYPE, ProcessTarget, RunType};
+pub use agent::{AGENT_TYPE, AgentTarget, MAX_ITERATIONS};
+pub use webhook::{
+    ALLOWED_HEADERS, DEFAULT_TIMEOUT_MS, PayloadMode, SigningMode, WebhookTarget, of_type_webhook,
+};
+pub use workflow::WorkflowTarget;
+
+/// Largest `vars` and `data`, in bytes of JSON.
+pub const MAX_DATA_BYTES: usize = 65_536;
+/// The types, for messages.
+const TYPES: &str = "webhook, workflow, agent and process";
+
+/// Receiver of the events of a subscription.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Target {
+    /// Posted to a URL.
+    Webhook(WebhookTarget),
+    /// Handed to a run that is started for them.
+    Workflow(WorkflowTarget),
+    /// Given to an agent.
+    Agent(AgentTarget),
+    /// Handed to a process.
+    Process(ProcessTarget),
+}
+
+/// By hand, because the derived schema repeats each target inline, without a name for generated code.
+impl JsonSchema for Target {
+    fn schema_name() -> Cow<'static, str> {
+        "Target".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Receiver of the events of a subscription.",
+            "oneOf": [
+                generator.subschema_for::<WebhookTarget>(),
+                generator.subschema_for::<WorkflowTarget>(),
+                generator.subschema_for::<AgentTarget>(),
+                generator.subschema_for::<ProcessTarget>(),
+            ],
+        })
+    }
+}
+
+fn add_type(schema: &mut Schema, kind: &str) {
+    let Some(schema) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.insert("type".to_owned(), json!({ "type": "string", "const": kind }));
+    }
+    let required = schema.entry("required").or_insert_with(|| json!([]));
+    if let Value::Array(required) = required {
+        required.push(json!("type"));
+    }
+}
+
+/// 400 for an object of more bytes than a target takes.
+fn check_size(field: &str, object: &Map<String, Value>) -> Result<()> {
+    let bytes = serde_json::to_vec(object).map_err(Error::internal)?.len();
+    if bytes > MAX_DATA_BYTES {
+        return Err(Error::invalid(format!(
+            "The field '{field}' has at most {MAX_DATA_BYTES} bytes."
+        )));
+    }
+    Ok(())
+}
+
+impl Target {
+    /// Reads the field `target` of a body. 400 that says what is wrong with it.
+    pub fn parse(mut fields: Map<String, Value>) -> Result<Self> {
+        let Some(Value::String(kind)) = fields.remove("type") else {
+            return Err(Error::invalid(format!(
+                "The field 'target.type' must say what kind of target it is: {}.",
+                TYPES.replace(" and ", " or ")
+            )));
+        };
+        let fields = Value::Object(fields);
+        match kind.as_str() {
+            "webhook" => parse_part("target", fields).map(Self::Webhook),
+            "workflow" => parse_part("target", fields).map(Self::Workflow),
+            "agent" => parse_part("target", fields).map(Self::Agent),
+            "process" => parse_part("target", fields).map(Self::Process),
+            other => Err(Error::invalid(format!(
+                "The field 'target.type' names '{other}'; there are {TYPES}."
+            ))),
+        }
+    }
+
+    /// Its type, as in `target.type`.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Webhook(_) => "webhook",
+            Self::Workflow(_) => "workflow",
+            Self::Agent(_) => "agent",
+            Self::Process(_) => "process",
+        }
+    }
+
+    /// The workflow type that it starts; None for a webhook.
+    pub fn endpoint(&self) -> Option<&str> {
+        match self {
+            Self::Webhook(_) => None,
+            Self::Workflow(workflow) => Some(&workflow.endpoint),
+            Self::Agent(_) => Some(AGENT_TYPE),
+            Self::Process(_) => Some(PROCESS_TYPE),
+        }
+    }
+
+    /// 400 for a target that breaks a rule of its type.
+    pub async fn check(&self, outbound: &Outbound) -> Result<()> {
+        match self {
+            Self::Webhook(webhook) => webhook.check(outbound).await,
+            Self::Workflow(workflow) => workflow.check(),
+            Self::Agent(agent) => agent.check(),
+            Self::Process(process) => process.check(),
+        }
+    }
+
+    /// 400 for a target whose workflow type is not one of `names`.
+    pub fn check_endpoint(&self, names: &[String]) -> Result<()> {
+        let is_there = |wanted: &str| names.iter().any(|name| name == wanted);
+        let Some(endpoint) = self.endpoint() else {
+            return Ok(());
+        };
+        let is_own = [AGENT_TYPE, PROCESS_TYPE].contains(&endpoint);
+        match self {
+            Self::Agent(_) | Self::Process(_) if !is_there(endpoint) => {
+                let kinds = [("agent", AGENT_TYPE), ("process", PROCESS_TYPE)];
+                let kinds = kinds.iter().filter(|(_, own)| is_there(own));
+                let kinds: String = kinds.map(|(kind, _)| format!(" and {kind}")).collect();
+                Err(Error::invalid(format!(
+                    "This installation delivers to targets of the types webhook and workflow{kinds}, and not to '{}'.",
+                    self.kind()
+                )))
+            }
+            Self::Workflow(_) if is_own && is_there(endpoint) => Err(Error::invalid(format!(
+                "The field 'target.endpoint' names the workflow type '{endpoint}', which targets of another type start; set \
+                 'target.type' to agent or process."
+            ))),
+            Self::Workflow(_) if !is_there(endpoint) => Err(Error::invalid(format!(
+                "The field 'target.endpoint' names the workflow type '{endpoint}', which does not exist; there are {}.",
+                names
+                    .iter()
+                    .filter(|name| ![AGENT_TYPE, PROCESS_TYPE].contains(&name.as_str()))
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What a caller should change although the target is taken.
+    pub fn warnings(&self) -> Vec<String> {
+        match self {
+            Self::Webhook(webhook) if !webhook.is_signed() => vec![webhook::UNSIGNED.to_owned()],
+            _ => Vec::new(),
+        }
+    }
+}

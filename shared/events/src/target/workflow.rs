@@ -1,0 +1,56 @@
+//! Workflow runs that are started for events.
+
+use platform::{Error, Result};
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{add_type, check_size};
+use crate::path::{self, MAX_PATH_CHARACTERS};
+
+/// Longest name of a workflow type, in characters.
+const MAX_ENDPOINT: usize = 200;
+
+/// A workflow run that is started for each event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = of_type_workflow)]
+pub struct WorkflowTarget {
+    /// Workflow type of the run; 1 to 200 characters.
+    pub endpoint: String,
+    /// Label that goes into the run's memo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_class: Option<String>,
+    /// Path into the event to the run's workflow id, such as `details.payload.order_id`: a text or an integer. Events with the
+    /// same id start one run in all. Default: an id for each event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_PATH_CHARACTERS))]
+    pub workflow_id: Option<String>,
+    /// Values that the run's input has under `vars`; at most 65,536 bytes of JSON.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub vars: Map<String, Value>,
+}
+
+fn of_type_workflow(schema: &mut Schema) {
+    add_type(schema, "workflow");
+}
+
+impl WorkflowTarget {
+    pub(super) fn check(&self) -> Result<()> {
+        if !(1..=MAX_ENDPOINT).contains(&self.endpoint.chars().count()) {
+            return Err(Error::invalid(format!(
+                "The field 'target.endpoint' names a workflow type in 1 to {MAX_ENDPOINT} characters."
+            )));
+        }
+        let class = self.workflow_class.as_ref();
+        if class.is_some_and(|class| class.chars().count() > MAX_ENDPOINT) {
+            return Err(Error::invalid(format!(
+                "The field 'target.workflow_class' has at most {MAX_ENDPOINT} characters."
+            )));
+        }
+        if let Some(path) = &self.workflow_id {
+            path::check("target.workflow_id", path)?;
+        }
+        check_size("target.vars", &self.vars)
+    }
+}

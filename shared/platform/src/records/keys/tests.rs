@@ -1,0 +1,65 @@
+//! Keys of all tables.
+
+use super::*;
+
+#[test]
+fn every_key_begins_with_account_and_project() {
+    let tenant = Tenant::new("acme", "demo").unwrap();
+    let keys = [
+        prompt(&tenant, "x").pk,
+        prompt_version(&tenant, "x", 1).pk,
+        prompt_fork(&tenant, "x", "y").pk,
+        interaction(&tenant, "x").pk,
+        interaction_name(&tenant, "x", "y").pk,
+        prompt_interaction(&tenant, "x", "y").pk,
+        api_key(&tenant, "x").pk,
+        store(&tenant, "x").pk,
+        store_name(&tenant, "x").pk,
+        store_version(&tenant, "x", "y").pk,
+        store_snapshot(&tenant, "x", "y").pk,
+        store_import(&tenant, "x", "y").pk,
+        store_import_job(&tenant, "x", "y").pk,
+        dashboard(&tenant, "x", "y").pk,
+        dashboard_name(&tenant, "x", "y").pk,
+        dashboard_version(&tenant, "x", 1).pk,
+        dashboard_content(&tenant, "x", "y").pk,
+        dashboard_snapshot_name(&tenant, "x", "y").pk,
+        run(&tenant, "x").pk,
+        run_history(&tenant, "x", 1).pk,
+        run_updates(&tenant, "x").pk,
+        run_update(&tenant, "x", 1).pk,
+        workflow(&tenant, "x").pk,
+        runs(&tenant),
+        runs_by(&tenant, "type", "x"),
+        subscription(&tenant, "x").pk,
+        subscriptions_changed(&tenant).pk,
+        subscription_override(&tenant, "x").pk,
+        process(&tenant, "x", "y", "z").pk,
+        process_definition(&tenant, "x").pk,
+        process_secret(&tenant, "x").pk,
+        listener(&tenant, "x", "y").pk,
+        channel(&tenant, "x").pk,
+        channels_changed(&tenant).pk,
+        ingested(&tenant, "x", "y").pk,
+        delivery(&tenant, "x").pk,
+        deliveries(&tenant),
+        deliveries_by(&tenant, "status", "x"),
+        event(&tenant, "x").pk,
+        audit("acme", Some("demo")),
+    ];
+    assert!(keys.iter().all(|pk| pk.starts_with("acme#demo#")), "{keys:?}");
+}
+
+#[test]
+fn a_runs_key_names_the_run() {
+    let tenant = Tenant::new("acme", "demo").unwrap();
+    let pk = run(&tenant, "x").pk;
+    assert_eq!(run_of(&pk), Some((tenant.clone(), "x")));
+    assert_eq!(run_of(&store(&tenant, "x").pk), None);
+}
+
+#[test]
+fn versions_sort_as_numbers() {
+    let tenant = Tenant::new("acme", "demo").unwrap();
+    assert!(prompt_version(&tenant, "x", 9).sk < prompt_version(&tenant, "x", 10).sk);
+}

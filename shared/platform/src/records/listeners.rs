@@ -1,0 +1,123 @@
+//! Runs that wait for events of the platform.
+//!
+//! A project's count of listeners stands beside the name of the last change of its subscriptions, which the
+//! matcher reads for each event anyway: so events of a project without listeners cost no further read. A
+//! listener and the count are written in one transaction.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::UtcTime;
+use crate::error::{Error, Result};
+use crate::queue::BoxFuture;
+use crate::records::entries::{count_listener, listeners};
+use crate::records::{Condition, Query, Table, Written, keys};
+use crate::tenant::Tenant;
+
+/// Most listeners of a project, about: each event reads all of them.
+pub const MAX_LISTENERS: u64 = 1_000;
+/// Largest filter, in bytes.
+pub const MAX_FILTER_BYTES: usize = 16_384;
+
+/// A run that waits for events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listener {
+    /// The run.
+    pub run_id: String,
+    /// Name of the wait, unique in its run.
+    pub listener_id: String,
+    /// Attributes that an event must have, as JSON: a list of objects, one of which has to fit. An empty list fits any event.
+    pub filter: String,
+    /// Time of the beginning.
+    pub created_at: UtcTime,
+}
+
+/// What the code of a run needs to wait for events.
+pub trait Listening: Send + Sync {
+    /// From now on the run is told of events that fit. Twice is the same as once.
+    fn begin<'a>(&'a self, tenant: &'a Tenant, listener: &'a Listener) -> BoxFuture<'a, Result<()>>;
+
+    /// From now on it is no longer. One that is not there is no error.
+    fn end<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        run_id: &'a str,
+        listener_id: &'a str,
+    ) -> BoxFuture<'a, Result<()>>;
+}
+
+/// The listeners.
+#[derive(Clone)]
+pub struct Listeners {
+    table: Table,
+}
+
+impl Listeners {
+    /// In the table of records.
+    pub fn new(table: Table) -> Self {
+        Self { table }
+    }
+
+    /// The listeners of a project.
+    pub async fn list(&self, tenant: &Tenant) -> Result<Vec<Listener>> {
+        self.table.all(&Query::partition(keys::listeners(tenant))).await
+    }
+
+    /// Adds a listener; one that is there stays. 409 where the project has [`MAX_LISTENERS`], 400 for a filter that is too
+    /// large.
+    pub async fn insert(&self, tenant: &Tenant, listener: &Listener) -> Result<()> {
+        if listener.filter.len() > MAX_FILTER_BYTES {
+            return Err(Error::invalid(format!(
+                "The filter of a listener has {} bytes; {MAX_FILTER_BYTES} is the most.",
+                listener.filter.len()
+            )));
+        }
+        let key = keys::listener(tenant, &listener.run_id, &listener.listener_id);
+        if self.table.find::<Listener>(&key).await?.is_some() {
+            return Ok(());
+        }
+        let counted = keys::subscriptions_changed(tenant);
+        if listeners(&self.table, &counted).await? >= MAX_LISTENERS {
+            return Err(Error::conflict(format!(
+                "The project has {MAX_LISTENERS} runs that listen for events, which is the most; try again when one has ended."
+            )));
+        }
+        let transaction = self.table.transaction();
+        let transaction = transaction.put(&key, listener, Condition::Absent)?;
+        let transaction = count_listener(transaction, &counted, 1)?;
+        match transaction.commit().await? {
+            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Contended => Err(busy()),
+        }
+    }
+
+    /// Removes a listener. One that is not there is no error.
+    pub async fn remove(&self, tenant: &Tenant, run_id: &str, listener_id: &str) -> Result<()> {
+        let key = keys::listener(tenant, run_id, listener_id);
+        let transaction = self.table.transaction();
+        let transaction = transaction.delete(&key, Condition::Present)?;
+        let transaction = count_listener(transaction, &keys::subscriptions_changed(tenant), -1)?;
+        match transaction.commit().await? {
+            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Contended => Err(busy()),
+        }
+    }
+}
+
+impl Listening for Listeners {
+    fn begin<'a>(&'a self, tenant: &'a Tenant, listener: &'a Listener) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.insert(tenant, listener))
+    }
+
+    fn end<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        run_id: &'a str,
+        listener_id: &'a str,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.remove(tenant, run_id, listener_id))
+    }
+}
+
+fn busy() -> Error {
+    Error::unavailable("the listeners of the project are changed by too many at once")
+}
