@@ -11,6 +11,8 @@ use platform::queue::SqsQueue;
 use platform::records::Table;
 use platform::records::deliveries::Deliveries;
 use platform::records::events::Events;
+use platform::records::listeners::Listeners;
+use platform::records::processes::Processes;
 use platform::records::subscriptions::Subscriptions;
 use platform::telemetry::{self, Format};
 use workflow::Registry;
@@ -26,7 +28,7 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Er
     let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
     let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
     let dead_letters = environment.required("MILLRACE_EVENT_DEAD_LETTER_QUEUE")?;
-    let subscriptions = Subscriptions::new(records);
+    let subscriptions = Subscriptions::new(records.clone());
     let matcher = Matcher {
         engine: wiring.engine(registry)?,
         events: Events::new(events.clone()),
@@ -34,6 +36,8 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Er
         objects: wiring.objects.clone(),
         sets: SubscriptionSets::new(subscriptions.clone()),
         subscriptions,
+        processes: Processes::new(records.clone()),
+        listeners: Listeners::new(records),
         dead_letters: Arc::new(SqsQueue::connect(&sdk, dead_letters)),
         clock: wiring.clock.clone(),
     };

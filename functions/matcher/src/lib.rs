@@ -5,6 +5,7 @@
 //! the run that carries it out are written together, under ids that follow from the event and the subscription.
 
 mod function;
+mod listening;
 mod matching;
 mod message;
 
@@ -17,6 +18,8 @@ use platform::objects::Objects;
 use platform::queue::Queue;
 use platform::records::deliveries::Deliveries;
 use platform::records::events::Events;
+use platform::records::listeners::Listeners;
+use platform::records::processes::Processes;
 use platform::records::subscriptions::Subscriptions;
 use platform::{Clock, Result, metrics};
 use serde_json::json;
@@ -38,7 +41,11 @@ pub struct Matcher {
     pub objects: Objects,
     /// The subscriptions.
     pub subscriptions: Subscriptions,
-    /// The same, compiled.
+    /// The stored processes.
+    pub processes: Processes,
+    /// The runs that listen for events.
+    pub listeners: Listeners,
+    /// The subscriptions, compiled.
     pub sets: SubscriptionSets,
     /// Where what cannot be read goes.
     pub dead_letters: Arc<dyn Queue>,

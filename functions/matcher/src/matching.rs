@@ -1,4 +1,5 @@
-//! One event: its record, the subscriptions that match, a delivery for each, and the note that it was matched.
+//! One event: its record, the subscriptions that match, a delivery for each, the runs that listen for it, and the note that it was
+//! matched.
 
 use events::delivery::{DeliveryRef, record};
 use events::envelope::Envelope;
@@ -13,8 +14,8 @@ use platform::{Error, Result, Tenant};
 use runs::delivery::{business_id_path, start, workflow_id_of};
 use tracing::{info, warn};
 
-use crate::Matcher;
 use crate::message::Told;
+use crate::{Matcher, listening};
 
 /// Deliveries that are started at a time.
 const STARTS_AT_ONCE: usize = 8;
@@ -84,9 +85,9 @@ async fn first_heard(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> 
     written.ok_or_else(|| Error::unavailable("an event that was written is not there"))
 }
 
-/// Starts a delivery for each subscription that matches; how many. One that cannot be started holds up none of the others.
+/// Starts a delivery for each subscription that matches, and tells the runs that listen; how many subscriptions match. One that cannot be started holds up none of the others.
 async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
-    let set = matcher.sets.of(event.tenant).await?;
+    let (set, listeners) = matcher.sets.of(event.tenant).await?;
     let text = event.envelope.to_json()?;
     let matches = set.matches(&Matched {
         envelope: event.envelope,
@@ -101,7 +102,11 @@ async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
         .buffer_unordered(STARTS_AT_ONCE)
         .collect()
         .await;
-    started.into_iter().collect::<Result<()>>()?;
+    let told = match listeners {
+        0 => Ok(()),
+        _ => listening::tell(matcher, event.tenant, event.envelope).await,
+    };
+    started.into_iter().chain([told]).collect::<Result<()>>()?;
     Ok(matches.len())
 }
 
@@ -139,11 +144,12 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
         attempt: 1,
     };
     let write = DeliveryWrite::Insert(Box::new(delivery.clone()));
-    let start = start(event.record, event.envelope, subscription, &first, write);
-    let started = match start {
+    let about = (event.record, event.envelope);
+    let start = start(&matcher.processes, about, subscription, &first, write);
+    let started = match start.await {
         Ok(mut start) => {
             // An attempt of a webhook looks for itself. A run that is started has no such second thought.
-            if matches!(subscription.target, Target::Workflow(_)) {
+            if !matches!(subscription.target, Target::Webhook(_)) {
                 let guard = matcher
                     .subscriptions
                     .unchanged(event.tenant, &subscription.id, found.revision);

@@ -34,7 +34,7 @@ pub struct SearchDeliveries {
     pub subscription_id: Option<String>,
     /// Any of evaluating, pending, running, retrying, succeeded, failed, cancelled.
     pub status: Vec<String>,
-    /// Any of these kinds of target: `webhook`, `workflow`.
+    /// Any of these kinds of target: `webhook`, `workflow`, `agent`, `process`.
     pub target_type: Vec<String>,
     /// Any of these categories of the event, such as `content`.
     pub event_category: Vec<String>,

@@ -33,6 +33,7 @@ use platform::records::Table;
 use platform::records::audit::AuditAction;
 use platform::records::channels::Channels;
 use platform::records::deliveries::Deliveries;
+use platform::records::processes::Processes;
 use platform::records::subscriptions::Subscriptions as SubscriptionRecords;
 use platform::sealing::{KmsSealer, Sealer};
 use platform::telemetry::{self, Format};
@@ -49,6 +50,8 @@ pub struct Subscriptions {
     pub sealer: Arc<dyn Sealer>,
     /// Knows which URLs may be delivered to.
     pub outbound: Outbound,
+    /// The stored processes.
+    pub processes: Processes,
     /// The workflow types that a target may name.
     pub workflow_types: Arc<[String]>,
 }
@@ -68,6 +71,10 @@ impl Subscriptions {
                 environment.required("MILLRACE_SEALING_KEY")?,
             )),
             outbound: Outbound::from_environment(environment, &AwsEnvironment::read())?,
+            processes: Processes::new(Table::connect(
+                sdk,
+                &environment.required("MILLRACE_RECORDS_TABLE")?,
+            )),
             workflow_types: registry.workflow_names().into(),
         })
     }
@@ -82,6 +89,7 @@ pub struct App {
     search: DeliverySearch,
     sealer: Arc<dyn Sealer>,
     outbound: Outbound,
+    processes: Processes,
     workflow_types: Arc<[String]>,
 }
 
@@ -109,6 +117,7 @@ pub fn routes(platform: Platform, parts: Subscriptions) -> ApiRouter {
         search: DeliverySearch::new(Deliveries::new(parts.events), parts.tokens),
         sealer: parts.sealer,
         outbound: parts.outbound,
+        processes: parts.processes,
         workflow_types: parts.workflow_types,
         platform: platform.clone(),
     };

@@ -88,6 +88,7 @@ pub async fn handler(
         run_as_role: body.run_as_role,
         filter: Filter::parse(body.filter.0)?,
         target: Target::parse(body.target)?,
+        definition_digest: None,
         signing: None,
         is_system: false,
         protected: false,
@@ -99,6 +100,7 @@ pub async fn handler(
     };
     check(&app, &subscription).await?;
     subscription.target.check_endpoint(&app.workflow_types)?;
+    subscription.settle_process(&tenant, &app.processes).await?;
     let replaces = subscription.overrides_system_subscription_id.clone();
     if let Some(system) = &replaces {
         check_system(&app, &tenant, system).await?;

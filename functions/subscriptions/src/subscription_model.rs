@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use events::filter::Filter;
 use events::signature::new_signing_secret;
 use events::subscription::{
-    PayloadMode, Priority, RunAsRole, SECRET_OVERLAP_MS, Scope, SigningMode, SigningSecrets,
-    Subscription as StoredSubscription, Target, WorkflowTarget, of_type_webhook,
+    AgentTarget, PayloadMode, Priority, ProcessTarget, RunAsRole, SECRET_OVERLAP_MS, Scope, SigningMode,
+    SigningSecrets, Subscription as StoredSubscription, Target, WorkflowTarget, of_type_webhook,
 };
 use platform::config::Secret;
 use platform::http::text::{check_description, check_name};
@@ -74,6 +74,10 @@ pub enum SubscriptionTarget {
     Webhook(SubscriptionWebhook),
     /// Handed to a run that is started for them.
     Workflow(WorkflowTarget),
+    /// Given to an agent.
+    Agent(AgentTarget),
+    /// Handed to a process.
+    Process(ProcessTarget),
 }
 
 /// By hand, as the schema of [`Target`] is.
@@ -88,6 +92,8 @@ impl JsonSchema for SubscriptionTarget {
             "oneOf": [
                 generator.subschema_for::<SubscriptionWebhook>(),
                 generator.subschema_for::<WorkflowTarget>(),
+                generator.subschema_for::<AgentTarget>(),
+                generator.subschema_for::<ProcessTarget>(),
             ],
         })
     }
@@ -161,6 +167,8 @@ impl Subscription {
                 secret_hint,
             }),
             Target::Workflow(workflow) => SubscriptionTarget::Workflow(workflow),
+            Target::Agent(agent) => SubscriptionTarget::Agent(agent),
+            Target::Process(process) => SubscriptionTarget::Process(process),
         };
         Self {
             id: stored.id,

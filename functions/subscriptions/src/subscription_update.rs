@@ -9,8 +9,9 @@ use axum::http::HeaderMap;
 use events::filter::Filter;
 use events::path::MAX_PATH_CHARACTERS;
 use events::subscription::{
-    PayloadMode, Priority, RunAsRole, Scope, SigningMode, Subscription as StoredSubscription, Target,
+    PayloadMode, Priority, RunAsRole, RunType, Scope, SigningMode, Subscription as StoredSubscription, Target,
 };
+use events::target::MAX_ITERATIONS;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{conditional_write, problem, tagged};
 use platform::http::text::MAX_DESCRIPTION_LENGTH;
@@ -69,8 +70,8 @@ pub struct UpdateSubscription {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "A target is read by its kind; this is its schema.")]
 struct TargetUpdate {
-    /// Kind of the target: `webhook` or `workflow`.
-    #[schemars(rename = "type", extend("enum" = ["webhook", "workflow"]))]
+    /// Kind of the target.
+    #[schemars(rename = "type", extend("enum" = ["webhook", "workflow", "agent", "process"]))]
     kind: Option<String>,
     /// Of a webhook: URL of the receiver.
     url: Option<String>,
@@ -92,6 +93,19 @@ struct TargetUpdate {
     workflow_id: Option<String>,
     /// Of a workflow: values that the run's input has under `vars`.
     vars: Option<Map<String, Value>>,
+    /// Of an agent: interaction that the agent follows.
+    interaction_ref: Option<String>,
+    /// Of an agent: most turns of the language model.
+    #[schemars(range(min = 1, max = MAX_ITERATIONS))]
+    max_iterations: Option<u32>,
+    /// Of a process: stored process, as `namespace/name` or `namespace/name@version`.
+    process_ref: Option<String>,
+    /// Of a process: definition of the process, in the place of `process_ref`.
+    definition: Option<Map<String, Value>>,
+    /// Of a process: whether tasks that act outside wait for an approval. Default: `programmatic`.
+    run_type: Option<RunType>,
+    /// Of an agent or a process: data that the run is given, with event templates.
+    data: Option<Map<String, Value>>,
     /// True makes a new signing secret. The old one signs beside it for 24 hours.
     rotate_signing_secret: Option<bool>,
     /// True, with `rotate_signing_secret`: the old secret stops at once.
@@ -139,14 +153,17 @@ pub async fn handler(
         if_match(&headers, &record.revision.to_string())?;
         let mut subscription = StoredSubscription::of(&record)?;
         subscription.check_unprotected()?;
-        let endpoint = subscription.target.endpoint().map(str::to_owned);
+        let before = subscription.target.clone();
         let rotation = body.apply(&mut subscription)?;
         subscription.updated_at = call.now.max(subscription.updated_at);
         subscription.updated_by = call.principal.reference();
         check(&app, &subscription).await?;
-        // A subscription whose type no longer exists can still be renamed or disabled.
-        if subscription.target.endpoint() != endpoint.as_deref() {
+        // A subscription whose workflow type or process no longer exists can still be renamed or disabled.
+        if subscription.target.endpoint() != before.endpoint() {
             subscription.target.check_endpoint(&app.workflow_types)?;
+        }
+        if subscription.target != before {
+            subscription.settle_process(&tenant, &app.processes).await?;
         }
         let secret = settle_secret(&app, &tenant, &mut subscription, rotation, call.now).await?;
         let next = subscription.record(record.revision + 1)?;

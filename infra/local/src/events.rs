@@ -17,6 +17,8 @@ use platform::records::channels::Channels;
 use platform::records::deliveries::Deliveries;
 use platform::records::events::Events;
 use platform::records::ingest_counts::IngestCounts;
+use platform::records::listeners::Listeners;
+use platform::records::processes::Processes;
 use platform::records::subscriptions::Subscriptions as SubscriptionRecords;
 use platform::sealing::{OpenedOnce, Sealer};
 use runs::webhook_delivery::Webhooks;
@@ -52,6 +54,7 @@ pub struct LocalEvents {
     pub ingest: Ingest,
     /// What attempts of webhooks need.
     pub webhooks: Webhooks,
+    listeners: Listeners,
     matcher: Arc<OnceLock<Matcher>>,
 }
 
@@ -93,6 +96,7 @@ impl LocalEvents {
                 tokens: page_tokens(data)?,
                 sealer: Arc::clone(&sealer),
                 outbound: outbound.clone(),
+                processes: Processes::new(platform.records.clone()),
                 workflow_types: types.into(),
             },
             ingest: Ingest {
@@ -112,6 +116,7 @@ impl LocalEvents {
                 audit: platform.audit.clone(),
                 clock,
             },
+            listeners: Listeners::new(platform.records.clone()),
             bus,
             queue,
             matcher,
@@ -127,6 +132,8 @@ impl LocalEvents {
             deliveries: Deliveries::new(self.subscriptions.events.clone()),
             objects: webhooks.objects.clone(),
             subscriptions: webhooks.subscriptions.clone(),
+            processes: self.subscriptions.processes.clone(),
+            listeners: self.listeners.clone(),
             sets: SubscriptionSets::new(webhooks.subscriptions.clone()),
             dead_letters: Arc::new(SetAside),
             clock: webhooks.clock.clone(),

@@ -9,6 +9,7 @@ use platform::page_token::PageTokens;
 use platform::records::audit::AuditAction;
 use platform::records::deliveries::{Deliveries, DeliveryRecord, DeliveryStatus};
 use platform::records::events::Events;
+use platform::records::processes::Processes;
 use platform::records::runs::Runs;
 use platform::records::subscriptions::Subscriptions;
 use platform::{Result, UtcTime};
@@ -166,6 +167,7 @@ fn redelivery(target: &Target) -> Result<Redelivery> {
         deliveries: Deliveries::new(target.events.clone()),
         events: Events::new(target.events.clone()),
         subscriptions: Subscriptions::new(target.records.clone()),
+        processes: Processes::new(target.records.clone()),
         objects: Arc::new(target.objects.clone()),
         clock: target.clock.clone(),
     })

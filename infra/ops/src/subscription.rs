@@ -13,6 +13,7 @@ use platform::http::text::{check_description, check_name};
 use platform::http::{json, strict};
 use platform::outbound::Outbound;
 use platform::records::audit::AuditAction;
+use platform::records::processes::Processes;
 use platform::records::subscriptions::Subscriptions;
 use platform::sealing::Place;
 use platform::{Error, Result, ids};
@@ -85,6 +86,7 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
                 run_as_role: given.run_as_role,
                 filter: Filter::parse(given.filter.0)?,
                 target: SubscriptionTarget::parse(given.target)?,
+                definition_digest: None,
                 signing: None,
                 is_system: overrides.is_none(),
                 protected,
@@ -99,6 +101,8 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
             subscription.target.check(&outbound(target)?).await?;
             let types = crate::run::registry(target)?.workflow_names();
             subscription.target.check_endpoint(&types)?;
+            let processes = Processes::new(target.records.clone());
+            subscription.settle_process(&target.tenant, &processes).await?;
             if let Some(system) = &overrides {
                 check_system(target, &subscriptions, system).await?;
             }

@@ -11,6 +11,7 @@ pub mod delivery;
 pub mod document_processed;
 pub mod envelope;
 pub mod filter;
+pub mod listening;
 pub mod matching;
 pub mod path;
 pub mod payload;

@@ -305,21 +305,21 @@ impl SubscriptionSets {
         }
     }
 
-    /// The subscriptions of a project as they are now.
-    pub async fn of(&self, tenant: &Tenant) -> Result<Arc<SubscriptionSet>> {
-        let mut change_id = self.subscriptions.last_change(tenant).await?;
-        if let Some(set) = self.kept(tenant).filter(|set| set.change_id == change_id) {
-            return Ok(set);
+    /// The subscriptions of a project as they are now, and how many of its runs listen for events.
+    pub async fn of(&self, tenant: &Tenant) -> Result<(Arc<SubscriptionSet>, u64)> {
+        let mut last = self.subscriptions.last(tenant).await?;
+        if let Some(set) = self.kept(tenant).filter(|set| set.change_id == last.change_id) {
+            return Ok((set, last.listeners));
         }
         for _ in 0..MAX_READS {
             let records = self.subscriptions.list(tenant).await?;
-            let after = self.subscriptions.last_change(tenant).await?;
-            if after == change_id {
-                let set = Arc::new(SubscriptionSet::compile(&records, change_id));
+            let after = self.subscriptions.last(tenant).await?;
+            if after.change_id == last.change_id {
+                let set = Arc::new(SubscriptionSet::compile(&records, after.change_id));
                 self.keep(tenant, &set);
-                return Ok(set);
+                return Ok((set, after.listeners));
             }
-            change_id = after;
+            last = after;
         }
         Err(Error::unavailable(
             "the subscriptions of a project change all the time",

@@ -33,7 +33,7 @@ pub fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 /// A place in an array, as it is counted: without a sign, and without zeros in front.
-fn place(step: &str) -> Option<usize> {
+pub(crate) fn place(step: &str) -> Option<usize> {
     let plain = step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
     plain.then(|| step.parse().ok()).flatten()
 }

@@ -2,14 +2,18 @@
 
 pub use platform::auth::RunAsRole;
 use platform::config::Secret;
+use platform::records::processes::Processes;
 use platform::records::subscriptions::SubscriptionRecord;
-use platform::{Error, Result, UtcTime};
+use platform::{Error, Result, Tenant, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::filter::Filter;
 use crate::signature::hint;
-pub use crate::target::{PayloadMode, SigningMode, Target, WebhookTarget, WorkflowTarget, of_type_webhook};
+pub use crate::target::{
+    AgentTarget, PayloadMode, ProcessTarget, RunType, SigningMode, Target, WebhookTarget, WorkflowTarget,
+    of_type_webhook,
+};
 
 /// Largest subscription, in bytes of JSON: a record takes 400 KB.
 const MAX_DOCUMENT_BYTES: usize = 300_000;
@@ -112,6 +116,9 @@ pub struct Subscription {
     pub filter: Filter,
     /// Where to.
     pub target: Target,
+    /// Digest of the text of the target's inline definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition_digest: Option<String>,
     /// What signs its deliveries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signing: Option<SigningSecrets>,
@@ -153,6 +160,16 @@ impl Subscription {
             revision,
             document,
         })
+    }
+
+    /// Checks the process of a target, and keeps the text of an inline definition. 400 for a definition with faults, and for a
+    /// process that does not exist.
+    pub async fn settle_process(&mut self, tenant: &Tenant, processes: &Processes) -> Result<()> {
+        self.definition_digest = match &self.target {
+            Target::Process(process) => process.settle(tenant, processes).await?,
+            _ => None,
+        };
+        Ok(())
     }
 
     /// Disables it because the receiver answered a delivery with 410.

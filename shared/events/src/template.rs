@@ -1,84 +1,219 @@
 //! Templates of events: data in which parts of an event are put.
 //!
 //! `$event.<path>`, or `{{ event.<path> }}` as a whole text, is the value with its type; within a text it is put in as text. `$event` is
-//! the whole event, `$event_ref` what it is known by, `$delivery.id` the delivery's id. What leads to nothing is an error: whoever wrote
+//! the whole event, `$event_ref` what it is known by, `$delivery.id` the delivery's id. What leads to nothing is an error: the author of
 //! the template counted on it.
+//!
+//! Values are copied as their JSON text, so that a number keeps its digits.
 
-use serde_json::{Map, Value, json};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use platform::Result as Checked;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::path;
 
-/// Part of a template that leads to nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the template names '{0}', which the event does not have")]
-pub struct Missing(pub String);
+/// Most bytes of filled data, as of a run's input.
+pub const MAX_FILLED_BYTES: usize = 2 * 1_024 * 1_024;
+/// The fields that an event is known by.
+const REFERENCE: [&str; 5] = [
+    "event_id",
+    "event_category",
+    "action",
+    "resource_type",
+    "resource_id",
+];
 
-/// What templates are filled with.
-#[derive(Clone, Copy, Debug)]
-pub struct Filling<'a> {
-    /// The event's envelope.
-    pub event: &'a Value,
-    /// The delivery's id.
-    pub delivery_id: &'a str,
+/// Why a template is not filled. Another attempt comes to the same.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfilled {
+    /// Part of it leads to nothing.
+    #[error("the template names '{0}', which the event does not have")]
+    Missing(String),
+    /// What it makes is too large.
+    #[error("the filled template has more than {MAX_FILLED_BYTES} bytes")]
+    TooLarge,
 }
 
-impl Filling<'_> {
-    /// Fills every text in a value.
-    pub fn fill(&self, template: &Value) -> Result<Value, Missing> {
-        match template {
-            Value::String(text) => self.fill_text(text),
-            Value::Array(items) => items.iter().map(|item| self.fill(item)).collect(),
-            Value::Object(fields) => {
-                let fields = fields.iter();
-                let filled = fields.map(|(name, value)| Ok((name.clone(), self.fill(value)?)));
-                filled.collect::<Result<Map<_, _>, _>>().map(Value::Object)
-            }
-            other => Ok(other.clone()),
+/// What templates are filled with.
+pub struct Filling<'a> {
+    /// The event's envelope as JSON.
+    event: &'a str,
+    delivery_id: &'a str,
+    /// The parts of values that were looked into, by their paths.
+    parts: RefCell<HashMap<String, Rc<Parts<'a>>>>,
+}
+
+/// A value by its parts.
+enum Parts<'a> {
+    Fields(HashMap<String, &'a RawValue>),
+    Items(Vec<&'a RawValue>),
+    None,
+}
+
+impl<'a> Filling<'a> {
+    /// With an event, as the JSON of its envelope, and the id of a delivery.
+    pub fn new(event: &'a str, delivery_id: &'a str) -> Self {
+        Self {
+            event,
+            delivery_id,
+            parts: RefCell::default(),
         }
     }
 
-    fn fill_text(&self, text: &str) -> Result<Value, Missing> {
-        match text {
-            "$event" => return Ok(self.event.clone()),
-            "$event_ref" => return Ok(self.reference()),
-            "$delivery.id" => return Ok(Value::from(self.delivery_id)),
-            _ => {}
-        }
-        if let Some(path) = text.strip_prefix("$event.") {
-            return self.find(path).cloned();
-        }
+    /// Fills every text in a value; the result as JSON.
+    pub fn fill(&self, template: &Value) -> Result<String, Unfilled> {
         let mut filled = String::new();
-        let mut rest = text;
-        while let Some((before, path, after)) = next_placeholder(rest) {
-            let value = self.find(path)?;
-            if before.is_empty() && after.is_empty() && rest.len() == text.len() {
-                return Ok(value.clone());
-            }
-            filled.push_str(before);
-            match value {
-                Value::String(text) => filled.push_str(text),
-                other => filled.push_str(&other.to_string()),
-            }
-            rest = after;
-        }
-        filled.push_str(rest);
-        Ok(Value::String(filled))
-    }
-
-    fn find(&self, path: &str) -> Result<&Value, Missing> {
-        path::find(self.event, path).ok_or_else(|| Missing(format!("event.{path}")))
+        self.write(template, &mut filled)?;
+        Ok(filled)
     }
 
     /// What an event is known by.
-    fn reference(&self) -> Value {
-        let named = |name: &str| self.event.get(name).cloned().unwrap_or_default();
-        json!({
-            "event_id": named("event_id"),
-            "event_category": named("event_category"),
-            "action": named("action"),
-            "resource_type": named("resource_type"),
-            "resource_id": named("resource_id"),
-        })
+    pub fn reference(&self) -> Value {
+        let value = |name: &str| {
+            let found = self.find(name);
+            found.and_then(|text| serde_json::from_str::<Value>(text).ok())
+        };
+        let fields = REFERENCE.map(|name| (name.to_owned(), value(name).unwrap_or_default()));
+        Value::Object(Map::from_iter(fields))
+    }
+
+    fn write(&self, template: &Value, out: &mut String) -> Result<(), Unfilled> {
+        match template {
+            Value::String(text) => self.write_text(text, out)?,
+            Value::Array(items) => {
+                out.push('[');
+                for (place, item) in items.iter().enumerate() {
+                    separate(place, out);
+                    self.write(item, out)?;
+                }
+                out.push(']');
+            }
+            Value::Object(fields) => {
+                out.push('{');
+                for (place, (name, value)) in fields.iter().enumerate() {
+                    separate(place, out);
+                    quote(name, out);
+                    out.push(':');
+                    self.write(value, out)?;
+                }
+                out.push('}');
+            }
+            other => out.push_str(&other.to_string()),
+        }
+        bounded(out)
+    }
+
+    fn write_text(&self, text: &str, out: &mut String) -> Result<(), Unfilled> {
+        match text {
+            "$event" => compact(self.event, out),
+            "$event_ref" => out.push_str(&self.reference().to_string()),
+            "$delivery.id" => quote(self.delivery_id, out),
+            _ => match text.strip_prefix("$event.").or_else(|| whole(text)) {
+                Some(path) => compact(self.get(path)?, out),
+                None => quote(&self.inline(text)?, out),
+            },
+        }
+        Ok(())
+    }
+
+    fn inline(&self, text: &str) -> Result<String, Unfilled> {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some((before, path, after)) = next_placeholder(rest) {
+            filled.push_str(before);
+            let value = self.get(path)?;
+            match serde_json::from_str::<String>(value) {
+                Ok(text) => filled.push_str(&text),
+                Err(_) => compact(value, &mut filled),
+            }
+            bounded(&filled)?;
+            rest = after;
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
+
+    fn get(&self, path: &str) -> Result<&'a str, Unfilled> {
+        let found = self.find(path);
+        found.ok_or_else(|| Unfilled::Missing(format!("event.{path}")))
+    }
+
+    /// The JSON that a path leads to. A value that is looked into is parsed once, whatever the number of paths through it.
+    fn find(&self, path: &str) -> Option<&'a str> {
+        let mut value = self.event;
+        let mut walked = 0;
+        for step in path.split('.') {
+            let parts = self.parts_of(path.get(..walked)?, value);
+            value = match parts.as_ref() {
+                Parts::Fields(fields) => fields.get(step)?,
+                Parts::Items(items) => items.get(path::place(step)?)?,
+                Parts::None => return None,
+            }
+            .get();
+            walked += step.len() + usize::from(walked > 0);
+        }
+        Some(value)
+    }
+
+    fn parts_of(&self, path: &str, value: &'a str) -> Rc<Parts<'a>> {
+        let mut known = self.parts.borrow_mut();
+        if let Some(parts) = known.get(path) {
+            return Rc::clone(parts);
+        }
+        let parts = match value.trim_start().as_bytes().first() {
+            Some(b'{') => serde_json::from_str(value).map_or(Parts::None, Parts::Fields),
+            Some(b'[') => serde_json::from_str(value).map_or(Parts::None, Parts::Items),
+            _ => Parts::None,
+        };
+        let parts = Rc::new(parts);
+        known.insert(path.to_owned(), Rc::clone(&parts));
+        parts
+    }
+}
+
+fn bounded(filled: &str) -> Result<(), Unfilled> {
+    match filled.len() > MAX_FILLED_BYTES {
+        true => Err(Unfilled::TooLarge),
+        false => Ok(()),
+    }
+}
+
+fn separate(place: usize, out: &mut String) {
+    if place > 0 {
+        out.push(',');
+    }
+}
+
+fn quote(text: &str, out: &mut String) {
+    out.push_str(&Value::from(text).to_string());
+}
+
+/// JSON without blanks between its parts.
+fn compact(json: &str, out: &mut String) {
+    let (mut in_text, mut escaped) = (false, false);
+    for character in json.chars() {
+        if !in_text && character.is_ascii_whitespace() {
+            continue;
+        }
+        out.push(character);
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => in_text = !in_text,
+            _ => {}
+        }
+    }
+}
+
+/// The path of a text that is one `{{ event.<path> }}` and nothing else.
+fn whole(text: &str) -> Option<&str> {
+    match next_placeholder(text)? {
+        ("", path, "") => Some(path),
+        _ => None,
     }
 }
 
@@ -94,27 +229,69 @@ fn next_placeholder(text: &str) -> Option<(&str, &str, &str)> {
             Some(path) if !path.is_empty() => {
                 return Some((text.get(..open)?, path, inside.get(close + 2..)?));
             }
-            // Somebody else's braces.
+            // Other braces stay as they are.
             _ => from = open + 2,
         }
     }
+}
+
+/// 400 for a template with a fault that no event mends, such as `$event.` without a path. `field` is how the caller knows the value.
+pub fn check(field: &str, template: &Value) -> Checked<()> {
+    match template {
+        Value::String(text) => check_text(field, text),
+        Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            items.try_for_each(|(place, item)| check(&format!("{field}[{place}]"), item))
+        }
+        Value::Object(fields) => check_fields(field, fields),
+        _ => Ok(()),
+    }
+}
+
+/// The same of an object.
+pub fn check_fields(field: &str, fields: &Map<String, Value>) -> Checked<()> {
+    let mut fields = fields.iter();
+    fields.try_for_each(|(name, value)| check(&format!("{field}.{name}"), value))
+}
+
+fn check_text(field: &str, text: &str) -> Checked<()> {
+    if let Some(path) = text.strip_prefix("$event.") {
+        return path::check(field, path).map_err(|_| refused(field, text));
+    }
+    let unknown = text.strip_prefix("$delivery.").is_some_and(|name| name != "id");
+    if unknown || text.starts_with("$event_ref.") {
+        return Err(refused(field, text));
+    }
+    let mut rest = text;
+    while let Some((_, path, after)) = next_placeholder(rest) {
+        path::check(field, path).map_err(|_| refused(field, text))?;
+        rest = after;
+    }
+    Ok(())
+}
+
+fn refused(field: &str, text: &str) -> platform::Error {
+    let text: String = text.chars().take(100).collect();
+    platform::Error::invalid(format!(
+        "The field '{field}' has '{text}', which is no template; there are $event, $event.<path>, {{{{ event.<path> }}}}, $event_ref \
+         and $delivery.id, where a path is as in details.payload.id."
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::json;
 
-    fn fill(template: Value) -> Result<Value, Missing> {
+    fn fill(template: Value) -> Result<Value, Unfilled> {
         let event = json!({
             "event_id": "e1", "event_category": "external", "action": "opened", "resource_type": "issue", "resource_id": "7",
             "details": {"n": 1.5, "list": [1, {"x": null}], "text": "a {{ event.action }} b", "yes": true, "none": ""},
         });
-        let filling = Filling {
-            event: &event,
-            delivery_id: "d1",
-        };
-        filling.fill(&template)
+        let event = event.to_string();
+        let filled = Filling::new(&event, "d1").fill(&template)?;
+        Ok(serde_json::from_str(&filled).unwrap())
     }
 
     #[test]
@@ -172,6 +349,60 @@ mod tests {
             fill(json!("$event.a.b")).unwrap_err().to_string(),
             "the template names 'event.a.b', which the event does not have"
         );
+    }
+
+    #[test]
+    fn numbers_keep_their_digits_and_blanks_go() {
+        let event = r#"{"details": { "n": 12345678901234567890123.000100, "o": { "t" : "a \" b", "l": [ 1.0, 2 ] } }}"#;
+        let filling = Filling::new(event, "d1");
+        for (template, filled) in [
+            ("$event.details.n", "12345678901234567890123.000100"),
+            ("{{  event.details.n  }}", "12345678901234567890123.000100"),
+            ("n={{ event.details.n }}", r#""n=12345678901234567890123.000100""#),
+            ("$event.details.o", r#"{"t":"a \" b","l":[1.0,2]}"#),
+            ("o={{event.details.o.l}}", r#""o=[1.0,2]""#),
+            ("{{ event.details.o.t }}.", r#""a \" b.""#),
+        ] {
+            assert_eq!(filling.fill(&json!(template)).unwrap(), filled, "{template}");
+        }
+    }
+
+    #[test]
+    fn no_template_makes_more_than_a_run_takes() {
+        let event = json!({ "details": "x".repeat(200_000) }).to_string();
+        let filling = Filling::new(&event, "d1");
+        let many = json!(vec!["$event"; 7_000]);
+        assert_eq!(filling.fill(&many), Err(Unfilled::TooLarge));
+        let inline = json!("{{ event.details }}".repeat(3_000));
+        assert_eq!(filling.fill(&inline), Err(Unfilled::TooLarge));
+    }
+
+    #[test]
+    fn a_fault_that_no_event_mends_is_refused() {
+        for template in [
+            "$event.",
+            "$event.a..b",
+            "$event..a",
+            "x {{ event.a. }}",
+            "$delivery.attempt",
+            "$event_ref.event_id",
+        ] {
+            let refusal = check("target.data", &json!({ "list": [1, template] })).unwrap_err();
+            let message = refusal.message();
+            assert!(
+                message.starts_with(&format!("The field 'target.data.list[1]' has '{template}'")),
+                "{message}"
+            );
+        }
+        let taken = json!([
+            "$event",
+            "$eventual",
+            "{{ other }}",
+            "$event.nope",
+            "{{ event.a.0 }}!",
+            7
+        ]);
+        check("target.data", &taken).unwrap();
     }
 
     proptest! {

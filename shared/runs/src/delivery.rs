@@ -3,11 +3,15 @@
 use events::delivery::{DeliveryRef, RESERVED_ID_PREFIX, workflow_id};
 use events::envelope::Envelope;
 use events::path;
-use events::subscription::{Subscription, Target};
+use events::subscription::{AgentTarget, ProcessTarget, RunType, Subscription, Target};
+use events::template::Filling;
 use platform::records::deliveries::DeliveryWrite;
 use platform::records::events::EventRecord;
+use platform::records::processes::{ProcessRef, Processes};
 use platform::{Error, ErrorKind, Result};
+use process::Data;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use workflow::Payload;
 use workflow::engine::{IdReuse, MAX_WORKFLOW_ID, StartRun, is_workflow_id};
@@ -26,6 +30,35 @@ struct WorkflowInput<'a> {
     delivery: &'a DeliveryRef,
 }
 
+/// Where the run of an agent comes from.
+const SOURCE_TYPE: &str = "event_subscription";
+
+/// What a conversation with an agent begins with.
+#[derive(Serialize)]
+struct AgentInput<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interaction_ref: Option<&'a str>,
+    data: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_iterations: Option<u32>,
+    source_type: &'static str,
+    subscription_id: &'a str,
+    event_ref: Value,
+    delivery_id: &'a str,
+}
+
+/// The run that a target asks for.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// Its workflow type.
+    pub workflow_type: String,
+    /// The definition that it executes, where its type has some: `sha256:<digest>`, with `;supervised` behind it where tasks wait
+    /// for an approval.
+    pub program: Option<String>,
+    /// What it begins with.
+    pub input: Payload,
+}
+
 /// The workflow id of the run that delivers an event to a subscription. 400 where the target takes it from the event, and the event
 /// has none that fits.
 pub fn workflow_id_of(
@@ -42,8 +75,8 @@ pub fn workflow_id_of(
 /// The path to the workflow id in an event; None where each event has a run of its own.
 pub fn business_id_path(subscription: &Subscription) -> Option<&str> {
     match &subscription.target {
-        Target::Webhook(_) => None,
         Target::Workflow(workflow) => workflow.workflow_id.as_deref(),
+        Target::Webhook(_) | Target::Agent(_) | Target::Process(_) => None,
     }
 }
 
@@ -75,48 +108,133 @@ fn business_id(envelope: &Envelope, path: &str) -> Result<String> {
     Ok(id)
 }
 
-/// The run that delivers an event to a subscription. `write` makes or changes its delivery with the run's beginning.
-pub fn start(
+/// What the target of a subscription asks for. An error that is not transient where templates cannot be filled, or a process does not
+/// exist: another attempt comes to the same.
+pub async fn plan(
+    processes: &Processes,
     event: &EventRecord,
     envelope: &Envelope,
+    subscription: &Subscription,
+    delivery: &DeliveryRef,
+) -> Result<Planned> {
+    let workflow_type = subscription
+        .target
+        .endpoint()
+        .unwrap_or(webhook_delivery::WORKFLOW_TYPE);
+    let mut program = None;
+    let input = match &subscription.target {
+        Target::Webhook(_) => Payload::of(&webhook_delivery::Input {
+            event_id: event.id.clone(),
+            delivery: delivery.clone(),
+            tried: 0,
+            late_since: None,
+        }),
+        Target::Workflow(workflow) => Payload::of(&WorkflowInput {
+            vars: &workflow.vars,
+            event: envelope,
+            delivery,
+        }),
+        Target::Agent(agent) => Payload::of(&agent_input(agent, envelope, subscription, delivery)?),
+        Target::Process(target) => {
+            program = Some(program_of(processes, target, envelope, subscription).await?);
+            Payload::of(process_input(target, envelope, delivery)?.as_raw())
+        }
+    };
+    Ok(Planned {
+        workflow_type: workflow_type.to_owned(),
+        program,
+        input: input.map_err(|failure| Error::new(ErrorKind::PayloadTooLarge, failure.message))?,
+    })
+}
+
+fn agent_input<'a>(
+    agent: &'a AgentTarget,
+    envelope: &Envelope,
+    subscription: &'a Subscription,
+    delivery: &'a DeliveryRef,
+) -> Result<AgentInput<'a>> {
+    let event = envelope.to_json()?;
+    let filling = Filling::new(&event, &delivery.id);
+    Ok(AgentInput {
+        interaction_ref: agent.interaction_ref.as_deref(),
+        data: RawValue::from_string(filled(&filling, &agent.data)?).map_err(Error::internal)?,
+        max_iterations: agent.max_iterations,
+        source_type: SOURCE_TYPE,
+        subscription_id: &subscription.id,
+        event_ref: filling.reference(),
+        delivery_id: &delivery.id,
+    })
+}
+
+/// `{ event, delivery }`, and the target's data merged over it.
+fn process_input(target: &ProcessTarget, envelope: &Envelope, delivery: &DeliveryRef) -> Result<Data> {
+    let refused = |cause| Error::invalid(format!("The input of the process is refused: {cause}."));
+    let event = envelope.to_json()?;
+    let data = filled(&Filling::new(&event, &delivery.id), &target.data)?;
+    let data = Data::parse(&data).map_err(refused)?;
+    let delivery = serde_json::to_string(delivery).map_err(Error::internal)?;
+    let given = Data::object([
+        ("event", Data::parse(&event).map_err(refused)?),
+        ("delivery", Data::parse(&delivery).map_err(refused)?),
+    ]);
+    Ok(given.merged(&data))
+}
+
+fn filled(filling: &Filling<'_>, data: &Map<String, Value>) -> Result<String> {
+    let data = Value::Object(data.clone());
+    filling
+        .fill(&data)
+        .map_err(|cause| Error::invalid(format!("The field 'target.data' cannot be filled: {cause}.")))
+}
+
+/// The definition that a process target names at this moment.
+async fn program_of(
+    processes: &Processes,
+    target: &ProcessTarget,
+    envelope: &Envelope,
+    subscription: &Subscription,
+) -> Result<String> {
+    let digest = match (&target.process_ref, &subscription.definition_digest) {
+        (Some(reference), _) => {
+            let reference = ProcessRef::parse("target.process_ref", reference)?;
+            let tenant = envelope.tenant()?;
+            let found = processes.require(&tenant, "target.process_ref", &reference);
+            found.await?.digest
+        }
+        (None, Some(digest)) => digest.clone(),
+        (None, None) => return Err(Error::invalid("The target names no process.")),
+    };
+    let supervised = match target.run_type {
+        RunType::Programmatic => "",
+        RunType::Supervised => ";supervised",
+    };
+    Ok(format!("sha256:{digest}{supervised}"))
+}
+
+/// The run that delivers an event to a subscription. `write` makes or changes its delivery with the run's beginning.
+pub async fn start(
+    processes: &Processes,
+    (event, envelope): (&EventRecord, &Envelope),
     subscription: &Subscription,
     delivery: &DeliveryRef,
     write: DeliveryWrite,
 ) -> Result<StartRun> {
     let workflow_id = workflow_id_of(event, envelope, subscription)?;
-    let (workflow_type, input) = match &subscription.target {
-        Target::Webhook(_) => (
-            webhook_delivery::WORKFLOW_TYPE,
-            Payload::of(&webhook_delivery::Input {
-                event_id: event.id.clone(),
-                delivery: delivery.clone(),
-                tried: 0,
-                late_since: None,
-            }),
-        ),
-        Target::Workflow(workflow) => (
-            workflow.endpoint.as_str(),
-            Payload::of(&WorkflowInput {
-                vars: &workflow.vars,
-                event: envelope,
-                delivery,
-            }),
-        ),
-    };
-    let input = input.map_err(|failure| Error::new(ErrorKind::PayloadTooLarge, failure.message))?;
+    let planned = plan(processes, event, envelope, subscription, delivery).await?;
     let mut lineage = event.lineage.clone();
     lineage.push(subscription.id.clone());
     let is_first = matches!(write, DeliveryWrite::Insert(_));
     Ok(StartRun {
-        about: about(event, envelope, subscription, delivery),
+        about: about(event, envelope, subscription, delivery)?,
         id_reuse: if is_first {
             IdReuse::Never
         } else {
             IdReuse::AfterEnd
         },
         lineage,
+        program: planned.program,
         delivery: Some(write),
-        ..StartRun::new(workflow_type, &workflow_id, input)
+        ..StartRun::new(&planned.workflow_type, &workflow_id, planned.input)
     })
 }
 
@@ -125,7 +243,7 @@ fn about(
     envelope: &Envelope,
     subscription: &Subscription,
     delivery: &DeliveryRef,
-) -> About {
+) -> Result<About> {
     let mut memo = Map::from_iter([
         (
             "subscription_id".to_owned(),
@@ -138,12 +256,21 @@ fn about(
             serde_json::to_value(subscription.run_as_role).unwrap_or_default(),
         ),
     ]);
-    if let Target::Workflow(workflow) = &subscription.target
-        && let Some(class) = &workflow.workflow_class
-    {
-        memo.insert("workflow_class".to_owned(), Value::from(class.as_str()));
+    match &subscription.target {
+        Target::Workflow(workflow) => {
+            if let Some(class) = &workflow.workflow_class {
+                memo.insert("workflow_class".to_owned(), Value::from(class.as_str()));
+            }
+        }
+        Target::Agent(_) => {
+            let event = envelope.to_json()?;
+            let reference = Filling::new(&event, &delivery.id).reference();
+            memo.insert("source_type".to_owned(), Value::from(SOURCE_TYPE));
+            memo.insert("event_ref".to_owned(), reference);
+        }
+        Target::Webhook(_) | Target::Process(_) => {}
     }
-    About {
+    Ok(About {
         initiated_by: NOBODY.to_owned(),
         tenant_id: envelope.tenant_id.clone(),
         document_id: envelope.document_id().map(str::to_owned),
@@ -153,5 +280,5 @@ fn about(
         run_as_role: Some(subscription.run_as_role),
         memo,
         ..About::default()
-    }
+    })
 }

@@ -11,6 +11,7 @@ use platform::records::deliveries::{
     Deliveries, DeliveryChange, DeliveryRecord, DeliveryStatus, DeliveryWrite,
 };
 use platform::records::events::Events;
+use platform::records::processes::Processes;
 use platform::records::subscriptions::Subscriptions;
 use platform::{Clock, Error, ErrorKind, Result, Tenant};
 use workflow::Payload;
@@ -33,6 +34,8 @@ pub struct Redelivery {
     pub events: Events,
     /// The subscriptions.
     pub subscriptions: Subscriptions,
+    /// The stored processes.
+    pub processes: Processes,
     /// Where large bodies are.
     pub objects: Arc<Objects>,
     /// The time.
@@ -166,14 +169,15 @@ impl Redelivery {
             workflow_run_id: String::new(),
         };
         let mut start = start(
-            &event,
-            &envelope,
+            &self.processes,
+            (&event, &envelope),
             &subscription,
             &next,
             DeliveryWrite::Change(change),
-        )?;
+        )
+        .await?;
         // As of a first delivery: a run that is started does not look for itself.
-        if matches!(subscription.target, Target::Workflow(_)) {
+        if !matches!(subscription.target, Target::Webhook(_)) {
             start.guard = Some(self.subscriptions.unchanged(tenant, &subscription.id, revision));
         }
         let started = self.engine.start(tenant, &start).await?;

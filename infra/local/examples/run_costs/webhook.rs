@@ -26,6 +26,8 @@ use platform::records::audit::AuditTrail;
 use platform::records::channels::Channels;
 use platform::records::deliveries::Deliveries;
 use platform::records::events::Events;
+use platform::records::listeners::Listeners;
+use platform::records::processes::Processes;
 use platform::records::subscriptions::Subscriptions;
 use platform::sealing::{OpenedOnce, Place, Sealer};
 use platform::{Tenant, ids};
@@ -96,6 +98,8 @@ pub async fn costs(
         events: events.clone(),
         deliveries: Deliveries::new(table(EVENTS_TABLE)),
         objects: wiring.objects.clone(),
+        processes: Processes::new(table(RECORDS_TABLE)),
+        listeners: Listeners::new(table(RECORDS_TABLE)),
         sets: SubscriptionSets::new(subscriptions.clone()),
         subscriptions,
         dead_letters: Arc::new(counter.clone()),
@@ -181,6 +185,7 @@ async fn subscription(
         run_as_role: RunAsRole::Reader,
         filter: Filter::parse(json!({ "event_category": ["external"] }))?,
         target: Target::parse(target)?,
+        definition_digest: None,
         is_system: false,
         protected: false,
         overrides_system_subscription_id: None,

@@ -4,6 +4,8 @@
 mod business_ids;
 mod circles;
 mod gone;
+mod listeners;
 mod lost;
 mod schedule;
+mod targets;
 mod world;

@@ -5,6 +5,7 @@ use platform::records::deliveries::{DeliveryRecord, DeliveryStatus};
 use platform::records::processes::{Process, ProcessRef, digest};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use workflow::event::{EventKind, Started};
 
 use crate::world::World;
 
@@ -22,15 +23,17 @@ async fn delivered(world: &World) -> DeliveryRecord {
     all.find(|delivery| delivery.event_id == event).unwrap()
 }
 
-/// The input and the memo of a delivery's run.
-async fn run_of(world: &World, delivery: &DeliveryRecord) -> (String, Value) {
+/// The beginning of a delivery's run, and its memo.
+async fn run_of(world: &World, delivery: &DeliveryRecord) -> (Started, Value) {
     let run = delivery.workflow_run_id.as_ref().unwrap();
     let state = world.engine.get(&world.tenant, run).await.unwrap();
-    let detail = world.engine.describe(&world.tenant, &state, None).await.unwrap();
-    let detail = serde_json::to_string(&detail).unwrap();
-    let fields: std::collections::BTreeMap<String, Box<RawValue>> = serde_json::from_str(&detail).unwrap();
-    let memo = serde_json::from_str(fields["memo"].get()).unwrap();
-    (fields["input"].get().to_owned(), memo)
+    let history = world.engine.history(&world.tenant, &state).await.unwrap();
+    match &history[0].kind {
+        EventKind::WorkflowExecutionStarted(started) => {
+            ((**started).clone(), Value::Object(state.about.memo.clone()))
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 async fn store(world: &World, version: &str, text: &str) {
@@ -63,8 +66,9 @@ async fn an_agent_is_given_the_filled_data_and_its_origin() {
     let subscription = world.subscribe(&["external"], target).await;
     let delivery = delivered(&world).await;
     assert_eq!(delivery.target_type, "agent");
-    let (text, memo) = run_of(&world, &delivery).await;
-    let input: Value = serde_json::from_str(&text).unwrap();
+    let (started, memo) = run_of(&world, &delivery).await;
+    let text = started.input.json();
+    let input: Value = serde_json::from_str(text).unwrap();
     let event_ref = json!({
         "event_id": delivery.event_id, "event_category": "external", "action": "received", "resource_type": "thing",
         "resource_id": delivery.event_id,
@@ -102,9 +106,10 @@ async fn a_process_is_given_the_event_and_the_data_over_it() {
     });
     world.subscribe(&["external"], target).await;
     let delivery = delivered(&world).await;
-    let (text, memo) = run_of(&world, &delivery).await;
+    let (started, memo) = run_of(&world, &delivery).await;
+    let text = started.input.json();
     assert_eq!(memo["delivery_id"], json!(delivery.id));
-    let input: Value = serde_json::from_str(&text).unwrap();
+    let input: Value = serde_json::from_str(text).unwrap();
     assert_eq!(input["event"]["event_id"], json!(delivery.event_id));
     assert_eq!(input["event"]["details"]["payload"]["id"], 7);
     assert_eq!(input["delivery"]["id"], json!(delivery.id));
@@ -116,6 +121,8 @@ async fn a_process_is_given_the_event_and_the_data_over_it() {
     );
     // The text is kept under its digest.
     let text = serde_json::to_string(&definition).unwrap();
+    let program = format!("sha256:{};supervised", digest(&text));
+    assert_eq!(started.program, Some(program));
     let processes = &world.matcher.processes;
     let digest = digest(&text);
     let kept = processes.text(&world.tenant, &world.matcher.objects, &digest);

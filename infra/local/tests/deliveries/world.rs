@@ -30,6 +30,8 @@ use platform::records::Table;
 use platform::records::audit::AuditTrail;
 use platform::records::deliveries::{Deliveries, DeliveryIndex, DeliveryRecord};
 use platform::records::events::{Events, IngestKey};
+use platform::records::listeners::Listeners;
+use platform::records::processes::Processes;
 use platform::records::runs::Runs;
 use platform::records::subscriptions::Subscriptions;
 use platform::sealing::Sealer;
@@ -173,9 +175,38 @@ fn registry() -> Registry {
     async fn waiting(context: Context, _: Value) -> std::result::Result<(), workflow::Failure> {
         context.timer(Duration::from_secs(60)).await
     }
+    async fn given(_: Context, _: Value) -> std::result::Result<(), workflow::Failure> {
+        Ok(())
+    }
+    /// Returns the ids of as many events as its input says.
+    async fn listening(
+        context: Context,
+        events: usize,
+    ) -> std::result::Result<Vec<Value>, workflow::Failure> {
+        let signals = context.signals("Event");
+        let mut ids = Vec::new();
+        while ids.len() < events {
+            ids.push(signals.receive::<Value>().await?["id"].clone());
+        }
+        Ok(ids)
+    }
+    /// Continues as another run before it listens.
+    async fn renewed(context: Context, is_new: bool) -> std::result::Result<Value, workflow::Failure> {
+        if is_new {
+            return Err(context.continue_as_new(&false));
+        }
+        let event = context.signals("Event").receive::<Value>().await?;
+        Ok(event["id"].clone())
+    }
     runs::registry()
+        .without_workflow("Process")
+        .without_workflow("AgentConversation")
+        .workflow("Process", given)
+        .workflow("AgentConversation", given)
         .workflow("Quick", quick)
         .workflow("Waiting", waiting)
+        .workflow("Listening", listening)
+        .workflow("Renewed", renewed)
 }
 
 impl World {
@@ -235,6 +266,8 @@ impl World {
                 deliveries: deliveries.clone(),
                 objects: objects.clone(),
                 subscriptions: subscriptions.clone(),
+                processes: Processes::new(table(RECORDS_TABLE)),
+                listeners: Listeners::new(table(RECORDS_TABLE)),
                 sets: SubscriptionSets::new(subscriptions.clone()),
                 dead_letters: Arc::new(letters.clone()),
                 clock: clock.clone(),
@@ -246,6 +279,7 @@ impl World {
                 deliveries: deliveries.clone(),
                 events: events.clone(),
                 subscriptions,
+                processes: Processes::new(table(RECORDS_TABLE)),
                 objects: Arc::new(objects),
                 clock: clock.clone(),
             },
@@ -292,6 +326,7 @@ impl World {
             run_as_role: RunAsRole::Reader,
             filter: Filter::parse(json!({ "event_category": categories })).unwrap(),
             target: Target::parse(target).unwrap(),
+            definition_digest: None,
             signing: None,
             is_system: false,
             protected: false,
@@ -311,6 +346,10 @@ impl World {
             let sealed = self.sealer.seal(place, &secret).await.unwrap();
             subscription.signing = Some(events::subscription::SigningSecrets::new(sealed, &secret));
         }
+        subscription
+            .settle_process(&self.tenant, &self.matcher.processes)
+            .await
+            .unwrap();
         let record = subscription.record(1).unwrap();
         self.matcher
             .subscriptions

@@ -22,7 +22,7 @@ use super::invocation::{AwsIds, BasePath};
 use super::page::NEXT_PAGE_TOKEN;
 use crate::clock::Clock;
 use crate::config::{CorsOrigins, EdgeConfig};
-use crate::error::{Error, ErrorKind, RowError};
+use crate::error::{Error, ErrorKind, Fault, RowError};
 use crate::ids;
 
 /// The request's id, in every answer, log line and audit record; a request extension.
@@ -53,6 +53,10 @@ pub struct ErrorBody {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub errors: Vec<RowError>,
+    /// What is wrong in a definition of a process, where it is refused for that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub faults: Vec<Fault>,
     /// The request's id, to find it in the log.
     pub request_id: String,
 }
@@ -200,6 +204,7 @@ fn error_response(failure: &Error, refused: Response, request_id: &str) -> Respo
         message: shortened(failure.message().to_owned()),
         details: failure.details().map(str::to_owned).map(shortened),
         errors: failure.row_errors().to_vec(),
+        faults: failure.faults().to_vec(),
         request_id: request_id.to_owned(),
     };
     let text = serde_json::to_vec(&body).unwrap_or_default();
