@@ -169,8 +169,24 @@ async fn an_unclosed_quote_is_the_one_cause() {
     ] {
         let refused = store.append_csv("t", file.as_bytes()).await;
         let refused = refused.expect_error(422, "unprocessable");
-        let reason = format!("the quote opened in row {row} is not closed");
+        let reason = format!("the quote opened in row {row} is not closed; the rows after it were not read");
         assert_eq!(reasons(&refused), [(row, reason)], "{file:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_row_with_two_faults_counts_once() {
+    let Some(store) = Store::start_own().await else {
+        return;
+    };
+    store.table("t", &["id BIGINT", "name STRING"]).await;
+    let row = b"1,\xe9,3\n";
+    for (rows, counted) in [(60, "59 more rows are at fault"), (500, "More than 100 rows are at fault")] {
+        let file = [b"id,name\n".to_vec(), row.repeat(rows)].concat();
+        let refused = store.append_csv("t", &file).await;
+        let refused = refused.expect_error(422, "unprocessable");
+        assert!(refused.message().contains(counted), "{}", refused.message());
+        assert_eq!(refused.body["errors"].as_array().unwrap().len(), rows.min(100));
     }
 }
 

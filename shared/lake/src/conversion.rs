@@ -139,42 +139,66 @@ pub(crate) fn does_not_fit(column_type: ColumnType, value: &str) -> String {
 
 /// Why a text is no value of a type, for the caller. `shown` is the text in quotes.
 pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> String {
-    match column_type {
-        ColumnType::Decimal { .. } if is_lossy => format!(
-            "{shown} has more digits after the point than {column_type} keeps; round it, or set 'rounding'"
-        ),
-        ColumnType::Float | ColumnType::Double if is_lossy => {
-            format!(
+    use ColumnType as T;
+    let article = match column_type {
+        T::Integer => "an",
+        _ => "a",
+    };
+    let advice = match column_type {
+        T::Decimal { .. } if is_lossy => {
+            return format!(
+                "{shown} has more digits after the point than {column_type} keeps; round it, or set 'rounding'"
+            );
+        }
+        T::Float | T::Double if is_lossy => {
+            return format!(
                 "{shown} is more than a {column_type} holds exactly; send fewer digits, or change the column's type"
-            )
+            );
         }
-        ColumnType::Timestamp if is_lossy => format!(
-            "{shown} has more digits of a second than a {column_type} keeps; send at most six after the point"
-        ),
-        ColumnType::Timestamp => {
-            format!("{shown} is not a {column_type}; write it as 2026-01-31T12:00:00Z")
+        T::Timestamp if is_lossy => {
+            return format!(
+                "{shown} has more digits of a second than a {column_type} keeps; send at most six after the point"
+            );
         }
-        ColumnType::Date if is_written_as_a_date(shown) => {
-            format!("{shown} is not a {column_type}: there is no such day")
+        T::Date if is_written_as(&["0000-00-00"], shown) => ": there is no such day",
+        T::Timestamp if is_written_as(&TIMES, shown) => ": there is no such day or time",
+        T::Timestamp => "; write it as 2026-01-31T12:00:00Z",
+        T::Date => "; write it as 2026-01-31",
+        T::Boolean => "; write true or false",
+        T::Decimal { .. } | T::Float | T::Double if has_other_characters(shown) => {
+            "; write it with digits and a point alone, as 1234.5"
         }
-        ColumnType::Date => format!("{shown} is not a {column_type}; write it as 2026-01-31"),
-        ColumnType::Boolean => format!("{shown} is not a {column_type}; write true or false"),
-        ColumnType::Decimal { .. } | ColumnType::Float | ColumnType::Double
-            if has_other_characters(shown) =>
-        {
-            format!("{shown} is not a {column_type}; write it with digits and a point alone, as 1234.5")
+        T::Integer | T::Bigint if shown.contains('.') && !has_other_characters(shown) => {
+            "; round it, or set 'rounding'"
         }
-        ColumnType::Integer | ColumnType::Bigint if shown.contains('.') && !has_other_characters(shown) => {
-            format!("{shown} is not a {column_type}; round it, or set 'rounding'")
-        }
-        _ => format!("{shown} is not a {column_type}"),
-    }
+        T::Decimal { .. } | T::Integer | T::Bigint if is_plain_number(shown) => ": it is out of range",
+        _ => "",
+    };
+    format!("{shown} is not {article} {column_type}{advice}")
 }
 
-/// Whether a text in quotes has the form of a date, such as `'2026-02-30'`.
-fn is_written_as_a_date(shown: &str) -> bool {
+/// Forms of times, each digit a zero, after which a fraction or an offset may follow.
+const TIMES: [&str; 3] = ["0000-00-00", "0000-00-00 00:00", "0000-00-00T00:00"];
+
+/// Whether a text in quotes begins with a form, whose digits are zeros, and goes on with what times have alone.
+fn is_written_as(forms: &[&str], shown: &str) -> bool {
     let form = |letter: char| if letter.is_ascii_digit() { '0' } else { letter };
-    shown.chars().map(form).collect::<String>() == "'0000-00-00'"
+    let written: String = shown.trim_matches('\'').chars().map(form).collect();
+    let rests = forms.iter().filter_map(|form| written.strip_prefix(form));
+    rests.into_iter().any(|rest| match forms {
+        [_] => rest.is_empty(),
+        _ => rest.chars().all(|letter| "0:.+-Z".contains(letter)),
+    })
+}
+
+/// Whether a text in quotes is a number of digits, with a sign and a point at most.
+fn is_plain_number(shown: &str) -> bool {
+    let number = shown.trim_matches('\'').trim_start_matches(['+', '-']);
+    let is_digits = |part: &str| part.chars().all(|letter| letter.is_ascii_digit());
+    match number.split_once('.') {
+        Some((whole, fraction)) => !whole.is_empty() && is_digits(whole) && is_digits(fraction),
+        None => !number.is_empty() && is_digits(number),
+    }
 }
 
 /// Whether a text in quotes has characters that no number has, such as a currency sign or a comma.

@@ -7,8 +7,11 @@ use memchr::{memchr, memchr2};
 /// What is read at a time.
 const PIECE_BYTES: usize = 1_024 * 1_024;
 
+/// Most empty lines that are remembered: 8 MB. The rows after more of them have too high a number in an error.
+const MAX_BLANK: usize = 1_000_000;
+
 /// How a CSV file is divided.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// The longest record, with the end of its line.
     pub(crate) longest_bytes: u64,
@@ -16,13 +19,25 @@ pub(crate) struct Shape {
     pub(crate) fault: Option<QuoteFault>,
     /// Whether the last field begins with a quote that nothing closes.
     pub(crate) is_open: bool,
+    /// The records that are empty lines, in order; the header row is record 0.
+    pub(crate) blank: Vec<u64>,
+}
+
+impl Shape {
+    /// The row of a record. Of a file with several columns, empty lines are no rows.
+    pub(crate) fn row(&self, record: u64, columns: usize) -> u64 {
+        match columns {
+            0 | 1 => record,
+            _ => record - self.blank.partition_point(|blank| *blank < record) as u64,
+        }
+    }
 }
 
 /// Quotes that do not enclose a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QuoteFault {
-    /// The row in which the quote is opened; the header row is 0.
-    pub(crate) row: u64,
+    /// The record in which the quote is opened; the header row is 0.
+    pub(crate) record: u64,
     /// Whether it is not closed in its line. Then a quote of a later row, or none, closes it.
     pub(crate) is_open: bool,
 }
@@ -31,14 +46,18 @@ pub(crate) struct QuoteFault {
 pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
     let mut shape = Shape::default();
     let mut place = Place::FieldStart;
-    let (mut record, mut row) = (0, 0);
-    let mut opened = QuoteFault { row, is_open: false };
+    let (mut record, mut record_bytes) = (0, 0);
+    let mut is_blank = true;
+    let mut opened = QuoteFault {
+        record,
+        is_open: false,
+    };
     let mut bytes = vec![0; PIECE_BYTES];
     loop {
         let read = csv.read(&mut bytes)?;
         let mut rest = bytes.get(..read).unwrap_or_default();
         if rest.is_empty() {
-            shape.longest_bytes = shape.longest_bytes.max(record);
+            shape.longest_bytes = shape.longest_bytes.max(record_bytes);
             shape.is_open = place == Place::Quoted;
             if shape.is_open {
                 opened.is_open = true;
@@ -56,12 +75,16 @@ pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
                 opened.is_open = memchr(b'\n', rest.get(..length).unwrap_or_default()).is_some();
             }
             let Some(byte) = rest.get(length) else {
-                record += rest.len() as u64;
+                record_bytes += rest.len() as u64;
+                is_blank &= rest.iter().all(|byte| *byte == b'\r');
                 break;
             };
             let byte = if length == 0 { first } else { byte };
             if place == Place::FieldStart && *byte == b'"' {
-                opened = QuoteFault { row, is_open: false };
+                opened = QuoteFault {
+                    record,
+                    is_open: false,
+                };
             }
             if place == Place::QuoteInQuoted && !matches!(byte, b'"' | b',' | b'\n' | b'\r') {
                 shape.fault.get_or_insert(opened);
@@ -72,11 +95,17 @@ pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
                 (_, b',' | b'\n') => Place::FieldStart,
                 _ => Place::Unquoted,
             };
-            record += length as u64 + 1;
-            if place == Place::FieldStart && *byte == b'\n' {
-                shape.longest_bytes = shape.longest_bytes.max(record);
-                record = 0;
-                row += 1;
+            record_bytes += length as u64 + 1;
+            let ends = place == Place::FieldStart && *byte == b'\n';
+            is_blank &= ends || (length == 0 && *byte == b'\r');
+            if ends {
+                is_blank &= record_bytes <= 2;
+                if is_blank && shape.blank.len() < MAX_BLANK {
+                    shape.blank.push(record);
+                }
+                shape.longest_bytes = shape.longest_bytes.max(record_bytes);
+                (record_bytes, is_blank) = (0, true);
+                record += 1;
             }
             rest = rest.get(length + 1..).unwrap_or_default();
         }
@@ -97,9 +126,24 @@ enum Place {
 mod tests {
     use super::*;
 
-    fn check(csv: &str, row: u64, is_open: bool) {
+    fn check(csv: &str, record: u64, is_open: bool) {
         let shape = shape(csv.as_bytes()).unwrap();
-        assert_eq!(shape.fault, Some(QuoteFault { row, is_open }), "{csv:?}");
+        assert_eq!(shape.fault, Some(QuoteFault { record, is_open }), "{csv:?}");
+    }
+
+    #[test]
+    fn empty_lines_are_no_rows_of_several_columns() {
+        for (csv, blank) in [
+            ("a,b\n1,2\n\n\r\n3,4\n", vec![2, 3]),
+            ("a,b\n \n,\n\"\"\n\r1\n\n1,\"x\n\ny\"\n\n", vec![5, 7]),
+            ("a,b\n1,2", vec![]),
+        ] {
+            let shape = shape(csv.as_bytes()).unwrap();
+            assert_eq!(shape.blank, blank, "{csv:?}");
+        }
+        let shape = shape("a,b\n\n1,2\n\n3\n".as_bytes()).unwrap();
+        assert_eq!([2, 4].map(|record| shape.row(record, 2)), [1, 2]);
+        assert_eq!(shape.row(4, 1), 4);
     }
 
     #[test]

@@ -12,11 +12,11 @@ use platform::{Error, Result};
 
 use crate::child::Context;
 use crate::compression::{Compression, Prepared};
-use crate::faults::{Fault, MAX_FAULTS, merge, shown};
+use crate::faults::{Fault, MAX_FAULTS, shown};
 use crate::messages::{self, Cause};
 use crate::plain::{Form, is_plain};
 use crate::segment_file::CopyError;
-use crate::shape::{QuoteFault, Shape, shape};
+use crate::shape::{Shape, shape};
 use crate::source::Source;
 use crate::sql;
 use crate::staging::{self, Input, Relation, Target, Written};
@@ -53,9 +53,12 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     let failed = match written {
         // DuckDB has read files with a record that is too long, and with an open quote, as if they ended there.
         Ok(written) => {
-            check_length(target, shape)?;
+            check_length(target, &shape)?;
             return Ok(match shape.fault.filter(|_| shape.is_open) {
-                Some(fault) => Written::refused(with_quote(target, written.faults, fault)),
+                Some(fault) => {
+                    let row = shape.row(fault.record, header.len());
+                    Written::refused(with_quote(target, written.faults, row, fault.is_open))
+                }
                 None => written,
             });
         }
@@ -63,28 +66,30 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
         Err(error) => return Err(error),
     };
     // Not a value: a row of the wrong shape, or bytes that are not UTF-8.
-    let found = bad_rows(context, target, &file, header.len());
+    let found = bad_rows(context, target, &file, header.len(), &shape);
     let (rows, failed) = match found {
         Ok(rows) => (rows, failed),
         Err(error) => (Vec::new(), error),
     };
     let faults = match shape.fault {
-        Some(fault) => with_quote(target, rows, fault),
+        Some(fault) => {
+            let row = shape.row(fault.record, header.len());
+            with_quote(target, rows, row, fault.is_open)
+        }
         None => rows,
     };
     if faults.is_empty() {
-        check_length(target, shape)?;
+        check_length(target, &shape)?;
         return Err(unreadable(target, failed));
     }
     Ok(Written::refused(faults))
 }
 
 /// Adds the quotes at fault to the faults of the rows above them. What the rows below hold cannot be told.
-fn with_quote(target: &Target, mut faults: Vec<Fault>, quote: QuoteFault) -> Vec<Fault> {
-    let row = quote.row;
+fn with_quote(target: &Target, mut faults: Vec<Fault>, row: u64, is_open: bool) -> Vec<Fault> {
     faults.retain(|fault| fault.error.row < row);
-    let reason = match quote.is_open {
-        true => format!("the quote opened in row {row} is not closed"),
+    let reason = match is_open {
+        true => format!("the quote opened in row {row} is not closed; the rows after it were not read"),
         false => "text follows a closing quote; a quote in a text is written twice".to_owned(),
     };
     faults.push(Fault::of_row(&target.table, row, reason));
@@ -104,7 +109,7 @@ fn unreadable(target: &Target, failed: Error) -> Error {
     .with_source(failed)
 }
 
-fn check_length(target: &Target, shape: Shape) -> Result<()> {
+fn check_length(target: &Target, shape: &Shape) -> Result<()> {
     if shape.longest_bytes <= MAX_ROW_BYTES {
         return Ok(());
     }
@@ -315,11 +320,19 @@ fn some_names(target: &Target) -> String {
 }
 
 /// The first rows that are no rows.
-fn bad_rows(context: &Context, target: &Target, file: &Prepared, columns: usize) -> Result<Vec<Fault>> {
+fn bad_rows(
+    context: &Context,
+    target: &Target,
+    file: &Prepared,
+    columns: usize,
+    shape: &Shape,
+) -> Result<Vec<Fault>> {
+    // Each value of a row may be at fault, and there may be too many of them.
+    let rejects = (MAX_FAULTS + 1) * (columns + 1);
     let relation = relation(
         file,
         &vec!["VARCHAR".to_owned(); columns],
-        ", store_rejects = true, rejects_limit = 1000",
+        &format!(", store_rejects = true, rejects_limit = {rejects}"),
     )?;
     let own_error = |error| messages::own_error(&error);
     // Every column is asked for, because bytes in a column that nobody reads are not looked at.
@@ -327,7 +340,8 @@ fn bad_rows(context: &Context, target: &Target, file: &Prepared, columns: usize)
     let read_all = format!("SELECT {} FROM {relation}", counts.join(", "));
     context.connection.execute_batch(&read_all).map_err(own_error)?;
     let query = format!(
-        "SELECT line, error_type::VARCHAR, error_message FROM reject_errors ORDER BY line, column_idx LIMIT {}",
+        "SELECT DISTINCT ON (line) line, error_type::VARCHAR, error_message FROM reject_errors \
+         ORDER BY line, column_idx LIMIT {}",
         MAX_FAULTS + 1
     );
     let mut statement = context.connection.prepare(&query).map_err(own_error)?;
@@ -344,11 +358,14 @@ fn bad_rows(context: &Context, target: &Target, file: &Prepared, columns: usize)
         let (line, kind, message) = row.map_err(own_error)?;
         let reason = match kind.as_str() {
             "INVALID ENCODING" => {
-                "the text is not UTF-8; convert it, as with iconv -f latin1 -t utf-8, where only some rows are of another \
-                 encoding those alone"
+                "the text is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8, or these rows alone if \
+                 the others are UTF-8"
                     .to_owned()
             }
             "MISSING COLUMNS" => match message.rsplit_once("Found: ") {
+                Some((_, found)) if found.trim() == "1" => {
+                    format!("1 field where the header row has {columns}")
+                }
                 Some((_, found)) => format!("{} fields where the header row has {columns}", found.trim()),
                 None => format!("fewer fields than the {columns} of the header row"),
             },
@@ -359,9 +376,10 @@ fn bad_rows(context: &Context, target: &Target, file: &Prepared, columns: usize)
             _ => "it is not CSV".to_owned(),
         };
         // The header row is the first line.
-        Ok(Fault::of_row(&target.table, line.saturating_sub(1), reason))
+        let row = shape.row(line.saturating_sub(1), columns);
+        Ok(Fault::of_row(&target.table, row, reason))
     });
-    Ok(merge(faults.collect::<Result<_>>()?, Vec::new()))
+    faults.collect()
 }
 
 #[cfg(test)]

@@ -346,7 +346,7 @@ async fn digits_that_a_column_does_not_keep_are_refused() {
         ("DECIMAL(10,2)", "1e-3", "more digits after the point"),
         ("DECIMAL(10,2)", "1_0.00_1", "more digits after the point"),
         ("DECIMAL(10,2)", "many.505", "'many.505' is not a DECIMAL"),
-        ("INTEGER", "1.0_5", "is not a INTEGER"),
+        ("INTEGER", "1.0_5", "is not an INTEGER"),
         ("DOUBLE", "9007199254740993", "more than a DOUBLE holds exactly"),
         ("FLOAT", "16777217", "more than a FLOAT holds exactly"),
         ("FLOAT", "1e39", "more than a FLOAT holds exactly"),

@@ -180,7 +180,7 @@ async fn bad_rows_of_json_are_listed_in_order() {
     assert_eq!(
         error.details(),
         Some(
-            "row 4: column 'a': 'x' is not a INTEGER; row 2501: the table has no column 'b'; row 4001: column 'a': '1.5' is not a INTEGER; round it, or set 'rounding'; row 5001: it is not JSON in UTF-8 (EOF while parsing a \
+            "row 4: column 'a': 'x' is not an INTEGER; row 2501: the table has no column 'b'; row 4001: column 'a': '1.5' is not an INTEGER; round it, or set 'rounding'; row 5001: it is not JSON in UTF-8 (EOF while parsing a \
              value at line 5001 column 5)."
         )
     );

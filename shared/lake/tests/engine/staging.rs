@@ -135,7 +135,7 @@ async fn rows_of_the_wrong_shape_are_refused() {
     for (csv, expected) in [
         (
             &b"id,name\n1,a\n2\n3,c\n"[..],
-            "row 2: 1 fields where the header row has 2",
+            "row 2: 1 field where the header row has 2",
         ),
         (
             b"id,name\n1,a\n2,b,c,d\n",
@@ -143,17 +143,22 @@ async fn rows_of_the_wrong_shape_are_refused() {
         ),
         (
             b"id,name\n1,\"a\n",
-            "row 1: the quote opened in row 1 is not closed. Row 1",
+            "row 1: the quote opened in row 1 is not closed; the rows after it were not read. Row 1",
         ),
         (
             b"id,name\n1,a\n2,\"b\n3,c\n4,\"d\"\n5\n",
-            "row 2: the quote opened in row 2 is not closed. Row 1",
+            "row 2: the quote opened in row 2 is not closed; the rows after it were not read. Row 1",
         ),
         (
             b"id,name\nx,a\n2,b\n3,\"c\n4,d\n",
-            "row 3: the quote opened in row 3 is not closed.",
+            "row 3: the quote opened in row 3 is not closed;",
         ),
         (b"id,name\n1,\"a\"b\n", "row 1: text follows a closing quote"),
+        // Empty lines are no rows, whatever the fault is.
+        (b"id,name\n1,a\n\n\nx,b\n", "row 2: column 'id': 'x' is not a BIGINT"),
+        (b"id,name\n1,a\n\n\n4,b,c\n", "row 2: more fields than the 2"),
+        (b"id,name\n1,a\n\r\n\n4,\"b\n", "row 2: the quote opened in row 2"),
+        (b"id,name\n1,\"a\n\nb\"\n\n4\n", "row 2: 1 field where"),
         (b"id,name\n1,a\n2,\xff\xfe\n", "row 2: the text is not UTF-8"),
         (b"", "the file is empty"),
         (b"\n", "the file is empty"),
@@ -419,8 +424,8 @@ async fn bad_rows_are_listed_in_order_whatever_is_wrong_with_them() {
     assert_eq!(
         error.details(),
         Some(
-            "row 2: column 'a': 'x' is not a INTEGER; row 3: the table has no column 'c'; row 4: it is not an object; \
-             row 5: the column 'a' is named twice; row 6: column 'a': '1.5' is not a INTEGER; round it, or set 'rounding'."
+            "row 2: column 'a': 'x' is not an INTEGER; row 3: the table has no column 'c'; row 4: it is not an object; \
+             row 5: the column 'a' is named twice; row 6: column 'a': '1.5' is not an INTEGER; round it, or set 'rounding'."
         )
     );
 }
