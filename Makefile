@@ -109,7 +109,7 @@ new-workflow: ## Write a workflow type to begin with: module, registry line, tes
 
 .PHONY: test-workflows
 test-workflows: duckdb ## Test the workflow types, and store the histories of new cases
-	@cargo test $(LOCKED) -p runs --no-run
+	@$(PROGRAM) --locked cargo test $(LOCKED) -p runs --no-run
 	@CORPUS_WRITE=1 cargo test -q $(LOCKED) --no-fail-fast -p runs $(ARGS)
 
 # ---------- check ----------
@@ -269,7 +269,7 @@ redeploy: preflight ## Deploy once more what this checkout has built, without a 
 .PHONY: env
 env: duckdb ## Print settings for a shell: of cargo, and API, INGEST and TOKEN of the runner: eval "$(make -s env)"
 	@printf 'export %s=%q\n' TOOLS_PYTHON '$(TOOLS)/bin/python' PEERS_PYTHON '$(PEERS_PYTHON)/bin' PEERS_NODE '$(PEERS_NODE)/node_modules' CARGO_TARGET_DIR "$$CARGO_TARGET_DIR" DUCKDB_LIB_DIR "$$DUCKDB_LIB_DIR" LD_LIBRARY_PATH "$$LD_LIBRARY_PATH"
-	@$(LOADER) if [ -f "$${DATA_DIR:-.millrace}/address.json" ]; then ops=$$($(PROGRAM) ops $(LOCKED)); "$$ops" env; \
+	@$(LOADER) if [ -f "$${DATA_DIR:-.millrace}/address.json" ]; then ops=$$($(PROGRAM) --kept ops $(LOCKED)); "$$ops" env; \
 		else echo "no runner was started over $${DATA_DIR:-.millrace}, so API, INGEST and TOKEN are left out: start it, or set DATA_DIR to its folder" >&2; fi
 
 .PHONY: clean

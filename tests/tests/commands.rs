@@ -32,8 +32,8 @@ impl Checkout {
         let target = folder.path().join("target");
         let checkout = Self { folder, target };
         let ours = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        for script in ["infra/local/own", "infra/local/program", "infra/local/install"] {
-            checkout.write(script, &fs::read_to_string(ours.join(script)).unwrap());
+        for script in ["changed", "install", "own", "program"].map(|name| format!("infra/local/{name}")) {
+            checkout.write(&script, &fs::read_to_string(ours.join(&script)).unwrap());
         }
         checkout.write("bin/cargo", CARGO);
         for file in ["Cargo.toml", "Cargo.lock", "functions/a.rs", "shared/b.rs"] {
@@ -115,6 +115,36 @@ fn a_program_is_compiled_only_where_the_code_is_newer() {
     // As `make run` does each time.
     checkout.run("infra/local/program", &["--build"]);
     assert_eq!(checkout.ops(), (String::new(), 5));
+}
+
+#[test]
+fn a_test_is_no_part_of_a_program() {
+    let checkout = Checkout::new();
+    checkout.write("shared/tests/corpus/order.json", "");
+    checkout.ops();
+    checkout.write("shared/tests/corpus/refund.json", "");
+    assert_eq!(checkout.ops(), (String::new(), 1));
+}
+
+#[test]
+fn a_program_that_is_there_is_enough_for_a_token() {
+    let checkout = Checkout::new();
+    let kept = || checkout.run("infra/local/program", &["--kept", "ops", "--locked"]);
+    kept();
+    checkout.write("shared/b.rs", "fn b() {}");
+    assert_eq!(kept().stderr, Vec::<u8>::new());
+    assert_eq!(checkout.calls().len(), 1);
+}
+
+#[test]
+fn a_command_runs_while_no_other_build_does() {
+    let checkout = Checkout::new();
+    let ran = checkout.run(
+        "infra/local/program",
+        &["--locked", "cargo", "test", "-p", "runs"],
+    );
+    assert_eq!(ran.stdout, Vec::<u8>::new());
+    assert_eq!(checkout.calls(), ["test -p runs"]);
 }
 
 #[test]

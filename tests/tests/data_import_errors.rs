@@ -181,7 +181,10 @@ async fn a_row_with_two_faults_counts_once() {
     };
     store.table("t", &["id BIGINT", "name STRING"]).await;
     let row = b"1,\xe9,3\n";
-    for (rows, counted) in [(60, "59 more rows are at fault"), (500, "More than 100 rows are at fault")] {
+    for (rows, counted) in [
+        (60, "59 more rows are at fault"),
+        (500, "More than 100 rows are at fault"),
+    ] {
         let file = [b"id,name\n".to_vec(), row.repeat(rows)].concat();
         let refused = store.append_csv("t", &file).await;
         let refused = refused.expect_error(422, "unprocessable");

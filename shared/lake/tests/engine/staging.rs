@@ -155,7 +155,10 @@ async fn rows_of_the_wrong_shape_are_refused() {
         ),
         (b"id,name\n1,\"a\"b\n", "row 1: text follows a closing quote"),
         // Empty lines are no rows, whatever the fault is.
-        (b"id,name\n1,a\n\n\nx,b\n", "row 2: column 'id': 'x' is not a BIGINT"),
+        (
+            b"id,name\n1,a\n\n\nx,b\n",
+            "row 2: column 'id': 'x' is not a BIGINT",
+        ),
         (b"id,name\n1,a\n\n\n4,b,c\n", "row 2: more fields than the 2"),
         (b"id,name\n1,a\n\r\n\n4,\"b\n", "row 2: the quote opened in row 2"),
         (b"id,name\n1,\"a\n\nb\"\n\n4\n", "row 2: 1 field where"),

@@ -6,6 +6,7 @@
 extern crate self as runs;
 
 pub mod order;
+mod order_by_event;
 mod order_test;
 mod order_with_check;
 
@@ -33,12 +34,17 @@ fn the_page_shows_the_code_that_is_tested() {
         .map(|block| block.split("```").next().unwrap().to_owned())
         .collect();
     let file = |name: &str| fs::read_to_string(format!("tests/guide/{name}.rs")).unwrap();
-    let patched = file("order_with_check");
-    let patch = patched
-        .split("use super::order::{Order, Shipped, run};\n\n")
-        .nth(1)
-        .unwrap();
-    let expected = [file("order"), file("order_test"), patch.to_owned()];
+    let part = |name: &str| {
+        let file = file(name);
+        let part = file.split("use super::order::{Order, Shipped, run};\n\n").nth(1);
+        part.unwrap().to_owned()
+    };
+    let expected = [
+        file("order"),
+        file("order_test"),
+        part("order_by_event"),
+        part("order_with_check"),
+    ];
     assert_eq!(blocks.len(), expected.len());
     for (number, (shown, tested)) in blocks.iter().zip(&expected).enumerate() {
         assert!(
@@ -46,6 +52,26 @@ fn the_page_shows_the_code_that_is_tested() {
             "block {number} of {PAGE} is not the code that is tested"
         );
     }
+}
+
+#[test]
+fn an_order_comes_by_hand_or_in_an_event() {
+    let registry = order::add(Registry::new())
+        .without_workflow("Order")
+        .workflow("Order", order_by_event::by_event);
+    let order = json!({ "order_id": "o-1", "cents": 5, "parcels": 1 });
+    let event = json!({ "vars": {}, "event": { "details": { "payload": order } }, "delivery": {} });
+    for input in [order, event] {
+        let outcome = TestRun::new(&registry, "Order", &input).run().unwrap();
+        assert_eq!(outcome.status, RunStatus::Completed);
+    }
+    let wrong = json!({ "order_id": "o-1", "cents": "5", "parcels": 1 });
+    let failure = TestRun::new(&registry, "Order", &wrong)
+        .run()
+        .unwrap()
+        .failure
+        .unwrap();
+    assert!(failure.message.contains("expected u64"), "{failure}");
 }
 
 #[test]
