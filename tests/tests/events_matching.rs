@@ -93,16 +93,8 @@ async fn a_condition_without_an_answer_and_one_that_no_model_decides_are_told() 
             evaluation["error"]
                 .as_str()
                 .unwrap()
-                .contains("No model is configured")
+                .contains("No language model is configured")
         );
-        if status == "failed" {
-            let id = delivery["id"].as_str().unwrap();
-            let refused = events.scope.ops(&["delivery", "retry", id]).expect_refusal();
-            assert!(
-                refused.stderr.contains("has no verdict on the event"),
-                "{refused:?}"
-            );
-        }
     }
     let numbers: Vec<u32> = (0..2_000).collect();
     let costly = json!({ "some": [{ "var": "details.payload.n" }, { "none": [numbers[..900], { "==": [{ "var": "" }, "x"] }] }] });

@@ -3,12 +3,11 @@
 
 use events::delivery::{DeliveryRef, record};
 use events::envelope::Envelope;
-use events::filter::{EvaluatorKind, SemanticCondition, SemanticMode};
 use events::matching::{MAX_LINEAGE, Match, Matched};
 use events::payload;
 use events::subscription::{Subscription, Target};
 use futures::stream::{self, StreamExt as _};
-use platform::records::deliveries::{DeliveryRecord, DeliveryStatus, DeliveryWrite, SemanticEvaluation};
+use platform::records::deliveries::{DeliveryRecord, DeliveryStatus, DeliveryWrite};
 use platform::records::events::EventRecord;
 use platform::{Error, Result, Tenant};
 use runs::delivery::{business_id_path, start, workflow_id_of};
@@ -113,27 +112,33 @@ async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
 /// Starts a delivery, unless it was started before.
 async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()> {
     let subscription = found.subscription.as_ref();
-    let semantic = subscription.filter.semantic_condition.as_ref().map(unevaluated);
-    let stopped = match (&subscription.filter.semantic_condition, &semantic) {
-        _ if found.unanswered.is_some() => found.unanswered.clone(),
-        (Some(condition), Some(evaluation)) if condition.stops_without_verdict() => evaluation.error.clone(),
-        _ => None,
+    let status = match subscription.filter.semantic_condition {
+        Some(_) => DeliveryStatus::Evaluating,
+        None => DeliveryStatus::Pending,
     };
     let delivery = record(
         event.record,
         event.envelope,
         subscription,
-        DeliveryStatus::Pending,
-        semantic,
+        status,
+        None,
         matcher.clock.now(),
     );
-    if let Some(why) = stopped {
-        return fail(matcher, event, delivery, why).await;
+    if let Some(why) = &found.unanswered {
+        return fail(matcher, event, delivery, why.clone()).await;
     }
     let workflow_id = match workflow_id_of(event.record, event.envelope, subscription) {
         Ok(id) => id,
         Err(refusal) => return fail(matcher, event, delivery, refusal.message().to_owned()).await,
     };
+    // A start checks its own type; an evaluation continues as one of this type.
+    if let Some(endpoint) = subscription.target.endpoint()
+        && status == DeliveryStatus::Evaluating
+        && matcher.engine.registry().find_workflow(endpoint).is_none()
+    {
+        let why = format!("There is no workflow type '{endpoint}' in this installation.");
+        return fail(matcher, event, delivery, why).await;
+    }
     let delivery = DeliveryRecord {
         workflow_id: Some(workflow_id),
         ..delivery
@@ -210,24 +215,4 @@ async fn fail(matcher: &Matcher, event: &Event<'_>, delivery: DeliveryRecord, wh
         ..delivery
     };
     matcher.deliveries.insert(event.tenant, &failed).await
-}
-
-/// What is known of a semantic condition where no model is configured: nothing.
-fn unevaluated(condition: &SemanticCondition) -> SemanticEvaluation {
-    SemanticEvaluation {
-        status: "error".to_owned(),
-        mode: match condition.mode {
-            SemanticMode::Enforce => "enforce",
-            SemanticMode::Shadow => "shadow",
-        }
-        .to_owned(),
-        evaluator_type: match condition.evaluator.kind {
-            EvaluatorKind::Interaction => "interaction",
-            EvaluatorKind::Agent => "agent",
-        }
-        .to_owned(),
-        matched: None,
-        rationale: None,
-        error: Some("No model is configured that could evaluate the semantic condition.".to_owned()),
-    }
 }

@@ -231,6 +231,7 @@ pub fn without_read_only(target: &mut Map<String, Value>) {
 pub async fn check(app: &App, subscription: &StoredSubscription) -> Result<()> {
     check_name("name", &subscription.name)?;
     check_description("description", subscription.description.as_deref())?;
+    subscription.check_combination()?;
     subscription.target.check(&app.outbound).await
 }
 

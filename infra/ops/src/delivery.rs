@@ -13,6 +13,7 @@ use platform::records::processes::Processes;
 use platform::records::runs::Runs;
 use platform::records::subscriptions::Subscriptions;
 use platform::{Result, UtcTime};
+use runs::evaluation::NOT_MATCHED;
 use runs::redelivery::Redelivery;
 use serde_json::json;
 
@@ -131,6 +132,11 @@ async fn redrive(target: &Target, failed: Vec<DeliveryRecord>, output: Output) -
     let redelivery = redelivery(target)?;
     let (mut redriven, mut refused) = (Vec::new(), Vec::new());
     for delivery in failed {
+        if delivery.last_error.as_deref() == Some(NOT_MATCHED) {
+            let why = "Its event does not meet the semantic condition; 'ops delivery retry' delivers it in spite of that.";
+            refused.push(json!({ "delivery_id": delivery.id, "why": why }));
+            continue;
+        }
         match redelivery.retry(&target.tenant, &delivery.id).await {
             Ok(()) => {
                 changed(target, &delivery.id).await?;

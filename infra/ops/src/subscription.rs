@@ -98,6 +98,7 @@ pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) 
             };
             check_name("name", &subscription.name)?;
             check_description("description", subscription.description.as_deref())?;
+            subscription.check_combination()?;
             subscription.target.check(&outbound(target)?).await?;
             let types = crate::run::registry(target)?.workflow_names();
             subscription.target.check_endpoint(&types)?;

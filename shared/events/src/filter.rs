@@ -36,7 +36,7 @@ pub struct Filter {
     /// JSONLogic rule over the event envelope, such as `{"==": [{"var": "details.verdict"}, "needs_review"]}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<Map<String, Value>>,
-    /// Condition in natural language, evaluated by a model after the others.
+    /// Condition in natural language, evaluated by a model after the others; not with `target.workflow_id`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semantic_condition: Option<SemanticCondition>,
 }
@@ -56,13 +56,6 @@ pub struct SemanticCondition {
     /// What evaluates the condition.
     #[serde(default, deserialize_with = "platform::http::strict::object")]
     pub evaluator: Evaluator,
-}
-
-impl SemanticCondition {
-    /// Whether a delivery is stopped where there is no verdict.
-    pub fn stops_without_verdict(&self) -> bool {
-        self.mode == SemanticMode::Enforce && self.on_error == OnError::FailClosed
-    }
 }
 
 /// Effect of a verdict.
@@ -94,9 +87,10 @@ pub struct Evaluator {
     /// Kind of the evaluator. Default: `interaction`.
     #[serde(rename = "type", deserialize_with = "platform::http::strict::name")]
     pub kind: EvaluatorKind,
-    /// Whether the evaluator gets an excerpt of the content object's text; for the type `interaction`.
+    /// Whether the evaluator gets the first 16,384 bytes of the text of the content object that the event is about. Default: no.
     pub enrich_with_content: bool,
-    /// Id of a stored classifier interaction; at most 200 characters.
+    /// Interaction whose prompts and model evaluate: its id, `app:<name>` or `sys:<name>`; at most 200 characters. Default:
+    /// `sys:classifier`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction_ref: Option<String>,
 }
@@ -108,7 +102,7 @@ pub enum EvaluatorKind {
     /// One call of a model.
     #[default]
     Interaction,
-    /// An agent, which may take several steps.
+    /// An agent, which may read the event and the content object before it decides, in at most five turns.
     Agent,
 }
 

@@ -196,6 +196,21 @@ impl Subscription {
         format!("subscription/{id}/signing_secret")
     }
 
+    /// 400 for a filter and a target that exclude each other. An evaluation is a run of its own for each event, so its run cannot
+    /// have a workflow id that several events share.
+    pub fn check_combination(&self) -> Result<()> {
+        match &self.target {
+            Target::Workflow(workflow)
+                if workflow.workflow_id.is_some() && self.filter.semantic_condition.is_some() =>
+            {
+                Err(Error::invalid(
+                    "The fields 'filter.semantic_condition' and 'target.workflow_id' exclude each other; leave one of them out.",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// 403 for one that nobody in the project may change.
     pub fn check_unprotected(&self) -> Result<()> {
         if self.protected {

@@ -116,6 +116,21 @@ impl Objects {
         }
     }
 
+    /// Reads at most so many bytes from the beginning of an object; None where there is none.
+    pub async fn find_beginning(&self, key: &str, max_bytes: usize) -> Result<Option<Vec<u8>>> {
+        let Some(mut body) = self.body(key).await? else {
+            return Ok(None);
+        };
+        let mut read = Vec::new();
+        while read.len() < max_bytes
+            && let Some(chunk) = body.try_next().await.map_err(Error::unavailable)?
+        {
+            read.extend_from_slice(&chunk);
+        }
+        read.truncate(max_bytes);
+        Ok(Some(read))
+    }
+
     /// Reads an object into a new file, at most `max_bytes` of it. False where there is none, 413 where it is larger.
     pub async fn find_to_file(&self, key: &str, path: &Path, max_bytes: u64) -> Result<bool> {
         let Some(mut body) = self.body(key).await? else {

@@ -5,7 +5,7 @@ use events::envelope::Envelope;
 use events::path;
 use events::subscription::{AgentTarget, ProcessTarget, RunType, Subscription, Target};
 use events::template::Filling;
-use platform::records::deliveries::DeliveryWrite;
+use platform::records::deliveries::{DeliveryStatus, DeliveryWrite};
 use platform::records::events::EventRecord;
 use platform::records::processes::{ProcessRef, Processes};
 use platform::{Error, ErrorKind, Result};
@@ -17,6 +17,7 @@ use workflow::Payload;
 use workflow::engine::{IdReuse, MAX_WORKFLOW_ID, StartRun, is_workflow_id};
 use workflow::state::About;
 
+use crate::evaluation::{self, Question};
 use crate::webhook_delivery;
 
 /// Who started a run that no user did.
@@ -211,7 +212,8 @@ async fn program_of(
     Ok(format!("sha256:{digest}{supervised}"))
 }
 
-/// The run that delivers an event to a subscription. `write` makes or changes its delivery with the run's beginning.
+/// The run with which the delivery of an event to a subscription begins: an evaluation, where the delivery that `write` makes or
+/// changes with the run's beginning is `evaluating`, else the run that delivers.
 pub async fn start(
     processes: &Processes,
     (event, envelope): (&EventRecord, &Envelope),
@@ -221,6 +223,17 @@ pub async fn start(
 ) -> Result<StartRun> {
     let workflow_id = workflow_id_of(event, envelope, subscription)?;
     let planned = plan(processes, event, envelope, subscription, delivery).await?;
+    let planned = match &subscription.filter.semantic_condition {
+        Some(condition) if is_evaluated(&write) => {
+            let question = Question {
+                event_id: event.id.clone(),
+                subscription_id: subscription.id.clone(),
+                condition: condition.clone(),
+            };
+            evaluation::before(planned, question)?
+        }
+        _ => planned,
+    };
     let mut lineage = event.lineage.clone();
     lineage.push(subscription.id.clone());
     let is_first = matches!(write, DeliveryWrite::Insert(_));
@@ -236,6 +249,15 @@ pub async fn start(
         delivery: Some(write),
         ..StartRun::new(&planned.workflow_type, &workflow_id, planned.input)
     })
+}
+
+/// Whether a delivery waits for a verdict.
+fn is_evaluated(write: &DeliveryWrite) -> bool {
+    let status = match write {
+        DeliveryWrite::Insert(record) => record.status,
+        DeliveryWrite::Change(change) => change.status,
+    };
+    status == DeliveryStatus::Evaluating
 }
 
 fn about(

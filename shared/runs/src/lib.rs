@@ -5,6 +5,7 @@
 
 pub mod batch_agent;
 pub mod delivery;
+pub mod evaluation;
 pub mod interactions;
 pub mod model_usage;
 pub mod redelivery;
@@ -22,7 +23,7 @@ use webhook_delivery::Webhooks;
 use workflow::Registry;
 
 /// What adds each workflow type and its activities.
-const TYPES: &[fn(Registry) -> Registry] = &[batch_agent::add, webhook_delivery::add];
+const TYPES: &[fn(Registry) -> Registry] = &[batch_agent::add, evaluation::add, webhook_delivery::add];
 
 /// All workflow types.
 pub fn registry() -> Registry {
@@ -62,7 +63,10 @@ impl Services {
 
 /// Adds the activities that only the worker carries out.
 pub fn with_activities(registry: Registry, services: &Services) -> Registry {
-    let webhooks = services.webhooks.clone();
+    let (webhooks, evaluator) = (services.webhooks.clone(), services.clone());
+    let registry = registry.activity(evaluation::EVALUATE, move |context, question| {
+        evaluation::evaluate(evaluator.clone(), context, question)
+    });
     registry.activity(webhook_delivery::ATTEMPT, move |context, input| {
         webhook_delivery::attempt(webhooks.clone(), context, input)
     })

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use events::delivery::DeliveryRef;
-use events::filter::SemanticCondition;
 use events::payload;
 use events::subscription::{Subscription, Target};
 use platform::objects::Objects;
@@ -97,6 +96,12 @@ impl Redelivery {
     }
 
     async fn hurry(&self, tenant: &Tenant, record: &DeliveryRecord, run: &str) -> Result<()> {
+        if record.status == DeliveryStatus::Evaluating {
+            return Err(Error::conflict(format!(
+                "The semantic condition of the delivery '{}' is being evaluated.",
+                record.id
+            )));
+        }
         if record.target_type != "webhook" {
             return Err(Error::conflict(format!(
                 "The delivery '{}' is under way: the run '{run}' has not ended.",
@@ -131,17 +136,10 @@ impl Redelivery {
                 subscription.why_disabled()
             )));
         }
-        let condition = subscription.filter.semantic_condition.as_ref();
-        let has_no_verdict = record
-            .semantic_evaluation
-            .as_ref()
-            .is_some_and(|evaluation| evaluation.matched.is_none());
-        if has_no_verdict && condition.is_some_and(SemanticCondition::stops_without_verdict) {
-            return Err(Error::conflict(format!(
-                "The semantic condition of the subscription '{}' has no verdict on the event, and stops the delivery then; change its 'on_error' or take it away.",
-                record.subscription_id
-            )));
-        }
+        // A verdict stands: an operator who retries a delivery that it stopped delivers the event in spite of it.
+        let evaluation = record.semantic_evaluation.as_ref();
+        let has_verdict = evaluation.is_some_and(|evaluation| evaluation.matched.is_some());
+        let evaluates = subscription.filter.semantic_condition.is_some() && !has_verdict;
         let event = self.events.find(tenant, &record.event_id).await?;
         let Some(event) = event else {
             return Err(Error::conflict(format!(
@@ -158,7 +156,10 @@ impl Redelivery {
         let change = DeliveryChange {
             id: record.id.clone(),
             created_at: record.created_at,
-            status: DeliveryStatus::Pending,
+            status: match evaluates {
+                true => DeliveryStatus::Evaluating,
+                false => DeliveryStatus::Pending,
+            },
             at: self.clock.now(),
             attempts: Vec::new(),
             next_attempt_at: None,

@@ -64,6 +64,21 @@ fn delivery(outcomes: &'static [&'static str]) -> TestRun {
     })
 }
 
+/// An evaluation that comes to this under `enforce` and `fail_closed`, and the delivery that may follow.
+fn evaluation(outcome: &'static str) -> TestRun {
+    let delivery = json!({"event_id": "e", "id": "d", "subscription_id": "s", "attempt": 1});
+    let input = json!({
+        "event_id": "e", "subscription_id": "s", "condition": {"instruction": "It is urgent."},
+        "then": {"workflow_type": "WebhookDelivery", "input": delivery},
+    });
+    let attempt = json!({"attempt": {"attempt": 1, "started_at": "2026-01-01T00:00:00.000Z", "duration_ms": 7}, "next": "done"});
+    TestRun::new(&registry(), "SubscriptionEvaluation", &input)
+        .mock("evaluate_condition", move |_| {
+            serde_json::from_str(outcome).map_err(|_| Failure::new("ModelUnavailable", outcome))
+        })
+        .mock("webhook_attempt", move |_| Ok(attempt.clone()))
+}
+
 /// The cases that are stored: each with the history that the code of today makes of it.
 fn cases() -> Vec<(&'static str, Vec<Event>)> {
     let last = |run: TestRun| run.run().unwrap().history;
@@ -116,6 +131,41 @@ fn cases() -> Vec<(&'static str, Vec<Event>)> {
         ),
         ("WebhookDelivery-continued-as-new", late.runs[0].history.clone()),
         ("WebhookDelivery-continued", late.history),
+        (
+            "SubscriptionEvaluation-matched",
+            evaluation(r#"{"verdict": {"matched": true, "rationale": "It says so."}}"#)
+                .run()
+                .unwrap()
+                .runs[0]
+                .history
+                .clone(),
+        ),
+        (
+            "SubscriptionEvaluation-not-matched",
+            last(evaluation(
+                r#"{"verdict": {"matched": false, "rationale": "It does not say so."}}"#,
+            )),
+        ),
+        (
+            "SubscriptionEvaluation-no-verdict",
+            last(evaluation(r#"{"no_verdict": "The model gave no verdict."}"#)),
+        ),
+        (
+            "SubscriptionEvaluation-unwanted",
+            last(evaluation(r#"{"unwanted": "The subscription was deleted."}"#)),
+        ),
+        (
+            "SubscriptionEvaluation-model-away",
+            last(evaluation("The model provider failed.")),
+        ),
+        (
+            "SubscriptionEvaluation-canceled",
+            last(
+                evaluation(r#"{"no_verdict": "x"}"#)
+                    .taking("evaluate_condition", SECOND * 5)
+                    .cancel_at(SECOND, "no longer wanted"),
+            ),
+        ),
         ("Echo-signal", last(echo_run().signal_at(SECOND, "Say", &said))),
         ("Echo-timer", last(echo_run())),
         (

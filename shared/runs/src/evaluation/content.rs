@@ -1,0 +1,60 @@
+//! The text of the content object that an event is about.
+
+use events::envelope::Envelope;
+use platform::objects::Objects;
+use platform::{Result, Tenant};
+
+/// A part of the text of a content object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Excerpt {
+    /// The event is about something else, or there is no text.
+    Missing(&'static str),
+    /// The part, and whether there is more behind it.
+    Text { text: String, is_cut: bool },
+}
+
+/// Reads the text of the event's content object from a byte on.
+pub(super) async fn excerpt(
+    objects: &Objects,
+    tenant: &Tenant,
+    event: &Envelope,
+    (offset, most): (usize, usize),
+) -> Result<Excerpt> {
+    let Some(key) = event.document_id().and_then(|id| key(tenant, id)) else {
+        return Ok(Excerpt::Missing("The event is not about a content object."));
+    };
+    let end = offset.saturating_add(most);
+    // One byte more tells whether there is more.
+    let Some(bytes) = objects.find_beginning(&key, end.saturating_add(1)).await? else {
+        return Ok(Excerpt::Missing("The content object has no text."));
+    };
+    let is_cut = bytes.len() > end;
+    let part = bytes.get(offset..end.min(bytes.len())).unwrap_or_default();
+    Ok(Excerpt::Text {
+        // The ends of the part may lie within a character.
+        text: String::from_utf8_lossy(part).trim_matches('\u{fffd}').to_owned(),
+        is_cut,
+    })
+}
+
+/// The object with the text of a content object; None for an id that could name another object. Outsiders choose the id.
+fn key(tenant: &Tenant, id: &str) -> Option<String> {
+    let is_safe = !id.contains(['/', '\\']) && id != "." && id != "..";
+    is_safe.then(|| format!("content/{}/{}/{id}/text", tenant.account(), tenant.project()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_names_no_object_of_another_project() {
+        let tenant = Tenant::new("acme", "demo").unwrap();
+        let of = |id| key(&tenant, id);
+        assert_eq!(of("doc-1").as_deref(), Some("content/acme/demo/doc-1/text"));
+        assert_eq!(of("a..b").as_deref(), Some("content/acme/demo/a..b/text"));
+        for id in ["..", ".", "../../other/demo/doc-1", "a/b", "..\\x"] {
+            assert_eq!(of(id), None, "{id}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! `SubscriptionEvaluation`: asks a model whether an event meets the semantic condition of a subscription, and continues as the run
+//! that delivers the event.
+//!
+//! The run carries the delivery, which is `evaluating` until the run ends or continues. What would deliver the event is computed when
+//! the event is matched, so that an event which cannot be delivered costs no call of a model.
+
+mod content;
+mod evaluate;
+mod question;
+mod tools;
+
+use std::time::Duration;
+
+use events::filter::{EvaluatorKind, OnError, SemanticCondition, SemanticMode};
+use platform::records::deliveries::SemanticEvaluation;
+use platform::{Error, ErrorKind};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use workflow::{Context, DeliveryReport, Failure, Payload, Registry, RetryPolicy};
+
+use crate::delivery::Planned;
+
+pub use evaluate::evaluate;
+
+/// Name of the type.
+pub const WORKFLOW_TYPE: &str = "SubscriptionEvaluation";
+/// Name of the activity that asks the model.
+pub const EVALUATE: &str = "evaluate_condition";
+/// Why a delivery is cancelled whose event does not meet the condition.
+pub const NOT_MATCHED: &str = "semantic_condition";
+/// Longest that an attempt may take.
+const ATTEMPT_LIMIT: Duration = Duration::from_secs(60);
+/// Attempts, each with the repetitions of the model's client.
+const ATTEMPTS: u32 = 3;
+const FIRST_PAUSE_MS: u64 = 2_000;
+
+/// Adds the type to a registry, without its activity.
+pub fn add(registry: Registry) -> Registry {
+    registry.workflow(WORKFLOW_TYPE, run).unannounced(WORKFLOW_TYPE)
+}
+
+/// What an evaluation begins with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Input {
+    /// What is asked.
+    #[serde(flatten)]
+    pub question: Question,
+    /// What follows on a verdict that does not stop the delivery.
+    pub then: Then,
+}
+
+/// An event and the condition that it may meet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Question {
+    /// The event.
+    pub event_id: String,
+    /// The subscription.
+    pub subscription_id: String,
+    /// Its condition when the event was matched.
+    pub condition: SemanticCondition,
+}
+
+/// The run that delivers the event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Then {
+    /// Its type.
+    pub workflow_type: String,
+    /// What a run of an interpreting type executes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Its input, with all digits of its numbers.
+    pub input: Box<RawValue>,
+}
+
+/// The evaluation that comes before the run which a target asks for.
+pub(crate) fn before(planned: Planned, question: Question) -> platform::Result<Planned> {
+    let too_large = |failure: Failure| Error::new(ErrorKind::PayloadTooLarge, failure.message);
+    let then = Then {
+        workflow_type: planned.workflow_type,
+        program: planned.program,
+        input: planned.input.read().map_err(too_large)?,
+    };
+    Ok(Planned {
+        workflow_type: WORKFLOW_TYPE.to_owned(),
+        program: None,
+        input: Payload::of(&Input { question, then }).map_err(too_large)?,
+    })
+}
+
+/// What the activity came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The model decided.
+    Verdict {
+        /// Whether the event meets the condition.
+        matched: bool,
+        /// Why.
+        rationale: String,
+    },
+    /// The model did not decide, for this reason, and asking again would change nothing.
+    NoVerdict(String),
+    /// The subscription takes no events any longer, for this reason.
+    Unwanted(String),
+}
+
+/// The code of the type.
+pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
+    let Input { question, then } = input;
+    let asked = context
+        .activity::<Outcome>(EVALUATE, &question)
+        .start_to_close(ATTEMPT_LIMIT)
+        .retry(RetryPolicy {
+            initial_interval_ms: FIRST_PAUSE_MS,
+            ..RetryPolicy::attempts(ATTEMPTS)
+        });
+    let outcome = match asked.await {
+        Ok(outcome) => outcome,
+        Err(failure) if failure.is_canceled() => return Err(failure),
+        Err(failure) => Outcome::NoVerdict(failure.message),
+    };
+    let condition = &question.condition;
+    let (matched, rationale, error) = match outcome {
+        Outcome::Verdict { matched, rationale } => (Some(matched), Some(rationale), None),
+        Outcome::NoVerdict(why) => (None, None, Some(why)),
+        Outcome::Unwanted(why) => return Err(cancelled(&context, why, None)),
+    };
+    let evaluation = SemanticEvaluation {
+        status: status(matched).to_owned(),
+        mode: mode(condition.mode).to_owned(),
+        evaluator_type: evaluator(condition.evaluator.kind).to_owned(),
+        matched,
+        rationale,
+        error: error.clone(),
+    };
+    match (condition.mode, matched, error) {
+        (SemanticMode::Enforce, Some(false), _) => {
+            Err(cancelled(&context, NOT_MATCHED.to_owned(), Some(evaluation)))
+        }
+        (SemanticMode::Enforce, None, Some(why)) if condition.on_error == OnError::FailClosed => {
+            context.report_delivery(DeliveryReport {
+                last_error: Some(why.clone()),
+                semantic_evaluation: Some(evaluation),
+                ..DeliveryReport::default()
+            });
+            Err(Failure::permanent("EvaluationFailed", why))
+        }
+        _ => {
+            context.report_delivery(DeliveryReport {
+                semantic_evaluation: Some(evaluation),
+                ..DeliveryReport::default()
+            });
+            Err(context.continue_as(&then.workflow_type, then.program, &then.input))
+        }
+    }
+}
+
+/// Ends the run and its delivery as cancelled.
+fn cancelled(context: &Context, why: String, evaluation: Option<SemanticEvaluation>) -> Failure {
+    context.report_delivery(DeliveryReport {
+        last_error: Some(why),
+        semantic_evaluation: evaluation,
+        ..DeliveryReport::default()
+    });
+    context.cancel();
+    Failure::canceled()
+}
+
+fn status(matched: Option<bool>) -> &'static str {
+    match matched {
+        Some(true) => "matched",
+        Some(false) => "not_matched",
+        None => "error",
+    }
+}
+
+fn mode(mode: SemanticMode) -> &'static str {
+    match mode {
+        SemanticMode::Enforce => "enforce",
+        SemanticMode::Shadow => "shadow",
+    }
+}
+
+fn evaluator(kind: EvaluatorKind) -> &'static str {
+    match kind {
+        EvaluatorKind::Interaction => "interaction",
+        EvaluatorKind::Agent => "agent",
+    }
+}

@@ -1,0 +1,79 @@
+//! A service whose subscriptions have semantic conditions, with a model that answers as a test says.
+
+use serde_json::{Value, json};
+
+use crate::events::{Channel, Events};
+use crate::model::ModelServer;
+
+/// A service that asks a model, and a channel whose events go to subscriptions by their action.
+pub struct Judged {
+    /// The service and a receiver.
+    pub events: Events,
+    /// The model.
+    pub model: ModelServer,
+    /// Where events are sent.
+    pub channel: Channel,
+}
+
+impl Judged {
+    /// None where [`Events::start_with`] skips.
+    pub async fn start() -> Option<Self> {
+        let model = ModelServer::start().await;
+        let events = Events::start_with(&model.variables()).await?;
+        Some(Self {
+            channel: events.plain_channel().await,
+            events,
+            model,
+        })
+    }
+
+    /// A webhook with a condition, for events of an action that is its path.
+    pub async fn subscribe(&self, action: &str, condition: Value) -> Value {
+        subscribe(&self.events, action, condition).await
+    }
+
+    /// The id of a new event.
+    pub async fn send(&self, body: &Value) -> String {
+        self.events.event(&self.channel, body).await
+    }
+
+    /// The delivery of a new event of an action, once it has this status.
+    pub async fn delivered(&self, action: &str, status: &str) -> Value {
+        let event = self.send(&json!({ "action": action })).await;
+        self.events.delivery_of(&event, &[status]).await
+    }
+
+    /// An operator's retry.
+    pub fn retry(&self, delivery: &Value) -> crate::program::Finished {
+        let id = delivery["id"].as_str().unwrap_or_default();
+        self.events.scope.ops(&["delivery", "retry", id])
+    }
+
+    /// Loads interactions from a file.
+    pub fn load(&self, interactions: &Value) {
+        let file = self.events.folder().join("interactions.json");
+        std::fs::write(&file, interactions.to_string()).expect("the folder of the test is writable");
+        let file = file.to_string_lossy();
+        self.events
+            .scope
+            .ops(&["interaction", "load", &file])
+            .expect_success();
+    }
+}
+
+/// A webhook with a condition, for events of an action that is its path.
+pub async fn subscribe(events: &Events, action: &str, condition: Value) -> Value {
+    let mut body = events.webhook_body(&format!("/{action}"));
+    body["filter"] = json!({ "action": [action], "semantic_condition": condition });
+    events.subscribe(&body).await
+}
+
+/// A condition with each choice made.
+pub fn condition(evaluator: &str, mode: &str, on_error: &str) -> Value {
+    json!({ "instruction": "It is urgent.", "mode": mode, "on_error": on_error, "evaluator": { "type": evaluator } })
+}
+
+/// A condition with the defaults.
+pub fn plain() -> Value {
+    json!({ "instruction": "It is urgent." })
+}

@@ -1,0 +1,228 @@
+//! A language model for the service to ask: an OpenAI-compatible chat endpoint that answers as a test says.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderName, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+use crate::runs::{PAUSE, WITHIN};
+
+/// Name of the model.
+const MODEL: &str = "stand-in";
+
+/// An answer of the model.
+#[derive(Clone, Debug)]
+pub enum Said {
+    /// A text; structured output is one that is JSON.
+    Text(String),
+    /// Calls of tools: name and arguments.
+    Calls(Vec<(&'static str, Value)>),
+    /// An error with this status.
+    Status(u16),
+    /// Status 429 with a `Retry-After` in seconds.
+    Throttled(u64),
+    /// The connection stays open without an answer.
+    Hangs,
+    /// This answer, once the test lets it go.
+    Held(Arc<Notify>, Box<Said>),
+}
+
+impl Said {
+    /// Structured output.
+    pub fn output(value: &Value) -> Self {
+        Self::Text(value.to_string())
+    }
+
+    /// A verdict on a semantic condition.
+    pub fn verdict(matched: bool, rationale: &str) -> Self {
+        Self::output(&json!({ "matched": matched, "rationale": rationale }))
+    }
+}
+
+type Behaviour = Arc<dyn Fn(&Asked) -> Said + Send + Sync>;
+
+struct Kept {
+    behaviour: Behaviour,
+    asked: Vec<Asked>,
+}
+
+/// A request that came.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The body.
+    pub body: Value,
+    /// Number of the request, from 1.
+    pub number: usize,
+}
+
+impl Asked {
+    /// The system text.
+    pub fn system(&self) -> String {
+        self.texts("system")
+    }
+
+    /// The texts of the user, joined.
+    pub fn user(&self) -> String {
+        self.texts("user")
+    }
+
+    /// The texts of a role, joined.
+    pub fn texts(&self, role: &str) -> String {
+        let messages = self.body["messages"].as_array();
+        let of_role = messages
+            .into_iter()
+            .flatten()
+            .filter(|message| message["role"] == role);
+        let texts: Vec<_> = of_role
+            .filter_map(|message| message["content"].as_str())
+            .collect();
+        texts.join("\n")
+    }
+
+    /// The names of the tools that the model may call.
+    pub fn tools(&self) -> Vec<String> {
+        let tools = self.body["tools"].as_array();
+        let names = tools.into_iter().flatten().map(|tool| &tool["function"]["name"]);
+        names
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .collect()
+    }
+}
+
+/// A running model.
+#[derive(Clone)]
+pub struct ModelServer {
+    /// For `MILLRACE_MODEL_BASE_URL`.
+    pub base_url: String,
+    kept: Arc<Mutex<Kept>>,
+}
+
+impl ModelServer {
+    /// Starts one on a free port. It answers with the status 500 until it is told otherwise.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let port = listener.local_addr().expect("a bound port").port();
+        let behaviour: Behaviour = Arc::new(|_| Said::Status(500));
+        let server = Self {
+            base_url: format!("http://127.0.0.1:{port}/v1"),
+            kept: Arc::new(Mutex::new(Kept {
+                behaviour,
+                asked: Vec::new(),
+            })),
+        };
+        let router = Router::new()
+            .route("/v1/chat/completions", post(answer))
+            .with_state(server.clone());
+        tokio::spawn(async move {
+            let _ = axum::serve(listener, router).await;
+        });
+        server
+    }
+
+    /// The variables that make a service ask this model.
+    pub fn variables(&self) -> [(&'static str, &str); 3] {
+        [
+            ("MILLRACE_MODEL_PROVIDER", "openai"),
+            ("MILLRACE_MODEL", MODEL),
+            ("MILLRACE_MODEL_BASE_URL", &self.base_url),
+        ]
+    }
+
+    /// Answers so from now on.
+    pub fn answers(&self, behaviour: impl Fn(&Asked) -> Said + Send + Sync + 'static) {
+        self.kept().behaviour = Arc::new(behaviour);
+    }
+
+    /// The requests so far.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.kept().asked.clone()
+    }
+
+    /// The requests, once there are so many.
+    pub async fn asked_times(&self, count: usize) -> Vec<Asked> {
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            let asked = self.asked();
+            if asked.len() >= count {
+                return asked;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "the model was asked {} times",
+                asked.len()
+            );
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn answer(State(server): State<ModelServer>, body: Bytes) -> Response {
+    let (behaviour, asked) = {
+        let mut kept = server.kept();
+        let asked = Asked {
+            body: serde_json::from_slice(&body).unwrap_or_default(),
+            number: kept.asked.len() + 1,
+        };
+        kept.asked.push(asked.clone());
+        (Arc::clone(&kept.behaviour), asked)
+    };
+    let mut said = behaviour(&asked);
+    while let Said::Held(gate, then) = said {
+        gate.notified().await;
+        said = *then;
+    }
+    match said {
+        Said::Text(text) => whole(&json!({ "role": "assistant", "content": text }), "stop"),
+        Said::Calls(calls) => {
+            let calls: Vec<_> = calls
+                .iter()
+                .enumerate()
+                .map(|(index, (name, arguments))| {
+                    let function = json!({ "name": name, "arguments": arguments.to_string() });
+                    json!({ "id": format!("call-{}-{index}", asked.number), "type": "function", "function": function })
+                })
+                .collect();
+            whole(
+                &json!({ "role": "assistant", "content": null, "tool_calls": calls }),
+                "tool_calls",
+            )
+        }
+        Said::Status(status) => error(status, &[]),
+        Said::Throttled(seconds) => error(429, &[(header::RETRY_AFTER, seconds.to_string())]),
+        Said::Hangs | Said::Held(..) => match std::future::pending::<Infallible>().await {},
+    }
+}
+
+fn whole(message: &Value, reason: &str) -> Response {
+    axum::Json(json!({
+        "id": "c-1", "object": "chat.completion", "model": MODEL,
+        "choices": [{ "index": 0, "finish_reason": reason, "message": message }],
+        "usage": { "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 },
+    }))
+    .into_response()
+}
+
+fn error(status: u16, headers: &[(HeaderName, String)]) -> Response {
+    let body = axum::Json(json!({ "error": { "message": "The stand-in fails.", "code": "stand_in" } }));
+    let status = StatusCode::from_u16(status).expect("a status");
+    let mut response = (status, body).into_response();
+    for (name, value) in headers {
+        response
+            .headers_mut()
+            .insert(name, value.parse().expect("a header"));
+    }
+    response
+}
