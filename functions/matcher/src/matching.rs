@@ -84,7 +84,8 @@ async fn first_heard(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> 
     written.ok_or_else(|| Error::unavailable("an event that was written is not there"))
 }
 
-/// Starts a delivery for each subscription that matches, and tells the runs that listen; how many subscriptions match. One that cannot be started holds up none of the others.
+/// Starts a delivery for each subscription that matches, and tells the runs that listen; how many subscriptions match. One that
+/// cannot be started holds up none of the others.
 async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
     let (set, listeners) = matcher.sets.of(event.tenant).await?;
     let text = event.envelope.to_json()?;

@@ -55,7 +55,8 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             "Creates a subscription: from now on each event that its filter matches is delivered to its target. Earlier events are not \
              delivered. A webhook with `signing_mode: signed` gets a signing secret, which this answer alone shows. Signing is \
              recommended: without it the receiver cannot tell a delivery from a forged request, and `warnings` says so. A project has at \
-             most 10,000 subscriptions, each of at most 300,000 bytes.\n\n\
+             most 10,000 subscriptions, each of at most 300,000 bytes. An inline definition of a process is checked: a 400 lists everything \
+             that is wrong with it in `faults`.\n\n\
              Side effects: an audit record of the action `create`.",
         )
         .response_with::<201, axum::Json<SubscriptionWithSecret>, _>(|response| {

@@ -7,6 +7,7 @@ mod dashboards;
 mod entries;
 mod events;
 mod imports;
+mod processes;
 mod prompts;
 mod runs;
 mod stores;
@@ -35,6 +36,7 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     dashboards::dashboards_are_whole(&records, &mut findings);
     entries::counts_are_right(&records, &mut findings);
     imports::unfinished_ones_have_jobs(&records, &mut findings);
+    processes::texts_are_there(&records, &mut findings);
     prompts::versions_are_dense(&records, &mut findings);
     stores::versions_are_whole(&records, &target.objects, &mut findings).await?;
     let runs = runs::histories_are_whole(&of_runs, &target.objects, &mut findings).await?;
