@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::limits::MAX_DATA_LEVELS;
-use crate::source::Tree;
+use crate::source::{self, Tree};
 
 /// A JSON value. Clones share its text.
 #[derive(Clone)]
@@ -34,6 +34,25 @@ impl Data {
             return Err(NotJson(format!("it nests deeper than {MAX_DATA_LEVELS} levels")));
         }
         Ok(Self(Arc::from(raw)))
+    }
+
+    /// The value of a document, JSON or YAML; of YAML the values of JSON alone.
+    pub fn of_document(text: &str) -> Result<Self, NotJson> {
+        if text.trim_start().starts_with('{')
+            && let Ok(data) = Self::parse(text)
+        {
+            return Ok(data);
+        }
+        let tree = source::read_yaml(text).map_err(|fault| NotJson(fault.message))?;
+        Ok(Self::from(tree))
+    }
+
+    /// The same value, unless it nests too deep: data that was put together may.
+    pub fn bounded(self) -> Result<Self, NotJson> {
+        match levels(self.get()) {
+            0..=MAX_DATA_LEVELS => Ok(self),
+            _ => Err(NotJson(format!("it nests deeper than {MAX_DATA_LEVELS} levels"))),
+        }
     }
 
     /// The value `null`.
@@ -92,6 +111,17 @@ impl Data {
     pub fn items(&self) -> Option<Vec<Self>> {
         let items: Vec<Box<RawValue>> = serde_json::from_str(self.get()).ok()?;
         Some(items.into_iter().map(|raw| Self(Arc::from(raw))).collect())
+    }
+
+    /// The fields of an object, in their order.
+    pub fn fields(&self) -> Option<Vec<(String, Self)>> {
+        match self.tree() {
+            Tree::Object(entries) => {
+                let entries = entries.into_iter();
+                Some(entries.map(|(name, value)| (name, Self::from(value))).collect())
+            }
+            _ => None,
+        }
     }
 
     /// The value of a field of an object.

@@ -8,6 +8,7 @@
 
 mod address;
 mod client;
+mod exchange;
 mod post;
 mod resolver;
 mod target;
@@ -26,6 +27,8 @@ use crate::config::{AwsEnvironment, ConfigError, Environment};
 use client::HttpClient;
 use resolver::{Checked, Lookup, System};
 
+pub use exchange::Exchange;
+pub use hyper::Method;
 pub use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 pub use post::Answer;
 pub use target::MAX_URL_BYTES;

@@ -62,6 +62,11 @@ pub(crate) fn read_value(value: &Value) -> Result<Tree, Fault> {
     json::read(&text).map_err(Refusal::into_fault)
 }
 
+/// Reads YAML of any size; the caller bounds it.
+pub(crate) fn read_yaml(text: &str) -> Result<Tree, Fault> {
+    yaml::read(text).map_err(Refusal::into_fault)
+}
+
 fn bounded(text: &str) -> Result<(), Fault> {
     if text.len() <= MAX_TEXT_BYTES {
         return Ok(());

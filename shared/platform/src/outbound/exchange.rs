@@ -1,0 +1,69 @@
+//! One request with any method, and its whole answer: a call that a caller's definition makes.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::HeaderMap;
+use hyper::{Method, Request};
+use tokio::time::timeout;
+
+use super::{Outbound, OutboundError, target};
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// HTTP status, redirects included: none is followed.
+    pub status: u16,
+    /// Headers of the answer.
+    pub headers: HeaderMap,
+    /// The whole body, as it was sent.
+    pub body: Vec<u8>,
+}
+
+impl Outbound {
+    /// Sends a request and reads its whole answer within a deadline. A body of more than `max_body` bytes is an error.
+    pub async fn exchange(
+        &self,
+        method: Method,
+        url: &str,
+        headers: HeaderMap,
+        body: Vec<u8>,
+        max_body: usize,
+        deadline: Duration,
+    ) -> Result<Exchange, OutboundError> {
+        let uri = target::parse(url, self.policy)?;
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        let exchanged = timeout(deadline, async {
+            let response = self.client()?.send(request).await?;
+            let (head, body) = response.into_parts();
+            Ok(Exchange {
+                status: head.status.as_u16(),
+                headers: head.headers,
+                body: whole(body, max_body).await?,
+            })
+        });
+        exchanged.await.unwrap_or(Err(OutboundError::TooSlow(deadline)))
+    }
+}
+
+async fn whole(mut sent: Incoming, max_body: usize) -> Result<Vec<u8>, OutboundError> {
+    let too_large = || OutboundError::TooLarge(max_body as u64);
+    if sent.size_hint().lower() > max_body as u64 {
+        return Err(too_large());
+    }
+    let mut body = Vec::new();
+    while let Some(frame) = sent.frame().await {
+        let frame = frame.map_err(|error| OutboundError::Unreachable(error.into()))?;
+        let Ok(chunk) = frame.into_data() else { continue };
+        if body.len() + chunk.len() > max_body {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
