@@ -21,9 +21,13 @@ use platform::records::subscriptions::Subscriptions;
 use platform::sealing::{KmsSealer, OpenedOnce};
 use platform::telemetry::{self, Format};
 use runs::Services;
+use runs::process::{Evaluator, Expressions};
 use runs::webhook_delivery::Webhooks;
 use workflow::Registry;
 use workflow::wiring::Wiring;
+
+/// Most child processes that evaluate expressions of processes at a time.
+const MAX_CHILDREN: usize = 2;
 
 /// Runs the Lambda function with these workflow types, until Lambda ends it.
 pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Error> {
@@ -33,7 +37,10 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Er
         api: Some(Arc::new(api(environment, &sdk)?)),
         ..Wiring::from_environment(environment, &sdk)?
     };
-    let registry = runs::with_activities(registry, &services(environment, &sdk, &wiring)?);
+    let evaluator = Evaluator::sandboxed(MAX_CHILDREN)?;
+    let registry = runs::process::with_expressions(registry, Expressions::sandboxed(evaluator.clone()));
+    let services = services(environment, &sdk, &wiring, evaluator)?;
+    let registry = runs::with_activities(registry, &services);
     let engine = wiring.engine(registry)?;
     let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_TASK_QUEUE")?);
     let handler = async |event: LambdaEvent<SqsEvent>| {
@@ -50,13 +57,19 @@ fn api(environment: &Environment, sdk: &SdkConfig) -> Result<Api, ConfigError> {
     Api::new(&environment.required("MILLRACE_API_URL")?, tokens)
 }
 
-fn services(environment: &Environment, sdk: &SdkConfig, wiring: &Wiring) -> Result<Services, ConfigError> {
+fn services(
+    environment: &Environment,
+    sdk: &SdkConfig,
+    wiring: &Wiring,
+    evaluator: Evaluator,
+) -> Result<Services, ConfigError> {
     let webhooks = webhooks(environment, sdk, wiring)?;
     let records = Table::connect(sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
     let config = ModelConfig::from_environment(environment, sdk)?;
     let model = config.connect(sdk, &AwsEnvironment::read(), wiring.clock.clone());
     let bus = Arc::clone(&wiring.bus);
-    Ok(Services::new(webhooks, records, bus, (model, config.provider())))
+    let model = (model, config.provider());
+    Ok(Services::new(webhooks, records, bus, model, evaluator))
 }
 
 fn webhooks(environment: &Environment, sdk: &SdkConfig, wiring: &Wiring) -> Result<Webhooks, ConfigError> {

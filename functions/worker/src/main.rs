@@ -2,7 +2,12 @@
 
 use platform::config::Environment;
 
+fn main() -> Result<(), lambda_runtime::Error> {
+    runs::process::run_if_child();
+    serve()
+}
+
 #[tokio::main]
-async fn main() -> Result<(), lambda_runtime::Error> {
+async fn serve() -> Result<(), lambda_runtime::Error> {
     worker_function::run(&Environment::read()?, runs::registry()).await
 }

@@ -26,6 +26,7 @@ use platform::page_token::PageTokens;
 use platform::records::audit::AuditAction;
 use platform::records::runs::Runs;
 use platform::telemetry::{self, Format};
+use runs::process::{Evaluator, Expressions};
 use workflow::Registry;
 use workflow::engine::Engine;
 use workflow::listing::RunListings;
@@ -85,6 +86,9 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), la
     telemetry::init(environment, Format::Json, "info")?;
     let sdk = platform::aws::sdk_config();
     let platform = Platform::from_environment(environment, &sdk)?;
+    // A query replays its run. A function has one request at a time.
+    let expressions = Expressions::sandboxed(Evaluator::sandboxed(1)?);
+    let registry = runs::process::with_expressions(registry, expressions);
     let workflows = Workflows::from_environment(environment, &sdk, registry)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     platform::http::serve(routes(platform, workflows), clock, edge).await

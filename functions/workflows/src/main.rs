@@ -2,7 +2,12 @@
 
 use platform::config::Environment;
 
+fn main() -> Result<(), lambda_http::Error> {
+    runs::process::run_if_child();
+    serve()
+}
+
 #[tokio::main]
-async fn main() -> Result<(), lambda_http::Error> {
+async fn serve() -> Result<(), lambda_http::Error> {
     workflows_function::run(&Environment::read()?, runs::registry()).await
 }

@@ -32,6 +32,7 @@ const LAST_WORK: Duration = Duration::from_secs(2);
 fn main() -> std::process::ExitCode {
     lake::run_if_child();
     prompts_function::run_if_child();
+    runs::process::run_if_child();
     match start(Arguments::parse()) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(refusal) => {

@@ -32,6 +32,7 @@ use platform::records::audit::AuditTrail;
 use platform::records::stores::Stores;
 use platform::sources::Sources;
 use platform::{Clock, Platform, Result};
+use runs::process::{Evaluator, Expressions};
 use sandbox::Sandbox;
 use tracing::warn;
 
@@ -78,6 +79,8 @@ const IMPORTER_CACHE_BYTES: u64 = 1_024 * 1_024 * 1_024;
 const IMPORT_DEADLINE: Duration = Duration::from_secs(600);
 /// Between two collections of garbage.
 const COLLECTION: Duration = Duration::from_secs(3_600);
+/// Most child processes that evaluate expressions of processes at a time.
+const MAX_EVALUATIONS: usize = 4;
 /// Queries at a time.
 const MAX_QUERIES: usize = 4;
 
@@ -152,7 +155,13 @@ impl Service {
         let registry = samples::registry(environment)?;
         let types = registry.workflow_names();
         let events = LocalEvents::new(data, services, &platform, environment, (&outbound, types))?;
-        let registry = runs::with_activities(registry, &worker_services(environment, &platform, &events)?);
+        let evaluator =
+            Evaluator::sandboxed(MAX_EVALUATIONS).map_err(|error| ConfigError::new(error.to_string()))?;
+        let registry = runs::process::with_expressions(registry, Expressions::sandboxed(evaluator.clone()));
+        let registry = runs::with_activities(
+            registry,
+            &worker_services(environment, &platform, &events, evaluator)?,
+        );
         let runs = LocalRuns::new(
             data,
             services,
@@ -236,6 +245,7 @@ fn worker_services(
     environment: &Environment,
     platform: &Platform,
     events: &LocalEvents,
+    evaluator: Evaluator,
 ) -> Result<runs::Services, ConfigError> {
     let sdk = platform::aws::sdk_config();
     let config = ModelConfig::from_environment(environment, &sdk)?;
@@ -245,6 +255,7 @@ fn worker_services(
         platform.records.clone(),
         events.bus.clone(),
         (model, config.provider()),
+        evaluator,
     ))
 }
 

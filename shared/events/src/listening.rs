@@ -21,9 +21,24 @@ pub const EVENT_SIGNAL: &str = "Event";
 /// The attribute that is large and is not compared here.
 const DATA: &str = "data";
 
+/// Begins the source of what processes publish.
+pub const PROCESS_SOURCE: &str = "process:";
+/// The name in `details` under which an event of a process stands as the process made it.
+pub const CLOUD_EVENT: &str = "cloud_event";
+
 /// An event in the form of CloudEvents 1.0. A run may be told of one twice, with the same `id`.
 #[derive(Serialize)]
-pub struct CloudEvent<'a> {
+#[serde(untagged)]
+pub enum CloudEvent<'a> {
+    /// An event that a process published, as the process made it.
+    Emitted(&'a RawValue),
+    /// Any other.
+    Platform(PlatformEvent<'a>),
+}
+
+/// An event of the platform in that form.
+#[derive(Serialize)]
+pub struct PlatformEvent<'a> {
     specversion: &'static str,
     /// The event's id.
     id: &'a str,
@@ -41,9 +56,14 @@ pub struct CloudEvent<'a> {
 }
 
 impl<'a> CloudEvent<'a> {
-    /// An event of the platform.
+    /// An event, as listeners are told of it.
     pub fn new(envelope: &'a Envelope) -> Self {
-        Self {
+        if envelope.source.starts_with(PROCESS_SOURCE)
+            && let Some(emitted) = envelope.details.get(CLOUD_EVENT)
+        {
+            return Self::Emitted(emitted);
+        }
+        Self::Platform(PlatformEvent {
             specversion: "1.0",
             id: &envelope.event_id,
             source: &envelope.source,
@@ -52,17 +72,22 @@ impl<'a> CloudEvent<'a> {
             time: envelope.timestamp,
             datacontenttype: "application/json",
             data: Some(envelope),
-        }
+        })
     }
 
     /// Its attributes without its data, for [`may_fit`].
     pub fn attributes(&self) -> Result<Data> {
-        let bare = CloudEvent {
-            data: None,
-            kind: self.kind.clone(),
-            ..*self
+        let whole = match self {
+            Self::Emitted(emitted) => (*emitted).to_owned(),
+            Self::Platform(event) => raw(&PlatformEvent {
+                data: None,
+                kind: event.kind.clone(),
+                ..*event
+            })?,
         };
-        Data::from_raw(raw(&bare)?).map_err(platform::Error::internal)
+        let whole = Data::from_raw(whole).map_err(platform::Error::internal)?;
+        let fields = whole.fields().unwrap_or_default();
+        Ok(Data::object(fields.into_iter().filter(|(name, _)| name != DATA)))
     }
 }
 
@@ -130,6 +155,25 @@ mod tests {
             "account_id":"acme","project_id":"demo","timestamp":"2026-01-02T03:04:05Z","source":"external:shop","details":{"n":1}}"#,
         )
         .unwrap()
+    }
+
+    #[test]
+    fn an_event_of_a_process_is_told_as_the_process_made_it() {
+        let mut envelope = envelope();
+        envelope.source = "process:shop/order".to_owned();
+        let emitted =
+            r#"{"id":"1","type":"com.shop.paid","source":"https://shop.example","level":7,"data":{"n":2}}"#;
+        let raw = RawValue::from_string(emitted.to_owned()).unwrap();
+        envelope.details.insert(CLOUD_EVENT.to_owned(), raw);
+        let event = CloudEvent::new(&envelope);
+        assert_eq!(serde_json::to_string(&event).unwrap(), emitted);
+        let attributes = event.attributes().unwrap();
+        assert!(attributes.field("data").is_none());
+        assert!(may_fit(
+            &listener(r#"[{"type":"com.shop.paid","level":7}]"#),
+            &attributes
+        ));
+        assert!(!may_fit(&listener(r#"[{"type":"external.paid"}]"#), &attributes));
     }
 
     fn listener(filter: &str) -> Listener {

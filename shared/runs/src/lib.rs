@@ -8,6 +8,7 @@ pub mod delivery;
 pub mod evaluation;
 pub mod interactions;
 pub mod model_usage;
+pub mod process;
 pub mod redelivery;
 pub mod webhook_delivery;
 
@@ -19,11 +20,17 @@ use model_usage::ModelUsage;
 use models::Model;
 use platform::bus::Bus;
 use platform::records::Table;
+use process::{Evaluator, ProcessServices};
 use webhook_delivery::Webhooks;
 use workflow::Registry;
 
 /// What adds each workflow type and its activities.
-const TYPES: &[fn(Registry) -> Registry] = &[batch_agent::add, evaluation::add, webhook_delivery::add];
+const TYPES: &[fn(Registry) -> Registry] = &[
+    batch_agent::add,
+    evaluation::add,
+    process::add,
+    webhook_delivery::add,
+];
 
 /// All workflow types.
 pub fn registry() -> Registry {
@@ -41,18 +48,23 @@ pub struct Services {
     pub model: Arc<dyn Model>,
     /// Tells what its calls cost.
     pub model_usage: ModelUsage,
+    /// Of processes.
+    pub processes: ProcessServices,
 }
 
 impl Services {
-    /// Over the table of records and the bus, with a model and its provider as `MILLRACE_MODEL_PROVIDER` names it.
+    /// Over the table of records and the bus, with a model and its provider as `MILLRACE_MODEL_PROVIDER` names it, and with what
+    /// evaluates expressions of processes.
     pub fn new(
         webhooks: Webhooks,
         records: Table,
         bus: Arc<dyn Bus>,
         (model, provider): (Arc<dyn Model>, &'static str),
+        evaluator: Evaluator,
     ) -> Self {
         let publisher = Publisher::new(webhooks.events.clone(), webhooks.objects.clone(), bus);
         Self {
+            processes: ProcessServices::new(&records, &webhooks, publisher.clone(), evaluator),
             interactions: Interactions::new(records),
             model,
             model_usage: ModelUsage::new(publisher, provider, webhooks.clock.clone()),
@@ -67,6 +79,7 @@ pub fn with_activities(registry: Registry, services: &Services) -> Registry {
     let registry = registry.activity(evaluation::EVALUATE, move |context, question| {
         evaluation::evaluate(evaluator.clone(), context, question)
     });
+    let registry = process::with_activities(registry, &services.processes);
     registry.activity(webhook_delivery::ATTEMPT, move |context, input| {
         webhook_delivery::attempt(webhooks.clone(), context, input)
     })

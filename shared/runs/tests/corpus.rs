@@ -6,12 +6,14 @@
 #![cfg(test)]
 
 mod echo;
+mod process_cases;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::time::Duration;
 
+use runs::process::Expressions;
 use serde_json::{Value, json};
 use workflow::event::{Event, EventKind};
 use workflow::testing::{TestOutcome, TestRun, check_history};
@@ -22,7 +24,8 @@ const DONE: &str = r#""done""#;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn registry() -> Registry {
-    echo::add(runs::registry())
+    let registry = echo::add(runs::registry());
+    runs::process::with_expressions(registry, Expressions::in_process())
 }
 
 /// The files: name, text.
@@ -189,6 +192,12 @@ fn cases() -> Vec<(&'static str, Vec<Event>)> {
     ]
 }
 
+fn all_cases() -> Vec<(&'static str, Vec<Event>)> {
+    let mut all = cases();
+    all.extend(process_cases::cases(&registry()));
+    all
+}
+
 #[test]
 fn every_case_is_stored() {
     #[expect(
@@ -196,7 +205,7 @@ fn every_case_is_stored() {
         reason = "whoever runs the test says so that way, and no service reads it"
     )]
     let writes = std::env::var("CORPUS_WRITE").is_ok_and(|value| value == "1");
-    let cases = cases();
+    let cases = all_cases();
     for (name, history) in &cases {
         let path = format!("{FOLDER}/{name}.json");
         if writes && !fs::exists(&path).unwrap() {

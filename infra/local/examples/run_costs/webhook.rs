@@ -31,6 +31,7 @@ use platform::records::processes::Processes;
 use platform::records::subscriptions::Subscriptions;
 use platform::sealing::{OpenedOnce, Place, Sealer};
 use platform::{Tenant, ids};
+use runs::process::Evaluator;
 use runs::webhook_delivery::Webhooks;
 use serde_json::{Value, json};
 use workflow::wiring::Wiring;
@@ -91,6 +92,7 @@ pub async fn costs(
         table(RECORDS_TABLE),
         Arc::clone(&wiring.bus),
         (model, "none"),
+        Evaluator::in_process(),
     );
     let engine = wiring.engine(runs::with_activities(runs::registry(), &services))?;
     let matcher = Matcher {

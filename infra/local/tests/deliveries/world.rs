@@ -36,6 +36,7 @@ use platform::records::runs::Runs;
 use platform::records::subscriptions::Subscriptions;
 use platform::sealing::Sealer;
 use platform::{Clock, Error, Result, Tenant, UtcTime, ids};
+use runs::process::Evaluator;
 use runs::redelivery::Redelivery;
 use runs::webhook_delivery::Webhooks;
 use serde_json::{Value, json};
@@ -201,6 +202,7 @@ fn registry() -> Registry {
     runs::registry()
         .without_workflow("Process")
         .without_workflow("AgentConversation")
+        .without_workflow("Process")
         .workflow("Process", given)
         .workflow("AgentConversation", given)
         .workflow("Quick", quick)
@@ -242,7 +244,13 @@ impl World {
             api: None,
         };
         let model: Arc<dyn Model> = Arc::new(NotConfigured);
-        let services = runs::Services::new(webhooks, table(RECORDS_TABLE), bus.clone(), (model, "none"));
+        let services = runs::Services::new(
+            webhooks,
+            table(RECORDS_TABLE),
+            bus.clone(),
+            (model, "none"),
+            Evaluator::in_process(),
+        );
         let engine = wiring
             .engine(runs::with_activities(registry(), &services))
             .unwrap();

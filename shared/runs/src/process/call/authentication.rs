@@ -1,0 +1,124 @@
+//! How a call proves who it is.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use platform::Tenant;
+use platform::outbound::HeaderValue;
+use process::Data;
+use process::definition::{self, Credential};
+use serde::{Deserialize, Serialize};
+
+use super::part::{Part, secret};
+use super::{CallError, Ended, ErrorKind};
+use crate::process::fault::Fault;
+use crate::process::frame::View;
+use crate::process::interpreter::Process;
+use crate::process::services::ProcessServices;
+
+/// How a call proves who it is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::process) struct Authentication {
+    scheme: Scheme,
+    credential: Given,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Scheme {
+    Basic,
+    Bearer,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Given {
+    /// The name of a secret.
+    Secret(String),
+    Values {
+        username: Option<Part>,
+        secret: Part,
+    },
+}
+
+impl Authentication {
+    /// What the turn knows of it.
+    pub async fn of(
+        process: &Process,
+        view: &View<'_>,
+        dot: &Data,
+        authentication: Option<&definition::Authentication>,
+    ) -> Result<Option<Self>, Fault> {
+        let Some(authentication) = authentication else {
+            return Ok(None);
+        };
+        let (scheme, credential) = match authentication {
+            definition::Authentication::Basic(credential) => (Scheme::Basic, credential),
+            definition::Authentication::Bearer(credential) => (Scheme::Bearer, credential),
+        };
+        let credential = match credential {
+            Credential::Secret(name) => Given::Secret(name.clone()),
+            Credential::Values { username, secret } => Given::Values {
+                username: Part::optional(process, view, dot, username.as_ref()).await?,
+                secret: Part::of(process, view, dot, secret).await?,
+            },
+        };
+        Ok(Some(Self { scheme, credential }))
+    }
+
+    /// The header `Authorization`.
+    pub async fn header(&self, services: &ProcessServices, tenant: &Tenant) -> Result<HeaderValue, Ended> {
+        let (username, password) = match &self.credential {
+            Given::Secret(name) => {
+                let value = secret(services, tenant, name).await?;
+                match self.scheme {
+                    Scheme::Basic => (
+                        Some(field(&value, name, "username")?),
+                        field(&value, name, "password")?,
+                    ),
+                    // A secret that is one text is the token itself.
+                    Scheme::Bearer => match value.as_text() {
+                        Some(token) => (None, token),
+                        None => (None, field(&value, name, "token")?),
+                    },
+                }
+            }
+            Given::Values { username, secret } => {
+                let username = match username {
+                    Some(username) => Some(text(&username.resolve(services, tenant).await?)?),
+                    None => None,
+                };
+                (username, text(&secret.resolve(services, tenant).await?)?)
+            }
+        };
+        let header = match self.scheme {
+            Scheme::Basic => {
+                let pair = format!("{}:{password}", username.unwrap_or_default());
+                format!("Basic {}", STANDARD.encode(pair))
+            }
+            Scheme::Bearer => format!("Bearer {password}"),
+        };
+        let mut header = HeaderValue::try_from(header).map_err(|_| {
+            CallError::new(
+                ErrorKind::Authorization,
+                "The credentials hold a character that no header takes.",
+            )
+        })?;
+        header.set_sensitive(true);
+        Ok(header)
+    }
+}
+
+fn field(secret: &Data, name: &str, field: &str) -> Result<String, CallError> {
+    let value = secret.field(field).and_then(|value| value.as_text());
+    value.ok_or_else(|| {
+        CallError::new(
+            ErrorKind::Authorization,
+            format!("The secret '{name}' has no text '{field}'."),
+        )
+    })
+}
+
+fn text(value: &Data) -> Result<String, CallError> {
+    let text = value.as_text();
+    text.ok_or_else(|| CallError::new(ErrorKind::Expression, "The credentials are not texts."))
+}

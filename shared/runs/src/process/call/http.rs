@@ -1,0 +1,112 @@
+//! `call: http`: what the turn hands to the activity, and the activity.
+
+use platform::Tenant;
+use process::Data;
+use process::definition::{Expression, HttpCall, HttpOutput, Template, Uri};
+use process::flow;
+use serde::{Deserialize, Serialize};
+use workflow::{ActivityContext, Failure};
+
+use super::answer::{self, Output};
+use super::request::{self, Request};
+use super::{Authentication, Called, Ended, Part, called};
+use crate::process::fault::Fault;
+use crate::process::frame::View;
+use crate::process::interpreter::Process;
+use crate::process::services::ProcessServices;
+
+/// An HTTP call.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::process) struct HttpInput {
+    pub method: String,
+    pub uri: Part,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<Part>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<Part>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Part>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authentication: Option<Authentication>,
+    pub output: Output,
+    pub redirect: bool,
+}
+
+impl HttpInput {
+    /// What the turn knows of a call.
+    pub async fn of(process: &Process, view: &View<'_>, call: &HttpCall, dot: &Data) -> Result<Self, Fault> {
+        let method = process.fill(view, dot, &call.method).await?;
+        let method = method
+            .as_text()
+            .ok_or_else(|| super::part::wrong("The method of the call is not a text.", view))?;
+        Ok(Self {
+            method,
+            uri: uri(process, view, &call.endpoint.uri, dot).await?,
+            headers: Part::optional(process, view, dot, call.headers.as_ref()).await?,
+            query: Part::optional(process, view, dot, call.query.as_ref()).await?,
+            body: Part::optional(process, view, dot, call.body.as_ref()).await?,
+            authentication: Authentication::of(process, view, dot, call.endpoint.authentication.as_ref())
+                .await?,
+            output: call.output.into(),
+            redirect: call.redirect,
+        })
+    }
+}
+
+/// An address, as far as the turn knows it.
+pub(super) async fn uri(process: &Process, view: &View<'_>, uri: &Uri, dot: &Data) -> Result<Part, Fault> {
+    match uri {
+        Uri::Template(template) => {
+            let address = flow::expand(template, dot);
+            let address = address.map_err(|message| super::part::wrong(message, view))?;
+            Ok(Part::text(&address))
+        }
+        Uri::Computed(expression) => {
+            let expression: Expression = expression.clone();
+            Part::of(process, view, dot, &Template::Expression(expression)).await
+        }
+    }
+}
+
+impl From<HttpOutput> for Output {
+    fn from(output: HttpOutput) -> Self {
+        match output {
+            HttpOutput::Raw => Self::Raw,
+            HttpOutput::Content => Self::Content,
+            HttpOutput::Response => Self::Response,
+        }
+    }
+}
+
+/// The activity.
+pub(in crate::process) async fn activity(
+    services: ProcessServices,
+    context: ActivityContext,
+    input: HttpInput,
+) -> Result<Called, Failure> {
+    called(call(&services, &context.tenant, &input).await)
+}
+
+async fn call(services: &ProcessServices, tenant: &Tenant, input: &HttpInput) -> Result<Data, Ended> {
+    let mut request = Request::new(
+        &input.method,
+        &request::address(&input.uri, services, tenant).await?,
+    )?;
+    request.hides_address = !input.uri.is_plain();
+    if let Some(query) = &input.query {
+        let value = query.resolve(services, tenant).await?;
+        request.add_query(&value, query.is_plain())?;
+    }
+    if let Some(headers) = &input.headers {
+        let value = headers.resolve(services, tenant).await?;
+        request.add_headers(&value, headers.is_plain())?;
+    }
+    if let Some(body) = &input.body {
+        request.set_body(&body.resolve(services, tenant).await?);
+    }
+    if let Some(authentication) = &input.authentication {
+        request.authorize(authentication.header(services, tenant).await?);
+    }
+    let exchange = request.send(&services.outbound, input.redirect).await?;
+    Ok(answer::output(input.output, &request, &exchange))
+}

@@ -1,0 +1,104 @@
+//! Calls over HTTP, as an activity carries them out.
+//!
+//! The turn fills what it can. A part with a secret in it reaches the activity as an expression with the data that it
+//! reads, so that no secret is in a history.
+
+mod answer;
+mod authentication;
+pub(super) mod http;
+pub(super) mod openapi;
+mod part;
+mod request;
+
+use process::flow::{Kind, ProcessError};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use workflow::{Failure, Payload};
+
+pub(super) use authentication::Authentication;
+pub(super) use part::Part;
+
+/// Why a call has no output: an error of the task, without its place.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct CallError {
+    kind: ErrorKind,
+    /// That of the answer, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    detail: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ErrorKind {
+    Configuration,
+    Expression,
+    Authorization,
+    Communication,
+}
+
+/// What came of a call. An error is an outcome, because the definition says whether it is tried again.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Called {
+    Output(Box<RawValue>),
+    Error(CallError),
+}
+
+/// Why an attempt of the activity ends.
+pub(super) enum Ended {
+    /// The task has this error.
+    Error(CallError),
+    /// Something of the platform is away: the attempt is repeated.
+    Failure(Failure),
+}
+
+impl From<CallError> for Ended {
+    fn from(error: CallError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<platform::Error> for Ended {
+    fn from(error: platform::Error) -> Self {
+        Self::Failure(error.into())
+    }
+}
+
+impl CallError {
+    fn new(kind: ErrorKind, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            status: None,
+            detail: detail.into(),
+        }
+    }
+
+    /// The error of the task at `pointer`.
+    pub fn at(self, pointer: &str) -> ProcessError {
+        let kind = match self.kind {
+            ErrorKind::Configuration => Kind::Configuration,
+            ErrorKind::Expression => Kind::Expression,
+            ErrorKind::Authorization => Kind::Authorization,
+            ErrorKind::Communication => Kind::Communication,
+        };
+        let error = ProcessError::new(kind, self.detail, pointer);
+        ProcessError {
+            status: self.status.unwrap_or(error.status),
+            ..error
+        }
+    }
+}
+
+/// What the activity returns.
+pub(super) fn called(result: Result<process::Data, Ended>) -> Result<Called, Failure> {
+    match result {
+        Ok(output) if Payload::of(output.as_raw()).is_err() => Ok(Called::Error(CallError::new(
+            ErrorKind::Communication,
+            "The answer is too large to be kept.",
+        ))),
+        Ok(output) => Ok(Called::Output(output.as_raw().to_owned())),
+        Err(Ended::Error(error)) => Ok(Called::Error(error)),
+        Err(Ended::Failure(failure)) => Err(failure),
+    }
+}

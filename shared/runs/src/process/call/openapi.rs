@@ -1,0 +1,300 @@
+//! `call: openapi`: finds the operation in its document and makes the request that it describes.
+
+use platform::Tenant;
+use process::Data;
+use process::definition::OpenApiCall;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use url::Url;
+use workflow::{ActivityContext, Failure};
+
+use super::answer::{self, Output};
+use super::request::{self, Request, scalar};
+use super::{Authentication, CallError, Called, Ended, ErrorKind, Part, called};
+use crate::process::fault::Fault;
+use crate::process::frame::View;
+use crate::process::interpreter::Process;
+use crate::process::services::ProcessServices;
+
+/// Methods that an item of `paths` may have.
+const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
+/// Parameter that stands for the body of the request.
+const BODY: &str = "body";
+/// Most references that lead from one to the next.
+const MAX_REFERENCES: usize = 16;
+
+/// A call of an operation.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::process) struct OpenApiInput {
+    pub document: Part,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_authentication: Option<Authentication>,
+    pub operation_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Part>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authentication: Option<Authentication>,
+    pub output: Output,
+    pub redirect: bool,
+}
+
+impl OpenApiInput {
+    /// What the turn knows of a call.
+    pub async fn of(
+        process: &Process,
+        view: &View<'_>,
+        call: &OpenApiCall,
+        dot: &Data,
+    ) -> Result<Self, Fault> {
+        let document = &call.document;
+        Ok(Self {
+            document: super::http::uri(process, view, &document.uri, dot).await?,
+            document_authentication: Authentication::of(process, view, dot, document.authentication.as_ref())
+                .await?,
+            operation_id: call.operation_id.clone(),
+            parameters: Part::optional(process, view, dot, call.parameters.as_ref()).await?,
+            authentication: Authentication::of(process, view, dot, call.authentication.as_ref()).await?,
+            output: call.output.into(),
+            redirect: call.redirect,
+        })
+    }
+}
+
+/// The activity.
+pub(in crate::process) async fn activity(
+    services: ProcessServices,
+    context: ActivityContext,
+    input: OpenApiInput,
+) -> Result<Called, Failure> {
+    called(call(&services, &context.tenant, &input).await)
+}
+
+async fn call(services: &ProcessServices, tenant: &Tenant, input: &OpenApiInput) -> Result<Data, Ended> {
+    let address = request::address(&input.document, services, tenant).await?;
+    let mut request = Request::new("GET", &address)?;
+    request.hides_address = !input.document.is_plain();
+    if let Some(authentication) = &input.document_authentication {
+        request.authorize(authentication.header(services, tenant).await?);
+    }
+    let fetched = request.send(&services.outbound, false).await?;
+    let document = document(&fetched.body)?;
+    let parameters = match &input.parameters {
+        Some(parameters) => parameters.resolve(services, tenant).await?,
+        None => Data::null(),
+    };
+    let is_plain = input.parameters.as_ref().is_none_or(Part::is_plain);
+    let mut request = operation(&document, &address, &input.operation_id, &parameters, is_plain)?;
+    if let Some(authentication) = &input.authentication {
+        request.authorize(authentication.header(services, tenant).await?);
+    }
+    let exchange = request.send(&services.outbound, input.redirect).await?;
+    Ok(answer::output(input.output, &request, &exchange))
+}
+
+fn configuration(detail: impl Into<String>) -> CallError {
+    CallError::new(ErrorKind::Configuration, detail)
+}
+
+fn document(body: &[u8]) -> Result<Value, CallError> {
+    let text = std::str::from_utf8(body).ok();
+    let document = text.and_then(|text| Data::of_document(text).ok());
+    let document = document.map(|document| document.to_value());
+    let is_openapi = |document: &Value| document.get("openapi").or(document.get("swagger")).is_some();
+    document
+        .filter(is_openapi)
+        .ok_or_else(|| configuration("The document of the call is not an OpenAPI document."))
+}
+
+/// The request of an operation.
+fn operation(
+    document: &Value,
+    address: &str,
+    operation_id: &str,
+    parameters: &Data,
+    is_plain: bool,
+) -> Result<Request, CallError> {
+    let unknown = || configuration(format!("The OpenAPI document has no operation '{operation_id}'."));
+    let paths = document
+        .get("paths")
+        .and_then(Value::as_object)
+        .ok_or_else(unknown)?;
+    let is_named =
+        |operation: &Value| operation.get("operationId").and_then(Value::as_str) == Some(operation_id);
+    let found = paths.iter().find_map(|(path, item)| {
+        let item = resolved(document, item)?;
+        let found = METHODS.iter().find_map(|method| {
+            let operation = item.get(*method).filter(|operation| is_named(operation))?;
+            Some((*method, operation))
+        });
+        found.map(|(method, operation)| (path, item, method, operation))
+    });
+    let (path, item, method, operation) = found.ok_or_else(unknown)?;
+    let mut given = match parameters.to_value() {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    let mut target = Target {
+        path: path.clone(),
+        query: Map::new(),
+        headers: Map::new(),
+        cookies: Vec::new(),
+    };
+    let mut body = None;
+    let lists = [operation.get("parameters"), item.get("parameters")];
+    let declared = lists.into_iter().flatten().filter_map(Value::as_array).flatten();
+    for parameter in declared.filter_map(|parameter| resolved(document, parameter)) {
+        let text = |field: &str| parameter.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (name, place) = (text("name"), text("in"));
+        match given.remove(name) {
+            Some(value) if place == "body" => body = Some(Data::from(value)),
+            Some(value) => target.set(place, name, value)?,
+            None if is_missing(parameter) && !target.has(place, name) => {
+                return Err(configuration(format!(
+                    "The operation '{operation_id}' needs the parameter '{name}'."
+                )));
+            }
+            None => {}
+        }
+    }
+    if body.is_none() && given.contains_key(BODY) {
+        // Read from the data itself, whose numbers have all their digits.
+        body = parameters.field(BODY);
+        given.remove(BODY);
+    }
+    if let Some(name) = given.keys().next() {
+        return Err(configuration(format!(
+            "The operation '{operation_id}' has no parameter '{name}'."
+        )));
+    }
+    let server = server(document, operation, item, address)?;
+    let mut request = Request::new(method, &format!("{server}{}", target.path))?;
+    request.hides_address = !is_plain;
+    request.add_query(&Data::from(Value::Object(target.query)), is_plain)?;
+    request.add_headers(&Data::from(Value::Object(target.headers)), is_plain)?;
+    if !target.cookies.is_empty() {
+        request.add_header("cookie", &target.cookies.join("; "))?;
+    }
+    if let Some(body) = &body {
+        request.set_body(body);
+    }
+    Ok(request)
+}
+
+/// Where parameters go.
+struct Target {
+    path: String,
+    query: Map<String, Value>,
+    headers: Map<String, Value>,
+    cookies: Vec<String>,
+}
+
+impl Target {
+    fn set(&mut self, place: &str, name: &str, value: Value) -> Result<(), CallError> {
+        match place {
+            "path" => {
+                let segment = encoded(&scalar(&Data::from(value), name)?);
+                self.path = self.path.replace(&format!("{{{name}}}"), &segment);
+            }
+            "query" => {
+                self.query.insert(name.to_owned(), value);
+            }
+            "header" => {
+                self.headers.insert(name.to_owned(), value);
+            }
+            "cookie" => self
+                .cookies
+                .push(format!("{name}={}", encoded(&scalar(&Data::from(value), name)?))),
+            _ => {
+                return Err(configuration(format!(
+                    "The parameter '{name}' is in '{place}', which is not known."
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the operation's own parameter of that name was set before the one of its path.
+    fn has(&self, place: &str, name: &str) -> bool {
+        match place {
+            "path" => !self.path.contains(&format!("{{{name}}}")),
+            "query" => self.query.contains_key(name),
+            "header" => self.headers.contains_key(name),
+            _ => false,
+        }
+    }
+}
+
+fn is_missing(parameter: &Value) -> bool {
+    let is_required = parameter.get("required").and_then(Value::as_bool) == Some(true);
+    is_required && parameter.get("in").and_then(Value::as_str) != Some("body")
+}
+
+/// Follows `$ref` within the document.
+fn resolved<'a>(document: &'a Value, mut value: &'a Value) -> Option<&'a Value> {
+    for _ in 0..MAX_REFERENCES {
+        match value.get("$ref").and_then(Value::as_str) {
+            None => return Some(value),
+            Some(reference) => value = document.pointer(reference.strip_prefix('#')?)?,
+        }
+    }
+    None
+}
+
+/// The address that paths begin with, without a slash at its end.
+fn server(document: &Value, operation: &Value, item: &Value, address: &str) -> Result<String, CallError> {
+    let base = Url::parse(address).map_err(|_| configuration("The address of the document is not a URL."))?;
+    let servers = [operation, item, document].map(|holder| holder.get("servers"));
+    let server = servers.into_iter().flatten().find_map(|servers| servers.get(0));
+    let written = match server {
+        Some(server) => {
+            let mut url = server
+                .get("url")
+                .and_then(Value::as_str)
+                .unwrap_or("/")
+                .to_owned();
+            let variables = server.get("variables").and_then(Value::as_object);
+            for (name, variable) in variables.into_iter().flatten() {
+                let default = variable
+                    .get("default")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
+                url = url.replace(&format!("{{{name}}}"), default);
+            }
+            url
+        }
+        None => of_swagger(document, &base),
+    };
+    let url = base.join(&written);
+    let url = url.map_err(|_| configuration("The server of the OpenAPI document is not a URL."))?;
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// The same of version 2, where it has other fields.
+fn of_swagger(document: &Value, base: &Url) -> String {
+    let text = |name: &str| document.get(name).and_then(Value::as_str);
+    let path = text("basePath").unwrap_or("/");
+    let schemes = document.get("schemes").and_then(Value::as_array);
+    let schemes: Vec<&str> = schemes.into_iter().flatten().filter_map(Value::as_str).collect();
+    let scheme = match schemes.as_slice() {
+        [] => base.scheme(),
+        schemes if schemes.contains(&"https") => "https",
+        [scheme, ..] => scheme,
+    };
+    match text("host") {
+        Some(host) => format!("{scheme}://{host}{path}"),
+        None => path.to_owned(),
+    }
+}
+
+/// Percent-encodes all but unreserved characters.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}

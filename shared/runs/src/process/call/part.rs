@@ -1,0 +1,206 @@
+//! A part of a request: data, or data with expressions in it that read secrets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use platform::Tenant;
+use process::Data;
+use process::definition::{Expression, Template};
+use process::expression::{Failure as NoResult, Names, Scope, parse};
+use process::flow::Kind;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{CallError, Ended, ErrorKind};
+use crate::process::fault::Fault;
+use crate::process::frame::View;
+use crate::process::interpreter::Process;
+use crate::process::services::ProcessServices;
+
+/// A part of a request.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::process) enum Part {
+    /// Data.
+    Value(Box<RawValue>),
+    /// An expression that reads secrets.
+    Secret(Box<SecretExpression>),
+    /// A list with such an expression in it.
+    List(Vec<Part>),
+    /// An object with such an expression in it.
+    Object(Vec<(String, Part)>),
+}
+
+/// An expression that the activity evaluates, with the data that it reads.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::process) struct SecretExpression {
+    source: String,
+    secrets: Vec<String>,
+    input: Box<RawValue>,
+    variables: BTreeMap<String, Box<RawValue>>,
+}
+
+impl Part {
+    /// Fills what reads no secrets.
+    pub async fn of(
+        process: &Process,
+        view: &View<'_>,
+        dot: &Data,
+        template: &Template,
+    ) -> Result<Self, Fault> {
+        let expressions = template.expressions();
+        let plain: Vec<&Expression> = expressions
+            .into_iter()
+            .filter(|expression| expression.secrets().is_empty())
+            .collect();
+        let results = process.evaluate(view, dot, &plain).await?;
+        Ok(Self::filled(template, &mut results.into_iter(), &|expression| {
+            SecretExpression::of(process, view, dot, expression)
+        }))
+    }
+
+    /// The same where the part may be missing.
+    pub async fn optional(
+        process: &Process,
+        view: &View<'_>,
+        dot: &Data,
+        template: Option<&Template>,
+    ) -> Result<Option<Self>, Fault> {
+        match template {
+            Some(template) => Ok(Some(Self::of(process, view, dot, template).await?)),
+            None => Ok(None),
+        }
+    }
+
+    fn filled(
+        template: &Template,
+        results: &mut impl Iterator<Item = Data>,
+        secret: &impl Fn(&Expression) -> SecretExpression,
+    ) -> Self {
+        let expressions = template.expressions();
+        if expressions
+            .iter()
+            .all(|expression| expression.secrets().is_empty())
+        {
+            let filled = template.filled(results.by_ref().take(expressions.len()));
+            return Self::Value(filled.as_raw().to_owned());
+        }
+        match template {
+            Template::Constant(data) => Self::Value(data.as_raw().to_owned()),
+            Template::Expression(expression) => Self::Secret(Box::new(secret(expression))),
+            Template::List(items) => Self::List(
+                items
+                    .iter()
+                    .map(|item| Self::filled(item, results, secret))
+                    .collect(),
+            ),
+            Template::Object(fields) => {
+                let fields = fields.iter();
+                let fields = fields.map(|(name, value)| (name.clone(), Self::filled(value, results, secret)));
+                Self::Object(fields.collect())
+            }
+        }
+    }
+
+    /// A text.
+    pub fn text(text: &str) -> Self {
+        Self::Value(Data::text(text).as_raw().to_owned())
+    }
+
+    /// Whether it is data alone.
+    pub fn is_plain(&self) -> bool {
+        matches!(self, Self::Value(_))
+    }
+
+    /// The data, with secrets in it.
+    pub fn resolve<'a>(
+        &'a self,
+        services: &'a ProcessServices,
+        tenant: &'a Tenant,
+    ) -> platform::queue::BoxFuture<'a, Result<Data, Ended>> {
+        Box::pin(async move {
+            match self {
+                Self::Value(raw) => Ok(data(raw)),
+                Self::Secret(expression) => expression.resolve(services, tenant).await,
+                Self::List(items) => {
+                    let mut resolved = Vec::with_capacity(items.len());
+                    for item in items {
+                        resolved.push(item.resolve(services, tenant).await?);
+                    }
+                    Ok(Data::list(&resolved))
+                }
+                Self::Object(fields) => {
+                    let mut resolved = Vec::with_capacity(fields.len());
+                    for (name, value) in fields {
+                        resolved.push((name, value.resolve(services, tenant).await?));
+                    }
+                    Ok(Data::object(resolved))
+                }
+            }
+        })
+    }
+}
+
+impl SecretExpression {
+    fn of(process: &Process, view: &View<'_>, dot: &Data, expression: &Expression) -> Self {
+        let scope = view.scope(process, dot, &[expression]);
+        let variables = scope.variables.iter();
+        Self {
+            source: expression.source().to_owned(),
+            secrets: expression.secrets().to_vec(),
+            input: dot.as_raw().to_owned(),
+            variables: variables
+                .map(|(name, value)| (name.clone(), value.as_raw().to_owned()))
+                .collect(),
+        }
+    }
+
+    async fn resolve(&self, services: &ProcessServices, tenant: &Tenant) -> Result<Data, Ended> {
+        let variables: Vec<String> = self.variables.keys().cloned().collect();
+        let names = Names {
+            variables: &variables,
+            secrets: &self.secrets,
+        };
+        let expression =
+            parse(&self.source, names).map_err(|message| CallError::new(ErrorKind::Expression, message))?;
+        let mut secrets = Vec::new();
+        for name in self.secrets.iter().collect::<BTreeSet<_>>() {
+            secrets.push((name, secret(services, tenant, name).await?));
+        }
+        let mut scope = Scope::of(data(&self.input)).with("secrets", Data::object(secrets));
+        for (name, value) in &self.variables {
+            scope = scope.with(name, data(value));
+        }
+        let evaluated = services
+            .evaluator
+            .evaluate(tenant.account(), &[&expression], &scope)
+            .await?;
+        match evaluated {
+            Ok(results) => Ok(results.into_iter().next().unwrap_or_else(Data::null)),
+            Err(
+                failure @ (NoResult::Failed { .. } | NoResult::Exceeded { .. } | NoResult::Invalid { .. }),
+            ) => Err(CallError::new(ErrorKind::Expression, failure.to_string()).into()),
+        }
+    }
+}
+
+/// The value of a secret.
+pub(super) async fn secret(services: &ProcessServices, tenant: &Tenant, name: &str) -> Result<Data, Ended> {
+    match services.secrets.find(tenant, name).await? {
+        Some(value) => Ok(value),
+        None => Err(CallError::new(
+            ErrorKind::Authorization,
+            format!("The project has no secret '{name}'."),
+        )
+        .into()),
+    }
+}
+
+/// Data that the turn had.
+fn data(raw: &RawValue) -> Data {
+    Data::from_raw(raw.to_owned()).unwrap_or_else(|_| Data::null())
+}
+
+/// An error of the definition's own values, found in the turn.
+pub(super) fn wrong(detail: impl Into<String>, view: &View<'_>) -> Fault {
+    Fault::error(Kind::Expression, detail, view.pointer)
+}

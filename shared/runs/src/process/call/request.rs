@@ -1,0 +1,241 @@
+//! A request to a service that a definition names.
+
+use std::time::Duration;
+
+use platform::Tenant;
+use platform::outbound::{Exchange, HeaderMap, HeaderName, HeaderValue, Method, Outbound};
+use process::Data;
+use process::limits::MAX_OUTPUT_BYTES;
+use serde_json::Value;
+use url::Url;
+
+use super::{CallError, Ended, ErrorKind, Part};
+use crate::process::services::ProcessServices;
+
+/// How long a service may take to answer.
+pub(super) const DEADLINE: Duration = Duration::from_secs(30);
+/// Headers that belong to the connection.
+const REFUSED_HEADERS: [&str; 9] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+const CONTENT_TYPE: HeaderName = HeaderName::from_static("content-type");
+const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
+
+/// A request.
+pub(super) struct Request {
+    method: Method,
+    url: Url,
+    headers: HeaderMap,
+    body: Vec<u8>,
+    /// Whether the address has a secret in it.
+    pub hides_address: bool,
+    /// Whether a header or the query has one.
+    hides_headers: bool,
+    hides_query: bool,
+}
+
+/// The address of a part.
+pub(super) async fn address(
+    uri: &Part,
+    services: &ProcessServices,
+    tenant: &Tenant,
+) -> Result<String, Ended> {
+    let address = uri.resolve(services, tenant).await?.as_text();
+    let not_text = || CallError::new(ErrorKind::Expression, "The address of the call is not a text.");
+    Ok(address.ok_or_else(not_text)?)
+}
+
+fn configuration(detail: impl Into<String>) -> CallError {
+    CallError::new(ErrorKind::Configuration, detail)
+}
+
+impl Request {
+    pub fn new(method: &str, address: &str) -> Result<Self, CallError> {
+        let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes());
+        Ok(Self {
+            method: method.map_err(|_| configuration("The method of the call is none of HTTP."))?,
+            url: Url::parse(address).map_err(|_| configuration("The address of the call is not a URL."))?,
+            headers: HeaderMap::new(),
+            body: Vec::new(),
+            hides_address: false,
+            hides_headers: false,
+            hides_query: false,
+        })
+    }
+
+    /// Adds the fields of an object to the query; null is left out, and a list is a field for each item.
+    pub fn add_query(&mut self, fields: &Data, is_plain: bool) -> Result<(), CallError> {
+        self.hides_query |= !is_plain;
+        let mut pairs = Vec::new();
+        for (name, value) in object(fields, "query")? {
+            match value.items() {
+                Some(items) => {
+                    for item in items {
+                        pairs.push((name.clone(), scalar(&item, &name)?));
+                    }
+                }
+                None if value == Data::null() => {}
+                None => {
+                    let text = scalar(&value, &name)?;
+                    pairs.push((name, text));
+                }
+            }
+        }
+        if !pairs.is_empty() {
+            self.url.query_pairs_mut().extend_pairs(pairs);
+        }
+        Ok(())
+    }
+
+    /// Adds the fields of an object as headers; null is left out.
+    pub fn add_headers(&mut self, fields: &Data, is_plain: bool) -> Result<(), CallError> {
+        self.hides_headers |= !is_plain;
+        for (name, value) in object(fields, "headers")? {
+            if value != Data::null() {
+                self.add_header(&name, &scalar(&value, &name)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn add_header(&mut self, name: &str, value: &str) -> Result<(), CallError> {
+        let lower = name.to_ascii_lowercase();
+        if REFUSED_HEADERS.contains(&lower.as_str()) || lower.starts_with("proxy-") {
+            return Err(configuration(format!(
+                "A call sets no header '{name}'; remove it."
+            )));
+        }
+        let header = HeaderName::try_from(lower);
+        let header = header.map_err(|_| configuration(format!("'{name}' is not the name of a header.")))?;
+        let value = HeaderValue::try_from(value).map_err(|_| {
+            configuration(format!(
+                "The header '{name}' holds a character that no header takes."
+            ))
+        })?;
+        self.headers.append(header, value);
+        Ok(())
+    }
+
+    /// A text is sent as it is, any other value as JSON.
+    pub fn set_body(&mut self, body: &Data) {
+        let (bytes, kind) = match body.as_text() {
+            Some(text) => (text.into_bytes(), "text/plain; charset=utf-8"),
+            None => (body.get().as_bytes().to_vec(), "application/json"),
+        };
+        self.body = bytes;
+        self.headers
+            .entry(CONTENT_TYPE)
+            .or_insert(HeaderValue::from_static(kind));
+    }
+
+    pub fn authorize(&mut self, header: HeaderValue) {
+        self.headers.insert(AUTHORIZATION, header);
+    }
+
+    /// The answer, unless its status is an error.
+    pub async fn send(&self, outbound: &Outbound, takes_redirects: bool) -> Result<Exchange, CallError> {
+        let sent = outbound
+            .exchange(
+                self.method.clone(),
+                self.url.as_str(),
+                self.headers.clone(),
+                self.body.clone(),
+                MAX_OUTPUT_BYTES,
+                DEADLINE,
+            )
+            .await;
+        let host = match self.hides_address {
+            true => "",
+            false => self.url.host_str().unwrap_or_default(),
+        };
+        let exchange = sent.map_err(|error| {
+            if let Some(cause) = error.cause() {
+                tracing::info!(host, cause, "a call of a process has no answer");
+            }
+            CallError::new(
+                ErrorKind::Communication,
+                format!("The service '{host}' gives no answer: {error}."),
+            )
+        })?;
+        let last = if takes_redirects { 399 } else { 299 };
+        if (200..=last).contains(&exchange.status) {
+            return Ok(exchange);
+        }
+        let detail = format!(
+            "The service '{host}' answers with the status {}.",
+            exchange.status
+        );
+        Err(CallError {
+            status: Some(exchange.status),
+            ..CallError::new(ErrorKind::Communication, detail)
+        })
+    }
+
+    /// The request for the output of the task, without what may hold a secret.
+    pub fn described(&self) -> Value {
+        let mut url = self.url.clone();
+        if self.hides_query {
+            url.set_query(None);
+        }
+        let uri = match self.hides_address {
+            true => Value::Null,
+            false => url.as_str().into(),
+        };
+        let mut headers = self.headers.clone();
+        headers.remove(AUTHORIZATION);
+        let headers = match self.hides_headers {
+            true => Value::Object(serde_json::Map::new()),
+            false => described(&headers),
+        };
+        serde_json::json!({ "method": self.method.as_str(), "uri": uri, "headers": headers })
+    }
+}
+
+/// Headers as an object; several of a name are joined as HTTP allows.
+pub(super) fn described(headers: &HeaderMap) -> Value {
+    let mut fields = serde_json::Map::new();
+    for name in headers.keys() {
+        let values = headers.get_all(name).iter();
+        let values: Vec<_> = values
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+            .collect();
+        fields.insert(name.as_str().to_owned(), values.join(", ").into());
+    }
+    Value::Object(fields)
+}
+
+fn object(data: &Data, part: &str) -> Result<Vec<(String, Data)>, CallError> {
+    match data.fields() {
+        Some(fields) => Ok(fields),
+        None if *data == Data::null() => Ok(Vec::new()),
+        None => Err(CallError::new(
+            ErrorKind::Expression,
+            format!("The '{part}' of the call is not an object."),
+        )),
+    }
+}
+
+/// The text of a value that an address or a header takes.
+pub(super) fn scalar(value: &Data, name: &str) -> Result<String, CallError> {
+    if let Some(text) = value.as_text() {
+        return Ok(text);
+    }
+    // A number has all its digits in its JSON.
+    match value.get().starts_with(['[', '{', 'n']) {
+        false => Ok(value.get().to_owned()),
+        true => Err(CallError::new(
+            ErrorKind::Expression,
+            format!(
+                "The field '{name}' of the call is a list, an object or null; it takes texts, numbers and booleans."
+            ),
+        )),
+    }
+}

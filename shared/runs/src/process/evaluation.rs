@@ -1,0 +1,213 @@
+//! Evaluates expressions within a turn, so that replays stay short and come to the same.
+//!
+//! A replay evaluates again what is not recorded. So a result is recorded where the evaluation hit a limit, which on
+//! another machine it might not, where it took long, and where the turn has spent its time. Code that has spent its time
+//! also waits for a timer of no length: that ends the turn, and what is recorded is written.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::time::{Duration, Instant};
+
+use futures::FutureExt as _;
+use process::Data;
+use process::definition::Expression;
+use process::expression::{Evaluator, Failure as NoResult, Scope};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::runtime::Handle;
+use workflow::task_failure::TaskFailure;
+use workflow::turn::Local;
+use workflow::{Context, Failure};
+
+/// An evaluation that takes longer is recorded.
+const SLOW: Duration = Duration::from_millis(20);
+/// Time of all evaluations of a turn, after which each further one is recorded.
+const TURN_BUDGET: Duration = Duration::from_secs(1);
+
+/// Evaluates the expressions of processes in the turns of their runs.
+#[derive(Clone)]
+pub struct Expressions {
+    evaluator: Option<Evaluator>,
+    /// Drives the pipes to the children. An evaluation within this process waits for nothing and needs none.
+    runtime: Option<Handle>,
+}
+
+impl Expressions {
+    /// With an evaluator in child processes, in the runtime of the caller.
+    pub fn sandboxed(evaluator: Evaluator) -> Self {
+        Self {
+            evaluator: Some(evaluator),
+            runtime: Handle::try_current().ok(),
+        }
+    }
+
+    /// In this process, without bounds on time and memory: for tests.
+    pub fn in_process() -> Self {
+        Self {
+            evaluator: Some(Evaluator::in_process()),
+            runtime: None,
+        }
+    }
+
+    /// For a process that starts runs and makes no turns.
+    pub const fn none() -> Self {
+        Self {
+            evaluator: None,
+            runtime: None,
+        }
+    }
+
+    /// Waits for an evaluation on the thread of the turn. Where there is none at the moment, the turn fails and is made again.
+    fn wait<T>(&self, work: impl Future<Output = platform::Result<T>>) -> T {
+        let done = match &self.runtime {
+            Some(runtime) => runtime.block_on(work),
+            None => work
+                .now_or_never()
+                .unwrap_or_else(|| Err(platform::Error::unavailable("expressions have no runtime here"))),
+        };
+        match done {
+            Ok(value) => value,
+            Err(error) => fail_turn(&format!("No expression can be evaluated at the moment: {error}.")),
+        }
+    }
+
+    fn evaluator(&self) -> &Evaluator {
+        match &self.evaluator {
+            Some(evaluator) => evaluator,
+            None => fail_turn("This process evaluates no expressions."),
+        }
+    }
+}
+
+/// Ends the turn from within the code. It is made again after a pause.
+fn fail_turn(message: &str) -> ! {
+    resume_unwind(Box::new(TaskFailure::stuck(message)))
+}
+
+/// The evaluations of one turn.
+pub(super) struct Evaluations {
+    expressions: Expressions,
+    /// Account for which children work; those of one account wait for each other first.
+    account: String,
+    /// Time of all evaluations of the turn.
+    spent: Cell<Duration>,
+    /// Time of those that no turn made before, since the last pause.
+    fresh: Cell<Duration>,
+}
+
+/// What came of an evaluation, as it is recorded.
+#[derive(Serialize, Deserialize)]
+struct Recorded {
+    outcome: Outcome,
+    /// Whether the code ends the turn after it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pauses: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Results(Vec<Box<RawValue>>),
+    Failed { expression: String, reason: String },
+    Exceeded { expression: String },
+    Invalid { reason: String },
+}
+
+impl Evaluations {
+    pub fn new(expressions: Expressions, account: String) -> Self {
+        Self {
+            expressions,
+            account,
+            spent: Cell::default(),
+            fresh: Cell::default(),
+        }
+    }
+
+    /// The result of each expression, or why there is none.
+    pub async fn evaluate(
+        &self,
+        context: &Context,
+        expressions: &[&Expression],
+        scope: &Scope,
+    ) -> Result<Result<Vec<Data>, NoResult>, Failure> {
+        if expressions.is_empty() {
+            return Ok(Ok(Vec::new()));
+        }
+        self.recorded(context, || {
+            let evaluator = self.expressions.evaluator();
+            let work = evaluator.evaluate(&self.account, expressions, scope);
+            self.expressions.wait(work)
+        })
+        .await
+    }
+
+    /// Whether a value satisfies a JSON Schema.
+    pub async fn validate(
+        &self,
+        context: &Context,
+        schema: &Data,
+        value: &Data,
+    ) -> Result<Result<(), NoResult>, Failure> {
+        let validated = self.recorded(context, || {
+            let evaluator = self.expressions.evaluator();
+            let work = evaluator.validate(&self.account, schema, value);
+            self.expressions.wait(work).map(|()| Vec::new())
+        });
+        Ok(validated.await?.map(drop))
+    }
+
+    async fn recorded(
+        &self,
+        context: &Context,
+        work: impl FnOnce() -> Result<Vec<Data>, NoResult>,
+    ) -> Result<Result<Vec<Data>, NoResult>, Failure> {
+        let recorded = context.local(|| {
+            let began = Instant::now();
+            let outcome = Outcome::of(work());
+            let took = began.elapsed();
+            self.spent.set(self.spent.get() + took);
+            let is_new = !context.is_replaying();
+            if is_new {
+                self.fresh.set(self.fresh.get() + took);
+            }
+            let pauses = is_new && self.fresh.get() > TURN_BUDGET;
+            let exceeded = matches!(outcome, Outcome::Exceeded { .. });
+            Local {
+                keep: pauses || exceeded || took > SLOW || self.spent.get() > TURN_BUDGET,
+                value: Recorded { outcome, pauses },
+            }
+        })?;
+        if recorded.pauses {
+            self.fresh.set(Duration::ZERO);
+            context.timer(Duration::ZERO).await?;
+        }
+        Ok(recorded.outcome.into_result())
+    }
+}
+
+impl Outcome {
+    fn of(result: Result<Vec<Data>, NoResult>) -> Self {
+        match result {
+            Ok(results) => Self::Results(results.iter().map(|data| data.as_raw().to_owned()).collect()),
+            Err(NoResult::Failed { expression, reason }) => Self::Failed { expression, reason },
+            Err(NoResult::Exceeded { expression }) => Self::Exceeded { expression },
+            Err(NoResult::Invalid { reason }) => Self::Invalid { reason },
+        }
+    }
+
+    fn into_result(self) -> Result<Vec<Data>, NoResult> {
+        match self {
+            Self::Results(results) => {
+                let results = results.into_iter();
+                // What was recorded had passed this bound.
+                Ok(results
+                    .map(|raw| Data::from_raw(raw).unwrap_or_else(|_| Data::null()))
+                    .collect())
+            }
+            Self::Failed { expression, reason } => Err(NoResult::Failed { expression, reason }),
+            Self::Exceeded { expression } => Err(NoResult::Exceeded { expression }),
+            Self::Invalid { reason } => Err(NoResult::Invalid { reason }),
+        }
+    }
+}

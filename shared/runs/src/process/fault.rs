@@ -1,0 +1,58 @@
+//! Why a task, or the whole process, does not complete.
+
+use process::Data;
+use process::flow::{Kind, ProcessError};
+use workflow::{Context, Failure, Payload};
+
+/// Why a task does not complete.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// An error that a `catch` may take.
+    Error(Box<ProcessError>),
+    /// An error that ends the process: no `catch` takes it.
+    Final(Box<ProcessError>),
+    /// The run is asked to stop.
+    Canceled,
+}
+
+impl Fault {
+    /// A standard error of the task at `pointer`.
+    pub fn error(kind: Kind, detail: impl Into<String>, pointer: &str) -> Self {
+        Self::Error(Box::new(ProcessError::new(kind, detail, pointer)))
+    }
+
+    /// What a failure of the engine, of an activity or of a child run means to the task at `pointer`.
+    pub fn of(failure: &Failure, context: &Context, pointer: &str) -> Self {
+        if failure.is_canceled() && context.is_canceled() {
+            return Self::Canceled;
+        }
+        let details = failure.details.as_ref();
+        let details = details.and_then(|details| Data::parse(details.json()).ok());
+        // A process that was run ends with its error object.
+        if let Some(Ok(mut error)) = details.map(|details| ProcessError::raised(&details, pointer))
+            && error.kind == failure.kind
+        {
+            pointer.clone_into(&mut error.instance);
+            return Self::Error(Box::new(error));
+        }
+        Self::error(Kind::Runtime, failure.message.clone(), pointer)
+    }
+
+    /// What the run ends with.
+    pub fn into_failure(self) -> Failure {
+        let error = match self {
+            Self::Canceled => return Failure::canceled(),
+            Self::Error(error) | Self::Final(error) => error,
+        };
+        let message = match (&error.title, &error.detail) {
+            (Some(title), Some(detail)) => format!("{title}: {detail}"),
+            (Some(text), None) | (None, Some(text)) => text.clone(),
+            (None, None) => format!("The process ends with the error {}.", error.kind),
+        };
+        let failure = Failure::permanent(error.kind.clone(), message);
+        match Payload::of(error.to_data().as_raw()) {
+            Ok(details) => failure.with_details(details),
+            Err(_) => failure,
+        }
+    }
+}

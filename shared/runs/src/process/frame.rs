@@ -1,0 +1,186 @@
+//! What a task has from the tasks around it, and what its expressions see.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use platform::UtcTime;
+use process::Data;
+use process::definition::{Expression, Task};
+use process::expression::Scope;
+use process::flow::Kind;
+use serde_json::json;
+use workflow::Context;
+
+use super::fault::Fault;
+use super::interpreter::Process;
+
+/// How deep tasks may lie in each other while they run, functions included: each level takes some of the thread's stack.
+const MAX_LEVELS: usize = 80;
+
+/// What a task has from the tasks around it.
+#[derive(Clone)]
+pub(super) struct Frame {
+    /// Cancelled when the work is no longer wanted.
+    pub context: Context,
+    /// Variables of loops and of `catch`, without `$`.
+    variables: Rc<BTreeMap<String, Data>>,
+    level: usize,
+    /// Number of the task in what the run shows; 0 for the process.
+    pub number: u64,
+}
+
+impl Frame {
+    /// That of the process.
+    pub fn outer(context: Context) -> Self {
+        Self {
+            context,
+            variables: Rc::default(),
+            level: 0,
+            number: 0,
+        }
+    }
+
+    /// The same in a scope that is cancelled by itself.
+    pub fn within(&self, context: Context) -> Self {
+        Self {
+            context,
+            ..self.clone()
+        }
+    }
+
+    /// The same with these variables too.
+    pub fn with(&self, variables: impl IntoIterator<Item = (String, Data)>) -> Self {
+        let mut all = (*self.variables).clone();
+        all.extend(variables);
+        Self {
+            variables: Rc::new(all),
+            ..self.clone()
+        }
+    }
+
+    /// The same without variables: that of a function.
+    pub fn bare(&self) -> Self {
+        Self {
+            variables: Rc::default(),
+            ..self.clone()
+        }
+    }
+
+    /// One level deeper, for the task at `pointer`, which is shown from now on.
+    pub fn deeper(&self, process: &Process, pointer: &str) -> Result<Self, Fault> {
+        if self.level >= MAX_LEVELS {
+            let detail = format!("Tasks run deeper in each other than {MAX_LEVELS} levels.");
+            return Err(Fault::error(Kind::Runtime, detail, pointer));
+        }
+        Ok(Self {
+            level: self.level + 1,
+            number: process.shown.enter(pointer, self.number),
+            ..self.clone()
+        })
+    }
+}
+
+/// What the expressions of a task see beside the value that they are evaluated on.
+#[derive(Clone)]
+pub(super) struct View<'a> {
+    /// From the tasks around it.
+    pub frame: &'a Frame,
+    /// JSON pointer of the task: the `instance` of its errors.
+    pub pointer: &'a str,
+    /// The task; None for the process itself.
+    pub task: Option<&'a Task>,
+    /// When it began.
+    pub started_at: UtcTime,
+    /// Its input before `input.from`.
+    pub raw_input: Data,
+    /// `$input`.
+    pub input: Option<Data>,
+    /// Its output before `output.as`.
+    pub raw_output: Option<Data>,
+    /// `$output`.
+    pub output: Option<Data>,
+}
+
+impl<'a> View<'a> {
+    /// That of a task.
+    pub fn of(frame: &'a Frame, task: &'a Task, raw_input: &Data) -> Self {
+        Self {
+            pointer: &task.pointer,
+            task: Some(task),
+            ..Self::outer(frame, "/", raw_input)
+        }
+    }
+
+    /// That of the process itself.
+    pub fn outer(frame: &'a Frame, pointer: &'a str, raw_input: &Data) -> Self {
+        Self {
+            frame,
+            pointer,
+            task: None,
+            started_at: frame.context.now(),
+            raw_input: raw_input.clone(),
+            input: None,
+            raw_output: None,
+            output: None,
+        }
+    }
+
+    /// The same with other variables.
+    pub fn in_frame<'b>(&self, frame: &'b Frame) -> View<'b>
+    where
+        'a: 'b,
+    {
+        View {
+            frame,
+            ..self.clone()
+        }
+    }
+
+    /// The data for some expressions: only what they read.
+    pub fn scope(&self, process: &Process, dot: &Data, expressions: &[&Expression]) -> Scope {
+        let mut scope = Scope::of(dot.clone());
+        for name in expressions.iter().flat_map(|expression| expression.variables()) {
+            if scope.variables.contains_key(name) {
+                continue;
+            }
+            let value = match name.as_str() {
+                "context" => Some(process.shown.context()),
+                "input" => self.input.clone(),
+                "output" => self.output.clone(),
+                "runtime" => Some(runtime()),
+                "workflow" => Some(process.descriptor()),
+                "task" => self.task.map(|task| self.descriptor(task)),
+                _ => self.frame.variables.get(name).cloned(),
+            };
+            if let Some(value) = value {
+                scope.variables.insert(name.clone(), value);
+            }
+        }
+        scope
+    }
+
+    fn descriptor(&self, task: &Task) -> Data {
+        let mut fields = vec![
+            ("name", Data::text(&task.name)),
+            ("reference", Data::text(&task.pointer)),
+            ("definition", task.source.clone()),
+            ("input", self.raw_input.clone()),
+        ];
+        fields.extend(self.raw_output.clone().map(|output| ("output", output)));
+        fields.push(("startedAt", time(self.started_at)));
+        Data::object(fields)
+    }
+}
+
+/// The value of `$runtime`.
+fn runtime() -> Data {
+    Data::from(json!({ "name": "Millrace", "version": env!("CARGO_PKG_VERSION"), "metadata": {} }))
+}
+
+/// A time as the DSL describes it.
+pub(super) fn time(time: UtcTime) -> Data {
+    Data::from(json!({
+        "iso8601": time.to_string(),
+        "epoch": { "seconds": time.as_seconds(), "milliseconds": time.as_millis() },
+    }))
+}

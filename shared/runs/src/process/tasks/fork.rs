@@ -1,0 +1,54 @@
+//! `fork`: runs its branches at the same time, each on the task's input.
+//!
+//! The output is the list of their outputs, or with `compete` that of the first one to complete. An error of a branch ends
+//! the others; with `compete` it counts only where every branch has one.
+
+use process::Data;
+use process::definition::Fork;
+use workflow::future::select_all;
+
+use super::Worked;
+use crate::process::fault::Fault;
+use crate::process::frame::View;
+use crate::process::interpreter::{Outcome, Process, Running, bounded, task};
+
+pub(super) async fn run(process: &Process, view: &View<'_>, fork: &Fork, input: Data) -> Worked {
+    let group = view.frame.context.scope();
+    let frame = view.frame.within(group.clone());
+    let mut running: Vec<Running<'_, (usize, Outcome)>> = Vec::new();
+    for (index, branch) in fork.branches.iter().enumerate() {
+        let branch = task(process, &frame, branch, input.clone());
+        running.push(Box::pin(async move { Ok((index, branch.await?)) }));
+    }
+    let mut outputs = vec![Data::null(); fork.branches.len()];
+    let mut error = None;
+    while !running.is_empty() {
+        let (done, _, others) = select_all(running).await;
+        running = others;
+        match done {
+            Ok((_, outcome)) if outcome.ends || fork.compete => {
+                group.cancel();
+                return Ok(Outcome {
+                    then: None,
+                    ..outcome
+                });
+            }
+            Ok((index, outcome)) => {
+                if let Some(output) = outputs.get_mut(index) {
+                    *output = outcome.output;
+                }
+            }
+            Err(Fault::Error(failed)) if fork.compete => {
+                error.get_or_insert(failed);
+            }
+            Err(fault) => {
+                group.cancel();
+                return Err(fault);
+            }
+        }
+    }
+    match error {
+        Some(error) => Err(Fault::Error(error)),
+        None => Ok(bounded(Data::list(&outputs), view.pointer)?.into()),
+    }
+}

@@ -1,0 +1,43 @@
+//! `call: http`.
+
+use std::time::Duration;
+
+use process::Data;
+use process::definition::HttpCall;
+use serde::Serialize;
+use workflow::{ActivityType, RetryPolicy};
+
+use super::Worked;
+use crate::process::call::Called;
+use crate::process::call::http::HttpInput;
+use crate::process::fault::Fault;
+use crate::process::frame::View;
+use crate::process::interpreter::Process;
+use crate::process::{HTTP_CALL, outside};
+
+/// Longest that an attempt takes: two requests of a call, and what lies between them.
+const ATTEMPT_LIMIT: Duration = Duration::from_secs(75);
+/// Attempts where the platform, not the service, is away. What the service answers is never tried again by itself.
+const ATTEMPTS: u32 = 5;
+
+pub(super) async fn run(process: &Process, view: &View<'_>, call: &HttpCall, input: Data) -> Worked {
+    let request = HttpInput::of(process, view, call, &input).await?;
+    let action = format!("calls {}", request.method.to_ascii_uppercase());
+    outside::permitted(process, view, &action).await?;
+    output(view, HTTP_CALL, &request).await
+}
+
+/// The output of a call that an activity makes.
+pub(super) async fn output<I: Serialize>(
+    view: &View<'_>,
+    activity: ActivityType<I, Called>,
+    request: &I,
+) -> Worked {
+    let context = &view.frame.context;
+    let call = context.run(activity, request).start_to_close(ATTEMPT_LIMIT);
+    let called = call.retry(RetryPolicy::attempts(ATTEMPTS)).await;
+    match called.map_err(|failure| Fault::of(&failure, context, view.pointer))? {
+        Called::Output(output) => Ok(Data::from_raw(output).unwrap_or_else(|_| Data::null()).into()),
+        Called::Error(error) => Err(Fault::Error(Box::new(error.at(view.pointer)))),
+    }
+}

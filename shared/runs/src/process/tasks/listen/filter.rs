@@ -1,0 +1,57 @@
+//! Whether an event is one that a filter wants.
+
+use std::collections::BTreeMap;
+
+use process::Data;
+use process::definition::EventFilter;
+use process::flow::event::attributes;
+
+use crate::process::fault::Fault;
+use crate::process::frame::View;
+use crate::process::interpreter::Process;
+
+/// Whether an event has the attributes of a filter.
+pub(super) async fn matches(
+    process: &Process,
+    view: &View<'_>,
+    filter: &EventFilter,
+    event: &Data,
+) -> Result<bool, Fault> {
+    let mut results = Vec::new();
+    for (template, value) in attributes(filter, event) {
+        results.extend(process.evaluate(view, &value, &template.expressions()).await?);
+    }
+    Ok(process::flow::matches(filter, event, &results))
+}
+
+/// Values of the first events, which those after it must have too.
+#[derive(Default)]
+pub(super) struct Correlations(BTreeMap<String, Data>);
+
+impl Correlations {
+    /// Whether an event has the values of a filter's `correlate`. Those that it is the first to have are kept then.
+    pub async fn take(
+        &mut self,
+        process: &Process,
+        view: &View<'_>,
+        filter: &EventFilter,
+        (input, event): (&Data, &Data),
+    ) -> Result<bool, Fault> {
+        let mut first = Vec::new();
+        for correlation in &filter.correlate {
+            let found = process.evaluate(view, event, &[&correlation.from]).await?;
+            let found = found.into_iter().next().unwrap_or_else(Data::null);
+            let expected = match &correlation.expect {
+                Some(template) => Some(process.fill(view, input, template).await?),
+                None => self.0.get(&correlation.name).cloned(),
+            };
+            match expected {
+                Some(expected) if expected != found => return Ok(false),
+                Some(_) => {}
+                None => first.push((correlation.name.clone(), found)),
+            }
+        }
+        self.0.extend(first);
+        Ok(true)
+    }
+}

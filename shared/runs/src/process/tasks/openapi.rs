@@ -1,0 +1,17 @@
+//! `call: openapi`.
+
+use process::Data;
+use process::definition::OpenApiCall;
+
+use super::{Worked, http};
+use crate::process::call::openapi::OpenApiInput;
+use crate::process::frame::View;
+use crate::process::interpreter::Process;
+use crate::process::{OPENAPI_CALL, outside};
+
+pub(super) async fn run(process: &Process, view: &View<'_>, call: &OpenApiCall, input: Data) -> Worked {
+    let request = OpenApiInput::of(process, view, call, &input).await?;
+    let action = format!("calls the operation '{}'", call.operation_id);
+    outside::permitted(process, view, &action).await?;
+    http::output(view, OPENAPI_CALL, &request).await
+}

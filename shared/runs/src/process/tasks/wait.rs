@@ -1,0 +1,17 @@
+//! `wait`: lets time pass.
+
+use process::Data;
+use process::definition::Span;
+
+use super::Worked;
+use crate::process::fault::Fault;
+use crate::process::frame::View;
+use crate::process::interpreter::Process;
+
+pub(super) async fn run(process: &Process, view: &View<'_>, span: &Span, input: Data) -> Worked {
+    let duration = process.span(view, &input, span).await?;
+    let context = &view.frame.context;
+    let passed = context.timer(duration).await;
+    passed.map_err(|failure| Fault::of(&failure, context, view.pointer))?;
+    Ok(input.into())
+}

@@ -1,0 +1,246 @@
+//! Records in memory that outlive the services which write them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use platform::bus::Bus;
+use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::records::runs::{Committed, DueRun, UpdatesHead};
+use platform::{Result, Tenant, UtcTime};
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::value::RawValue;
+use tokio::sync::Notify;
+use workflow::event::Event;
+use workflow::state::RunState;
+use workflow::store::{Commit, Store};
+
+#[derive(Clone, Default)]
+struct Kept {
+    state: String,
+    version: u64,
+    chunks: Vec<Event>,
+    due_at: Option<UtcTime>,
+    closed: bool,
+}
+
+#[derive(Default)]
+struct Records {
+    runs: BTreeMap<String, Kept>,
+    current: BTreeMap<String, String>,
+    updates: BTreeMap<String, UpdatesHead>,
+    payloads: BTreeMap<String, String>,
+    life: Option<Life>,
+}
+
+/// How long the service lives.
+struct Life {
+    chance: StdRng,
+    percent: u32,
+    is_over: bool,
+}
+
+/// The records.
+#[derive(Clone, Default)]
+pub struct Memory(Arc<Mutex<Records>>, Arc<Notify>);
+
+impl Memory {
+    fn lock(&self) -> MutexGuard<'_, Records> {
+        self.0.lock().unwrap()
+    }
+
+    /// A fresh service lives from now on, and dies so often in a hundred writes.
+    pub fn live(&self, first: u64, percent: u32, seed: u64) {
+        let chance = StdRng::seed_from_u64(seed ^ first);
+        self.lock().life = Some(Life {
+            chance,
+            percent,
+            is_over: false,
+        });
+    }
+
+    /// Waits for the death of the service.
+    pub async fn died(&self) {
+        self.1.notified().await;
+    }
+
+    /// Nothing comes back to a service that is dead.
+    async fn alive(&self) {
+        if self.lock().life.as_ref().is_some_and(|life| life.is_over) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Whether the service dies now.
+    fn dies(&self) -> bool {
+        let mut records = self.lock();
+        let Some(life) = &mut records.life else {
+            return false;
+        };
+        let dies = life.chance.random_range(0..100) < life.percent;
+        if dies {
+            life.is_over = true;
+            self.1.notify_one();
+        }
+        dies
+    }
+
+    pub fn is_closed(&self, run_id: &str) -> bool {
+        self.lock().runs.get(run_id).is_some_and(|kept| kept.closed)
+    }
+
+    pub fn run_ids(&self) -> Vec<String> {
+        self.lock().runs.keys().cloned().collect()
+    }
+
+    pub fn history(&self, run_id: &str) -> Vec<Event> {
+        let records = self.lock();
+        let kept = &records.runs[run_id];
+        let state: RunState = serde_json::from_str(&kept.state).unwrap();
+        let mut events = kept.chunks.clone();
+        events.extend(state.tail);
+        events
+    }
+
+    fn write(&self, commit: &Commit) -> Committed {
+        let mut records = self.lock();
+        for draft in &commit.runs {
+            if records.runs.get(&draft.state.run_id).map(|kept| kept.version) != draft.expected {
+                return Committed::Stale;
+            }
+        }
+        if let Some(current) = &commit.current
+            && records.current.get(&current.workflow_id) != current.expected.as_ref()
+        {
+            return Committed::Taken;
+        }
+        if let Some(parent) = &commit.parent
+            && records.runs.get(parent).is_none_or(|kept| kept.closed)
+        {
+            return Committed::Taken;
+        }
+        for draft in &commit.runs {
+            let kept = records.runs.entry(draft.state.run_id.clone()).or_default();
+            kept.state = serde_json::to_string(&draft.state).unwrap();
+            kept.version = draft.state.version;
+            kept.chunks.extend(draft.chunks.iter().flatten().cloned());
+            kept.due_at = draft.due_at();
+            kept.closed = draft.state.is_closed();
+        }
+        if let Some(current) = &commit.current {
+            records
+                .current
+                .insert(current.workflow_id.clone(), current.run_id.clone());
+        }
+        if let Some(updates) = &commit.updates {
+            records.updates.insert(updates.run_id.clone(), updates.head);
+        }
+        Committed::Done
+    }
+}
+
+impl Store for Memory {
+    fn find<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Option<RunState>>> {
+        Box::pin(async move {
+            self.alive().await;
+            let records = self.lock();
+            Ok(records
+                .runs
+                .get(run_id)
+                .map(|kept| serde_json::from_str(&kept.state).unwrap()))
+        })
+    }
+
+    fn find_current<'a>(&'a self, _: &'a Tenant, id: &'a str) -> BoxFuture<'a, Result<Option<String>>> {
+        Box::pin(async move {
+            self.alive().await;
+            Ok(self.lock().current.get(id).cloned())
+        })
+    }
+
+    fn history<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<Vec<Event>>> {
+        Box::pin(async move {
+            self.alive().await;
+            let records = self.lock();
+            Ok(records
+                .runs
+                .get(run_id)
+                .map(|kept| kept.chunks.clone())
+                .unwrap_or_default())
+        })
+    }
+
+    fn event<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        run_id: &'a str,
+        event: u64,
+    ) -> BoxFuture<'a, Result<Option<Event>>> {
+        Box::pin(async move {
+            let history = Store::history(self, tenant, run_id).await?;
+            Ok(history.into_iter().find(|found| found.id == event))
+        })
+    }
+
+    fn commit<'a>(&'a self, _: &'a Tenant, commit: &'a Commit) -> BoxFuture<'a, Result<Committed>> {
+        Box::pin(async move {
+            self.alive().await;
+            let committed = self.write(commit);
+            if self.dies() {
+                self.alive().await;
+            }
+            Ok(committed)
+        })
+    }
+
+    fn due(&self, by: UtcTime, _: bool) -> BoxFuture<'_, Result<Vec<DueRun>>> {
+        Box::pin(async move {
+            self.alive().await;
+            let records = self.lock();
+            let due = records.runs.iter().filter_map(|(run_id, kept)| {
+                Some(DueRun {
+                    tenant: Tenant::new("acme", "demo").unwrap(),
+                    run_id: run_id.clone(),
+                    due_at: kept.due_at.filter(|at| *at <= by)?,
+                })
+            });
+            Ok(due.collect())
+        })
+    }
+
+    fn updates_head<'a>(&'a self, _: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<UpdatesHead>> {
+        Box::pin(async move {
+            self.alive().await;
+            Ok(self.lock().updates.get(run_id).copied().unwrap_or_default())
+        })
+    }
+
+    fn put_payload<'a>(&'a self, key: &'a str, json: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.alive().await;
+            self.lock().payloads.insert(key.to_owned(), json.to_owned());
+            Ok(())
+        })
+    }
+
+    fn find_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Box<RawValue>>>> {
+        Box::pin(async move {
+            self.alive().await;
+            let found = self.lock().payloads.get(key).cloned();
+            Ok(found.map(|json| RawValue::from_string(json).unwrap()))
+        })
+    }
+}
+
+/// Messages are lost: what is due is found by its time.
+impl Queue for Memory {
+    fn send_as<'a>(&'a self, _: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl Bus for Memory {
+    fn publish<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}

@@ -1,0 +1,13 @@
+//! Processes: the conformance kit, each task type, errors, limits and replays.
+#![cfg(test)]
+
+mod calls;
+mod conformance;
+mod crashes;
+mod errors;
+mod events;
+mod limits;
+mod service;
+mod supervised;
+mod tasks;
+mod world;

@@ -1,0 +1,211 @@
+//! A service on this machine that the calls of tests go to, and what activities need for them.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use events::publish::Publisher;
+use platform::bus::Bus;
+use platform::config::AwsEnvironment;
+use platform::objects::Objects;
+use platform::outbound::Outbound;
+use platform::queue::BoxFuture;
+use platform::records::Table;
+use platform::records::events::Events;
+use platform::records::listeners::Listeners;
+use platform::{Clock, Result, Tenant};
+use process::Data;
+use process::expression::Evaluator;
+use runs::process::{Definitions, ProcessServices, with_activities};
+use serde_json::{Value, json};
+use workflow::Registry;
+
+use crate::world;
+
+/// A request that the service got.
+#[derive(Clone, Debug)]
+pub struct Got {
+    pub method: String,
+    pub uri: String,
+    pub headers: BTreeMap<String, String>,
+    pub body: String,
+}
+
+/// The service.
+pub struct Service {
+    pub url: String,
+    got: Arc<Mutex<Vec<Got>>>,
+}
+
+impl Service {
+    pub fn start() -> Self {
+        let got = Arc::<Mutex<Vec<Got>>>::default();
+        let (told, hears) = mpsc::channel();
+        let kept = Arc::clone(&got);
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+                    .await
+                    .unwrap();
+                told.send(listener.local_addr().unwrap().port()).unwrap();
+                let router = Router::new().fallback(answer).with_state(kept);
+                axum::serve(listener, router).await.unwrap();
+            });
+        });
+        Self {
+            url: format!("http://127.0.0.1:{}", hears.recv().unwrap()),
+            got,
+        }
+    }
+
+    /// What came, in order.
+    pub fn got(&self) -> Vec<Got> {
+        self.got.lock().unwrap().clone()
+    }
+}
+
+async fn answer(
+    State(got): State<Arc<Mutex<Vec<Got>>>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let headers = headers.iter();
+    let headers = headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
+    let came = Got {
+        method: method.to_string(),
+        uri: uri.to_string(),
+        headers: headers.collect(),
+        body: String::from_utf8_lossy(&body).into_owned(),
+    };
+    let host = came.headers["host"].clone();
+    let seen = {
+        let mut got = got.lock().unwrap();
+        got.push(came.clone());
+        got.len()
+    };
+    let path = uri.path().to_owned();
+    match path.as_str() {
+        "/json" => {
+            axum::Json(json!({ "method": came.method, "uri": came.uri, "body": came.body })).into_response()
+        }
+        "/digits" => (
+            [("content-type", "application/json")],
+            r#"{"n": 12345678901234567890.50}"#,
+        )
+            .into_response(),
+        "/text" => "plain".into_response(),
+        "/bytes" => ([("content-type", "application/octet-stream")], vec![255_u8, 0, 1]).into_response(),
+        "/empty" => StatusCode::NO_CONTENT.into_response(),
+        "/large" => "x".repeat(10_000_000).into_response(),
+        "/moved" => (StatusCode::FOUND, [("location", "/json")], "elsewhere").into_response(),
+        // The third request succeeds.
+        "/flaky" if seen < 3 => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        "/flaky" => "at last".into_response(),
+        "/openapi.json" => axum::Json(openapi()).into_response(),
+        "/swagger.yaml" => swagger(&host).into_response(),
+        path if path.starts_with("/status/") => {
+            let status: u16 = path.rsplit('/').next().unwrap().parse().unwrap();
+            (StatusCode::from_u16(status).unwrap(), "no").into_response()
+        }
+        _ => axum::Json(json!({ "method": came.method, "uri": came.uri, "body": came.body })).into_response(),
+    }
+}
+
+fn openapi() -> Value {
+    json!({
+        "openapi": "3.0.0",
+        "servers": [{ "url": "/api/{stage}", "variables": { "stage": { "default": "v1" } } }],
+        "paths": { "/pets/{pet id}": {
+            "parameters": [{ "name": "pet id", "in": "path", "required": true }],
+            "put": { "operationId": "putPet", "parameters": [
+                { "$ref": "#/components/parameters/Limit" },
+                { "name": "X-Trace", "in": "header" },
+                { "name": "session", "in": "cookie" },
+            ] },
+        } },
+        "components": { "parameters": { "Limit": { "name": "limit", "in": "query" } } },
+    })
+}
+
+fn swagger(host: &str) -> String {
+    format!(
+        "swagger: '2.0'
+host: {host}
+basePath: /v2
+schemes: [http]
+paths:
+  /orders:
+    post:
+      operationId: placeOrder
+      parameters:
+        - {{ name: order, in: body, required: true }}
+"
+    )
+}
+
+struct Nothing;
+
+impl Definitions for Nothing {
+    fn find<'a>(&'a self, _: &'a Tenant, _: &'a str) -> BoxFuture<'a, Result<Option<String>>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn digest_of<'a>(
+        &'a self,
+        _: &'a Tenant,
+        _: &'a str,
+        _: &'a str,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+struct Silent;
+
+impl Bus for Silent {
+    fn publish<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// The activities, with these secrets. Calls may go to this machine.
+pub fn registry(secrets: Value) -> Registry {
+    with_outbound(secrets, Outbound::local(&AwsEnvironment::default()).unwrap())
+}
+
+pub fn with_outbound(secrets: Value, outbound: Outbound) -> Registry {
+    let secrets: BTreeMap<String, Data> = match secrets {
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (name, Data::from(value)))
+            .collect(),
+        _ => BTreeMap::new(),
+    };
+    // Nothing is published or stored through these: mocks stand in.
+    let sdk = platform::aws::sdk_config();
+    let table = Table::connect(&sdk, "events");
+    let objects = Objects::connect(&sdk, "data");
+    let services = ProcessServices {
+        definitions: Arc::new(Nothing),
+        secrets: Arc::new(secrets),
+        listening: Arc::new(Listeners::new(table.clone())),
+        evaluator: Evaluator::in_process(),
+        outbound,
+        publisher: Publisher::new(Events::new(table), objects, Arc::new(Silent)),
+        clock: Clock::System,
+    };
+    with_activities(world::registry(), &services)
+}
