@@ -83,6 +83,18 @@ async fn wrong_input_is_refused_in_a_sentence_that_names_it() {
         "prompt.json",
         r#"[{"id":"a","name":"b","versions":[{"version":1,"prompts":["a#b"]}]}]"#,
     );
+    let odd_version = file(
+        "version.json",
+        r#"[{"id":"a","name":"b","versions":[{"version":1,"prompts":[{"id":"p","verion":2}]}]}]"#,
+    );
+    let odd_schema = file(
+        "schema.json",
+        r#"[{"id":"a","name":"b","versions":[{"version":1,"prompts":[],"output_schema":{"type":"object","required":1}}]}]"#,
+    );
+    let no_tokens = file(
+        "tokens.json",
+        r#"[{"id":"a","name":"b","versions":[{"version":1,"prompts":[],"max_output_tokens":0}]}]"#,
+    );
     let nothing = "01900000-0000-7000-8000-000000000000";
     let cases: &[(&[&str], &str)] = &[
         (&["explode"], "explode"),
@@ -116,6 +128,15 @@ async fn wrong_input_is_refused_in_a_sentence_that_names_it() {
         (&["interaction", "load", &empty_id], "id"),
         (&["interaction", "load", &odd_id], "a#b"),
         (&["interaction", "load", &odd_prompt], "a#b"),
+        (&["interaction", "load", &odd_version], "verion"),
+        (
+            &["interaction", "load", &odd_schema],
+            "output schema of version 1 of the interaction 'a'",
+        ),
+        (
+            &["interaction", "load", &no_tokens],
+            "versions[0].max_output_tokens",
+        ),
     ];
     for (arguments, named) in cases {
         let refused = scope.ops(arguments).expect_refusal();

@@ -128,3 +128,50 @@ fn resource_id(model: &str) -> String {
         Some(name) => name.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use workflow::testing::TestRun;
+    use workflow::{Context, Failure, Registry};
+
+    use super::*;
+
+    fn call(number: usize) -> ModelCall<'static> {
+        ModelCall {
+            number,
+            model: "m-1",
+            interaction: None,
+            usage: Usage::default(),
+        }
+    }
+
+    #[test]
+    fn a_call_is_one_event_however_often_its_attempt_is_carried_out() {
+        let ask = async |context: ActivityContext, _: Value| {
+            let id = |context: &ActivityContext, number, now: u64| {
+                let now = UtcTime::EPOCH.plus_ms(now);
+                envelope(context, &call(number), "openai", now).map(|envelope| envelope.event_id)
+            };
+            let ids = [id(&context, 1, 1)?, id(&context, 1, 2)?, id(&context, 2, 1)?];
+            match context.attempt {
+                1 => Err(Failure::new("Busy", ids.join(" "))),
+                _ => Ok(json!(ids)),
+            }
+        };
+        let run = async |context: Context, _: Value| context.activity::<Value>("ask", &()).await;
+        let registry = Registry::new().workflow("Asks", run).activity("ask", ask);
+        let outcome = TestRun::new(&registry, "Asks", &Value::Null).run().unwrap();
+        let ids: [String; 3] = serde_json::from_value(outcome.result.unwrap()).unwrap();
+        assert_eq!(ids[0], ids[1]);
+        assert_ne!(ids[0], ids[2]);
+    }
+
+    #[test]
+    fn a_long_or_odd_name_of_a_model_names_the_resource() {
+        assert_eq!(resource_id("m-1"), "m-1");
+        assert_eq!(resource_id("a\nb"), "ab");
+        assert_eq!(resource_id(""), "unknown");
+        assert!(resource_id(&"é".repeat(2_000)).len() <= MAX_NAME_BYTES);
+    }
+}
