@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::payload::Payload;
 use crate::stub::{ActivityName, Interactions, WorkflowName};
-use crate::turn::{Code, Context, Running};
+use crate::turn::{Code, Context, NewUpdate, Running};
 
 /// A running activity.
 pub type RunningActivity = Pin<Box<dyn Future<Output = Result<Payload, Failure>> + Send>>;
@@ -27,6 +27,10 @@ pub type ActivityCode = Arc<dyn Fn(ActivityContext, Payload) -> RunningActivity 
 /// Tells the engine that an attempt is alive; what it says is kept for the next attempt.
 pub type Heartbeat =
     Arc<dyn Fn(Payload) -> Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>> + Send + Sync>;
+
+/// Publishes an update message of the run.
+pub type Publish =
+    Arc<dyn Fn(NewUpdate) -> Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>> + Send + Sync>;
 
 /// What the code of an activity works with.
 #[derive(Clone)]
@@ -50,6 +54,7 @@ pub struct ActivityContext {
     /// Subscriptions that led to the run: what an event that the attempt publishes carries on, so that none matches what it led to.
     pub lineage: Vec<String>,
     pub(crate) heartbeat: Heartbeat,
+    pub(crate) publish: Publish,
     pub(crate) api: Option<Arc<Api>>,
 }
 
@@ -59,6 +64,12 @@ impl ActivityContext {
     pub async fn heartbeat(&self, details: &(impl Serialize + ?Sized)) -> Result<(), Failure> {
         let details = Payload::of(details)?;
         (self.heartbeat)(details).await
+    }
+
+    /// Publishes an update message of the run while the activity is under way, once for each attempt that comes here. Workflow
+    /// code publishes with its own context, once.
+    pub async fn publish(&self, update: NewUpdate) -> Result<(), Failure> {
+        (self.publish)(update).await
     }
 
     /// Calls the platform's API as the run, with the permissions of its role and no others. The body of a success; the

@@ -92,6 +92,7 @@ impl Engine {
         let heard_at = Arc::new(AtomicI64::new(self.services.clock.now().as_millis()));
         let context = ActivityContext {
             heartbeat: self.heartbeat(&tenant, &run_id, &activity, &heard_at, written),
+            publish: self.publisher(&tenant, &run_id),
             tenant,
             workflow_id,
             run_id,

@@ -1,10 +1,13 @@
 //! Posting update messages from outside of a run's code: from its activities.
 
+use std::sync::Arc;
+
 use platform::records::runs::Committed;
 use platform::{Error, Result, Tenant};
 
 use super::Engine;
 use crate::payload::Payload;
+use crate::registry::Publish;
 use crate::store::Commit;
 use crate::updates::UpdateMessage;
 
@@ -54,5 +57,24 @@ impl Engine {
         Err(Error::unavailable(format!(
             "too many update messages at once for run {run_id}"
         )))
+    }
+
+    /// What an activity of the run publishes with.
+    pub(super) fn publisher(&self, tenant: &Tenant, run_id: &str) -> Publish {
+        let (engine, tenant, run_id) = (self.clone(), tenant.clone(), run_id.to_owned());
+        Arc::new(move |update| {
+            let (engine, tenant, run_id) = (engine.clone(), tenant.clone(), run_id.clone());
+            Box::pin(async move {
+                let mut message = UpdateMessage::of(update)?;
+                message.shorten();
+                let update = PostedUpdate {
+                    kind: message.kind,
+                    message: message.message,
+                    details: message.details,
+                    workstream_id: message.workstream_id,
+                };
+                Ok(engine.post_update(&tenant, &run_id, &update).await?)
+            })
+        })
     }
 }

@@ -250,6 +250,8 @@ impl World {
         }
         let said = Arc::new(Mutex::new(None));
         let hearing = Arc::clone(&said);
+        let published = Arc::new(Mutex::new(Vec::new()));
+        let publishing = Arc::clone(&published);
         let context = ActivityContext {
             tenant: self.tenant.clone(),
             workflow_id: draft.state.workflow_id.clone(),
@@ -265,6 +267,13 @@ impl World {
                 *hearing.lock().unwrap_or_else(PoisonError::into_inner) = Some(details);
                 Box::pin(async { Ok(()) })
             }),
+            publish: Arc::new(move |update| {
+                publishing
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(update);
+                Box::pin(async { Ok(()) })
+            }),
         };
         let outcome = match self.runtime.block_on(code(context, input.clone())) {
             Ok(result) => AttemptOutcome::Completed(result),
@@ -273,6 +282,8 @@ impl World {
                 AttemptOutcome::Failed(failure.with_source(source))
             }
         };
+        let published = std::mem::take(&mut *published.lock().unwrap_or_else(PoisonError::into_inner));
+        draft.updates.extend(published);
         let said = said.lock().unwrap_or_else(PoisonError::into_inner).take();
         let taking = self.taking.get(name).copied().unwrap_or_default();
         let ends_at = self.now.plus_ms(taking);
