@@ -9,6 +9,7 @@
 mod address;
 mod client;
 mod exchange;
+mod open;
 mod post;
 mod resolver;
 mod target;
@@ -30,6 +31,7 @@ use resolver::{Checked, Lookup, System};
 pub use exchange::Exchange;
 pub use hyper::Method;
 pub use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+pub use open::Opened;
 pub use post::Answer;
 pub use target::MAX_URL_BYTES;
 

@@ -1,0 +1,90 @@
+//! A request of any method, whose answer is read piece by piece.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::header::HeaderMap;
+use hyper::{Method, Request};
+use tokio::time::{Instant, timeout_at};
+
+use super::{Outbound, OutboundError, target};
+
+/// An answer whose head has come.
+#[derive(Debug)]
+pub struct Opened {
+    /// The HTTP status, redirects included: none is followed.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    body: Incoming,
+    left_bytes: usize,
+    max_bytes: usize,
+    ends_at: Instant,
+    deadline: Duration,
+}
+
+impl Outbound {
+    /// Sends a request. The deadline is over all, the body of the answer included, of which at most `max_bytes` are read.
+    pub async fn open(
+        &self,
+        method: Method,
+        url: &str,
+        headers: HeaderMap,
+        body: Vec<u8>,
+        (max_bytes, deadline): (usize, Duration),
+    ) -> Result<Opened, OutboundError> {
+        let uri = target::parse(url, self.policy)?;
+        let ends_at = Instant::now() + deadline;
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        let sent = timeout_at(ends_at, self.client()?.send(request)).await;
+        let (head, body) = sent
+            .unwrap_or(Err(OutboundError::TooSlow(deadline)))?
+            .into_parts();
+        Ok(Opened {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+            left_bytes: max_bytes,
+            max_bytes,
+            ends_at,
+            deadline,
+        })
+    }
+}
+
+impl Opened {
+    /// The next piece of the body; None at its end. [`OutboundError::TooLarge`] for the piece that exceeds the cap.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, OutboundError> {
+        loop {
+            let frame = timeout_at(self.ends_at, self.body.frame()).await;
+            let frame = match frame {
+                Err(_) => return Err(OutboundError::TooSlow(self.deadline)),
+                Ok(None) => return Ok(None),
+                Ok(Some(frame)) => frame.map_err(|error| OutboundError::Unreachable(error.into()))?,
+            };
+            // What is no data is the trailer.
+            let Ok(piece) = frame.into_data() else { continue };
+            let left = self.left_bytes.checked_sub(piece.len());
+            self.left_bytes = left.ok_or(OutboundError::TooLarge(self.max_bytes as u64))?;
+            return Ok(Some(piece));
+        }
+    }
+
+    /// The rest of the body, and whether it is whole: the cap cuts it.
+    pub async fn beginning(mut self) -> Result<(Vec<u8>, bool), OutboundError> {
+        let mut bytes = Vec::new();
+        loop {
+            match self.next().await {
+                Ok(Some(piece)) => bytes.extend_from_slice(&piece),
+                Ok(None) => return Ok((bytes, true)),
+                Err(OutboundError::TooLarge(_)) => return Ok((bytes, false)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
