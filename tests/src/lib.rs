@@ -39,6 +39,7 @@
     reason = "a harness reports by panicking, as a test does"
 )]
 
+pub mod agents;
 mod answer;
 pub mod browser;
 mod client;

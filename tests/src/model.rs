@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
+use futures::StreamExt as _;
+use futures::stream;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -32,6 +34,8 @@ pub enum Said {
     Throttled(u64),
     /// The connection stays open without an answer.
     Hangs,
+    /// A stream: a text at once, and the rest once the test lets it go.
+    Streams(&'static str, Arc<Notify>, &'static str),
     /// This answer, once the test lets it go.
     Held(Arc<Notify>, Box<Said>),
 }
@@ -200,6 +204,7 @@ async fn answer(State(server): State<ModelServer>, body: Bytes) -> Response {
                 "tool_calls",
             )
         }
+        Said::Streams(begun, gate, rest) => streamed(begun, gate, rest),
         Said::Status(status) => error(status, &[]),
         Said::Throttled(seconds) => error(429, &[(header::RETRY_AFTER, seconds.to_string())]),
         Said::Hangs | Said::Held(..) => match std::future::pending::<Infallible>().await {},
@@ -213,6 +218,24 @@ fn whole(message: &Value, reason: &str) -> Response {
         "usage": { "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 },
     }))
     .into_response()
+}
+
+fn streamed(begun: &'static str, gate: Arc<Notify>, rest: &'static str) -> Response {
+    let event = |delta: Value, reason: Value| {
+        let choices = json!([{ "index": 0, "delta": delta, "finish_reason": reason }]);
+        let chunk = json!({ "object": "chat.completion.chunk", "model": MODEL, "choices": choices });
+        Ok::<_, Infallible>(format!("data: {chunk}\n\n"))
+    };
+    let first = event(json!({ "role": "assistant", "content": begun }), Value::Null);
+    let end = [
+        event(json!({ "content": rest }), Value::Null),
+        event(json!({}), "stop".into()),
+        Ok("data: [DONE]\n\n".to_owned()),
+    ];
+    let held = stream::once(async move { gate.notified().await });
+    let rest = held.flat_map(move |()| stream::iter(end.clone()));
+    let body = Body::from_stream(stream::iter([first]).chain(rest));
+    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
 fn error(status: u16, headers: &[(HeaderName, String)]) -> Response {

@@ -19,7 +19,8 @@ pub enum InteractionCommand {
     ///
     /// The file is an array of { "id": text, "name": text, "description"?: text, "versions": [ version ] }, and a version is
     /// { "version": number, "prompts": [ id or { "id", "version"?, "role"? } ], "description"?, "model"?, "output_schema"?,
-    /// "max_output_tokens"?, "temperature"?, "tools"?: [ names ], "mcp_servers"?: [ { "name", "url", "headers_secret"? } ] }.
+    /// "max_output_tokens"?, "temperature"?, "tools"?: [ names ], "allowed_hosts"?: [ hosts ],
+    /// "mcp_servers"?: [ { "name", "url", "headers_secret"? } ] }.
     /// The version with the highest number is used. Prompts are sent in their order; one without a version is the latest.
     Load {
         /// The file.

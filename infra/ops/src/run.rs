@@ -10,7 +10,7 @@ use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::records::audit::AuditAction;
 use platform::records::runs::Runs;
 use platform::{Error, ErrorKind, Result};
-use runs::webhook_delivery;
+use runs::{agent, webhook_delivery};
 use serde_json::json;
 use workflow::engine::{Engine, HistoryForm, StartRun, document_of};
 use workflow::listing::{self, RunListings, RunPage, RunSelection, Viewer};
@@ -44,6 +44,9 @@ pub enum RunCommand {
         /// Role with which the run calls the platform: automation, executor or reader. Without one it calls nothing.
         #[arg(long)]
         role: Option<RunAsRole>,
+        /// Id of the user for whom it starts: a private conversation is that user's.
+        #[arg(long)]
+        user: Option<String>,
     },
     /// Lists runs, newest first.
     List {
@@ -75,15 +78,24 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
             input,
             timeout_seconds,
             role,
+            user,
         } => {
-            let input = Payload::of(&input.value()?).map_err(|failure| Error::invalid(failure.message))?;
+            let input = input.value()?;
+            let about = About {
+                initiated_by: user.map_or_else(|| OPERATOR.to_owned(), |user| format!("user:{user}")),
+                run_as_role: role,
+                ..About::default()
+            };
+            let about = match workflow_type == agent::WORKFLOW_TYPE.name() {
+                true => agent::about(&input, about),
+                false => about,
+            };
+            let input = Payload::of(&input).map_err(|failure| Error::invalid(failure.message))?;
             let id = id.unwrap_or_else(|| platform::ids::new_id(target.clock.now()));
             let start = StartRun {
                 about: About {
-                    initiated_by: OPERATOR.to_owned(),
                     document_id: document_of(&input),
-                    run_as_role: role,
-                    ..About::default()
+                    ..about
                 },
                 timeout_ms: timeout_seconds.map(|seconds| seconds.saturating_mul(1_000)),
                 ..StartRun::new(&workflow_type, &id, input)

@@ -57,6 +57,8 @@ fn below_secrets() -> Targets {
     Targets::new()
         .with_default(LevelFilter::TRACE)
         .with_targets(targets)
+        // Quotes what MCP servers answer, and these may echo the secrets that they were sent.
+        .with_target("rmcp", LevelFilter::OFF)
 }
 
 /// Makes writers that escape.

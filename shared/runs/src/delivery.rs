@@ -18,6 +18,7 @@ use workflow::engine::{IdReuse, MAX_WORKFLOW_ID, StartRun, is_workflow_id};
 use workflow::state::About;
 
 use crate::evaluation::{self, Question};
+use crate::interactions::GENERAL;
 use crate::webhook_delivery;
 
 /// Who started a run that no user did.
@@ -278,13 +279,15 @@ fn about(
             serde_json::to_value(subscription.run_as_role).unwrap_or_default(),
         ),
     ]);
+    let mut interaction_name = None;
     match &subscription.target {
         Target::Workflow(workflow) => {
             if let Some(class) = &workflow.workflow_class {
                 memo.insert("workflow_class".to_owned(), Value::from(class.as_str()));
             }
         }
-        Target::Agent(_) => {
+        Target::Agent(agent) => {
+            interaction_name = Some(agent.interaction_ref.as_deref().unwrap_or(GENERAL).to_owned());
             let event = envelope.to_json()?;
             let reference = Filling::new(&event, &delivery.id).reference();
             memo.insert("source_type".to_owned(), Value::from(SOURCE_TYPE));
@@ -300,6 +303,7 @@ fn about(
         rule_id: Some(subscription.id.clone()),
         rule_name: Some(subscription.name.clone()),
         run_as_role: Some(subscription.run_as_role),
+        interaction_name,
         memo,
         ..About::default()
     })

@@ -3,6 +3,7 @@
 //! A team adds its own here: a module with the code of the type and of its activities, and a line in [`registry`] for each of
 //! them. `docs/workflow-types.md` shows one from beginning to end, with its test.
 
+pub mod agent;
 pub mod batch_agent;
 pub mod delivery;
 pub mod evaluation;
@@ -20,12 +21,14 @@ use model_usage::ModelUsage;
 use models::Model;
 use platform::bus::Bus;
 use platform::records::Table;
+use platform::records::process_secrets::ProcessSecrets;
 use process::{Evaluator, ProcessServices};
 use webhook_delivery::Webhooks;
 use workflow::Registry;
 
 /// What adds each workflow type and its activities.
 const TYPES: &[fn(Registry) -> Registry] = &[
+    agent::add,
     batch_agent::add,
     evaluation::add,
     process::add,
@@ -50,6 +53,8 @@ pub struct Services {
     pub model_usage: ModelUsage,
     /// Of processes.
     pub processes: ProcessServices,
+    /// Named secrets of projects.
+    pub secrets: ProcessSecrets,
 }
 
 impl Services {
@@ -65,6 +70,7 @@ impl Services {
         let publisher = Publisher::new(webhooks.events.clone(), webhooks.objects.clone(), bus);
         Self {
             processes: ProcessServices::new(&records, &webhooks, publisher.clone(), evaluator),
+            secrets: ProcessSecrets::new(records.clone()),
             interactions: Interactions::new(records),
             model,
             model_usage: ModelUsage::new(publisher, provider, webhooks.clock.clone()),
@@ -80,6 +86,7 @@ pub fn with_activities(registry: Registry, services: &Services) -> Registry {
         evaluation::evaluate(evaluator.clone(), context, question)
     });
     let registry = process::with_activities(registry, &services.processes);
+    let registry = agent::with_activities(registry, &agent::Services::of(services));
     registry.activity(webhook_delivery::ATTEMPT, move |context, input| {
         webhook_delivery::attempt(webhooks.clone(), context, input)
     })

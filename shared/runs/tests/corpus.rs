@@ -82,6 +82,27 @@ fn evaluation(outcome: &'static str) -> TestRun {
         .mock("webhook_attempt", move |_| Ok(attempt.clone()))
 }
 
+/// A conversation whose model gives these answers, one after another; the last of them again and again.
+fn agent(input: &Value, answers: &'static [&'static str]) -> TestRun {
+    let opening = json!([{ "role": "user", "text": "Work." }]);
+    TestRun::new(&registry(), "AgentConversation", input)
+        .mock("agent_prepare", move |_| {
+            Ok(json!({ "agent": { "name": "Helper", "id": "i" }, "opening": opening }))
+        })
+        .mock("agent_model_turn", move |turn| {
+            let number = usize::try_from(turn["number"].as_u64().unwrap()).unwrap();
+            let content: Value = serde_json::from_str(answers[number.min(answers.len()) - 1]).unwrap();
+            let usage = json!({ "input_tokens": 10, "output_tokens": 5, "cached_tokens": null });
+            Ok(json!({ "content": content, "stop": "end", "usage": usage, "model": "m" }))
+        })
+        .mock("agent_tool", |_| Ok(json!({ "text": "{}", "is_error": false })))
+}
+
+const AGENT_SAYS: &str = r#"[{ "type": "text", "text": "Done." }]"#;
+const AGENT_LISTS: &str = r#"[{ "type": "tool_call", "id": "c", "name": "list_runs", "arguments": {} }]"#;
+const AGENT_ASKS: &str =
+    r#"[{ "type": "tool_call", "id": "c", "name": "ask_user", "arguments": { "question": "Which?" } }]"#;
+
 /// The cases that are stored: each with the history that the code of today makes of it.
 fn cases() -> Vec<(&'static str, Vec<Event>)> {
     let last = |run: TestRun| run.run().unwrap().history;
@@ -91,6 +112,26 @@ fn cases() -> Vec<(&'static str, Vec<Event>)> {
     let late: TestOutcome = delivery(&[r#"{"after": 600000}"#, DONE]).run().unwrap();
     let said = json!({"message": "hello", "from": "Grace"});
     vec![
+        (
+            "AgentConversation-completed",
+            last(agent(&json!({}), &[AGENT_LISTS, AGENT_SAYS])),
+        ),
+        (
+            "AgentConversation-asked",
+            last(agent(&json!({}), &[AGENT_ASKS, AGENT_SAYS]).signal_at(SECOND, "UserInput", &said)),
+        ),
+        (
+            "AgentConversation-interactive-canceled",
+            last(
+                agent(&json!({ "interactive": true }), &[AGENT_SAYS])
+                    .signal_at(SECOND, "UserInput", &said)
+                    .cancel_at(SECOND * 2, "Enough."),
+            ),
+        ),
+        (
+            "AgentConversation-failed",
+            last(agent(&json!({ "max_iterations": 2 }), &[AGENT_LISTS])),
+        ),
         ("BatchAgentWorkflow-completed", last(batch(few()))),
         (
             "BatchAgentWorkflow-canceled",

@@ -110,6 +110,7 @@ impl Interactions {
             max_output_tokens: version.max_output_tokens,
             temperature: version.temperature,
             tools: version.tools,
+            allowed_hosts: version.allowed_hosts,
             mcp_servers: version.mcp_servers,
         })
     }

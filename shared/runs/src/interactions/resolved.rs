@@ -36,6 +36,9 @@ pub struct Resolved {
     /// Names of the tools that an agent may call; None for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
+    /// Hosts that the tool `call_https` of an agent may ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_hosts: Vec<String>,
     /// Servers whose tools an agent may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mcp_servers: Vec<McpServer>,

@@ -60,6 +60,7 @@ pub(super) fn find(reference: &str) -> Result<Resolved> {
         max_output_tokens: None,
         temperature: None,
         tools: None,
+        allowed_hosts: Vec::new(),
         mcp_servers: Vec::new(),
     })
 }

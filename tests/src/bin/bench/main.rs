@@ -7,6 +7,7 @@
 //! parts to run: `make bench ARGS="ready lambda"`. Everything is bound to 127.0.0.1, keeps its data in
 //! temporary folders and is stopped at the end.
 
+mod agents;
 mod appends;
 mod deliveries;
 mod emulator;
@@ -46,7 +47,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Names of the parts, in their order.
-const PARTS: [&str; 15] = [
+const PARTS: [&str; 16] = [
     "lambda",
     "ready",
     "prompts",
@@ -61,6 +62,7 @@ const PARTS: [&str; 15] = [
     "listing",
     "runs",
     "events",
+    "agents",
     "neighbours",
 ];
 
@@ -104,6 +106,7 @@ async fn run(wanted: &[String]) -> Result<()> {
             "listing" => listing::measure().await?,
             "runs" => runs::measure().await?,
             "events" => events::measure().await?,
+            "agents" => agents::measure().await?,
             _ => neighbours::measure().await?,
         });
     }

@@ -18,6 +18,8 @@ const MAX_TEXT: usize = 2_048;
 const MAX_ENTRIES: usize = 50;
 /// Most characters of the name of a tool: the limit of the models' wire formats.
 const MAX_TOOL_NAME: usize = 64;
+/// Longest host with its port, in bytes.
+const MAX_HOST: usize = 260;
 
 /// An interaction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +60,9 @@ pub struct InteractionVersion {
     /// Names of the tools that an agent may call; None for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
+    /// Hosts that the tool `call_https` of an agent may ask, each `host` or `host:port`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_hosts: Vec<String>,
     /// Servers whose tools an agent may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mcp_servers: Vec<McpServer>,
@@ -222,6 +227,11 @@ impl InteractionVersion {
                 "tools' has at most 50 names, each of 1 to 64 letters, digits, hyphens or underscores",
             );
         }
+        if self.allowed_hosts.len() > MAX_ENTRIES || !self.allowed_hosts.iter().all(|host| is_host(host)) {
+            return invalid(
+                "allowed_hosts' has at most 50 entries, each a host or 'host:port', such as api.example.com",
+            );
+        }
         if self.mcp_servers.len() > MAX_ENTRIES {
             return invalid("mcp_servers' has at most 50 entries");
         }
@@ -251,6 +261,15 @@ fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<()> {
         ))),
         false => Ok(()),
     }
+}
+
+/// Whether it can be the host of a URL, with a port or without.
+fn is_host(text: &str) -> bool {
+    let bytes = text.bytes();
+    (1..=MAX_HOST).contains(&text.len())
+        && bytes
+            .into_iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte))
 }
 
 fn is_tool_name(name: &str) -> bool {
@@ -295,6 +314,7 @@ mod tests {
             "prompts": [{ "id": "p", "version": 3 }, { "id": "q", "role": "safety" }],
             "description": "d", "model": "m", "output_schema": { "type": "object" }, "max_output_tokens": 7,
             "temperature": 0.5, "tools": ["finish"],
+            "allowed_hosts": ["api.example.com", "api.example.com:8443"],
             "mcp_servers": [{ "name": "docs", "url": "https://example.com/mcp", "headers_secret": "docs-key" }],
         }));
         assert_eq!(serde_json::to_value(read(whole.clone()).unwrap()).unwrap(), whole);
@@ -334,6 +354,11 @@ mod tests {
                 "versions[0].output_schema",
             ),
             (version("tools", json!(["a b"])), "versions[0].tools"),
+            (
+                version("allowed_hosts", json!(["https://example.com"])),
+                "versions[0].allowed_hosts",
+            ),
+            (version("allowed_hosts", json!([""])), "versions[0].allowed_hosts"),
             (
                 version("mcp_servers", json!([server("a"), server("a")])),
                 "mcp_servers[1].name",

@@ -1,0 +1,22 @@
+//! Arguments that a model writes, and refusals that it reads.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Why a tool call was not carried out, or failed: a sentence for the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The arguments of a tool, in its form. Fields that it does not have are refused, so that a model learns that they do nothing.
+pub fn read<T: DeserializeOwned>(tool: &str, arguments: &Value) -> Result<T, Refusal> {
+    T::deserialize(arguments)
+        .map_err(|error| Refusal(format!("The arguments of '{tool}' are not valid: {error}.")))
+}

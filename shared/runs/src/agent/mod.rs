@@ -1,0 +1,97 @@
+//! `AgentConversation`: a language model with tools works on a task, turn by turn.
+//!
+//! The loop is workflow code ([`conversing`]); each turn of the model is one activity, and so is each tool call that touches the
+//! world. A crash repeats at most the one that was under way. What the model says decides nothing by itself: a tool call goes through
+//! the platform's API with the role of the run, or to a host that the interaction allows, whatever a text in the data asks for.
+//!
+//! **Invariants:** a tool that the agent does not have is not carried out; a refused call goes back to the model and never ends
+//! the run; no update message holds a secret or the whole result of a tool.
+
+mod arguments;
+mod calling;
+mod conversation;
+mod conversing;
+mod definition;
+mod input;
+mod model_turn;
+mod partial_text;
+mod prepare;
+mod shortened;
+mod tool_call;
+mod tools;
+
+use std::sync::Arc;
+
+use models::Model;
+use platform::outbound::Outbound;
+use serde_json::Value;
+use workflow::{Registry, WorkflowType};
+
+use crate::model_usage::ModelUsage;
+
+pub use definition::{Agent, Agents, SealedSecrets, Secrets};
+pub use input::{Input, about};
+pub use model_turn::MODEL_TURN;
+pub use prepare::PREPARE;
+pub use tool_call::TOOL;
+pub use tools::mcp::RemoteTool;
+
+/// The workflow type.
+pub const WORKFLOW_TYPE: WorkflowType<Input, Value> = WorkflowType::new("AgentConversation")
+    .signals(&[USER_INPUT])
+    .queries(&[CONVERSATION, "__state"]);
+/// The signal that continues a conversation.
+pub const USER_INPUT: &str = "UserInput";
+/// The query that answers the messages.
+pub const CONVERSATION: &str = "Conversation";
+
+/// What the activities of agents work with.
+#[derive(Clone)]
+pub struct Services {
+    /// The language model.
+    pub model: Arc<dyn Model>,
+    /// The interactions of a project.
+    pub agents: Arc<dyn Agents>,
+    /// The client for addresses that a model or an interaction names.
+    pub outbound: Outbound,
+    /// Secrets that hold the headers for MCP servers.
+    pub secrets: Arc<dyn Secrets>,
+    /// Tells what the model's calls cost; None in tests.
+    pub usage: Option<ModelUsage>,
+}
+
+impl Services {
+    /// Those of the worker.
+    pub fn of(services: &crate::Services) -> Self {
+        Self {
+            model: Arc::clone(&services.model),
+            agents: Arc::new(services.interactions.clone()),
+            outbound: services.webhooks.outbound.clone(),
+            secrets: Arc::new(SealedSecrets {
+                secrets: services.secrets.clone(),
+                sealer: Arc::clone(&services.webhooks.sealer),
+            }),
+            usage: Some(services.model_usage.clone()),
+        }
+    }
+}
+
+/// Adds the type to a registry.
+pub fn add(registry: Registry) -> Registry {
+    registry.workflow(WORKFLOW_TYPE, conversing::run)
+}
+
+/// Adds the activities, which only the worker carries out.
+pub fn with_activities(registry: Registry, services: &Services) -> Registry {
+    let (preparing, turning, calling) = (services.clone(), services.clone(), services.clone());
+    registry
+        .activity(PREPARE, move |context, asked| {
+            prepare::prepare(preparing.clone(), context, asked)
+        })
+        .activity(MODEL_TURN, move |context, turn| {
+            model_turn::model_turn(turning.clone(), context, turn)
+        })
+        .activity(TOOL, move |context, call| {
+            tool_call::call(calling.clone(), context, call)
+        })
+}

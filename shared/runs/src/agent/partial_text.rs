@@ -1,0 +1,88 @@
+//! Text of the model, published in parts while it comes.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::{MissedTickBehavior, interval};
+use workflow::turn::NewUpdate;
+use workflow::{ActivityContext, Failure};
+
+/// Between two messages: at most two a second. A text that is there earlier is not published in parts.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Messages of one turn after which only each fourth pause has one: of a run, 1,000 messages are kept.
+const MANY: u32 = 30;
+/// Most bytes of one message; the rest comes with the next ones.
+const MAX_PART_BYTES: usize = 8_000;
+
+/// What came and is not published yet.
+pub struct PartialText {
+    turn: u32,
+    attempt: u32,
+    text: Arc<Mutex<String>>,
+}
+
+impl PartialText {
+    pub fn new(turn: u32, attempt: u32) -> Self {
+        Self {
+            turn,
+            attempt,
+            text: Arc::default(),
+        }
+    }
+
+    /// What the model's client hands the text to.
+    pub fn sink(&self) -> impl FnMut(&str) + Send + use<> {
+        let text = Arc::clone(&self.text);
+        move |part: &str| text.lock().unwrap_or_else(PoisonError::into_inner).push_str(part)
+    }
+
+    /// Waits for the answer, publishes parts meanwhile and says that the attempt is alive. A failure where the run does not want
+    /// the answer any longer.
+    pub async fn published_while<T>(
+        &self,
+        context: &ActivityContext,
+        answer: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        let mut answer = pin!(answer);
+        let mut pauses = interval(PAUSE);
+        pauses.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first tick is at once.
+        pauses.tick().await;
+        let (mut pause, mut part) = (0_u32, 0_u32);
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut answer => return Ok(answer),
+                _ = pauses.tick() => {}
+            }
+            pause += 1;
+            context.heartbeat(&pause).await?;
+            if part >= MANY && !pause.is_multiple_of(4) {
+                continue;
+            }
+            if let Some(text) = self.next() {
+                part += 1;
+                // A part that is lost is only missing: the whole message follows.
+                context.publish(self.update(part, text)).await.ok();
+            }
+        }
+    }
+
+    fn next(&self) -> Option<String> {
+        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = text.floor_char_boundary(MAX_PART_BYTES);
+        Some(text.drain(..end).collect()).filter(|part: &String| !part.is_empty())
+    }
+
+    fn update(&self, part: u32, text: String) -> NewUpdate {
+        NewUpdate {
+            kind: "PARTIAL_TEXT".to_owned(),
+            message: text,
+            details: Some(json!({ "turn": self.turn, "attempt": self.attempt, "part": part })),
+            workstream_id: None,
+        }
+    }
+}

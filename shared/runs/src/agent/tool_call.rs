@@ -1,0 +1,93 @@
+//! The activity that carries out a tool call.
+
+use models::ToolCall;
+use serde::{Deserialize, Serialize};
+use workflow::{ActivityContext, ActivityType, Failure};
+
+use super::Services;
+use super::arguments::Refusal;
+use super::conversation::MAX_MESSAGE_BYTES;
+use super::definition::Agent;
+use super::shortened::shortened;
+use super::tools::{self, BuiltIn};
+
+/// One tool call.
+pub const TOOL: ActivityType<Wanted, Given> = ActivityType::new("agent_tool");
+
+/// What a model wants.
+#[derive(Serialize, Deserialize)]
+pub struct Wanted {
+    pub(super) call: ToolCall,
+    /// What of the agent decides about the call.
+    pub(super) agent: Agent,
+}
+
+/// What a tool gave, as the model reads it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Given {
+    pub(super) text: String,
+    pub(super) is_error: bool,
+}
+
+/// Why a tool gave nothing.
+pub enum Fault {
+    /// For the model.
+    Refused(Refusal),
+    /// Another attempt may succeed.
+    Failed(Failure),
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// A call of the API that was refused is for the model; one that may pass is for the engine.
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        match failure.non_retryable && !failure.is_canceled() {
+            true => Self::Refused(Refusal(format!("{}: {}", failure.kind, failure.message))),
+            false => Self::Failed(failure),
+        }
+    }
+}
+
+pub(super) async fn call(
+    services: Services,
+    context: ActivityContext,
+    wanted: Wanted,
+) -> Result<Given, Failure> {
+    let Wanted { call, agent } = wanted;
+    let carried_out = match tools::find(&agent, &call.name) {
+        Some(tools::Found::BuiltIn(tool)) => match tool {
+            BuiltIn::QueryDataStore => tools::query_data_store::call(&context, &call.arguments).await,
+            BuiltIn::ReadPrompt => tools::read_prompt::call(&context, &call.arguments).await,
+            BuiltIn::ListRuns => tools::list_runs::call(&context, &call.arguments).await,
+            BuiltIn::ReadRun => tools::read_run::call(&context, &call.arguments).await,
+            BuiltIn::CallHttps => {
+                tools::call_https::call(&services.outbound, &agent.allowed_hosts, &call.arguments).await
+            }
+            BuiltIn::Finish => tools::finish::check(&agent, &call.arguments).map_err(Fault::from),
+            // The code of the run carries these out.
+            BuiltIn::PostUpdate | BuiltIn::AskUser => Err(Refusal(tools::unknown(&call.name)).into()),
+        },
+        Some(tools::Found::Remote(tool, server)) => {
+            tools::mcp::call(&services, &context.tenant, (server, tool), &call.arguments).await
+        }
+        None => Err(Refusal(tools::unknown(&call.name)).into()),
+    };
+    let (text, is_error) = match carried_out {
+        Ok(text) => (text, false),
+        Err(Fault::Refused(refusal)) => (refusal.to_string(), true),
+        Err(Fault::Failed(failure)) => return Err(failure),
+    };
+    Ok(Given {
+        text: shortened(
+            text,
+            MAX_MESSAGE_BYTES,
+            "ask for less, such as fewer rows or one part",
+        ),
+        is_error,
+    })
+}

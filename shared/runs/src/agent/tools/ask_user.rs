@@ -1,0 +1,36 @@
+//! `ask_user`: a question to the user, whose answer is the signal `UserInput`. The code of the run publishes it and waits.
+
+use models::Tool;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::arguments::{Refusal, read};
+use super::described;
+
+pub const NAME: &str = "ask_user";
+/// Longest question, in characters.
+const MAX_QUESTION_CHARACTERS: usize = 5_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    question: String,
+}
+
+pub fn tool() -> Tool {
+    described(
+        NAME,
+        "Asks the user and waits for the answer, which may take days. Use it only where the task cannot be done without it.",
+        &json!({ "question": { "type": "string", "description": "The question, with what the user must know to answer it." } }),
+        &["question"],
+    )
+}
+
+/// The question.
+pub fn question(arguments: &Value) -> Result<String, Refusal> {
+    let asked: Arguments = read(NAME, arguments)?;
+    match asked.question.trim() {
+        "" => Err(Refusal("The argument 'question' is empty.".to_owned())),
+        text => Ok(text.chars().take(MAX_QUESTION_CHARACTERS).collect()),
+    }
+}

@@ -1,0 +1,171 @@
+//! HTTP for the MCP client: each request goes through the address rules of `platform::outbound`.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, BoxStream, StreamExt as _};
+use platform::outbound::{HeaderMap, HeaderName, HeaderValue, Method, Opened, Outbound, OutboundError};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// Most bytes of an error's body that are read.
+const MAX_ERROR_BYTES: usize = 2_000;
+
+type Failed = StreamableHttpError<OutboundError>;
+
+/// The client. It has no `Debug`, because it holds secrets.
+#[derive(Clone)]
+pub struct Http {
+    outbound: Outbound,
+    headers: Arc<HeaderMap>,
+    bounds: (usize, Duration),
+}
+
+impl Http {
+    /// With headers for every request, and bounds of every answer in bytes and time.
+    pub fn new(outbound: &Outbound, headers: &HeaderMap, bounds: (usize, Duration)) -> Self {
+        Self {
+            outbound: outbound.clone(),
+            headers: Arc::new(headers.clone()),
+            bounds,
+        }
+    }
+
+    async fn send(
+        &self,
+        (method, url): (Method, &str),
+        body: Vec<u8>,
+        session_id: Option<Arc<str>>,
+        more: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Opened, Failed> {
+        let mut headers = self.headers.as_ref().clone();
+        headers.extend(more);
+        headers.insert("content-type", HeaderValue::from_static("application/json"));
+        headers.insert(
+            "accept",
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
+        if let Some(id) = session_id.and_then(|id| HeaderValue::from_str(&id).ok()) {
+            headers.insert(SESSION_ID, id);
+        }
+        let opened = self.outbound.open(method, url, headers, body, self.bounds).await;
+        opened.map_err(StreamableHttpError::Client)
+    }
+}
+
+impl StreamableHttpClient for Http {
+    type Error = OutboundError;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let body = serde_json::to_vec(&message)?;
+        let had_session = session_id.is_some();
+        let waits = matches!(message, ClientJsonRpcMessage::Request(_));
+        let opened = self
+            .send((Method::POST, &uri), body, session_id, custom_headers)
+            .await?;
+        let text = |name: &str| {
+            let value = opened.headers.get(name).and_then(|value| value.to_str().ok());
+            value.map(str::to_owned)
+        };
+        let (kind, session_id) = (text("content-type").unwrap_or_default(), text("mcp-session-id"));
+        match opened.status {
+            202 | 204 => return Ok(StreamableHttpPostResponse::Accepted),
+            200..300 if !waits => return Ok(StreamableHttpPostResponse::Accepted),
+            200..300 => {}
+            404 if had_session => return Err(StreamableHttpError::SessionExpired),
+            300..400 => {
+                return Err(StreamableHttpError::Client(OutboundError::Redirect(
+                    opened.status,
+                )));
+            }
+            status => {
+                let (body, _) = opened.beginning().await.map_err(StreamableHttpError::Client)?;
+                if let Ok(message @ ServerJsonRpcMessage::Error(_)) = serde_json::from_slice(&body) {
+                    return Ok(StreamableHttpPostResponse::Json(message, session_id));
+                }
+                let body = body.get(..body.len().min(MAX_ERROR_BYTES)).unwrap_or_default();
+                let body = String::from_utf8_lossy(body);
+                return Err(unexpected(format!("the status {status}: {body}")));
+            }
+        }
+        let is = |form: &str| {
+            kind.split(';')
+                .next()
+                .is_some_and(|kind| kind.trim().eq_ignore_ascii_case(form))
+        };
+        if is("text/event-stream") {
+            return Ok(StreamableHttpPostResponse::Sse(events(opened), session_id));
+        }
+        if !is("application/json") {
+            return Err(StreamableHttpError::UnexpectedContentType(Some(kind)));
+        }
+        let (body, is_whole) = opened.beginning().await.map_err(StreamableHttpError::Client)?;
+        if !is_whole {
+            let max_size = self.bounds.0;
+            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size });
+        }
+        Ok(StreamableHttpPostResponse::Json(
+            serde_json::from_slice(&body)?,
+            session_id,
+        ))
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failed> {
+        self.send(
+            (Method::DELETE, &uri),
+            Vec::new(),
+            Some(session_id),
+            custom_headers,
+        )
+        .await
+        .map(drop)
+    }
+
+    /// No stream of the server's own messages is opened: an agent asks, and hears the answer.
+    async fn get_stream(
+        &self,
+        _: Arc<str>,
+        _: Option<Arc<str>>,
+        _: Option<String>,
+        _: Option<String>,
+        _: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
+        Err(StreamableHttpError::ServerDoesNotSupportSse)
+    }
+}
+
+/// The events of an answer, up to its bounds: beyond them it ends with an error.
+fn events(opened: Opened) -> BoxStream<'static, Result<Sse, SseError>> {
+    let pieces = stream::unfold(Some(opened), |opened| async {
+        let mut opened = opened?;
+        match opened.next().await {
+            Ok(Some(piece)) => Some((Ok(piece), Some(opened))),
+            Ok(None) => None,
+            Err(error) => Some((Err(error), None)),
+        }
+    });
+    SseStream::from_bytes_stream(pieces.boxed()).boxed()
+}
+
+fn unexpected(what: String) -> Failed {
+    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(what))
+}

@@ -1,0 +1,254 @@
+//! Tools of MCP servers: listed once, at a run's beginning, and called by name. A server is a stranger: its addresses are checked,
+//! its answers bounded, its errors are those of a tool.
+
+mod http;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use models::Tool;
+use platform::Tenant;
+use platform::outbound::{HeaderMap, HeaderName, HeaderValue};
+use platform::records::interactions::McpServer;
+use rmcp::ServiceExt as _;
+use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, PaginatedRequestParams};
+use rmcp::service::{RoleClient, RunningService};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+
+use self::http::Http;
+use super::super::Services;
+use super::super::arguments::Refusal;
+use super::super::tool_call::Fault;
+
+/// Longest listing, and longest call, the connection included.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Most bytes of one answer of a server.
+const MAX_ANSWER_BYTES: usize = 1_000_000;
+/// Most tools of one server, and most pages of its listing.
+const MAX_TOOLS: usize = 64;
+const MAX_PAGES: usize = 8;
+/// Longest name that models take.
+const MAX_NAME_BYTES: usize = 64;
+/// Longest description of a tool, in characters.
+const MAX_DESCRIPTION: usize = 2_000;
+/// Largest schema of a tool's arguments, in bytes; of a larger one the model is told nothing.
+const MAX_SCHEMA_BYTES: usize = 16_000;
+/// Values of headers that are shorter are not looked for in results: they would be found everywhere.
+const MIN_SECRET_BYTES: usize = 6;
+
+/// A tool of a server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RemoteTool {
+    /// `<server>__<tool>`, as the model knows it.
+    pub name: String,
+    /// The server's name.
+    pub server: String,
+    /// As the server knows it.
+    pub remote_name: String,
+    /// As the server describes it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: Value,
+}
+
+impl RemoteTool {
+    /// What the model is told.
+    pub fn tool(&self) -> Tool {
+        Tool {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            input_schema: self.input_schema.clone(),
+        }
+    }
+}
+
+/// The tools of a server. Those whose names a model does not take are left out.
+pub async fn list(
+    services: &Services,
+    tenant: &Tenant,
+    server: &McpServer,
+) -> Result<Vec<RemoteTool>, Refusal> {
+    let headers = headers(services, tenant, server).await?;
+    let listed = within(DEADLINE, async {
+        let client = connect(services, server, &headers).await?;
+        let mut tools = Vec::new();
+        let mut page: Option<PaginatedRequestParams> = None;
+        for _ in 0..MAX_PAGES {
+            let listed = client
+                .list_tools(page.take())
+                .await
+                .map_err(|error| broken(&error))?;
+            tools.extend(listed.tools);
+            match listed.next_cursor {
+                Some(cursor) if tools.len() < MAX_TOOLS => {
+                    page = Some(PaginatedRequestParams::default().with_cursor(Some(cursor)));
+                }
+                _ => break,
+            }
+        }
+        client.cancel().await.ok();
+        Ok(tools)
+    });
+    let listed = listed.await.map_err(|refusal| hidden(refusal, &headers))?;
+    let mut names = HashSet::new();
+    let tools = listed.into_iter().filter_map(|tool| {
+        let name = format!("{}__{}", server.name, tool.name);
+        if !is_name(&name) || !names.insert(name.clone()) {
+            return None;
+        }
+        let schema = without_secrets(
+            Value::from(tool.input_schema.as_ref().clone()).to_string(),
+            &headers,
+        );
+        let schema = Some(schema).filter(|schema| schema.len() <= MAX_SCHEMA_BYTES);
+        let schema = schema.and_then(|schema| serde_json::from_str(&schema).ok());
+        let description = without_secrets(tool.description.unwrap_or_default().into_owned(), &headers);
+        Some(RemoteTool {
+            name,
+            server: server.name.clone(),
+            remote_name: tool.name.into_owned(),
+            description: description.chars().take(MAX_DESCRIPTION).collect(),
+            input_schema: schema.unwrap_or_else(|| json!({ "type": "object" })),
+        })
+    });
+    Ok(tools.take(MAX_TOOLS).collect())
+}
+
+/// Calls a tool of a server.
+pub async fn call(
+    services: &Services,
+    tenant: &Tenant,
+    (server, tool): (&McpServer, &RemoteTool),
+    arguments: &Value,
+) -> Result<String, Fault> {
+    let headers = headers(services, tenant, server).await?;
+    let called = within(DEADLINE, async {
+        let client = connect(services, server, &headers).await?;
+        let mut asked = CallToolRequestParams::new(tool.remote_name.clone());
+        asked.arguments = arguments.as_object().cloned();
+        let result = client
+            .peer()
+            .call_tool(asked)
+            .await
+            .map_err(|error| broken(&error))?;
+        client.cancel().await.ok();
+        told(result)
+    });
+    match called.await {
+        Ok(text) => Ok(without_secrets(text, &headers)),
+        Err(refusal) => Err(hidden(refusal, &headers).into()),
+    }
+}
+
+async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+    let too_slow = || {
+        Refusal(format!(
+            "The MCP server gave no answer within {} seconds.",
+            limit.as_secs()
+        ))
+    };
+    timeout(limit, work).await.unwrap_or_else(|_| Err(too_slow()))
+}
+
+async fn connect(
+    services: &Services,
+    server: &McpServer,
+    headers: &HeaderMap,
+) -> Result<RunningService<RoleClient, ()>, Refusal> {
+    let http = Http::new(&services.outbound, headers, (MAX_ANSWER_BYTES, DEADLINE));
+    let config = StreamableHttpClientTransportConfig::with_uri(server.url.as_str());
+    let transport = StreamableHttpClientTransport::with_client(http, config);
+    ().serve(transport).await.map_err(|error| broken(&error))
+}
+
+fn broken(error: &dyn std::error::Error) -> Refusal {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let mut told: Vec<String> = causes.map(ToString::to_string).collect();
+    told.dedup();
+    let told: String = told.join(": ").chars().take(500).collect();
+    Refusal(format!("The MCP server failed: {told}"))
+}
+
+/// The texts of a result; of other content, only that it is there.
+fn told(result: CallToolResult) -> Result<String, Refusal> {
+    let parts = result.content.iter().map(|part| match part {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(_) => "[an image, which is left out]".to_owned(),
+        ContentBlock::Audio(_) => "[a sound, which is left out]".to_owned(),
+        _ => "[a resource, which is left out]".to_owned(),
+    });
+    let mut text = parts.collect::<Vec<_>>().join("\n");
+    if let Some(structured) = result.structured_content.filter(|_| text.trim().is_empty()) {
+        text = structured.to_string();
+    }
+    match result.is_error {
+        Some(true) => Err(Refusal(text)),
+        _ => Ok(text),
+    }
+}
+
+/// The headers that the server's secret holds, a JSON object of texts.
+async fn headers(services: &Services, tenant: &Tenant, server: &McpServer) -> Result<HeaderMap, Refusal> {
+    let Some(name) = &server.headers_secret else {
+        return Ok(HeaderMap::new());
+    };
+    let refused = |what: &str| Refusal(format!("The secret '{name}' of the MCP server {what}."));
+    let secret = services.secrets.open(tenant, name).await;
+    let secret = secret.map_err(|_| refused("cannot be read for now"))?;
+    let secret = secret.ok_or_else(|| refused("does not exist; the operator sets it"))?;
+    let fields: Map<String, Value> = serde_json::from_str(secret.expose())
+        .map_err(|_| refused("is not a JSON object of header names and values"))?;
+    let mut headers = HeaderMap::new();
+    for (name, value) in fields {
+        let value = value.as_str().and_then(|value| HeaderValue::from_str(value).ok());
+        match (HeaderName::from_bytes(name.as_bytes()), value) {
+            (Ok(name), Some(mut value)) => {
+                value.set_sensitive(true);
+                headers.insert(name, value);
+            }
+            _ => return Err(refused("has an entry that is no header")),
+        }
+    }
+    Ok(headers)
+}
+
+fn hidden(refusal: Refusal, headers: &HeaderMap) -> Refusal {
+    Refusal(without_secrets(refusal.0, headers))
+}
+
+/// A server may echo what it was sent: no secret comes into the history by that.
+fn without_secrets(mut text: String, headers: &HeaderMap) -> String {
+    for value in headers.values().filter_map(|value| value.to_str().ok()) {
+        let words = std::iter::once(value).chain(value.split_whitespace());
+        for word in words.filter(|word| word.len() >= MIN_SECRET_BYTES) {
+            if word != "Bearer" {
+                text = text.replace(word, "[secret]");
+            }
+        }
+    }
+    text
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() <= MAX_NAME_BYTES
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_a_server_echoes_is_taken_out() {
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", HeaderValue::from_static("Bearer hunter2-key"));
+        let text = without_secrets("Bearer hunter2-key and hunter2-key".to_owned(), &headers);
+        assert_eq!(text, "[secret] and [secret]");
+    }
+}

@@ -1,0 +1,169 @@
+//! A conversation in memory: the model's answers are given, everything else is the code of the service.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use models::{
+    Answer, Content, Message, Model, ModelError, ModelErrorKind, Request, Sink, StopReason, ToolCall, Usage,
+};
+use platform::config::{AwsEnvironment, Secret};
+use platform::outbound::Outbound;
+use platform::queue::BoxFuture;
+use platform::{Result, Tenant};
+use runs::agent::{self, Agent, Agents, Secrets, Services};
+use serde_json::{Map, Value, json};
+use workflow::Registry;
+use workflow::testing::TestRun;
+
+/// What the model does next.
+pub type Step = std::result::Result<Answer, ModelErrorKind>;
+
+/// A model that gives these answers, one after another, and the last one again and again.
+pub struct Scripted {
+    steps: Mutex<VecDeque<Step>>,
+    asked: Mutex<Vec<Request>>,
+}
+
+impl Scripted {
+    pub fn new(steps: impl IntoIterator<Item = Step>) -> Arc<Self> {
+        Arc::new(Self {
+            steps: Mutex::new(steps.into_iter().collect()),
+            asked: Mutex::default(),
+        })
+    }
+
+    /// The requests that it got.
+    pub fn asked(&self) -> Vec<Request> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// The results of tools in the last message of a request.
+    pub fn results(&self, request: usize) -> Vec<(String, bool)> {
+        let asked = self.asked();
+        let Some(Message::Tool { results }) = asked[request].messages.last() else {
+            panic!("no results of tools in request {request}");
+        };
+        results
+            .iter()
+            .map(|result| (result.text.clone(), result.failed))
+            .collect()
+    }
+}
+
+#[async_trait]
+impl Model for Scripted {
+    async fn converse(
+        &self,
+        request: &Request,
+        sink: Option<&mut dyn Sink>,
+    ) -> std::result::Result<Answer, ModelError> {
+        self.asked.lock().unwrap().push(request.clone());
+        let mut steps = self.steps.lock().unwrap();
+        let step = if steps.len() > 1 {
+            steps.pop_front()
+        } else {
+            steps.front().cloned()
+        };
+        let answer = step.expect("the script has an answer");
+        let answer = answer.map_err(|kind| ModelError::new(kind, "The model failed."))?;
+        if let Some(sink) = sink
+            && !answer.text().is_empty()
+        {
+            sink.text(&answer.text());
+        }
+        Ok(answer)
+    }
+}
+
+/// The same agent for each reference; `missing` for none.
+struct Fixed(Agent);
+
+impl Agents for Fixed {
+    fn agent<'a>(
+        &'a self,
+        _: &'a Tenant,
+        reference: &'a str,
+        _: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<Agent>> {
+        Box::pin(async move {
+            match reference {
+                "missing" => Err(platform::Error::not_found("interaction", reference)),
+                _ => Ok(self.0.clone()),
+            }
+        })
+    }
+}
+
+struct OneSecret;
+
+impl Secrets for OneSecret {
+    fn open<'a>(&'a self, _: &'a Tenant, name: &'a str) -> BoxFuture<'a, Result<Option<Secret>>> {
+        let secret = r#"{ "authorization": "Bearer hunter2-key" }"#;
+        Box::pin(async move { Ok((name == "docs-key").then(|| Secret::new(secret))) })
+    }
+}
+
+pub fn says(text: &str) -> Answer {
+    Answer {
+        content: vec![Content::of_text(text)],
+        output: None,
+        stop: StopReason::End,
+        usage: Usage {
+            input_tokens: 10,
+            output_tokens: 5,
+            cached_tokens: None,
+        },
+        model: "scripted".to_owned(),
+    }
+}
+
+/// A turn with tool calls.
+pub fn calls(calls: &[(&str, Value)]) -> Answer {
+    let content = calls.iter().enumerate().map(|(place, (name, arguments))| {
+        Content::ToolCall(ToolCall {
+            id: format!("call_{place}"),
+            name: (*name).to_owned(),
+            arguments: arguments.clone(),
+        })
+    });
+    Answer {
+        content: content.collect(),
+        stop: StopReason::ToolUse,
+        ..says("")
+    }
+}
+
+pub fn agent() -> Agent {
+    Agent {
+        name: "Helper".to_owned(),
+        opening: vec![Message::user("Work.")],
+        ..Agent::default()
+    }
+}
+
+/// An agent whose result has a number `total`.
+pub fn with_schema() -> Agent {
+    Agent {
+        output_schema: Some(json!({
+            "type": "object", "properties": { "total": { "type": "number" } }, "required": ["total"],
+        })),
+        ..agent()
+    }
+}
+
+pub fn registry(model: &Arc<Scripted>, agent: Agent) -> Registry {
+    let services = Services {
+        model: model.clone(),
+        agents: Arc::new(Fixed(agent)),
+        outbound: Outbound::local(&AwsEnvironment::default()).unwrap(),
+        secrets: Arc::new(OneSecret),
+        usage: None,
+    };
+    agent::with_activities(agent::add(Registry::new()), &services)
+}
+
+/// A conversation of an agent.
+pub fn conversation(model: &Arc<Scripted>, agent: Agent, input: &Value) -> TestRun {
+    TestRun::new(&registry(model, agent), "AgentConversation", input)
+}
