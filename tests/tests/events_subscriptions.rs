@@ -216,7 +216,7 @@ async fn every_rule_refuses_in_a_sentence() {
         ),
         (without("/target", "type"), "The field 'target.type' must say what kind of target it is: webhook, workflow, agent or process.".to_owned()),
         (with("/target/type", json!("email")), "The field 'target.type' names 'email'; there are webhook, workflow, agent and process.".to_owned()),
-        (with("/target", json!({ "type": "agent" })), "This installation delivers to targets of the types webhook and workflow, and not to 'agent'.".to_owned()),
+        (with("/target", json!({ "type": "agent", "max_iterations": 0 })), "The field 'target.max_iterations' must be from 1 to 100.".to_owned()),
         (without("/target", "url"), "$.target: missing field `url`".to_owned()),
         (adding("/target", "uri", json!("x")), "$.target.uri: unknown field `uri`".to_owned()),
         (with("/target/signing_mode", json!("v2")), "$.target.signing_mode: unknown variant `v2`".to_owned()),

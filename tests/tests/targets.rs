@@ -1,10 +1,16 @@
 //! Targets for agents and processes: what is refused and in which words, and what runs begin with, template by template.
 #![cfg(test)]
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tests::Events;
 
 const SUBSCRIPTIONS: &str = "/events/subscriptions";
+/// How long a run may take to wait for an event.
+const WITHIN: Duration = Duration::from_secs(30);
+/// Between two questions.
+const PAUSE: Duration = Duration::from_millis(50);
 
 fn definition() -> Value {
     json!({
@@ -283,4 +289,52 @@ async fn every_form_of_template_is_filled() {
         let path = format!("{SUBSCRIPTIONS}/{}", subscribed["id"].as_str().unwrap());
         events.delete(&events.token, &path).await.expect_status(200);
     }
+}
+
+#[tokio::test]
+async fn a_process_that_listens_is_told_of_the_event_that_it_waits_for() {
+    let Some(events) = Events::start().await else {
+        return;
+    };
+    if !has_type(&events, "Process").await {
+        return;
+    }
+    let definition = json!({
+        "document": { "dsl": "1.0.0", "namespace": "shop", "name": "paid", "version": "1.0.0" },
+        "do": [{ "paid": { "listen": { "to": { "one": { "with": { "type": "external.order_paid" } } } } } }],
+    });
+    let mut body = subscription(&json!({ "type": "process", "definition": definition }));
+    body["filter"]["action"] = json!(["order_placed"]);
+    events.subscribe(&body).await;
+    let channel = events.plain_channel().await;
+    let placed = events.event(&channel, &json!({ "action": "order_placed" })).await;
+    let delivery = events.delivery_of(&placed, &["running"]).await;
+    let run = format!(
+        "/workflows/runs/{}/{}",
+        delivery["workflow_id"].as_str().unwrap(),
+        delivery["workflow_run_id"].as_str().unwrap()
+    );
+    let state = format!("{run}/query/__state");
+    let deadline = Instant::now() + WITHIN;
+    loop {
+        let answer = events.get(&events.token, &state).await.expect_status(200);
+        if answer.text().contains("\"waits_for\":\"Event\"") {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{}", answer.text());
+        tokio::time::sleep(PAUSE).await;
+    }
+    events.event(&channel, &json!({ "action": "order_sent" })).await;
+    let paid = json!({ "action": "order_paid", "amount": 12.5 });
+    let heard = events.event(&channel, &paid).await;
+    events.delivery_of(&placed, &["succeeded"]).await;
+    let detail = events.get(&events.token, &run).await.expect_status(200).body;
+    assert_eq!(detail["result"][0]["event_id"], json!(heard));
+    assert_eq!(detail["result"][0]["details"]["payload"], paid);
+    let history = events
+        .get(&events.token, &format!("{run}?include_history=true"))
+        .await
+        .expect_status(200);
+    // Of the event that does not fit it was not told.
+    assert!(!history.text().contains("order_sent"), "{}", history.text());
 }
