@@ -58,6 +58,38 @@ async fn the_delivery_goes_on_as_the_run_of_the_target() {
 }
 
 #[tokio::test]
+async fn the_delivery_goes_on_as_a_process_with_its_definition() {
+    let Some(world) = Judged::start().await else {
+        return;
+    };
+    world.model.answers(|_| Said::verdict(true, "It is."));
+    let definition = json!({
+        "document": { "dsl": "1.0.0", "namespace": "shop", "name": "ship", "version": "1.0.0" },
+        "do": [{ "answer": { "set": { "order": "${ .event.details.payload.order }", "kept": "${ .kept }" } } }],
+    });
+    let body = json!({
+        "name": "Shipping", "run_as_role": "executor",
+        "filter": { "action": ["ship"], "semantic_condition": plain() },
+        "target": { "type": "process", "definition": definition, "data": { "kept": "$event.action" } },
+    });
+    world.events.subscribe(&body).await;
+    let event = world.send(&json!({ "action": "ship", "order": 17 })).await;
+    let delivery = world.events.delivery_of(&event, &["succeeded"]).await;
+    assert_eq!(delivery["semantic_evaluation"]["status"], "matched");
+    let id = |name: &str| delivery[name].as_str().unwrap();
+    let run = format!("/workflows/runs/{}/{}", id("workflow_id"), id("workflow_run_id"));
+    let detail = world.events.get(&world.events.token, &run).await;
+    let detail = detail.expect_status(200).body;
+    assert_eq!(detail["type"], "Process", "{detail}");
+    assert_eq!(
+        detail["result"],
+        json!({ "order": 17, "kept": "ship" }),
+        "{detail}"
+    );
+    assert_eq!(world.model.asked().len(), 1);
+}
+
+#[tokio::test]
 async fn an_excerpt_of_the_content_object_stands_in_the_message_of_the_user() {
     let Some(world) = Judged::start().await else {
         return;
