@@ -6,15 +6,19 @@
 
 use std::cell::Cell;
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
+use lru::LruCache;
 use process::Data;
 use process::definition::Expression;
 use process::expression::{Evaluator, Failure as NoResult, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
 use workflow::task_failure::TaskFailure;
 use workflow::turn::Local;
@@ -24,6 +28,53 @@ use workflow::{Context, Failure};
 const SLOW: Duration = Duration::from_millis(20);
 /// Time of all evaluations of a turn, after which each further one is recorded.
 const TURN_BUDGET: Duration = Duration::from_secs(1);
+/// Most characters of an expression that a message quotes.
+const MAX_QUOTED: usize = 100;
+/// Most evaluations that are known to exceed a limit.
+const MAX_EXCEEDED: NonZeroUsize = match NonZeroUsize::new(256) {
+    Some(most) => most,
+    None => NonZeroUsize::MIN,
+};
+
+/// Evaluations that exceeded a limit. On a busy machine a turn may be over before one of them ends, and nothing is recorded
+/// then: the turn that is made again must not wait for it again.
+#[derive(Clone)]
+struct Exceeding(Arc<Mutex<LruCache<[u8; 32], ()>>>);
+
+impl Exceeding {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(LruCache::new(MAX_EXCEEDED))))
+    }
+
+    fn knows(&self, expressions: &[&Expression], scope: &Scope) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Data is large, so it is looked at only where there is something to find.
+        !known.is_empty() && known.get(&digest(expressions, scope)).is_some()
+    }
+
+    fn add(&self, expressions: &[&Expression], scope: &Scope) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.put(digest(expressions, scope), ());
+    }
+}
+
+/// Stands for an evaluation: each part with its length before it.
+fn digest(expressions: &[&Expression], scope: &Scope) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    let mut part = |text: &str| {
+        digest.update(text.len().to_le_bytes());
+        digest.update(text);
+    };
+    expressions
+        .iter()
+        .for_each(|expression| part(expression.source()));
+    part(scope.input.get());
+    for (name, value) in &scope.variables {
+        part(name);
+        part(value.get());
+    }
+    digest.finalize().into()
+}
 
 /// Evaluates the expressions of processes in the turns of their runs.
 #[derive(Clone)]
@@ -31,6 +82,7 @@ pub struct Expressions {
     evaluator: Option<Evaluator>,
     /// Drives the pipes to the children. An evaluation within this process waits for nothing and needs none.
     runtime: Option<Handle>,
+    exceeding: Option<Exceeding>,
 }
 
 impl Expressions {
@@ -39,6 +91,7 @@ impl Expressions {
         Self {
             evaluator: Some(evaluator),
             runtime: Handle::try_current().ok(),
+            exceeding: Some(Exceeding::new()),
         }
     }
 
@@ -47,6 +100,7 @@ impl Expressions {
         Self {
             evaluator: Some(Evaluator::in_process()),
             runtime: None,
+            exceeding: None,
         }
     }
 
@@ -55,6 +109,7 @@ impl Expressions {
         Self {
             evaluator: None,
             runtime: None,
+            exceeding: None,
         }
     }
 
@@ -134,12 +189,25 @@ impl Evaluations {
         if expressions.is_empty() {
             return Ok(Ok(Vec::new()));
         }
-        self.recorded(context, || {
-            let evaluator = self.expressions.evaluator();
-            let work = evaluator.evaluate(&self.account, expressions, scope);
-            self.expressions.wait(work)
-        })
-        .await
+        self.recorded(context, || self.evaluated(expressions, scope))
+            .await
+    }
+
+    fn evaluated(&self, expressions: &[&Expression], scope: &Scope) -> Result<Vec<Data>, NoResult> {
+        let exceeding = self.expressions.exceeding.as_ref();
+        if exceeding.is_some_and(|exceeding| exceeding.knows(expressions, scope)) {
+            let first = expressions.first().map_or("", |expression| expression.source());
+            let expression = first.trim().chars().take(MAX_QUOTED).collect();
+            return Err(NoResult::Exceeded { expression });
+        }
+        let evaluator = self.expressions.evaluator();
+        let result = self
+            .expressions
+            .wait(evaluator.evaluate(&self.account, expressions, scope));
+        if let (Some(exceeding), Err(NoResult::Exceeded { .. })) = (exceeding, &result) {
+            exceeding.add(expressions, scope);
+        }
+        result
     }
 
     /// Whether a value satisfies a JSON Schema.

@@ -68,7 +68,7 @@ fn an_endless_expression_fails_its_task_and_is_not_tried_by_replays() {
 fn many_slow_expressions_are_spread_over_turns() {
     let (_runtime, registry) = sandboxed();
     let text = tasks(
-        "t: { for: { in: '[1, 2]' }, do: [ { t: { try: [ { a: { set: { n: '${ last(range(1e12)) }' } } } ], catch: {} } } ] }",
+        "t: { for: { in: '[1, 2]' }, do: [ { t: { try: [ { a: { set: { n: '${ last(range(1e12)) + $item }' } } } ], catch: {} } } ] }",
     );
     let (ended, _, history) = markers(run_with(&registry, &text, &json!({ "x": 1 })));
     assert_eq!(ended["result"], json!({ "x": 1 }));
