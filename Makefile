@@ -97,6 +97,10 @@ ops: library ## Run the operator command (ARGS="prompt publish …")
 receiver: library ## A receiver of webhooks to try, on port 4000 (SECRET= of the subscription, ARGS="--port 4001")
 	@$(LOADER) ops=$$($(PROGRAM) ops $(LOCKED)); exec "$$ops" receiver $(if $(SECRET),--secret '$(SECRET)') $(ARGS)
 
+.PHONY: model
+model: library ## Stand in for a language model, on port 4010, to try agents (ARGS="--port 4011")
+	@$(LOADER) ops=$$($(PROGRAM) ops $(LOCKED)); exec "$$ops" model $(ARGS)
+
 .PHONY: install
 install: library ## Put millrace, with `millrace ops` and completions, on the path (PREFIX=~/.local)
 	@$(LOADER) infra/local/install '$(PREFIX)' '$(DUCKDB_LIB_DIR)' $(LOCKED)

@@ -64,6 +64,7 @@ pub mod samples;
 mod scope;
 mod service;
 pub mod sse;
+pub mod stand_in;
 pub mod stores;
 pub mod tpch;
 mod trail;

@@ -9,6 +9,7 @@ mod event;
 mod input;
 mod interaction;
 mod key;
+mod model;
 mod output;
 mod process;
 mod prompt;
@@ -60,6 +61,7 @@ const EXAMPLES: &str = r#"Examples:
   ops delivery list --status failed             what was not delivered
   ops delivery redrive --subscription <id>      try that again
   ops receiver --secret whsec_…                 receive webhooks on port 4000 and print them
+  ops model                                     stand in for a language model on port 4010
   ops check                                     hold the stored data against the invariants
 
 A deployed stage is named by its environment: set MILLRACE_RECORDS_TABLE, MILLRACE_AUDIT_TABLE,
@@ -106,6 +108,8 @@ enum Command {
     Check,
     /// Receives webhooks on this machine and prints what came.
     Receiver(receiver::ReceiverArguments),
+    /// Stands in for a language model on this machine, to try agents and semantic conditions.
+    Model(model::ModelArguments),
     /// Prints the completion script of a shell.
     Completion(completion::CompletionArguments),
 }
@@ -150,6 +154,7 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
     match arguments.command {
         Command::Completion(command) => completion::run(&command, Arguments::command())?,
         Command::Receiver(command) => receiver::run(command).await?,
+        Command::Model(command) => model::run(command).await?,
         Command::Env => env::run(target, output)?,
         Command::Token(command) => token::run(&command, target, output)?,
         Command::Key(command) => key::run(command, &target.open().await?, output).await?,

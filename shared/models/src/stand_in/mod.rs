@@ -103,7 +103,17 @@ impl StandIn {
 
     /// What a request gets that no rule fits; without it, the status 500.
     pub fn otherwise(&self, reply: Reply) {
-        self.script().otherwise = Some(reply);
+        self.answering(move |_| reply.clone());
+    }
+
+    /// Answers each request that no rule fits.
+    pub fn answering(&self, answerer: impl Fn(&Received) -> Reply + Send + Sync + 'static) {
+        self.script().otherwise = Some(Arc::new(answerer));
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// What it was asked, in order. Requests that it could not read are left out.
