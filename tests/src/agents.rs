@@ -1,4 +1,4 @@
-//! Conversations with agents in a project that nobody else works in, and the model that they ask.
+//! Conversations with agents in a project of their own, and the model that they ask.
 
 use serde_json::{Value, json};
 

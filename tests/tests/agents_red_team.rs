@@ -272,7 +272,8 @@ fn refusals(conversation: &Value, tool: &str) -> Vec<String> {
         .collect()
 }
 
-/// What no agent may change: the prompts, stores and rows of both projects, and the update messages of another run.
+/// What no agent may change: the prompts, stores and rows of both projects, and the update messages of
+/// another run.
 async fn state(world: &World) -> Value {
     let runs = &world.runs;
     let other = runs.scope.token(Persona::OtherProject);

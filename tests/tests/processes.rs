@@ -1,4 +1,5 @@
-//! Processes from end to end: an event starts one, which calls a service, tells of events, waits for others and for approvals.
+//! Processes from end to end: an event starts one, which calls a service, tells of events, waits for others
+//! and for approvals.
 #![cfg(test)]
 
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Targets for agents and processes: what is refused and in which words, and what runs begin with, template by template.
+//! Targets for agents and processes: what is refused and in which words, and what runs begin with, template
+//! by template.
 #![cfg(test)]
 
 use std::time::{Duration, Instant};

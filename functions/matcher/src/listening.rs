@@ -1,6 +1,7 @@
 //! The runs that wait for events: each that an event may concern is told of it by a signal.
 //!
-//! A signal is written before the event is marked as matched, so an event that is matched twice is told twice, with the same id.
+//! A signal is written before the event is marked as matched, so an event that is matched twice is told
+//! twice, with the same id.
 
 use std::collections::BTreeMap;
 

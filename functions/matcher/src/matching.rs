@@ -1,5 +1,5 @@
-//! One event: its record, the subscriptions that match, a delivery for each, the runs that listen for it, and the note that it was
-//! matched.
+//! One event: its record, the subscriptions that match, a delivery for each, the runs that listen for it, and
+//! the note that it was matched.
 
 use events::delivery::{DeliveryRef, record};
 use events::envelope::Envelope;
@@ -84,8 +84,8 @@ async fn first_heard(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> 
     written.ok_or_else(|| Error::unavailable("an event that was written is not there"))
 }
 
-/// Starts a delivery for each subscription that matches, and tells the runs that listen; how many subscriptions match. One that
-/// cannot be started holds up none of the others.
+/// Starts a delivery for each subscription that matches, and tells the runs that listen; how many
+/// subscriptions match. One that cannot be started holds up none of the others.
 async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
     let (set, listeners) = matcher.sets.of(event.tenant).await?;
     let text = event.envelope.to_json()?;

@@ -240,7 +240,8 @@ impl Service {
     }
 }
 
-/// What activities work with. The provider of the model is the one of the environment, because there is no twin of one.
+/// What activities work with. The provider of the model is the one of the environment, because there is no
+/// twin of one.
 fn worker_services(
     environment: &Environment,
     platform: &Platform,

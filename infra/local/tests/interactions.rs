@@ -1,5 +1,5 @@
-//! Interactions over the records of a data directory: loaded, found by each form of reference, and with the versions of their prompt
-//! templates.
+//! Interactions over the records of a data directory: loaded, found by each form of reference, and with the
+//! versions of their prompt templates.
 #![cfg(test)]
 
 use local::data_dir::DataDir;

@@ -1,7 +1,8 @@
-//! `ops model`: stands in for a language model on this machine, to try agents and semantic conditions without one.
+//! `ops model`: stands in for a language model on this machine, to try agents and semantic conditions without
+//! one.
 //!
-//! It understands nothing. It agrees with every condition, posts one update in a conversation where it may, and then
-//! repeats what it was told last.
+//! It understands nothing. It agrees with every condition, posts one update in a conversation where it may,
+//! and then repeats what it was told last.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -87,10 +87,11 @@ pub struct Evaluator {
     /// Kind of the evaluator. Default: `interaction`.
     #[serde(rename = "type", deserialize_with = "platform::http::strict::name")]
     pub kind: EvaluatorKind,
-    /// Whether the evaluator gets the first 16,384 bytes of the text of the content object that the event is about. Default: no.
+    /// Whether the evaluator gets the first 16,384 bytes of the text of the content object that the event is
+    /// about. Default: no.
     pub enrich_with_content: bool,
-    /// Interaction whose prompts and model evaluate: its id, `app:<name>` or `sys:<name>`; at most 200 characters. Default:
-    /// `sys:classifier`.
+    /// Interaction whose prompts and model evaluate: its id, `app:<name>` or `sys:<name>`; at most 200
+    /// characters. Default: `sys:classifier`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction_ref: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! Events as processes get them that wait for some: which listeners one concerns, and what these are told.
 //!
-//! The constants of a listener's filters are compared here, so that few runs are told of an event that they do not want. A run
-//! evaluates its whole filter itself: what is said here is only that an event may fit.
+//! The constants of a listener's filters are compared here, so that few runs are told of an event that they
+//! do not want. A run evaluates its whole filter itself: what is said here is only that an event may fit.
 
 use std::collections::BTreeMap;
 

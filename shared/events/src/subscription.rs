@@ -162,8 +162,8 @@ impl Subscription {
         })
     }
 
-    /// Checks the process of a target, and keeps the text of an inline definition. 400 for a definition with faults, and for a
-    /// process that does not exist.
+    /// Checks the process of a target, and keeps the text of an inline definition. 400 for a definition with
+    /// faults, and for a process that does not exist.
     pub async fn settle_process(&mut self, tenant: &Tenant, processes: &Processes) -> Result<()> {
         self.definition_digest = match &self.target {
             Target::Process(process) => process.settle(tenant, processes).await?,
@@ -196,8 +196,8 @@ impl Subscription {
         format!("subscription/{id}/signing_secret")
     }
 
-    /// 400 for a filter and a target that exclude each other. An evaluation is a run of its own for each event, so its run cannot
-    /// have a workflow id that several events share.
+    /// 400 for a filter and a target that exclude each other. An evaluation is a run of its own for each
+    /// event, so its run cannot have a workflow id that several events share.
     pub fn check_combination(&self) -> Result<()> {
         match &self.target {
             Target::Workflow(workflow)

@@ -1,8 +1,8 @@
 //! Templates of events: data in which parts of an event are put.
 //!
-//! `$event.<path>`, or `{{ event.<path> }}` as a whole text, is the value with its type; within a text it is put in as text. `$event` is
-//! the whole event, `$event_ref` what it is known by, `$delivery.id` the delivery's id. What leads to nothing is an error: the author of
-//! the template counted on it.
+//! `$event.<path>`, or `{{ event.<path> }}` as a whole text, is the value with its type; within a text it is
+//! put in as text. `$event` is the whole event, `$event_ref` what it is known by, `$delivery.id` the
+//! delivery's id. What leads to nothing is an error: the author of the template counted on it.
 //!
 //! Values are copied as their JSON text, so that a number keeps its digits.
 
@@ -142,7 +142,8 @@ impl<'a> Filling<'a> {
         found.ok_or_else(|| Unfilled::Missing(format!("event.{path}")))
     }
 
-    /// The JSON that a path leads to. A value that is looked into is parsed once, whatever the number of paths through it.
+    /// The JSON that a path leads to. A value that is looked into is parsed once, whatever the number of
+    /// paths through it.
     fn find(&self, path: &str) -> Option<&'a str> {
         let mut value = self.event;
         let mut walked = 0;
@@ -235,7 +236,8 @@ fn next_placeholder(text: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
-/// 400 for a template with a fault that no event mends, such as `$event.` without a path. `field` is how the caller knows the value.
+/// 400 for a template with a fault that no event mends, such as `$event.` without a path. `field` is how the
+/// caller knows the value.
 pub fn check(field: &str, template: &Value) -> Checked<()> {
     match template {
         Value::String(text) => check_text(field, text),

@@ -180,7 +180,8 @@ pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> St
 /// Forms of times, each digit a zero, after which a fraction or an offset may follow.
 const TIMES: [&str; 3] = ["0000-00-00", "0000-00-00 00:00", "0000-00-00T00:00"];
 
-/// Whether a text in quotes begins with a form, whose digits are zeros, and goes on with what times have alone.
+/// Whether a text in quotes begins with a form, whose digits are zeros, and goes on with what times have
+/// alone.
 fn is_written_as(forms: &[&str], shown: &str) -> bool {
     let form = |letter: char| if letter.is_ascii_digit() { '0' } else { letter };
     let written: String = shown.trim_matches('\'').chars().map(form).collect();

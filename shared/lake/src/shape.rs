@@ -7,7 +7,8 @@ use memchr::{memchr, memchr2};
 /// What is read at a time.
 const PIECE_BYTES: usize = 1_024 * 1_024;
 
-/// Most empty lines that are remembered: 8 MB. The rows after more of them have too high a number in an error.
+/// Most empty lines that are remembered: 8 MB. The rows after more of them have too high a number in an
+/// error.
 const MAX_BLANK: usize = 1_000_000;
 
 /// How a CSV file is divided.

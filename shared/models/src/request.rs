@@ -114,7 +114,8 @@ pub struct OutputSchema {
 }
 
 impl OutputSchema {
-    /// Refuses a schema that no call takes: not valid, too large, with references to elsewhere, or not of an object.
+    /// Refuses a schema that no call takes: not valid, too large, with references to elsewhere, or not of an
+    /// object.
     pub fn check(&self) -> Result<(), ModelError> {
         output::Schema::compile(self).map(drop)
     }

@@ -54,8 +54,8 @@ struct AgentInput<'a> {
 pub struct Planned {
     /// Its workflow type.
     pub workflow_type: String,
-    /// The definition that it executes, where its type has some: `sha256:<digest>`, with `;supervised` behind it where tasks wait
-    /// for an approval.
+    /// The definition that it executes, where its type has some: `sha256:<digest>`, with `;supervised` behind
+    /// it where tasks wait for an approval.
     pub program: Option<String>,
     /// What it begins with.
     pub input: Payload,
@@ -110,8 +110,8 @@ fn business_id(envelope: &Envelope, path: &str) -> Result<String> {
     Ok(id)
 }
 
-/// What the target of a subscription asks for. An error that is not transient where templates cannot be filled, or a process does not
-/// exist: another attempt comes to the same.
+/// What the target of a subscription asks for. An error that is not transient where templates cannot be
+/// filled, or a process does not exist: another attempt comes to the same.
 pub async fn plan(
     processes: &Processes,
     event: &EventRecord,
@@ -213,8 +213,8 @@ async fn program_of(
     Ok(format!("sha256:{digest}{supervised}"))
 }
 
-/// The run with which the delivery of an event to a subscription begins: an evaluation, where the delivery that `write` makes or
-/// changes with the run's beginning is `evaluating`, else the run that delivers.
+/// The run with which the delivery of an event to a subscription begins: an evaluation, where the delivery
+/// that `write` makes or changes with the run's beginning is `evaluating`, else the run that delivers.
 pub async fn start(
     processes: &Processes,
     (event, envelope): (&EventRecord, &Envelope),

@@ -58,8 +58,8 @@ pub struct Services {
 }
 
 impl Services {
-    /// Over the table of records and the bus, with a model and its provider as `MILLRACE_MODEL_PROVIDER` names it, and with what
-    /// evaluates expressions of processes.
+    /// Over the table of records and the bus, with a model and its provider as `MILLRACE_MODEL_PROVIDER`
+    /// names it, and with what evaluates expressions of processes.
     pub fn new(
         webhooks: Webhooks,
         records: Table,

@@ -43,8 +43,8 @@ impl ModelUsage {
         }
     }
 
-    /// Publishes the event of a call, once however often the same attempt is carried out. Where that fails the log says so: the
-    /// answer is paid for, and asking again would cost twice.
+    /// Publishes the event of a call, once however often the same attempt is carried out. Where that fails
+    /// the log says so: the answer is paid for, and asking again would cost twice.
     pub async fn publish(&self, context: &ActivityContext, call: &ModelCall<'_>) {
         let published = async {
             let now = self.clock.now();

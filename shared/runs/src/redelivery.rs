@@ -136,7 +136,8 @@ impl Redelivery {
                 subscription.why_disabled()
             )));
         }
-        // A verdict stands: an operator who retries a delivery that it stopped delivers the event in spite of it.
+        // A verdict stands: an operator who retries a delivery that it stopped delivers the event in spite of
+        // it.
         let evaluation = record.semantic_evaluation.as_ref();
         let has_verdict = evaluation.is_some_and(|evaluation| evaluation.matched.is_some());
         let evaluates = subscription.filter.semantic_condition.is_some() && !has_verdict;

@@ -51,7 +51,8 @@ pub struct ActivityContext {
     pub last_heartbeat: Option<Payload>,
     /// The identity of the run inside the platform; None for a run without a role.
     pub principal: Option<RunPrincipal>,
-    /// Subscriptions that led to the run: what an event that the attempt publishes carries on, so that none matches what it led to.
+    /// Subscriptions that led to the run: what an event that the attempt publishes carries on, so that none
+    /// matches what it led to.
     pub lineage: Vec<String>,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) publish: Publish,
@@ -66,8 +67,8 @@ impl ActivityContext {
         (self.heartbeat)(details).await
     }
 
-    /// Publishes an update message of the run while the activity is under way, once for each attempt that comes here. Workflow
-    /// code publishes with its own context, once.
+    /// Publishes an update message of the run while the activity is under way, once for each attempt that
+    /// comes here. Workflow code publishes with its own context, once.
     pub async fn publish(&self, update: NewUpdate) -> Result<(), Failure> {
         (self.publish)(update).await
     }

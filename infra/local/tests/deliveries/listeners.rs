@@ -1,4 +1,5 @@
-//! Runs that wait for events: which events they are told of, and what becomes of the listeners of runs that have ended.
+//! Runs that wait for events: which events they are told of, and what becomes of the listeners of runs that
+//! have ended.
 
 use platform::records::listeners::{Listener, Listening as _};
 use serde_json::{Value, json};

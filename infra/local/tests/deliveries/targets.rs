@@ -1,4 +1,5 @@
-//! What runs of agents and processes begin with: templates that are filled from the event, and the definition of a process.
+//! What runs of agents and processes begin with: templates that are filled from the event, and the definition
+//! of a process.
 
 use events::envelope::RawObject;
 use platform::records::deliveries::{DeliveryRecord, DeliveryStatus};

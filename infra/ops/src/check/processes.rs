@@ -1,4 +1,5 @@
-//! Processes: each name, and each subscription with an inline definition, stands for a text that is there and has its digest.
+//! Processes: each name, and each subscription with an inline definition, stands for a text that is there and
+//! has its digest.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! `ops process`: stored processes, which subscriptions and other processes name, and the secrets that they name.
+//! `ops process`: stored processes, which subscriptions and other processes name, and the secrets that they
+//! name.
 
 mod load;
 mod secret;
@@ -18,8 +19,8 @@ use crate::target::Target;
 pub enum ProcessCommand {
     /// Stores processes: documents of the CNCF Serverless Workflow DSL 1.0, in JSON or YAML.
     ///
-    /// Each file is checked first, and every fault is printed with its JSON pointer; where one has a fault, none is stored. A version
-    /// never changes: another text needs another 'document.version'.
+    /// Each file is checked first, and every fault is printed with its JSON pointer; where one has a fault,
+    /// none is stored. A version never changes: another text needs another 'document.version'.
     #[command(after_help = LOAD_EXAMPLES)]
     Load {
         /// The files; `-` is standard input.

@@ -1,5 +1,5 @@
-//! `ops process secret`: what definitions name in `use.secrets`. A value is never an argument: arguments stand in the list of processes
-//! and in the shell's history.
+//! `ops process secret`: what definitions name in `use.secrets`. A value is never an argument: arguments
+//! stand in the list of processes and in the shell's history.
 
 use std::path::{Path, PathBuf};
 

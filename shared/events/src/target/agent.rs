@@ -19,7 +19,8 @@ pub const MAX_ITERATIONS: u32 = 100;
 #[serde(deny_unknown_fields)]
 #[schemars(transform = of_type_agent)]
 pub struct AgentTarget {
-    /// Interaction that the agent follows: its id, `app:<name>` or `sys:<name>`. Default: the general-purpose system agent.
+    /// Interaction that the agent follows: its id, `app:<name>` or `sys:<name>`. Default: the general-purpose
+    /// system agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interaction_ref: Option<String>,
     /// Data that the agent is given, with event templates; at most 65,536 bytes of JSON.

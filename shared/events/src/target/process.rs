@@ -31,10 +31,12 @@ pub enum RunType {
 #[serde(deny_unknown_fields)]
 #[schemars(transform = of_type_process)]
 pub struct ProcessTarget {
-    /// Stored process: `namespace/name` for the highest version when an event matches, or `namespace/name@version`.
+    /// Stored process: `namespace/name` for the highest version when an event matches, or
+    /// `namespace/name@version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_ref: Option<String>,
-    /// Definition of the process: a document of the CNCF Serverless Workflow DSL 1.0, at most 65,536 bytes of JSON.
+    /// Definition of the process: a document of the CNCF Serverless Workflow DSL 1.0, at most 65,536 bytes of
+    /// JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Map<String, Value>>,
     /// Whether tasks that act outside wait for an approval. Default: `programmatic`.
@@ -79,8 +81,8 @@ impl ProcessTarget {
         template::check_fields("target.data", &self.data)
     }
 
-    /// The digest of the inline definition, whose text is kept from then on; None where the target names a stored process. 400 for
-    /// a definition with faults, and for a process that does not exist.
+    /// The digest of the inline definition, whose text is kept from then on; None where the target names a
+    /// stored process. 400 for a definition with faults, and for a process that does not exist.
     pub(crate) async fn settle(&self, tenant: &Tenant, processes: &Processes) -> Result<Option<String>> {
         if let Some(reference) = &self.process_ref {
             let reference = ProcessRef::parse("target.process_ref", reference)?;

@@ -54,8 +54,8 @@ pub enum PayloadMode {
 pub struct WebhookTarget {
     /// URL of the receiver: https, a public host, a port of web servers.
     pub url: String,
-    /// Whether requests are signed. Default: unsigned. `signed` is recommended: without a signature the receiver cannot tell a
-    /// delivery from a forged request.
+    /// Whether requests are signed. Default: unsigned. `signed` is recommended: without a signature the
+    /// receiver cannot tell a delivery from a forged request.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -69,8 +69,8 @@ pub struct WebhookTarget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1_000, max = 50_000))]
     pub timeout_ms: Option<u64>,
-    /// Headers to set: accept, content-type, user-agent, x-request-id, x-correlation-id and x-service-correlation-id, each of
-    /// at most 500 bytes.
+    /// Headers to set: accept, content-type, user-agent, x-request-id, x-correlation-id and
+    /// x-service-correlation-id, each of at most 500 bytes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
 }

@@ -21,8 +21,8 @@ pub struct WorkflowTarget {
     /// Label that goes into the run's memo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_class: Option<String>,
-    /// Path into the event to the run's workflow id, such as `details.payload.order_id`: a text or an integer. Events with the
-    /// same id start one run in all. Default: an id for each event.
+    /// Path into the event to the run's workflow id, such as `details.payload.order_id`: a text or an
+    /// integer. Events with the same id start one run in all. Default: an id for each event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_PATH_CHARACTERS))]
     pub workflow_id: Option<String>,

@@ -23,7 +23,8 @@ pub struct Exchange {
 }
 
 impl Outbound {
-    /// Sends a request and reads its whole answer within a deadline. A body of more than `max_body` bytes is an error.
+    /// Sends a request and reads its whole answer within a deadline. A body of more than `max_body` bytes is
+    /// an error.
     pub async fn exchange(
         &self,
         method: Method,

@@ -26,7 +26,8 @@ pub struct Opened {
 }
 
 impl Outbound {
-    /// Sends a request. The deadline is over all, the body of the answer included, of which at most `max_bytes` are read.
+    /// Sends a request. The deadline is over all, the body of the answer included, of which at most
+    /// `max_bytes` are read.
     pub async fn open(
         &self,
         method: Method,
@@ -58,7 +59,8 @@ impl Outbound {
 }
 
 impl Opened {
-    /// The next piece of the body; None at its end. [`OutboundError::TooLarge`] for the piece that exceeds the cap.
+    /// The next piece of the body; None at its end. [`OutboundError::TooLarge`] for the piece that exceeds
+    /// the cap.
     pub async fn next(&mut self) -> Result<Option<Bytes>, OutboundError> {
         loop {
             let frame = timeout_at(self.ends_at, self.body.frame()).await;

@@ -1,5 +1,5 @@
-//! Interactions: prompt templates in the order of a conversation, with the model and the form of its answer. The operator loads them;
-//! the API lists them.
+//! Interactions: prompt templates in the order of a conversation, with the model and the form of its answer.
+//! The operator loads them; the API lists them.
 
 mod definition;
 

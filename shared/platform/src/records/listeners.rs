@@ -25,7 +25,8 @@ pub struct Listener {
     pub run_id: String,
     /// Name of the wait, unique in its run.
     pub listener_id: String,
-    /// Attributes that an event must have, as JSON: a list of objects, one of which has to fit. An empty list fits any event.
+    /// Attributes that an event must have, as JSON: a list of objects, one of which has to fit. An empty list
+    /// fits any event.
     pub filter: String,
     /// Time of the beginning.
     pub created_at: UtcTime,
@@ -62,8 +63,8 @@ impl Listeners {
         self.table.all(&Query::partition(keys::listeners(tenant))).await
     }
 
-    /// Adds a listener; one that is there stays. 409 where the project has [`MAX_LISTENERS`], 400 for a filter that is too
-    /// large.
+    /// Adds a listener; one that is there stays. 409 where the project has [`MAX_LISTENERS`], 400 for a
+    /// filter that is too large.
     pub async fn insert(&self, tenant: &Tenant, listener: &Listener) -> Result<()> {
         if listener.filter.len() > MAX_FILTER_BYTES {
             return Err(Error::invalid(format!(

@@ -62,7 +62,8 @@ pub struct ProcessRef {
 }
 
 impl ProcessRef {
-    /// Reads `namespace/name` or `namespace/name@version`. 400 for anything else; `field` is how the caller knows it.
+    /// Reads `namespace/name` or `namespace/name@version`. 400 for anything else; `field` is how the caller
+    /// knows it.
     pub fn parse(field: &str, text: &str) -> Result<Self> {
         let (path, version) = match text.split_once('@') {
             Some((path, version)) => (path, Some(version)),

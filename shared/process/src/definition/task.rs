@@ -143,8 +143,8 @@ pub struct Catch {
     pub except_when: Option<Expression>,
     /// When to try again.
     pub retry: Option<Retry>,
-    /// Tasks once there is no further retry. Without any, an error that was retried in vain is raised again, and one without
-    /// a retry policy is passed over.
+    /// Tasks once there is no further retry. Without any, an error that was retried in vain is raised again,
+    /// and one without a retry policy is passed over.
     pub tasks: Option<Vec<Task>>,
 }
 

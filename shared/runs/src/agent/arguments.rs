@@ -15,7 +15,8 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The arguments of a tool, in its form. Fields that it does not have are refused, so that a model learns that they do nothing.
+/// The arguments of a tool, in its form. Fields that it does not have are refused, so that a model learns
+/// that they do nothing.
 pub fn read<T: DeserializeOwned>(tool: &str, arguments: &Value) -> Result<T, Refusal> {
     T::deserialize(arguments)
         .map_err(|error| Refusal(format!("The arguments of '{tool}' are not valid: {error}.")))

@@ -22,7 +22,8 @@ use super::{CONVERSATION, USER_INPUT};
 const MAX_EMPTY_ANSWERS: u32 = 3;
 /// Events after which the run continues as a new one.
 const LONG_HISTORY: u64 = 1_000;
-/// Bytes of conversations given to the model after which it does too: the history keeps each, and each replay reads all.
+/// Bytes of conversations given to the model after which it does too: the history keeps each, and each replay
+/// reads all.
 const LONG_TURNS_BYTES: usize = 4_000_000;
 /// Longest text of an update message, in bytes.
 const MAX_UPDATE_BYTES: usize = 9_000;

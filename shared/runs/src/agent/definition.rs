@@ -15,7 +15,8 @@ use serde_json::{Map, Value};
 use super::tools::mcp::RemoteTool;
 use crate::interactions::Interactions;
 
-/// An agent as a run has it: resolved once, at the run's beginning, so that a later change does not touch the run.
+/// An agent as a run has it: resolved once, at the run's beginning, so that a later change does not touch the
+/// run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Agent {
@@ -60,7 +61,8 @@ pub struct Agent {
 
 /// Finds agents.
 pub trait Agents: Send + Sync {
-    /// The agent that a reference names, with its prompts rendered with `data`. An error that is not transient fails the run.
+    /// The agent that a reference names, with its prompts rendered with `data`. An error that is not
+    /// transient fails the run.
     fn agent<'a>(
         &'a self,
         tenant: &'a Tenant,

@@ -1,11 +1,12 @@
 //! `AgentConversation`: a language model with tools works on a task, turn by turn.
 //!
-//! The loop is workflow code ([`conversing`]); each turn of the model is one activity, and so is each tool call that touches the
-//! world. A crash repeats at most the one that was under way. What the model says decides nothing by itself: a tool call goes through
-//! the platform's API with the role of the run, or to a host that the interaction allows, whatever a text in the data asks for.
+//! The loop is workflow code ([`conversing`]); each turn of the model is one activity, and so is each tool
+//! call that touches the world. A crash repeats at most the one that was under way. What the model says
+//! decides nothing by itself: a tool call goes through the platform's API with the role of the run, or to a
+//! host that the interaction allows, whatever a text in the data asks for.
 //!
-//! **Invariants:** a tool that the agent does not have is not carried out; a refused call goes back to the model and never ends
-//! the run; no update message holds a secret or the whole result of a tool.
+//! **Invariants:** a tool that the agent does not have is not carried out; a refused call goes back to the
+//! model and never ends the run; no update message holds a secret or the whole result of a tool.
 
 mod arguments;
 mod calling;

@@ -24,7 +24,8 @@ pub(super) const HEARTBEAT: Duration = Duration::from_secs(30);
 /// Most bytes of a message of the model, as JSON.
 const MAX_ANSWER_BYTES: usize = 300_000;
 
-/// The model is asked again after 2, 4, 8, 16 and 32 seconds; its client repeats a request by itself before that.
+/// The model is asked again after 2, 4, 8, 16 and 32 seconds; its client repeats a request by itself before
+/// that.
 pub(super) fn retries() -> RetryPolicy {
     RetryPolicy {
         initial_interval_ms: 2_000,

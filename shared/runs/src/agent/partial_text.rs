@@ -39,8 +39,8 @@ impl PartialText {
         move |part: &str| text.lock().unwrap_or_else(PoisonError::into_inner).push_str(part)
     }
 
-    /// Waits for the answer, publishes parts meanwhile and says that the attempt is alive. A failure where the run does not want
-    /// the answer any longer.
+    /// Waits for the answer, publishes parts meanwhile and says that the attempt is alive. A failure where
+    /// the run does not want the answer any longer.
     pub async fn published_while<T>(
         &self,
         context: &ActivityContext,

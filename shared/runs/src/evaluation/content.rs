@@ -37,7 +37,8 @@ pub(super) async fn excerpt(
     })
 }
 
-/// The object with the text of a content object; None for an id that could name another object. Outsiders choose the id.
+/// The object with the text of a content object; None for an id that could name another object. Outsiders
+/// choose the id.
 fn key(tenant: &Tenant, id: &str) -> Option<String> {
     let is_safe = !id.contains(['/', '\\']) && id != "." && id != "..";
     is_safe.then(|| format!("content/{}/{}/{id}/text", tenant.account(), tenant.project()))

@@ -1,7 +1,7 @@
 //! The activity that asks the model.
 //!
-//! It fails only where something is away for now, and is then carried out again. Anything else that keeps the model from a verdict is
-//! the outcome: the subscription says what follows on it.
+//! It fails only where something is away for now, and is then carried out again. Anything else that keeps the
+//! model from a verdict is the outcome: the subscription says what follows on it.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
-//! `SubscriptionEvaluation`: asks a model whether an event meets the semantic condition of a subscription, and continues as the run
-//! that delivers the event.
+//! `SubscriptionEvaluation`: asks a model whether an event meets the semantic condition of a subscription,
+//! and continues as the run that delivers the event.
 //!
-//! The run carries the delivery, which is `evaluating` until the run ends or continues. What would deliver the event is computed when
-//! the event is matched, so that an event which cannot be delivered costs no call of a model.
+//! The run carries the delivery, which is `evaluating` until the run ends or continues. What would deliver
+//! the event is computed when the event is matched, so that an event which cannot be delivered costs no call
+//! of a model.
 
 mod content;
 mod evaluate;

@@ -1,7 +1,8 @@
 //! What a model is asked about an event.
 //!
-//! Outsiders write the event and the content object. Both stand in one message of the user, between tags that they cannot close: each
-//! `<` and `>` of theirs is escaped as JSON escapes characters. The system text has nothing of them.
+//! Outsiders write the event and the content object. Both stand in one message of the user, between tags that
+//! they cannot close: each `<` and `>` of theirs is escaped as JSON escapes characters. The system text has
+//! nothing of them.
 
 use events::envelope::Envelope;
 use models::{OutputSchema, Request};

@@ -1,7 +1,8 @@
 //! Interactions: what a model is asked with, found by a reference and rendered with data.
 //!
-//! A reference is `sys:<name>` for one that is built in, `app:<name>` for one of the project by its name, or an id. What it refers
-//! to is read once for a run and kept in its history, so that a load between two turns changes nothing for a run under way.
+//! A reference is `sys:<name>` for one that is built in, `app:<name>` for one of the project by its name, or
+//! an id. What it refers to is read once for a run and kept in its history, so that a load between two turns
+//! changes nothing for a run under way.
 
 mod render;
 mod resolved;
@@ -44,8 +45,8 @@ impl Interactions {
         }
     }
 
-    /// The latest version of an interaction, with the contents of its prompt templates. The error is permanent and says what to
-    /// change, unless a record cannot be read for now.
+    /// The latest version of an interaction, with the contents of its prompt templates. The error is
+    /// permanent and says what to change, unless a record cannot be read for now.
     pub async fn resolve(&self, tenant: &Tenant, reference: &str) -> Result<Resolved> {
         check_resource_id("interaction_ref", reference)?;
         if reference.starts_with(BUILT_IN) {
@@ -146,8 +147,8 @@ impl Interactions {
         })
     }
 
-    /// The messages of an interaction with data in them. The error is permanent: it names the template and its fault, and never
-    /// quotes the data.
+    /// The messages of an interaction with data in them. The error is permanent: it names the template and
+    /// its fault, and never quotes the data.
     pub fn render(&self, resolved: &Resolved, data: &Value) -> Result<Rendered> {
         render::render(&self.templates, resolved, data)
     }

@@ -17,7 +17,8 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    /// With the data as JSON in a message of the user, where the conversation does not end with one: a model answers a user.
+    /// With the data as JSON in a message of the user, where the conversation does not end with one: a model
+    /// answers a user.
     #[must_use]
     pub fn ending_with(mut self, data: &Value) -> Self {
         if !matches!(self.messages.last(), Some(Message::User { .. })) {

@@ -1,8 +1,9 @@
 //! Evaluates expressions within a turn, so that replays stay short and come to the same.
 //!
-//! A replay evaluates again what is not recorded. So a result is recorded where the evaluation hit a limit, which on
-//! another machine it might not, where it took long, and where the turn has spent its time. Code that has spent its time
-//! also waits for a timer of no length: that ends the turn, and what is recorded is written.
+//! A replay evaluates again what is not recorded. So a result is recorded where the evaluation hit a limit,
+//! which on another machine it might not, where it took long, and where the turn has spent its time. Code
+//! that has spent its time also waits for a timer of no length: that ends the turn, and what is recorded is
+//! written.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -36,8 +37,8 @@ const MAX_EXCEEDED: NonZeroUsize = match NonZeroUsize::new(256) {
     None => NonZeroUsize::MIN,
 };
 
-/// Evaluations that exceeded a limit. On a busy machine a turn may be over before one of them ends, and nothing is recorded
-/// then: the turn that is made again must not wait for it again.
+/// Evaluations that exceeded a limit. On a busy machine a turn may be over before one of them ends, and
+/// nothing is recorded then: the turn that is made again must not wait for it again.
 #[derive(Clone)]
 struct Exceeding(Arc<Mutex<LruCache<[u8; 32], ()>>>);
 
@@ -113,7 +114,8 @@ impl Expressions {
         }
     }
 
-    /// Waits for an evaluation on the thread of the turn. Where there is none at the moment, the turn fails and is made again.
+    /// Waits for an evaluation on the thread of the turn. Where there is none at the moment, the turn fails
+    /// and is made again.
     fn wait<T>(&self, work: impl Future<Output = platform::Result<T>>) -> T {
         let done = match &self.runtime {
             Some(runtime) => runtime.block_on(work),

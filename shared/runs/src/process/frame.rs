@@ -14,7 +14,8 @@ use workflow::Context;
 use super::fault::Fault;
 use super::interpreter::Process;
 
-/// How deep tasks may lie in each other while they run, functions included: each level takes some of the thread's stack.
+/// How deep tasks may lie in each other while they run, functions included: each level takes some of the
+/// thread's stack.
 const MAX_LEVELS: usize = 80;
 
 /// What a task has from the tasks around it.

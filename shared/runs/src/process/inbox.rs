@@ -1,7 +1,7 @@
 //! The signals of a name, shared by the tasks that wait for one.
 //!
-//! A task looks at those that no task has taken, in the order in which they came. One that waits for events also sees those
-//! that came since it began to wait and that another task took.
+//! A task looks at those that no task has taken, in the order in which they came. One that waits for events
+//! also sees those that came since it began to wait and that another task took.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -79,7 +79,8 @@ impl Hearing {
 
 impl Drop for Hearing {
     fn drop(&mut self) {
-        // A turn that is given up asks for nothing more. One that is over does not either: the engine sees to that.
+        // A turn that is given up asks for nothing more. One that is over does not either: the engine sees to
+        // that.
         if !std::thread::panicking() {
             let end = self.context.run(UNLISTEN, &self.listener_id);
             drop(end.retry(RetryPolicy::attempts(ATTEMPTS)).start());

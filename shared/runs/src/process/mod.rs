@@ -1,8 +1,8 @@
 //! `Process`: executes a definition of the CNCF Serverless Workflow DSL 1.0.
 //!
-//! The run's program names the definition, its input is the input of the process, and its result the output. Expressions
-//! are evaluated within the turns, in child processes; what acts outside is an activity or a child run. An error of the
-//! process is the run's failure, with the error object of the DSL in its details.
+//! The run's program names the definition, its input is the input of the process, and its result the output.
+//! Expressions are evaluated within the turns, in child processes; what acts outside is an activity or a
+//! child run. An error of the process is the run's failure, with the error object of the DSL in its details.
 
 mod call;
 mod definitions;

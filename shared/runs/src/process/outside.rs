@@ -1,4 +1,5 @@
-//! Tasks that act outside: calls, events and other processes. They are told of, and in a supervised run approved before.
+//! Tasks that act outside: calls, events and other processes. They are told of, and in a supervised run
+//! approved before.
 
 use process::Data;
 use process::flow::Kind;

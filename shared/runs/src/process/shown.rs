@@ -77,7 +77,8 @@ impl Shown {
         self.0.borrow_mut().context = data;
     }
 
-    /// Shows a task in another one; its number. A guard would hide it at the end of each turn, when the code is dropped.
+    /// Shows a task in another one; its number. A guard would hide it at the end of each turn, when the code
+    /// is dropped.
     pub fn enter(&self, pointer: &str, within: u64) -> u64 {
         let mut state = self.0.borrow_mut();
         state.next += 1;

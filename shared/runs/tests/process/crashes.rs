@@ -92,7 +92,8 @@ fn engine(memory: &Memory, clock: &Clock, registry: &Registry, worker: usize) ->
     })
 }
 
-/// Runs the process while its service dies so often in a hundred writes. The result, and the number of deaths.
+/// Runs the process while its service dies so often in a hundred writes. The result, and the number of
+/// deaths.
 async fn survived(seed: u64, percent: u32) -> (Value, usize) {
     let tenant = Tenant::new("acme", "demo").unwrap();
     let done = Done::default();
@@ -132,7 +133,8 @@ async fn survived(seed: u64, percent: u32) -> (Value, usize) {
         check_history(&registry, &memory.history(&run_id)).unwrap();
     }
     let done = done.lock().unwrap();
-    // One call that succeeds, one that is made three times by the definition, and one event, whatever was repeated.
+    // One call that succeeds, one that is made three times by the definition, and one event, whatever was
+    // repeated.
     assert_eq!(done.len(), 3, "seed {seed}: {done:?}");
     assert!(done.values().all(|count| *count >= 1));
     let history = memory.history(&started.run_id);

@@ -237,8 +237,8 @@ impl Context {
         self.core.borrow().started.program.clone()
     }
 
-    /// Does work within the turn. A result to keep is recorded in the history, so replays read it instead of doing the
-    /// work again; any other work must give the same result each time.
+    /// Does work within the turn. A result to keep is recorded in the history, so replays read it instead of
+    /// doing the work again; any other work must give the same result each time.
     pub fn local<T: Serialize + DeserializeOwned>(
         &self,
         work: impl FnOnce() -> Local<T>,
@@ -275,8 +275,8 @@ impl Context {
         continuing(input, None)
     }
 
-    /// The failure to return so that the run continues as a run of another type, under the same workflow id, with the same
-    /// delivery.
+    /// The failure to return so that the run continues as a run of another type, under the same workflow id,
+    /// with the same delivery.
     pub fn continue_as(
         &self,
         workflow_type: &str,

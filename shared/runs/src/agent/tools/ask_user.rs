@@ -1,4 +1,5 @@
-//! `ask_user`: a question to the user, whose answer is the signal `UserInput`. The code of the run publishes it and waits.
+//! `ask_user`: a question to the user, whose answer is the signal `UserInput`. The code of the run publishes
+//! it and waits.
 
 use models::Tool;
 use serde::Deserialize;

@@ -1,4 +1,5 @@
-//! `call_https`: a request to a host that the interaction allows, within the address rules of `platform::outbound`.
+//! `call_https`: a request to a host that the interaction allows, within the address rules of
+//! `platform::outbound`.
 
 use std::time::Duration;
 
@@ -94,7 +95,8 @@ fn refused(error: OutboundError) -> Refusal {
     Refusal(format!("The URL was not asked, or gave no answer: {error}."))
 }
 
-/// Refuses a URL whose host is not one of those that the interaction allows. An entry without a port means the usual one.
+/// Refuses a URL whose host is not one of those that the interaction allows. An entry without a port means
+/// the usual one.
 fn check_host(url: &str, allowed_hosts: &[String]) -> Result<(), Refusal> {
     let refusal = |what: &str| {
         let hosts = allowed_hosts.join(", ");

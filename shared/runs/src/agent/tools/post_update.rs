@@ -1,4 +1,5 @@
-//! `post_update`: an update message of the agent's own run, and of no other. The code of the run publishes it.
+//! `post_update`: an update message of the agent's own run, and of no other. The code of the run publishes
+//! it.
 
 use models::Tool;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! Calls over HTTP, as an activity carries them out.
 //!
-//! The turn fills what it can. A part with a secret in it reaches the activity as an expression with the data that it
-//! reads, so that no secret is in a history.
+//! The turn fills what it can. A part with a secret in it reaches the activity as an expression with the data
+//! that it reads, so that no secret is in a history.
 
 mod answer;
 mod authentication;

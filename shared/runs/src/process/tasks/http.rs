@@ -17,7 +17,8 @@ use crate::process::{HTTP_CALL, outside};
 
 /// Longest that an attempt takes: two requests of a call, and what lies between them.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(75);
-/// Attempts where the platform, not the service, is away. What the service answers is never tried again by itself.
+/// Attempts where the platform, not the service, is away. What the service answers is never tried again by
+/// itself.
 const ATTEMPTS: u32 = 5;
 
 pub(super) async fn run(process: &Process, view: &View<'_>, call: &HttpCall, input: Data) -> Worked {

@@ -1,5 +1,5 @@
-//! Tools of MCP servers: listed once, at a run's beginning, and called by name. A server is a stranger: its addresses are checked,
-//! its answers bounded, its errors are those of a tool.
+//! Tools of MCP servers: listed once, at a run's beginning, and called by name. A server is a stranger: its
+//! addresses are checked, its answers bounded, its errors are those of a tool.
 
 mod http;
 

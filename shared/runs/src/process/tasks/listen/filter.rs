@@ -29,7 +29,8 @@ pub(super) async fn matches(
 pub(super) struct Correlations(BTreeMap<String, Data>);
 
 impl Correlations {
-    /// Whether an event has the values of a filter's `correlate`. Those that it is the first to have are kept then.
+    /// Whether an event has the values of a filter's `correlate`. Those that it is the first to have are kept
+    /// then.
     pub async fn take(
         &mut self,
         process: &Process,
