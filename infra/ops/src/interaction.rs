@@ -17,10 +17,10 @@ use crate::target::Target;
 pub enum InteractionCommand {
     /// Adds the interactions of a JSON file, or replaces those of the same id.
     ///
-    /// The file is an array of { "id": text, "name": text, "description"?: text, "versions": [ version ] },
+    /// The file is an array of { "id": text, "name": text, "description"?: text, "versions": [version, …] },
     /// and a version is { "version": number, "prompts": [ id or { "id", "version"?, "role"? } ],
-    /// "description"?, "model"?, "output_schema"?, "max_output_tokens"?, "temperature"?, "tools"?: [ names ],
-    /// "allowed_hosts"?: [ hosts ], "mcp_servers"?: [ { "name", "url", "headers_secret"? } ] }. The version
+    /// "description"?, "model"?, "output_schema"?, "max_output_tokens"?, "temperature"?, "tools"?: [name, …],
+    /// "allowed_hosts"?: [host, …], "mcp_servers"?: [ { "name", "url", "headers_secret"? } ] }. The version
     /// with the highest number is used. Prompts are sent in their order; one without a version is the latest.
     Load {
         /// The file.

@@ -40,8 +40,7 @@ pub struct Started {
     /// How long the run may take, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// What the run executes, where its type interprets programs: a short reference, at most
-    /// [`MAX_PROGRAM_CHARACTERS`] long.
+    /// What the run executes, where its type interprets programs: a reference of at most 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! `AgentConversation`: a language model with tools works on a task, turn by turn.
 //!
-//! The loop is workflow code ([`conversing`]); each turn of the model is one activity, and so is each tool
+//! The loop is workflow code (`conversing`); each turn of the model is one activity, and so is each tool
 //! call that touches the world. A crash repeats at most the one that was under way. What the model says
 //! decides nothing by itself: a tool call goes through the platform's API with the role of the run, or to a
 //! host that the interaction allows, whatever a text in the data asks for.
