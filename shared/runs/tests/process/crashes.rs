@@ -33,7 +33,11 @@ const CHILD: &str = "do: [ { w: { wait: PT1S } }, { s: { set: { n: '${ .n + 1 }'
 type Done = Arc<Mutex<BTreeMap<(String, String), u32>>>;
 
 fn outside(done: &Done) -> Registry {
-    let (parent, child) = (tasks(TEXT), document(CHILD));
+    outside_of(done, tasks(TEXT))
+}
+
+fn outside_of(done: &Done, parent: String) -> Registry {
+    let child = document(CHILD);
     let digest = program_of(&child).digest;
     let texts = BTreeMap::from([(program_of(&parent).digest, parent), (digest.clone(), child)]);
     let note = |done: &Done, name: &str, input: &Value| {
@@ -166,4 +170,31 @@ async fn a_process_ends_the_same_however_often_its_service_dies() {
         died += deaths;
     }
     assert!(died > 50, "{died}");
+}
+
+#[tokio::test]
+async fn ten_tasks_and_a_call_are_three_commits() {
+    let sets = (0..5).map(|number| {
+        format!(
+            "s{number}: {{ set: {{ n: '${{ .n + 1 }}' }} }} ;; \
+             w{number}: {{ switch: [ {{ c: {{ when: '.n > 100', then: exit }} }} ] }} ;; "
+        )
+    });
+    let text = format!(
+        "{}a: {{ call: http, with: {{ method: get, endpoint: 'https://service.example/' }} }}",
+        sets.collect::<String>()
+    );
+    let tenant = Tenant::new("acme", "demo").unwrap();
+    let registry = outside_of(&Done::default(), tasks(&text));
+    let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
+    let memory = Memory::default();
+    let engine = engine(&memory, &clock, &registry, 0);
+    let start = StartRun {
+        program: Some(program_of(&tasks(&text)).to_string()),
+        ..StartRun::new("Process", "p", Payload::of(&json!({ "n": 1 })).unwrap())
+    };
+    let started = engine.start(&tenant, &start).await.unwrap();
+    engine.drive(&tenant, &started.run_id).await.unwrap();
+    assert!(memory.is_closed(&started.run_id));
+    assert_eq!(memory.commits(&started.run_id), 3);
 }

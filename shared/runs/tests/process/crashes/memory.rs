@@ -89,6 +89,11 @@ impl Memory {
         self.lock().runs.get(run_id).is_some_and(|kept| kept.closed)
     }
 
+    /// Writes of a run.
+    pub fn commits(&self, run_id: &str) -> u64 {
+        self.lock().runs[run_id].version
+    }
+
     pub fn run_ids(&self) -> Vec<String> {
         self.lock().runs.keys().cloned().collect()
     }
