@@ -215,3 +215,44 @@ async fn a_supervised_process_waits_for_approvals() {
     assert_eq!(detail["error"]["details"]["status"], 403, "{detail}");
     assert_eq!(events.receiver.received_at("/supervised").len(), 1);
 }
+
+#[tokio::test]
+async fn a_process_survives_the_death_of_the_service_at_each_kind_of_wait() {
+    let Some(mut events) = Events::start_local().await else {
+        return;
+    };
+    let url = |path: &str| events.webhook_body(path)["target"]["url"].clone();
+    let call = |path: &str| json!({ "call": "http", "with": { "method": "post", "endpoint": url(path), "body": { "n": "${ .n }" } } });
+    let tasks = json!([
+        { "count": { "set": { "n": 1 } } },
+        { "first": call("/first") },
+        { "next": { "set": { "n": 2 } } },
+        { "pause": { "wait": "PT2S" } },
+        { "paid": { "listen": { "to": { "one": { "with": { "type": "paid" } } } } } },
+        { "more": { "set": { "n": "${ .[0].cents }" } } },
+        { "second": call("/second") },
+        { "done": { "set": { "result": "done" } } },
+    ]);
+    let target = json!({ "definition": definition("survivor", json!({ "do": tasks })) });
+    let run = started(&events, target, &json!({})).await;
+    events.received("/first", 1).await;
+    events.service.restart();
+    once(&events, &run, |detail| detail["status"] == "RUNNING").await;
+    let state = format!("{run}/query/__state");
+    once(&events, &state, |state| state["tasks"][0]["waits_for"] == "Event").await;
+    events.service.restart();
+    let paid = json!({ "message": "", "type": "paid", "source": "shop", "id": "p1", "data": { "cents": 7 } });
+    let signalled = events
+        .post(&events.token, &format!("{run}/signal/Event"), &paid)
+        .await;
+    signalled.expect_status(200);
+    events.service.restart();
+    let detail = ended(&events, &run).await;
+    assert_eq!(detail["status"], "COMPLETED", "{detail}");
+    assert_eq!(detail["result"], json!({ "result": "done" }));
+    assert_eq!(
+        events.received("/second", 1).await.remove(0).json(),
+        json!({ "n": 7 })
+    );
+    events.scope.ops(&["check"]).expect_success();
+}
