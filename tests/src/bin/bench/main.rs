@@ -22,6 +22,7 @@ mod memory;
 mod neighbours;
 mod objects;
 mod plain;
+mod processes;
 mod programs;
 mod prompts;
 mod query;
@@ -47,7 +48,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Names of the parts, in their order.
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 17] = [
     "lambda",
     "ready",
     "prompts",
@@ -62,6 +63,7 @@ const PARTS: [&str; 16] = [
     "listing",
     "runs",
     "events",
+    "processes",
     "agents",
     "neighbours",
 ];
@@ -106,6 +108,7 @@ async fn run(wanted: &[String]) -> Result<()> {
             "listing" => listing::measure().await?,
             "runs" => runs::measure().await?,
             "events" => events::measure().await?,
+            "processes" => processes::measure().await?,
             "agents" => agents::measure().await?,
             _ => neighbours::measure().await?,
         });
