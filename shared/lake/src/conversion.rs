@@ -168,6 +168,8 @@ pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> St
         T::Decimal { .. } | T::Float | T::Double if has_other_characters(shown) => {
             "; write it with digits and a point alone, as 1234.5"
         }
+        T::Integer if is_beyond(shown, i32::MAX.into()) => ": it is out of range",
+        T::Bigint if is_beyond(shown, i64::MAX as f64) => ": it is out of range",
         T::Integer | T::Bigint if shown.contains('.') && !has_other_characters(shown) => {
             "; round it, or set 'rounding'"
         }
@@ -190,6 +192,12 @@ fn is_written_as(forms: &[&str], shown: &str) -> bool {
         [_] => rest.is_empty(),
         _ => rest.chars().all(|letter| "0:.+-Z".contains(letter)),
     })
+}
+
+/// Whether a text in quotes is a number that no rounding brings down to `most`.
+fn is_beyond(shown: &str, most: f64) -> bool {
+    let number: Option<f64> = shown.trim_matches('\'').parse().ok();
+    number.is_some_and(|number| number.abs() + 0.5 >= most + 1.0)
 }
 
 /// Whether a text in quotes is a number of digits, with a sign and a point at most.
