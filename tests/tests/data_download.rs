@@ -43,6 +43,8 @@ async fn a_download_is_a_link_to_a_file() {
     assert_eq!(body, expected);
     let file = fetched(&store, &answer).await.expect_status(200);
     assert!(is_database(&file.bytes), "{:?}", &file.bytes[..16]);
+    // A client that asks for compression decodes what this names.
+    assert_eq!(file.header("content-encoding"), "");
     let url = answer.body["url"].as_str().unwrap();
     assert!(url.contains("X-Amz-Expires=900"), "{url}");
     // No other object opens with it, and it is the file that is signed.

@@ -157,6 +157,11 @@ impl S3 for ObjectFiles {
         &self,
         mut request: S3Request<PutObjectInput>,
     ) -> S3Result<S3Response<PutObjectOutput>> {
+        // How the SDK sends a body. S3 takes it out of the object's own encoding, and a client that decodes would fail.
+        request
+            .input
+            .content_encoding
+            .take_if(|encoding| encoding == "aws-chunked");
         let key = std::mem::take(&mut request.input.key);
         request.input.key = short(key.clone());
         if let Some(hash) = request.input.key.strip_prefix(LONG) {
