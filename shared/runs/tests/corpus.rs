@@ -239,6 +239,20 @@ fn all_cases() -> Vec<(&'static str, Vec<Event>)> {
     all
 }
 
+/// A case whose input no longer fits its type fails at once, and its history guards nothing.
+#[test]
+fn a_case_that_is_to_complete_does() {
+    for (name, history) in all_cases() {
+        let last = history.last().map(|event| event.kind.name());
+        let is_right = !name.ends_with("-completed") || last == Some("WORKFLOW_EXECUTION_COMPLETED");
+        assert!(
+            is_right,
+            "The case {name} ends with {last:?}: give it an input that the type takes, and delete {FOLDER}/{name}.json if it was \
+             written before."
+        );
+    }
+}
+
 #[test]
 fn every_case_is_stored() {
     #[expect(
