@@ -157,7 +157,8 @@ impl S3 for ObjectFiles {
         &self,
         mut request: S3Request<PutObjectInput>,
     ) -> S3Result<S3Response<PutObjectOutput>> {
-        // How the SDK sends a body. S3 takes it out of the object's own encoding, and a client that decodes would fail.
+        // How the SDK sends a body. S3 takes it out of the object's own encoding, and a client that decodes
+        // would fail.
         request
             .input
             .content_encoding

@@ -1,5 +1,5 @@
-//! Processes: a hundred at once, each of ten tasks and a call, beside the same call by a webhook delivery, whose
-//! workflow is written in Rust. Both begin with an event and end with a request to one receiver.
+//! Processes: a hundred at once, each of ten tasks and a call, beside the same call by a webhook delivery,
+//! whose workflow is written in Rust. Both begin with an event and end with a request to one receiver.
 
 use std::time::{Duration, Instant};
 
