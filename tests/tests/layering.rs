@@ -85,7 +85,16 @@ fn a_function_imports_no_other_function_and_nothing_of_infra() {
 fn shared_crates_depend_downwards_only() {
     // A crate may use those before it.
     let order = [
-        "platform", "sandbox", "models", "process", "events", "prompts", "lake", "workflow", "runs",
+        "platform",
+        "sandbox",
+        "models",
+        "process",
+        "events",
+        "prompts",
+        "lake",
+        "event-log",
+        "workflow",
+        "runs",
     ];
     for (name, dependencies) in crates("shared") {
         let rank = order.iter().position(|known| *known == name);

@@ -1,0 +1,4 @@
+//! The log of everything that happened: events and audit records as Parquet files in S3.
+//!
+//! A record is written to DynamoDB first and archived later. Readers see the files and the records that are
+//! not archived yet, and each record exactly once.
