@@ -7,7 +7,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use models::ModelConfig;
 use platform::Clock;
 use platform::api::Api;
-use platform::auth::service::{KmsServiceKey, ServiceTokens};
+use platform::auth::service::ServiceTokens;
 use platform::aws::SdkConfig;
 use platform::batch::consume;
 use platform::config::{AwsEnvironment, ConfigError, Environment};
@@ -19,6 +19,7 @@ use platform::records::audit::AuditTrail;
 use platform::records::events::Events;
 use platform::records::subscriptions::Subscriptions;
 use platform::sealing::{KmsSealer, OpenedOnce};
+use platform::signing::KmsSigningKey;
 use platform::telemetry::{self, Format};
 use runs::Services;
 use runs::process::{Evaluator, Expressions};
@@ -52,7 +53,7 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Er
 
 /// The platform's API, which runs call with service tokens.
 fn api(environment: &Environment, sdk: &SdkConfig) -> Result<Api, ConfigError> {
-    let key = KmsServiceKey::connect(sdk, environment.required("MILLRACE_SERVICE_KEY")?);
+    let key = KmsSigningKey::connect(sdk, environment.required("MILLRACE_SERVICE_KEY")?);
     let tokens = ServiceTokens::new(Arc::new(key), Clock::System);
     Api::new(&environment.required("MILLRACE_API_URL")?, tokens)
 }

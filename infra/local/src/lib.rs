@@ -20,6 +20,6 @@ pub mod runner;
 mod runs;
 pub mod sealer;
 pub mod server;
-pub mod service_key;
 pub mod services;
+pub mod signing_key;
 mod stalling;

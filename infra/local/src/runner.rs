@@ -44,8 +44,8 @@ use crate::issuer::Issuer;
 use crate::queue::{LocalQueue, Settings};
 use crate::reference;
 use crate::runs::LocalRuns;
-use crate::service_key::LocalServiceKey;
 use crate::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, Services};
+use crate::signing_key::LocalSigningKey;
 
 /// As the audit retry queue of `template.yaml`.
 const AUDIT_RETRY: Settings = Settings {
@@ -126,7 +126,7 @@ impl Service {
         environment: &Environment,
         port: Option<u16>,
     ) -> Result<Self, ConfigError> {
-        let service_key = Arc::new(LocalServiceKey::open(data)?);
+        let service_key = Arc::new(LocalSigningKey::of_services(data)?);
         let platform = platform(data, services, service_key.clone());
         let api = port.map(|port| {
             let tokens = ServiceTokens::new(service_key, platform.clock.clone());
@@ -260,7 +260,7 @@ fn worker_services(
     ))
 }
 
-fn platform(data: &DataDir, services: &Services, service_key: Arc<LocalServiceKey>) -> Platform {
+fn platform(data: &DataDir, services: &Services, service_key: Arc<LocalSigningKey>) -> Platform {
     let clock = Clock::System;
     let records = Table::connect(&services.records, RECORDS_TABLE);
     let trail = AuditTrail::new(Table::connect(&services.records, AUDIT_TABLE));

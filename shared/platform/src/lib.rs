@@ -19,6 +19,7 @@ pub mod queue;
 pub mod records;
 pub mod sealing;
 pub mod secrets;
+pub mod signing;
 pub mod sources;
 pub mod telemetry;
 pub mod tenant;
@@ -31,7 +32,6 @@ pub use clock::{Clock, UtcTime};
 pub use error::{Error, ErrorKind, Result};
 pub use tenant::Tenant;
 
-use auth::service::KmsServiceKey;
 use auth::{Verifier, VerifierConfig};
 use config::{ConfigError, EdgeConfig, Environment};
 use fair::FairPermits;
@@ -40,6 +40,7 @@ use queue::SqsQueue;
 use records::Table;
 use records::api_keys::ApiKeys;
 use records::audit::AuditTrail;
+use signing::KmsSigningKey;
 
 /// What every HTTP function has: the time, who may call, the records and the audit trail.
 #[derive(Clone)]
@@ -73,7 +74,7 @@ impl Platform {
         let retry_url = environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?;
         let retry = Arc::new(SqsQueue::connect(sdk, retry_url));
         let clock = Clock::System;
-        let service_key = KmsServiceKey::connect(sdk, environment.required("MILLRACE_SERVICE_KEY")?);
+        let service_key = KmsSigningKey::connect(sdk, environment.required("MILLRACE_SERVICE_KEY")?);
         Ok(Self {
             verifier: Arc::new(Verifier::new(
                 VerifierConfig::from_environment(environment)?,

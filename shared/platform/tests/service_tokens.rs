@@ -12,10 +12,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use platform::auth::jwks::JwksSource;
-use platform::auth::service::{ServiceKey, ServiceTokens};
+use platform::auth::service::ServiceTokens;
 use platform::auth::{PrincipalKind, RunAsRole, RunPrincipal, Verifier, VerifierConfig};
 use platform::config::Secret;
 use platform::queue::BoxFuture;
+use platform::signing::SigningKey;
 use platform::{Clock, Error, Result, Tenant, UtcTime};
 use serde_json::{Value, json};
 
@@ -48,7 +49,7 @@ impl Key {
     }
 }
 
-impl ServiceKey for Key {
+impl SigningKey for Key {
     fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
         self.signed.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {

@@ -13,10 +13,10 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use platform::auth::jwks::JwksSource;
-use platform::auth::service::ServiceKey;
 use platform::auth::{Permission, PrincipalKind, Verifier, VerifierConfig};
 use platform::config::Secret;
 use platform::queue::BoxFuture;
+use platform::signing::SigningKey;
 use platform::{Clock, Error, Result, UtcTime};
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ impl Issuer {
 /// No token here is a service token.
 struct NoServiceKey;
 
-impl ServiceKey for NoServiceKey {
+impl SigningKey for NoServiceKey {
     fn sign<'a>(&'a self, _: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
         Box::pin(async { Err(Error::unavailable("no key")) })
     }

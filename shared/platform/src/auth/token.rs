@@ -14,11 +14,12 @@ use serde_json::{Map, Value};
 
 use crate::auth::jwks::{Jwks, JwksSource};
 use crate::auth::principal::{Principal, PrincipalKind};
-use crate::auth::service::{ServiceKey, ServiceVerifier};
+use crate::auth::service::ServiceVerifier;
 use crate::auth::verified::Verified;
 use crate::clock::{Clock, UtcTime};
 use crate::config::{ConfigError, Environment, Secret};
 use crate::error::{Error, Result};
+use crate::signing::SigningKey;
 use crate::tenant::check_id;
 
 /// How far the issuer's clock may differ from ours, in seconds.
@@ -108,7 +109,7 @@ pub struct Verifier {
 
 impl Verifier {
     /// A verifier that reads its keys at their first use: those of the issuer, and the one of service tokens.
-    pub fn new(config: VerifierConfig, service_key: Arc<dyn ServiceKey>, clock: Clock) -> Self {
+    pub fn new(config: VerifierConfig, service_key: Arc<dyn SigningKey>, clock: Clock) -> Self {
         let jwks = Jwks::new(config.jwks.clone(), clock.clone());
         Self {
             config,

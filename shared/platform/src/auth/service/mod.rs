@@ -4,10 +4,8 @@
 //! token names one run, its project and its one role, and expires after five minutes.
 
 mod claims;
-mod key;
 mod tokens;
 mod verify;
 
-pub use key::{KmsServiceKey, ServiceKey};
 pub use tokens::ServiceTokens;
 pub(super) use verify::ServiceVerifier;

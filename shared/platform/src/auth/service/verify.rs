@@ -2,27 +2,25 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode};
 use tokio::sync::OnceCell;
 
 use super::claims::{AUDIENCE, ISSUER, ServiceClaims};
-use super::key::ServiceKey;
 use crate::auth::principal::Principal;
 use crate::auth::token::{check_times, refusal};
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
+use crate::signing::{SigningKey, public_key_pem};
 
 /// Checks tokens against the public half of the key that signs them.
 pub(in crate::auth) struct ServiceVerifier {
-    key: Arc<dyn ServiceKey>,
+    key: Arc<dyn SigningKey>,
     /// Read at the first service token. A key that takes its place has another id, and so is of another process.
     public_key: OnceCell<DecodingKey>,
 }
 
 impl ServiceVerifier {
-    pub(in crate::auth) fn new(key: Arc<dyn ServiceKey>) -> Self {
+    pub(in crate::auth) fn new(key: Arc<dyn SigningKey>) -> Self {
         Self {
             key,
             public_key: OnceCell::new(),
@@ -53,10 +51,7 @@ impl ServiceVerifier {
 
     async fn read(&self) -> Result<DecodingKey> {
         let der = self.key.public_key().await?;
-        let pem = format!(
-            "-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n",
-            STANDARD.encode(der)
-        );
+        let pem = public_key_pem(&der);
         DecodingKey::from_rsa_pem(pem.as_bytes()).map_err(Error::internal)
     }
 }

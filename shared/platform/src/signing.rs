@@ -1,17 +1,24 @@
-//! The key that signs service tokens.
+//! Keys that sign, and the compact JWS that they make: service tokens, and the digests of the event log.
 
 use aws_config::SdkConfig;
 use aws_sdk_kms::Client;
 use aws_sdk_kms::error::DisplayErrorContext;
 use aws_sdk_kms::primitives::Blob;
 use aws_sdk_kms::types::{MessageType, SigningAlgorithmSpec};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use jsonwebtoken::{Algorithm, Header};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, Result};
 use crate::queue::BoxFuture;
 
+/// Characters of a line of a PEM, of RFC 7468.
+const PEM_LINE: usize = 64;
+
 /// An RSA key of 2,048 bits.
-pub trait ServiceKey: Send + Sync {
+pub trait SigningKey: Send + Sync {
     /// The signature of a message: RSASSA-PKCS1-v1_5 with SHA-256, which JWTs call RS256.
     fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>>;
 
@@ -20,12 +27,12 @@ pub trait ServiceKey: Send + Sync {
 }
 
 /// An asymmetric KMS key. The private key never leaves KMS.
-pub struct KmsServiceKey {
+pub struct KmsSigningKey {
     client: Client,
     key_id: String,
 }
 
-impl KmsServiceKey {
+impl KmsSigningKey {
     /// The key of this id, ARN or alias.
     pub fn connect(sdk: &SdkConfig, key_id: String) -> Self {
         Self {
@@ -35,7 +42,7 @@ impl KmsServiceKey {
     }
 }
 
-impl ServiceKey for KmsServiceKey {
+impl SigningKey for KmsSigningKey {
     fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
         Box::pin(async move {
             let sent = self
@@ -64,5 +71,47 @@ impl ServiceKey for KmsServiceKey {
                 .ok_or_else(|| Error::internal("KMS gave no public key"))?;
             Ok(key.into_inner())
         })
+    }
+}
+
+/// The JWS compact serialization of RFC 7515, 7.1, signed with RS256. The library signs only with keys that it
+/// holds.
+pub async fn compact_jws(key: &dyn SigningKey, key_id: &str, claims: &impl Serialize) -> Result<String> {
+    let mut header = Header::new(Algorithm::RS256);
+    header.kid = Some(key_id.to_owned());
+    let signed = format!("{}.{}", encoded(&header)?, encoded(claims)?);
+    let signature = key.sign(signed.as_bytes()).await?;
+    Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+}
+
+fn encoded(part: &impl Serialize) -> Result<String> {
+    let json = serde_json::to_vec(part).map_err(Error::internal)?;
+    Ok(URL_SAFE_NO_PAD.encode(json))
+}
+
+/// The PEM of a public key's DER (RFC 7468, 13).
+pub fn public_key_pem(der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    let mut pem = "-----BEGIN PUBLIC KEY-----\n".to_owned();
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (line, after) = rest.split_at(rest.len().min(PEM_LINE));
+        pem.push_str(line);
+        pem.push('\n');
+        rest = after;
+    }
+    pem.push_str("-----END PUBLIC KEY-----\n");
+    pem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pem_has_lines_of_64_characters() {
+        let pem = public_key_pem(&[7; 100]);
+        let lines: Vec<_> = pem.lines().map(str::len).collect();
+        assert_eq!(lines, [26, 64, 64, 8, 24]);
     }
 }

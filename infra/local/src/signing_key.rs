@@ -1,4 +1,5 @@
-//! The twin of the KMS key that signs service tokens: an RSA key of the data directory.
+//! The twins of the KMS keys that sign service tokens and the digests of the event log: RSA keys of the data
+//! directory.
 
 use std::sync::Arc;
 
@@ -6,21 +7,31 @@ use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{KeyPair, KeySize};
 use aws_lc_rs::signature::{KeyPair as _, RSA_PKCS1_SHA256};
-use platform::auth::service::ServiceKey;
 use platform::config::ConfigError;
 use platform::queue::BoxFuture;
+use platform::signing::SigningKey;
 use platform::{Error, Result};
 
 use crate::data_dir::{DataDir, read_or_make};
 
-/// Signs with the key in `keys/service-signing.pkcs8` of a data directory.
+/// Signs with a key in `keys` of a data directory.
 #[derive(Clone)]
-pub struct LocalServiceKey(Arc<KeyPair>);
+pub struct LocalSigningKey(Arc<KeyPair>);
 
-impl LocalServiceKey {
-    /// Reads the directory's key, and makes one where it has none.
-    pub fn open(data: &DataDir) -> Result<Self, ConfigError> {
-        let path = data.path("keys/service-signing.pkcs8");
+impl LocalSigningKey {
+    /// The key of service tokens.
+    pub fn of_services(data: &DataDir) -> Result<Self, ConfigError> {
+        Self::open(data, "keys/service-signing.pkcs8")
+    }
+
+    /// The key of the event log's digests.
+    pub fn of_digests(data: &DataDir) -> Result<Self, ConfigError> {
+        Self::open(data, "keys/digest-signing.pkcs8")
+    }
+
+    /// Reads the key, and makes one where there is none.
+    fn open(data: &DataDir, name: &str) -> Result<Self, ConfigError> {
+        let path = data.path(name);
         let der = read_or_make(&path, || {
             let made =
                 KeyPair::generate(KeySize::Rsa2048).and_then(|key| AsDer::<Pkcs8V1Der<'_>>::as_der(&key));
@@ -37,7 +48,7 @@ impl LocalServiceKey {
     }
 }
 
-impl ServiceKey for LocalServiceKey {
+impl SigningKey for LocalSigningKey {
     fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
         Box::pin(async move {
             let mut signature = vec![0; self.0.public_modulus_len()];
