@@ -5,6 +5,7 @@ use std::sync::Arc;
 use aws_lambda_events::event::sqs::SqsEvent;
 use events::matching::SubscriptionSets;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use platform::archive_hints::ArchiveHints;
 use platform::batch::consume;
 use platform::config::Environment;
 use platform::queue::SqsQueue;
@@ -28,6 +29,7 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Er
     let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
     let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
     let dead_letters = environment.required("MILLRACE_EVENT_DEAD_LETTER_QUEUE")?;
+    let archive = environment.required("MILLRACE_ARCHIVE_QUEUE")?;
     let subscriptions = Subscriptions::new(records.clone());
     let matcher = Matcher {
         engine: wiring.engine(registry)?,
@@ -38,6 +40,7 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Er
         subscriptions,
         processes: Processes::new(records.clone()),
         listeners: Listeners::new(records),
+        archive_hints: ArchiveHints::new(Arc::new(SqsQueue::connect(&sdk, archive))),
         dead_letters: Arc::new(SqsQueue::connect(&sdk, dead_letters)),
         clock: wiring.clock.clone(),
     };

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use events::matching::SubscriptionSets;
+use platform::archive_hints::ArchiveHints;
 use platform::batch::Batch;
 use platform::objects::Objects;
 use platform::queue::Queue;
@@ -47,6 +48,8 @@ pub struct Matcher {
     pub listeners: Listeners,
     /// The subscriptions, compiled.
     pub sets: SubscriptionSets,
+    /// Hints at the logs of events, for the archiver.
+    pub archive_hints: ArchiveHints,
     /// Where what cannot be read goes.
     pub dead_letters: Arc<dyn Queue>,
     /// The time.

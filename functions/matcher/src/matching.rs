@@ -9,6 +9,7 @@ use events::subscription::{Subscription, Target};
 use futures::stream::{self, StreamExt as _};
 use platform::records::deliveries::{DeliveryRecord, DeliveryStatus, DeliveryWrite};
 use platform::records::events::EventRecord;
+use platform::records::logs::{LogId, LogKind};
 use platform::{Error, Result, Tenant};
 use runs::delivery::{business_id_path, start, workflow_id_of};
 use tracing::{info, warn};
@@ -52,10 +53,10 @@ pub async fn match_event(matcher: &Matcher, told: Told<'_>) -> Result<std::resul
         }
         false => deliver(matcher, &event).await?,
     };
-    matcher
-        .events
-        .matched(tenant, &record.id, matcher.clock.now())
-        .await?;
+    let now = matcher.clock.now();
+    matcher.events.matched(tenant, &record.id, now).await?;
+    let log = LogId::new(tenant.account(), Some(tenant.project()), LogKind::Events);
+    matcher.archive_hints.new_record(&log, now).await;
     info!(
         account = tenant.account(),
         project = tenant.project(),

@@ -7,6 +7,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use models::ModelConfig;
 use platform::Clock;
 use platform::api::Api;
+use platform::archive_hints::ArchiveHints;
 use platform::auth::service::ServiceTokens;
 use platform::aws::SdkConfig;
 use platform::batch::consume;
@@ -77,13 +78,15 @@ fn webhooks(environment: &Environment, sdk: &SdkConfig, wiring: &Wiring) -> Resu
     let table = |name| Ok::<_, ConfigError>(Table::connect(sdk, &environment.required(name)?));
     let sealer = KmsSealer::connect(sdk, environment.required("MILLRACE_SEALING_KEY")?);
     let retry = SqsQueue::connect(sdk, environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?);
+    let archive = SqsQueue::connect(sdk, environment.required("MILLRACE_ARCHIVE_QUEUE")?);
     Ok(Webhooks {
         subscriptions: Subscriptions::new(table("MILLRACE_RECORDS_TABLE")?),
         events: Events::new(table("MILLRACE_EVENTS_TABLE")?),
         objects: wiring.objects.clone(),
         sealer: Arc::new(OpenedOnce::new(Arc::new(sealer))),
         outbound: Outbound::from_environment(environment, &AwsEnvironment::read())?,
-        audit: AuditLog::new(AuditTrail::new(table("MILLRACE_AUDIT_TABLE")?), Arc::new(retry)),
+        audit: AuditLog::new(AuditTrail::new(table("MILLRACE_AUDIT_TABLE")?), Arc::new(retry))
+            .hinting(ArchiveHints::new(Arc::new(archive))),
         clock: wiring.clock.clone(),
     })
 }

@@ -7,6 +7,7 @@ use events::publish::Publisher;
 use ingest_function::{ChannelRates, Ingest};
 use matcher_function::Matcher;
 use platform::Platform;
+use platform::archive_hints::ArchiveHints;
 use platform::bus::Bus;
 use platform::config::{ConfigError, Environment};
 use platform::objects::Objects;
@@ -55,6 +56,7 @@ pub struct LocalEvents {
     /// What attempts of webhooks need.
     pub webhooks: Webhooks,
     listeners: Listeners,
+    archive_hints: ArchiveHints,
     matcher: Arc<OnceLock<Matcher>>,
 }
 
@@ -117,6 +119,7 @@ impl LocalEvents {
                 clock,
             },
             listeners: Listeners::new(platform.records.clone()),
+            archive_hints: platform.archive_hints.clone(),
             bus,
             queue,
             matcher,
@@ -135,6 +138,7 @@ impl LocalEvents {
             processes: self.subscriptions.processes.clone(),
             listeners: self.listeners.clone(),
             sets: SubscriptionSets::new(webhooks.subscriptions.clone()),
+            archive_hints: self.archive_hints.clone(),
             dead_letters: Arc::new(SetAside),
             clock: webhooks.clock.clone(),
         });

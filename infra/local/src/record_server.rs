@@ -49,6 +49,7 @@ async fn answer(State(database): State<Database>, headers: HeaderMap, body: Stri
 
 fn run(database: &Database, operation: &str, body: &str) -> Result<String, DynoxideError> {
     match operation {
+        "BatchGetItem" => with(body, |request| database.batch_get_item(request)),
         "BatchWriteItem" => with(body, |request| database.batch_write_item(request)),
         "CreateTable" => with(body, |request| database.create_table(request)),
         "DeleteItem" => with(body, |request| database.delete_item(request)),

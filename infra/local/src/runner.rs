@@ -17,6 +17,7 @@ use lake::store::{
 };
 use models::ModelConfig;
 use platform::api::Api;
+use platform::archive_hints::ArchiveHints;
 use platform::auth::Verifier;
 use platform::auth::service::ServiceTokens;
 use platform::config::{AwsEnvironment, ConfigError, CorsOrigins, EdgeConfig, Environment};
@@ -274,6 +275,14 @@ fn platform(data: &DataDir, services: &Services, service_key: Arc<LocalSigningKe
             Box::pin(async move { audit_writer_function::handle(&trail, event.into()).await })
         }),
     );
+    // Its consumer is the archiver.
+    let archive = LocalQueue::start(
+        "archive",
+        AUDIT_RETRY,
+        clock.clone(),
+        Arc::new(|_| Box::pin(async { Default::default() })),
+    );
+    let archive_hints = ArchiveHints::new(archive);
     Platform {
         verifier: Arc::new(Verifier::new(
             Issuer::verifier_config(data),
@@ -283,7 +292,8 @@ fn platform(data: &DataDir, services: &Services, service_key: Arc<LocalSigningKe
         clock,
         api_keys: ApiKeys::new(records.clone()),
         records,
-        audit: AuditLog::new(trail.clone(), retry),
+        audit: AuditLog::new(trail.clone(), retry).hinting(archive_hints.clone()),
+        archive_hints,
         trail,
         edge: EdgeConfig {
             cors: CorsOrigins::Any,

@@ -1,6 +1,7 @@
 //! What every function shares: errors, identity, HTTP edges, records, queues and objects.
 
 pub mod api;
+pub mod archive_hints;
 pub mod auth;
 pub mod aws;
 pub mod batch;
@@ -32,6 +33,7 @@ pub use clock::{Clock, UtcTime};
 pub use error::{Error, ErrorKind, Result};
 pub use tenant::Tenant;
 
+use archive_hints::ArchiveHints;
 use auth::{Verifier, VerifierConfig};
 use config::{ConfigError, EdgeConfig, Environment};
 use fair::FairPermits;
@@ -57,6 +59,8 @@ pub struct Platform {
     pub trail: AuditTrail,
     /// The audit trail, to write.
     pub audit: AuditLog,
+    /// Hints at logs with new records, for the archiver.
+    pub archive_hints: ArchiveHints,
     /// The edge around the routes.
     pub edge: EdgeConfig,
     /// Requests at a time, where a process has many: each until its answer is taken.
@@ -73,6 +77,8 @@ impl Platform {
         ));
         let retry_url = environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?;
         let retry = Arc::new(SqsQueue::connect(sdk, retry_url));
+        let archive = environment.required("MILLRACE_ARCHIVE_QUEUE")?;
+        let hints = ArchiveHints::new(Arc::new(SqsQueue::connect(sdk, archive)));
         let clock = Clock::System;
         let service_key = KmsSigningKey::connect(sdk, environment.required("MILLRACE_SERVICE_KEY")?);
         Ok(Self {
@@ -84,8 +90,9 @@ impl Platform {
             clock,
             api_keys: ApiKeys::new(records.clone()),
             records,
-            audit: AuditLog::new(trail.clone(), retry),
+            audit: AuditLog::new(trail.clone(), retry).hinting(hints.clone()),
             trail,
+            archive_hints: hints,
             edge: EdgeConfig::from_environment(environment)?,
             requests: None,
         })

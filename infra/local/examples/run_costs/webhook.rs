@@ -17,6 +17,7 @@ use local::sealer::LocalSealer;
 use local::services::{AUDIT_TABLE, EVENTS_TABLE, RECORDS_TABLE};
 use matcher_function::Matcher;
 use models::{Model, NotConfigured};
+use platform::archive_hints::ArchiveHints;
 use platform::bus::Bus as _;
 use platform::config::AwsEnvironment;
 use platform::http::audit::AuditLog;
@@ -104,6 +105,7 @@ pub async fn costs(
         listeners: Listeners::new(table(RECORDS_TABLE)),
         sets: SubscriptionSets::new(subscriptions.clone()),
         subscriptions,
+        archive_hints: ArchiveHints::new(Arc::new(counter.clone())),
         dead_letters: Arc::new(counter.clone()),
         clock: wiring.clock.clone(),
     };

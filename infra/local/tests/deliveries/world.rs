@@ -20,6 +20,7 @@ use local::sealer::LocalSealer;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, RUNS_TABLE, Services};
 use matcher_function::Matcher;
 use models::{Model, NotConfigured};
+use platform::archive_hints::ArchiveHints;
 use platform::bus::Bus;
 use platform::config::AwsEnvironment;
 use platform::http::audit::AuditLog;
@@ -277,6 +278,7 @@ impl World {
                 processes: Processes::new(table(RECORDS_TABLE)),
                 listeners: Listeners::new(table(RECORDS_TABLE)),
                 sets: SubscriptionSets::new(subscriptions.clone()),
+                archive_hints: ArchiveHints::new(Arc::new(Letters::default())),
                 dead_letters: Arc::new(letters.clone()),
                 clock: clock.clone(),
             },

@@ -18,6 +18,7 @@ use super::edge::RequestId;
 use super::path;
 use super::reply::CreatedResource;
 use crate::Platform;
+use crate::archive_hints::ArchiveHints;
 use crate::auth::{Principal, PrincipalKind};
 use crate::clock::{Clock, UtcTime};
 use crate::error::Error;
@@ -151,12 +152,24 @@ pub fn event(action: AuditAction, resource_type: &str, principal: &Principal, no
 pub struct AuditLog {
     trail: AuditTrail,
     retry: Arc<dyn Queue>,
+    hints: Option<ArchiveHints>,
 }
 
 impl AuditLog {
     /// Over the table, with the queue for records that it does not take.
     pub fn new(trail: AuditTrail, retry: Arc<dyn Queue>) -> Self {
-        Self { trail, retry }
+        Self {
+            trail,
+            retry,
+            hints: None,
+        }
+    }
+
+    /// Hints at the logs of records that it writes.
+    #[must_use]
+    pub fn hinting(mut self, hints: ArchiveHints) -> Self {
+        self.hints = Some(hints);
+        self
     }
 
     /// Writes a record, or hands it to the retry queue, or to the log.
@@ -174,6 +187,9 @@ impl AuditLog {
             None => insert.await,
         };
         let Err(cause) = inserted else {
+            if let Some(hints) = &self.hints {
+                hints.new_record(&event.log(), event.timestamp).await;
+            }
             return;
         };
         let body = serde_json::to_string(event).unwrap_or_default();

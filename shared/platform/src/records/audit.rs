@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::UtcTime;
 use crate::error::Result;
-use crate::records::{Condition, Order, Query, Table, Written, keys};
+use crate::records::logs::{KnownLogs, LogId, LogKind};
+use crate::records::{Condition, Key, Order, Query, Table, Written, keys};
 
 /// Kind of a mutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +70,14 @@ pub struct AuditEvent {
     pub project_name: Option<String>,
 }
 
+impl AuditEvent {
+    /// The log that the record belongs to.
+    pub fn log(&self) -> LogId {
+        let account = self.account_id.as_deref().unwrap_or(keys::NO_PROJECT);
+        LogId::new(account, self.project_id.as_deref(), LogKind::Audit)
+    }
+}
+
 /// Which records to list. An empty set and a None take everything.
 #[derive(Clone, Debug, Default)]
 pub struct AuditFilter {
@@ -104,6 +113,7 @@ impl AuditFilter {
 #[derive(Clone)]
 pub struct AuditTrail {
     table: Table,
+    logs: KnownLogs,
 }
 
 /// Records read at a time. DynamoDB itself ends a page at 1 MB.
@@ -112,15 +122,19 @@ const PAGE: i32 = 500;
 impl AuditTrail {
     /// Over the table of audit records.
     pub fn new(table: Table) -> Self {
-        Self { table }
+        Self {
+            table,
+            logs: KnownLogs::default(),
+        }
     }
 
     /// Writes a record. A second write of the same record changes nothing.
     pub async fn insert(&self, event: &AuditEvent) -> Result<()> {
-        let account = event.account_id.as_deref().unwrap_or("*");
+        let log = event.log();
+        self.logs.ensure(&self.table, &log, event.timestamp).await?;
         let time = keys::audit_time(event.timestamp, &event.id);
-        let key = crate::records::Key::new(keys::audit(account, event.project_id.as_deref()), &time)
-            .with_gsi1(keys::audit_of_account(account), &time);
+        let (tail, _) = log.tail_place(event.timestamp, &event.id);
+        let key = Key::new(keys::audit(&log.account, log.project.as_deref()), &time).with_gsi1(tail, &time);
         let _: Written = self.table.put(&key, event, Condition::Absent).await?;
         Ok(())
     }
@@ -137,7 +151,7 @@ impl AuditTrail {
     ) -> Result<(Vec<AuditEvent>, bool)> {
         let query = match project {
             Some(project) => Query::partition(keys::audit(account, Some(project))),
-            None => Query::partition(keys::audit_of_account(account)).gsi1(),
+            None => Query::partition(keys::audit(account, None)),
         };
         let low = filter.from.map_or_else(String::new, |from| from.to_string());
         // `~` sorts after the `#` that follows the time, so that the last millisecond is included.

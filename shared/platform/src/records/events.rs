@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
+use crate::records::logs::{KnownLogs, LogId, LogKind};
 use crate::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, keys};
 use crate::tenant::Tenant;
 
@@ -80,15 +81,25 @@ struct DueRecord {
 #[derive(Clone)]
 pub struct Events {
     table: Table,
+    logs: KnownLogs,
 }
 
 impl Events {
     /// In the table of events.
     pub fn new(table: Table) -> Self {
-        Self { table }
+        Self {
+            table,
+            logs: KnownLogs::default(),
+        }
     }
 
-    /// Adds an event with the other writes of a transaction. Refused where there is an event of its id.
+    /// Makes sure that the log of a project is known, before [`insert_with`](Self::insert_with).
+    pub async fn prepare(&self, tenant: &Tenant, now: UtcTime) -> Result<()> {
+        self.logs.ensure(&self.table, &log(tenant), now).await
+    }
+
+    /// Adds an event with the other writes of a transaction. Refused where there is an event of its id. The
+    /// log must be [prepared](Self::prepare).
     pub fn insert_with<'a>(
         &self,
         transaction: Transaction<'a>,
@@ -100,6 +111,7 @@ impl Events {
 
     /// Adds an event; one of its id that is there stays as it is.
     pub async fn insert(&self, tenant: &Tenant, event: &EventRecord) -> Result<()> {
+        self.prepare(tenant, event.received_at).await?;
         let key = place(tenant, event);
         match self.table.put(&key, event, Condition::Absent).await? {
             Written::Done | Written::Refused { .. } => Ok(()),
@@ -119,6 +131,7 @@ impl Events {
             ingest.channel_id,
             &hex::encode(Sha256::digest(ingest.key.as_bytes())),
         );
+        self.prepare(tenant, event.received_at).await?;
         let now = event.received_at.as_seconds();
         let record = KeyRecord {
             event_id: event.id.clone(),
@@ -203,7 +216,15 @@ impl Events {
     }
 }
 
+fn log(tenant: &Tenant) -> LogId {
+    LogId::new(tenant.account(), Some(tenant.project()), LogKind::Events)
+}
+
+/// Due until it is matched, and in the tail of its log until it is archived.
 fn place(tenant: &Tenant, event: &EventRecord) -> Key {
     let due_at = event.received_at.plus_ms(MATCH_GRACE_MS);
-    keys::event(tenant, &event.id).with_due(keys::due_events(&event.id), due_at)
+    let (pk, sk) = log(tenant).tail_place(event.received_at, &event.id);
+    keys::event(tenant, &event.id)
+        .with_due(keys::due_events(&event.id), due_at)
+        .with_gsi1(pk, sk)
 }

@@ -51,8 +51,12 @@
 //! | the same of one status | events, gsi2 | `A#P#deliveries#status#<status>` | `<creation>#<id>` |
 //! | the same of one subscription | events, gsi3 | `A#P#deliveries#subscription#<id>` | `<creation>#<id>` |
 //! | the same of one event | events, gsi4 | `A#P#deliveries#event#<id>` | `<creation>#<id>` |
-//! | the audit records of a project, by time | audit | `A#P#audit` | `<time>#<id>` |
-//! | the audit records of an account, by time | audit, gsi1 | `A#*#audit` | `<time>#<id>` |
+//! | the events of a project that are not archived | events, gsi1 | `A#P#events-tail` | `<time received>#<id>` |
+//! | an audit record | audit | `A#P#audit` | `<time>#<id>` |
+//! | the audit records of a project that are not archived | audit, gsi1 | `A#P#audit-tail` | `<time>#<id>` |
+//! | the state of a log; the logs of an account | events or audit | `A#*#event-logs`, `A#*#audit-logs` | `<P>` |
+//! | the logs that an archiver should look at | events or audit, due | `logs` | `<time>` |
+//! | a file of a log; the files of a range of days | events or audit | `A#P#event-log-files`, `A#P#audit-log-files` | `<day>#<file id>` |
 //!
 //! Neither an account nor a project can hold a `#` (see [`crate::tenant::Tenant`]), so no key of one tenant is a key, or the
 //! beginning of one, of another. `*` stands where an account has no project. What is due is one list for all tenants, for the
@@ -378,12 +382,36 @@ pub(crate) fn event(tenant: &Tenant, id: &str) -> Key {
 }
 
 pub(crate) fn audit(account: &str, project: Option<&str>) -> String {
-    format!("{account}#{}#audit", project.unwrap_or("*"))
+    format!("{account}#{}#audit", project.unwrap_or(NO_PROJECT))
 }
 
-pub(crate) fn audit_of_account(account: &str) -> String {
-    format!("{account}#*#audit")
+/// The kind of unfinished work that logs are.
+pub(crate) const DUE_LOGS: &str = "logs";
+pub(crate) const EVENT_LOGS: &str = "event-logs";
+pub(crate) const AUDIT_LOGS: &str = "audit-logs";
+
+/// A part of a log of an account's project, or of the account's records without a project.
+pub(crate) fn log_part(account: &str, project: Option<&str>, part: &str) -> String {
+    format!("{account}#{}#{part}", project.unwrap_or(NO_PROJECT))
 }
+
+pub(crate) fn log_heads(account: &str, logs: &str) -> String {
+    log_part(account, None, logs)
+}
+
+/// The account, the name of the kind, and the project of a log's state.
+pub(crate) fn log_of<'a>(pk: &'a str, sk: &'a str) -> Option<(&'a str, &'a str, Option<&'a str>)> {
+    let mut parts = pk.splitn(3, '#');
+    let (account, _, logs) = (parts.next()?, parts.next()?, parts.next()?);
+    Some((account, logs, (sk != NO_PROJECT).then_some(sk)))
+}
+
+pub(crate) fn log_file_sort(day: &str, file: &str) -> String {
+    format!("{day}#{file}")
+}
+
+/// Stands in keys for the project of what belongs to an account alone.
+pub(crate) const NO_PROJECT: &str = "*";
 
 pub(crate) fn audit_time(time: UtcTime, id: &str) -> String {
     format!("{time}#{id}")

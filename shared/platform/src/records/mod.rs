@@ -15,6 +15,7 @@ pub mod ingest_counts;
 pub mod interactions;
 pub mod keys;
 pub mod listeners;
+pub mod logs;
 pub mod process_secrets;
 pub mod processes;
 pub mod prompts;

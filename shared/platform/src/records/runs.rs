@@ -273,6 +273,9 @@ impl Runs {
                 Written::Refused { .. } | Written::Contended => Committed::Stale,
             });
         }
+        if let Some(event) = commit.events.first() {
+            self.events.prepare(tenant, event.received_at).await?;
+        }
         let mut transaction = self.table.transaction();
         let mut steps = 0;
         let guard_step = commit.guard.is_some().then_some(0);

@@ -63,6 +63,12 @@ impl Changes {
         self
     }
 
+    /// Takes the item out of this index.
+    #[must_use]
+    pub fn leave(self, index: &str) -> Self {
+        self.remove(&format!("{index}pk")).remove(&format!("{index}sk"))
+    }
+
     /// Takes the item out of the index of unfinished work.
     #[must_use]
     pub fn not_due(self) -> Self {

@@ -4,6 +4,7 @@
 //! condition refuses is a value, [`Written`], not an error: the caller knows what it means. A transaction carries a
 //! client token, so that a repeat after a lost answer is not done twice.
 
+mod batch;
 mod changes;
 mod condition;
 mod key;

@@ -1,0 +1,193 @@
+//! Logs over the twin of DynamoDB: the tail of records that are not archived, and commits of files.
+#![cfg(test)]
+
+use local::data_dir::DataDir;
+use local::services::{AUDIT_TABLE, EVENTS_TABLE, Services};
+use platform::records::Table;
+use platform::records::events::{EventRecord, Events};
+use platform::records::logs::{FileRef, LogFile, LogHead, LogId, LogKind, Logs};
+use platform::{Tenant, UtcTime};
+
+struct World {
+    _folder: tempfile::TempDir,
+    _services: Services,
+    events: Events,
+    logs: Logs,
+    tenant: Tenant,
+    log: LogId,
+}
+
+impl World {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let services = Services::open(&DataDir::open(folder.path()).unwrap())
+            .await
+            .unwrap();
+        let table = |name| Table::connect(&services.records, name);
+        Self {
+            events: Events::new(table(EVENTS_TABLE)),
+            logs: Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE)),
+            tenant: Tenant::new("acme", "demo").unwrap(),
+            log: LogId::new("acme", Some("demo"), LogKind::Events),
+            _folder: folder,
+            _services: services,
+        }
+    }
+
+    async fn insert(&self, id: &str, second: u64) {
+        let event = EventRecord {
+            id: id.to_owned(),
+            envelope: "{}".to_owned(),
+            details_key: None,
+            received_at: at(second),
+            lineage: Vec::new(),
+            matched_at: None,
+        };
+        self.events.insert(&self.tenant, &event).await.unwrap();
+    }
+
+    async fn tail(&self, most: Option<usize>) -> Vec<String> {
+        let tail = self.logs.tail::<EventRecord>(&self.log, most).await.unwrap();
+        tail.into_iter().map(|record| record.record.id).collect()
+    }
+
+    async fn head(&self) -> LogHead {
+        self.logs.head(&self.log).await.unwrap().unwrap()
+    }
+}
+
+fn at(second: u64) -> UtcTime {
+    UtcTime::EPOCH.plus_ms(second * 1_000)
+}
+
+fn file(id: &str, day: &str) -> LogFile {
+    LogFile {
+        id: id.to_owned(),
+        day: day.to_owned(),
+        records: 1,
+        bytes: 10,
+        sha256: "00".to_owned(),
+        from: at(1),
+        to: at(2),
+        written_at: at(3),
+        digest: 0,
+        replaces: Vec::new(),
+        replaced_by: None,
+        replaced_at: None,
+    }
+}
+
+#[tokio::test]
+async fn a_record_is_in_the_tail_until_it_is_settled() {
+    let world = World::new().await;
+    assert_eq!(world.logs.head(&world.log).await.unwrap(), None);
+    for number in 0..230 {
+        world.insert(&format!("e{number:03}"), number).await;
+    }
+    // A second write of an event changes nothing.
+    world.insert("e007", 7).await;
+    assert_eq!(world.tail(None).await.len(), 230);
+    assert_eq!(world.tail(Some(2)).await, ["e000", "e001"]);
+
+    let keys: Vec<_> = (0..229)
+        .map(|number| {
+            let id = format!("e{number:03}");
+            world.logs.record_key(&world.log, &id, at(0)).unwrap()
+        })
+        .collect();
+    let (first, rest) = keys.split_at(1);
+    world.logs.settle(&world.log, first, None).await.unwrap();
+    world
+        .logs
+        .settle(&world.log, rest, Some(4_000_000_000))
+        .await
+        .unwrap();
+    // Twice is as once.
+    world.logs.settle(&world.log, first, None).await.unwrap();
+    assert_eq!(world.tail(None).await, ["e229"]);
+    // An archived event is neither in the tail again nor written again.
+    world.insert("e003", 3).await;
+    assert_eq!(world.tail(None).await, ["e229"]);
+    let kept = world.events.find(&world.tenant, "e003").await.unwrap();
+    assert_eq!(kept.unwrap().received_at, at(3));
+    // It is still to be matched.
+    assert_eq!(world.events.due(at(1_000), None).await.unwrap().len(), 230);
+}
+
+#[tokio::test]
+async fn a_log_is_due_from_its_first_record_on() {
+    let world = World::new().await;
+    world.insert("e1", 100).await;
+    let due = |by| world.logs.due(LogKind::Events, at(by), 10);
+    assert_eq!(due(159).await.unwrap(), []);
+    assert_eq!(due(160).await.unwrap(), [world.log.clone()]);
+    assert_eq!(world.logs.due(LogKind::Audit, at(1_000), 10).await.unwrap(), []);
+    let logs = world.logs.of_account("acme", LogKind::Events).await.unwrap();
+    assert_eq!(logs, [(world.log.clone(), world.head().await)]);
+    assert_eq!(world.logs.of_account("other", LogKind::Events).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn of_two_commits_over_one_head_one_lands() {
+    let world = World::new().await;
+    world.insert("e1", 0).await;
+    let read = world.head().await;
+    let first = file("f1", "1970-01-01");
+    let next = LogHead {
+        unsettled: vec![FileRef {
+            day: first.day.clone(),
+            id: first.id.clone(),
+        }],
+        due_at: at(500),
+        ..read.clone()
+    };
+    let commit = |added: &'static str| {
+        let (world, read, next) = (&world, read.clone(), next.clone());
+        async move {
+            let added = [file(added, "1970-01-01")];
+            world
+                .logs
+                .commit(&world.log, &read, &added, &[], next)
+                .await
+                .unwrap()
+        }
+    };
+    assert!(commit("f1").await);
+    assert!(!commit("f2").await);
+    let head = world.head().await;
+    assert_eq!((head.revision, head.unsettled.len()), (1, 1));
+    assert_eq!(world.logs.due(LogKind::Events, at(499), 10).await.unwrap(), []);
+
+    let merged = LogFile {
+        replaces: vec!["f1".to_owned()],
+        ..file("f3", "1970-01-01")
+    };
+    let replaced = [LogFile {
+        replaced_by: Some("f3".to_owned()),
+        ..first.clone()
+    }];
+    let logs = &world.logs;
+    let merges = logs.commit(
+        &world.log,
+        &head,
+        std::slice::from_ref(&merged),
+        &replaced,
+        head.clone(),
+    );
+    assert!(merges.await.unwrap());
+    let files = |from, to| logs.files(&world.log, from, to);
+    let days = files("1970-01-01", "1970-01-01").await.unwrap();
+    let ids: Vec<_> = days
+        .iter()
+        .map(|file| (&*file.id, file.replaced_by.as_deref()))
+        .collect();
+    assert_eq!(ids, [("f1", Some("f3")), ("f3", None)]);
+    assert_eq!(files("1970-01-02", "1970-01-09").await.unwrap(), []);
+    assert_eq!(files("1970-01-02", "1970-01-01").await.unwrap(), []);
+
+    // Only a replaced file goes.
+    for file in &days {
+        logs.remove_file(&world.log, file).await.unwrap();
+    }
+    assert_eq!(logs.all_files(&world.log).await.unwrap(), [merged]);
+}

@@ -1,0 +1,130 @@
+//! Hints at logs that have new records, for the archiver. A lost one only delays: the head of each log is due anyway.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+use tracing::warn;
+
+use crate::clock::UtcTime;
+use crate::error::Error;
+use crate::queue::{Delivery, Queue};
+use crate::records::logs::LogId;
+
+/// How long a hint is held back, so that one pass archives the records of that time together.
+const WINDOW: Duration = Duration::from_secs(60);
+/// A process sends one hint at a log in this time, in milliseconds. Shorter than the window, because a record
+/// is written a moment before its hint.
+const SILENCE_MS: u64 = 50_000;
+/// A record's answer waits for its hint no longer.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Most logs that a process remembers to have hinted at.
+const MAX_REMEMBERED: usize = 10_000;
+
+/// The body of a hint.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchiveHint {
+    /// The log to look at.
+    #[serde(flatten)]
+    pub log: LogId,
+}
+
+/// Sends hints at logs that have new records.
+#[derive(Clone)]
+pub struct ArchiveHints {
+    queue: Arc<dyn Queue>,
+    sent: Arc<Mutex<HashMap<LogId, UtcTime>>>,
+}
+
+impl ArchiveHints {
+    /// Over the archiver's queue.
+    pub fn new(queue: Arc<dyn Queue>) -> Self {
+        Self {
+            queue,
+            sent: Arc::default(),
+        }
+    }
+
+    /// Hints at a log that has a new record, unless this process did a moment ago.
+    pub async fn new_record(&self, log: &LogId, now: UtcTime) {
+        {
+            let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+            if sent.get(log).is_some_and(|at| now < at.plus_ms(SILENCE_MS)) {
+                return;
+            }
+            if sent.len() >= MAX_REMEMBERED {
+                sent.clear();
+            }
+            sent.insert(log.clone(), now);
+        }
+        self.send(log, WINDOW).await;
+    }
+
+    /// Hints at a log whose pass is due.
+    pub async fn due(&self, log: &LogId) {
+        self.send(log, Duration::ZERO).await;
+    }
+
+    async fn send(&self, log: &LogId, delay: Duration) {
+        let hint = ArchiveHint { log: log.clone() };
+        let body = serde_json::to_string(&hint).unwrap_or_default();
+        let delivery = Delivery {
+            delay,
+            ..Delivery::default()
+        };
+        let sent = timeout(PATIENCE, self.queue.send_as(&body, delivery)).await;
+        let sent = sent.unwrap_or_else(|_| Err(Error::unavailable("the queue took too long")));
+        if let Err(cause) = sent {
+            warn!(
+                account = log.account,
+                project = log.project,
+                %cause,
+                "no hint at a log is sent; the sweeper finds the log when it is due"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::BoxFuture;
+    use crate::records::logs::LogKind;
+
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<(String, Duration)>>);
+
+    impl Queue for Kept {
+        fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, crate::Result<()>> {
+            self.0.lock().unwrap().push((body.to_owned(), delivery.delay));
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_process_hints_at_a_log_once_a_minute() {
+        let queue = Arc::new(Kept::default());
+        let hints = ArchiveHints::new(queue.clone());
+        let of_demo = LogId::new("acme", Some("demo"), LogKind::Events);
+        let of_account = LogId::new("acme", None, LogKind::Audit);
+        let start = UtcTime::EPOCH;
+        for after_ms in [0, 1_000, 49_999, 50_000] {
+            hints.new_record(&of_demo, start.plus_ms(after_ms)).await;
+        }
+        hints.new_record(&of_account, start).await;
+        hints.due(&of_account).await;
+        let sent = queue.0.lock().unwrap();
+        let logs: Vec<LogId> = sent
+            .iter()
+            .map(|(body, _)| serde_json::from_str::<ArchiveHint>(body).unwrap().log)
+            .collect();
+        assert_eq!(logs, [of_demo.clone(), of_demo, of_account.clone(), of_account]);
+        assert_eq!(
+            sent[0].0,
+            r#"{"account_id":"acme","project_id":"demo","kind":"events"}"#
+        );
+        assert_eq!((sent[0].1, sent[3].1), (WINDOW, Duration::ZERO));
+    }
+}

@@ -1,0 +1,191 @@
+//! Logs of events and audit records: their states, their files, and the records that are not archived yet.
+//!
+//! A record is written with a place in the index `gsi1`, its **tail marker**, and leaves that index when it is
+//! archived. A log has one item for its state, the **head**, which is in the index `due` for good.
+
+mod head;
+mod log_id;
+mod tail;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Deserialize;
+
+use crate::clock::UtcTime;
+use crate::error::{Error, Result};
+use crate::records::{Condition, Query, Table, Written, keys};
+
+pub use head::{DigestRef, FileRef, LogFile, LogHead};
+pub use log_id::{LogId, LogKind};
+pub use tail::{RecordKey, TailRecord};
+
+/// From the first record of a log to its first pass, in milliseconds.
+const FIRST_PASS_MS: u64 = 60_000;
+/// Most logs that a process remembers to have a head.
+const MAX_KNOWN: usize = 10_000;
+/// Most files of one commit, added and replaced: a transaction of DynamoDB has at most 100 actions, one of
+/// which is the head.
+pub const MAX_FILES_OF_COMMIT: usize = 99;
+
+/// The heads of logs that this process has seen, so that each is made sure of once.
+#[derive(Clone, Default)]
+pub struct KnownLogs(Arc<Mutex<HashSet<LogId>>>);
+
+impl KnownLogs {
+    /// Makes sure that a log has a head, before a record of it is written: then no record is in a log that no
+    /// archiver looks at.
+    pub async fn ensure(&self, table: &Table, log: &LogId, now: UtcTime) -> Result<()> {
+        if self.lock().contains(log) {
+            return Ok(());
+        }
+        let head = LogHead::new(now.plus_ms(FIRST_PASS_MS));
+        let key = log.head_key().with_due(keys::DUE_LOGS, head.due_at);
+        match table.put(&key, &head, Condition::Absent).await? {
+            Written::Done | Written::Refused { .. } => {}
+            Written::Contended => return Err(Error::unavailable("the head of a log is being written")),
+        }
+        let mut known = self.lock();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(log.clone());
+        Ok(())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<LogId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Deserialize)]
+struct HeadRecord {
+    pk: String,
+    sk: String,
+    #[serde(flatten)]
+    head: LogHead,
+}
+
+#[derive(Deserialize)]
+struct DueRecord {
+    pk: String,
+    sk: String,
+}
+
+/// Logs, each in the table of its records.
+#[derive(Clone)]
+pub struct Logs {
+    events: Table,
+    audit: Table,
+}
+
+impl Logs {
+    /// In the tables of events and of audit records.
+    pub fn new(events: Table, audit: Table) -> Self {
+        Self { events, audit }
+    }
+
+    const fn table(&self, kind: LogKind) -> &Table {
+        match kind {
+            LogKind::Events => &self.events,
+            LogKind::Audit => &self.audit,
+        }
+    }
+
+    /// The head of a log; None where no record was ever written.
+    pub async fn head(&self, log: &LogId) -> Result<Option<LogHead>> {
+        self.table(log.kind).find(&log.head_key()).await
+    }
+
+    /// The logs of one kind of an account, by project.
+    pub async fn of_account(&self, account: &str, kind: LogKind) -> Result<Vec<(LogId, LogHead)>> {
+        let query = Query::partition(keys::log_heads(account, kind.heads()));
+        let heads: Vec<HeadRecord> = self.table(kind).all(&query).await?;
+        let logs = heads.into_iter().filter_map(|record| {
+            let (account, _, project) = keys::log_of(&record.pk, &record.sk)?;
+            Some((LogId::new(account, project, kind), record.head))
+        });
+        Ok(logs.collect())
+    }
+
+    /// The files of the days from `from_day` to `to_day`, both included, the replaced ones too.
+    pub async fn files(&self, log: &LogId, from_day: &str, to_day: &str) -> Result<Vec<LogFile>> {
+        if from_day > to_day {
+            return Ok(Vec::new());
+        }
+        // `~` sorts after the `#` that follows the day.
+        let query = Query::partition(log.files()).between(from_day, format!("{to_day}~"));
+        self.table(log.kind).all(&query).await
+    }
+
+    /// All files, the replaced ones too.
+    pub async fn all_files(&self, log: &LogId) -> Result<Vec<LogFile>> {
+        self.table(log.kind).all(&Query::partition(log.files())).await
+    }
+
+    /// Adds files, marks others as replaced, and writes the next head, whose revision becomes the next one;
+    /// or nothing of it and false, where the head is no longer the one that was read.
+    pub async fn commit(
+        &self,
+        log: &LogId,
+        read: &LogHead,
+        added: &[LogFile],
+        replaced: &[LogFile],
+        next: LogHead,
+    ) -> Result<bool> {
+        if added.len() + replaced.len() > MAX_FILES_OF_COMMIT {
+            return Err(Error::internal("a commit of a log has too many files"));
+        }
+        let next = LogHead {
+            revision: read.revision + 1,
+            ..next
+        };
+        let mut transaction = self.table(log.kind).transaction();
+        let key = log.head_key().with_due(keys::DUE_LOGS, next.due_at);
+        transaction = transaction.put(&key, &next, Condition::NumberIs("revision", read.revision))?;
+        for file in added {
+            transaction = transaction.put(&file_key(log, file), file, Condition::Absent)?;
+        }
+        for file in replaced {
+            transaction = transaction.put(&file_key(log, file), file, Condition::Lacks("replaced_by"))?;
+        }
+        match transaction.commit().await? {
+            Written::Done => Ok(true),
+            Written::Refused { .. } => Ok(false),
+            Written::Contended => Err(Error::unavailable("the head of a log is being written")),
+        }
+    }
+
+    /// Writes the next head alone; see [`commit`](Self::commit).
+    pub async fn save_head(&self, log: &LogId, read: &LogHead, next: LogHead) -> Result<bool> {
+        self.commit(log, read, &[], &[], next).await
+    }
+
+    /// Removes the item of a replaced file.
+    pub async fn remove_file(&self, log: &LogId, file: &LogFile) -> Result<()> {
+        let key = file_key(log, file);
+        match self
+            .table(log.kind)
+            .delete(&key, Condition::Has("replaced_by"))
+            .await?
+        {
+            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Contended => Err(Error::unavailable("a file of a log is being written")),
+        }
+    }
+
+    /// The logs of a kind whose next pass is due, the longest overdue first; at most `most`.
+    pub async fn due(&self, kind: LogKind, by: UtcTime, most: i32) -> Result<Vec<LogId>> {
+        let query = Query::due(keys::DUE_LOGS, by);
+        let (due, _) = self.table(kind).page::<DueRecord>(&query, most, None).await?;
+        let logs = due.into_iter().filter_map(|record| {
+            let (account, _, project) = keys::log_of(&record.pk, &record.sk)?;
+            Some(LogId::new(account, project, kind))
+        });
+        Ok(logs.collect())
+    }
+}
+
+fn file_key(log: &LogId, file: &LogFile) -> crate::records::Key {
+    crate::records::Key::new(log.files(), keys::log_file_sort(&file.day, &file.id))
+}

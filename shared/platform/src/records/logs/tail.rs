@@ -1,0 +1,119 @@
+//! The records of a log that are not archived yet.
+
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::{LogId, LogKind, Logs};
+use crate::clock::UtcTime;
+use crate::error::{Error, Result};
+use crate::records::schema::{EXPIRES_AT, GSI1};
+use crate::records::{Changes, Condition, Key, Query, Written, keys};
+use crate::tenant::Tenant;
+
+/// Records that are read at a time, each time up to 100.
+const READS_AT_ONCE: usize = 8;
+/// Most keys of one read (BatchGetItem).
+const KEYS_OF_READ: usize = 100;
+/// Records that are settled at a time.
+const SETTLED_AT_ONCE: usize = 16;
+
+/// Where a record is in its table.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+pub struct RecordKey {
+    pk: String,
+    sk: String,
+}
+
+impl RecordKey {
+    fn key(&self) -> Key {
+        Key::new(&self.pk, &self.sk)
+    }
+}
+
+/// A record that is not archived.
+#[derive(Clone, Debug)]
+pub struct TailRecord<R> {
+    /// Where it is.
+    pub key: RecordKey,
+    /// What it says.
+    pub record: R,
+}
+
+impl Logs {
+    /// The records that carry the tail marker, the oldest first; at most `most`. The index that finds them
+    /// follows the table with a short delay; the records themselves are read consistently, so one that was
+    /// settled meanwhile is left out.
+    pub async fn tail<R: DeserializeOwned>(
+        &self,
+        log: &LogId,
+        most: Option<usize>,
+    ) -> Result<Vec<TailRecord<R>>> {
+        let keys = self.tail_keys(log, most).await?;
+        let table = self.table(log.kind);
+        let parts: Vec<Vec<TailRecord<R>>> = stream::iter(keys.chunks(KEYS_OF_READ))
+            .map(|part| async move {
+                let wanted: Vec<Key> = part.iter().map(RecordKey::key).collect();
+                let found = table.find_in_index(&wanted, GSI1).await?;
+                let found = part.iter().zip(found).filter_map(|(key, record)| {
+                    let key = key.clone();
+                    record.map(|record| TailRecord { key, record })
+                });
+                Ok::<_, Error>(found.collect())
+            })
+            .buffered(READS_AT_ONCE)
+            .try_collect()
+            .await?;
+        Ok(parts.into_iter().flatten().collect())
+    }
+
+    async fn tail_keys(&self, log: &LogId, most: Option<usize>) -> Result<Vec<RecordKey>> {
+        let query = Query::partition(log.tail()).gsi1();
+        let most = most.unwrap_or(usize::MAX);
+        let mut found = Vec::new();
+        let mut start = None;
+        while found.len() < most {
+            let size = i32::try_from((most - found.len()).min(1_000)).map_err(Error::internal)?;
+            let (page, next) = self.table(log.kind).page(&query, size, start).await?;
+            found.extend(page);
+            match next {
+                Some(_) => start = next,
+                None => break,
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where a record is that a file holds. `time` is the record's timestamp.
+    pub fn record_key(&self, log: &LogId, id: &str, time: UtcTime) -> Result<RecordKey> {
+        let Key { pk, sk, .. } = match log.kind {
+            LogKind::Events => {
+                let project = log.project.as_deref().unwrap_or_default();
+                keys::event(&Tenant::new(&log.account, project)?, id)
+            }
+            LogKind::Audit => Key::new(
+                keys::audit(&log.account, log.project.as_deref()),
+                keys::audit_time(time, id),
+            ),
+        };
+        Ok(RecordKey { pk, sk })
+    }
+
+    /// Takes archived records out of the tail, and lets them expire at `expires_at`, in Unix seconds, where that is given. Only
+    /// for records of a committed file.
+    pub async fn settle(&self, log: &LogId, records: &[RecordKey], expires_at: Option<i64>) -> Result<()> {
+        let table = self.table(log.kind);
+        let changes = Changes::default().leave(GSI1);
+        let changes = match expires_at {
+            Some(at) => changes.set(EXPIRES_AT, &at)?,
+            None => changes,
+        };
+        let settled = stream::iter(records).map(|record| async {
+            match table.update(&record.key(), &changes, Condition::Present).await? {
+                Written::Done | Written::Refused { .. } => Ok(()),
+                Written::Contended => Err(Error::unavailable("an archived record is being written")),
+            }
+        });
+        settled.buffer_unordered(SETTLED_AT_ONCE).try_collect().await
+    }
+}
