@@ -118,12 +118,25 @@ impl Stopped {
         match self {
             Self::Duck(error) => messages::caller_error(&error, original, rewritten),
             Self::Other(error) => error,
-            Self::TooLarge => Error::unprocessable(format!(
-                "The answer is larger than {:.1} MB; lower 'limit', select fewer columns, or aggregate.",
-                f64::from(u32::try_from(max_bytes).unwrap_or(u32::MAX)) / 1e6
-            )),
+            Self::TooLarge => too_large(max_bytes),
         }
     }
+
+    /// That of a statement that no caller wrote.
+    pub(crate) fn of_own(self, max_bytes: usize) -> Error {
+        match self {
+            Self::Duck(error) => messages::own_error(&error),
+            Self::Other(error) => error,
+            Self::TooLarge => too_large(max_bytes),
+        }
+    }
+}
+
+fn too_large(max_bytes: usize) -> Error {
+    Error::unprocessable(format!(
+        "The answer is larger than {:.1} MB; lower 'limit', select fewer columns, or aggregate.",
+        f64::from(u32::try_from(max_bytes).unwrap_or(u32::MAX)) / 1e6
+    ))
 }
 
 impl From<Error> for Stopped {

@@ -155,7 +155,7 @@ pub(crate) struct Context {
     pub(crate) planned: Option<Planned>,
     /// Where replies go.
     pub(crate) output: File,
-    /// The folder of the import that this child is for.
+    /// The folder that this child is for: that of an import, or of the platform's own statements.
     folder: Option<PathBuf>,
     deadline: Deadline,
 }
@@ -221,10 +221,12 @@ impl Context {
             Job::CheckRows(input) => done(jobs::check_rows::run(self, &input)),
             Job::Rewrite(input) => reply(&jobs::rewrite::run(self, &input)?),
             Job::Export(input) => done(jobs::export::run(self, &input)),
+            Job::Folder(input) => jobs::folder::run(self, &input),
         }
     }
 
-    /// Closes the fence around the folder of an import, where no step before did, and refuses files that are not in it.
+    /// Closes the fence around a folder, where no job before did, and refuses another folder and files that are not directly
+    /// in it.
     pub(crate) fn enclose<'a>(
         &mut self,
         folder: &Path,
@@ -234,8 +236,10 @@ impl Context {
             fence::close(&self.connection, [], [folder], "")?;
             self.folder = Some(folder.to_owned());
         }
-        let is_inside = |file: &Path| file.parent() == self.folder.as_deref();
-        match files.into_iter().all(is_inside) {
+        if self.folder.as_deref() != Some(folder) {
+            return Err(Error::internal("the child is for another folder"));
+        }
+        match files.into_iter().all(|file| file.parent() == Some(folder)) {
             true => Ok(()),
             false => Err(Error::internal("a file of an import is not in its folder")),
         }

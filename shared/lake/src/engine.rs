@@ -13,6 +13,7 @@ use platform::{Error, Result};
 use serde_json::{Map, Value};
 
 use crate::answer::Format;
+use crate::folder::FolderSession;
 use crate::import_session::ImportSession;
 use crate::jobs::export::{self, ExportedTable, Form};
 use crate::limits::EngineLimits;
@@ -136,6 +137,17 @@ impl Engine {
     /// A child for statements over one version, for at most `allowed`; a step that takes longer is a 408.
     pub async fn open<'a>(&'a self, scope: Scope<'a>, allowed: Duration) -> Result<Session<'a>> {
         Session::open(&self.pool, scope, allowed).await
+    }
+
+    /// A child for the platform's own statements over one folder, for at most `allowed`. It stays at hand for the next ones
+    /// there. The folder exists, and belongs to one account.
+    pub async fn open_folder<'a>(
+        &'a self,
+        account: &'a str,
+        folder: &Path,
+        allowed: Duration,
+    ) -> Result<FolderSession<'a>> {
+        FolderSession::open(&self.pool, account, folder, allowed).await
     }
 
     /// How much a child may use.

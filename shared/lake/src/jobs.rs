@@ -5,6 +5,7 @@ pub(crate) mod check_keys;
 pub(crate) mod check_rows;
 pub(crate) mod describe;
 pub(crate) mod export;
+pub(crate) mod folder;
 pub(crate) mod query;
 pub(crate) mod rewrite;
 pub(crate) mod stage_csv;

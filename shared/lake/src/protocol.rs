@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::answer::Format;
 use crate::file_format::FileFormat;
-use crate::jobs::{check_keys, check_rows, export, rewrite};
+use crate::jobs::{check_keys, check_rows, export, folder, rewrite};
 use crate::manifest::ManifestColumn;
 use crate::messages;
 use crate::position::Position;
@@ -78,6 +78,8 @@ pub(crate) enum Job {
     Rewrite(rewrite::Input),
     /// See [`export`].
     Export(export::Input),
+    /// See [`folder`].
+    Folder(folder::Input),
 }
 
 /// A table over its files.

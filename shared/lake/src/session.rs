@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use platform::{Error, ErrorKind, Result};
+use platform::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -15,21 +15,18 @@ use crate::answer::{Answer, Format, Written};
 use crate::engine::Scope;
 use crate::jobs::describe::ResultColumn;
 use crate::jobs::query::PlanReply;
+use crate::leased::Leased;
 use crate::manifest::TableVersion;
 use crate::messages::blame_the_statement;
 use crate::native;
-use crate::pool::{Lease, Pool};
+use crate::pool::Pool;
 use crate::protocol::{BoundTable, Job, Tier};
 
 /// A child bound to one version. Dropped between two steps, it leaves the child to the next session; dropped in the middle
 /// of one, it ends the child.
 pub struct Session<'a> {
-    pool: &'a Pool,
     scope: Scope<'a>,
-    /// None while a job runs, and after one that spoilt the child.
-    lease: Option<Lease>,
-    allowed: Duration,
-    due: Instant,
+    leased: Leased<'a>,
 }
 
 /// A statement that passed the check. The child keeps it until the next one.
@@ -65,17 +62,9 @@ impl Plan<'_> {
 
 impl<'a> Session<'a> {
     pub(crate) async fn open(pool: &'a Pool, scope: Scope<'a>, allowed: Duration) -> Result<Self> {
-        let lease = pool.take(Some(scope.key), scope.account, allowed).await?;
-        let is_bound = lease.is_bound;
-        let mut session = Self {
-            pool,
-            scope,
-            lease: Some(lease),
-            allowed,
-            due: Instant::now() + allowed,
-        };
+        let (leased, is_bound) = Leased::take(pool, scope.key.to_owned(), scope.account, allowed).await?;
+        let mut session = Self { scope, leased };
         if !is_bound {
-            pool.warm_for_next();
             let segments = scope.tables.iter().flat_map(|table| &table.segments);
             let copies = scope.tables.iter().filter(|table| !table.segments.is_empty());
             let copies = copies.flat_map(|table| native::files(scope.directory, table));
@@ -86,10 +75,10 @@ impl<'a> Session<'a> {
                     .chain(copies)
                     .collect(),
             };
-            let bound = session.run(bind).await;
+            let bound = session.leased.run(bind).await;
             if bound.is_err() {
                 // Half bound is not bound: the next session must not take it for one that is.
-                session.lease = None;
+                session.leased.discard();
             }
             bound?;
         }
@@ -98,7 +87,7 @@ impl<'a> Session<'a> {
 
     /// When the session's time is over.
     pub fn due(&self) -> Instant {
-        self.due
+        self.leased.due()
     }
 
     /// Checks a statement. 400 says what is wrong. Without `params` it can only be validated.
@@ -107,7 +96,7 @@ impl<'a> Session<'a> {
             sql: sql.to_owned(),
             params: params.cloned(),
         };
-        let (value, _) = self.run(job).await.map_err(blame_the_statement)?;
+        let (value, _) = self.leased.run(job).await.map_err(blame_the_statement)?;
         let reply: PlanReply = read(value)?;
         let tables = self.scope.tables.iter();
         let tables = tables.filter(|table| reply.tables.iter().any(|planned| planned.name == table.name));
@@ -144,7 +133,7 @@ impl<'a> Session<'a> {
             bytes: max_bytes,
             format,
         };
-        let ran = self.run(job).await;
+        let ran = self.leased.run(job).await;
         let (value, body) = match plan.uses_copies() {
             // The copies may be to blame.
             true => ran?,
@@ -161,14 +150,14 @@ impl<'a> Session<'a> {
     /// Lets DuckDB bind the statement of a plan, without running it and without any file.
     pub async fn validate(&mut self, plan: &Plan<'a>) -> Result<()> {
         let tables = without_files(plan);
-        let validated = self.run(Job::Validate { tables }).await;
+        let validated = self.leased.run(Job::Validate { tables }).await;
         validated.map(drop).map_err(blame_the_statement)
     }
 
     /// Names the columns of a plan's result, without running it and without any file. 400 for what DuckDB does not bind.
     pub async fn describe(&mut self, plan: &Plan<'a>) -> Result<Vec<ResultColumn>> {
         let tables = without_files(plan);
-        let described = self.run(Job::Describe { tables }).await;
+        let described = self.leased.run(Job::Describe { tables }).await;
         let (columns, _) = described.map_err(blame_the_statement)?;
         read(columns)
     }
@@ -184,51 +173,13 @@ impl<'a> Session<'a> {
             rows: limit,
             bytes: max_bytes,
         };
-        let (_, body) = self.run(job).await?;
+        let (_, body) = self.leased.run(job).await?;
         Ok(Bytes::from(body))
     }
 
     /// The 408 of a session whose time is over.
     pub fn too_slow(&self) -> Error {
-        Error::timeout(format!(
-            "It took longer than {} seconds and was stopped.",
-            self.allowed.as_secs_f32()
-        ))
-    }
-
-    async fn run(&mut self, job: Job) -> Result<(Value, Vec<u8>)> {
-        let left = self.due.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(self.too_slow());
-        }
-        // Taken away, so that a session that is dropped meanwhile ends the child with its job.
-        let taken = self.lease.take();
-        let mut lease = taken.ok_or_else(|| Error::internal("the session lost its child"))?;
-        let result = match lease.run(job, left).await {
-            Ok(result) => {
-                // After a fault of DuckDB's own the database may be unusable, and after a lack of memory its address space is
-                // full of holes: the next job gets a fresh child.
-                let spoils =
-                    |error: &Error| matches!(error.kind(), ErrorKind::Internal | ErrorKind::Unprocessable);
-                if !result.as_ref().is_err_and(spoils) {
-                    self.lease = Some(lease);
-                }
-                result
-            }
-            Err(error) => Err(error),
-        };
-        result.map_err(|error| match error.kind() {
-            ErrorKind::Timeout => self.too_slow().with_source(error),
-            _ => error,
-        })
-    }
-}
-
-impl Drop for Session<'_> {
-    fn drop(&mut self) {
-        if let Some(lease) = self.lease.take() {
-            self.pool.give_back(self.scope.key, self.scope.account, lease);
-        }
+        self.leased.too_slow()
     }
 }
 

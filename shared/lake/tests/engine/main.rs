@@ -13,6 +13,8 @@ mod exports;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod folders;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod forms;

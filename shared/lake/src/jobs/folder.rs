@@ -1,0 +1,79 @@
+//! A statement of the platform's own, over the files of one folder.
+
+use std::path::PathBuf;
+
+use duckdb::params_from_iter;
+use platform::Result;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::answer::{self, Body, Bounds};
+use crate::child::Context;
+use crate::messages;
+use crate::parameters::Scalar;
+
+/// One statement.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Input {
+    /// All that can be reached, with what is below it.
+    pub(crate) folder: PathBuf,
+    pub(crate) sql: String,
+    pub(crate) form: Form,
+}
+
+/// What a statement is run for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Form {
+    /// Its rows, with the values of its `?`; the body of the reply is a JSON array of arrays.
+    Rows { params: Vec<Value>, bytes: usize },
+    /// Its effect; the reply is the number of rows that it wrote.
+    Effect,
+}
+
+/// The reply, and the last part of its body.
+pub(crate) fn run(context: &mut Context, input: &Input) -> Result<(Value, Vec<u8>)> {
+    context.enclose(&input.folder, [])?;
+    match &input.form {
+        Form::Rows { params, bytes } => rows(context, &input.sql, params, *bytes),
+        Form::Effect => {
+            let written = context.connection.execute(&input.sql, []);
+            let written = written.map_err(|error| messages::own_error(&error))?;
+            Ok((Value::from(written), Vec::new()))
+        }
+    }
+}
+
+fn rows(context: &mut Context, sql: &str, params: &[Value], bytes: usize) -> Result<(Value, Vec<u8>)> {
+    let to_error = |error: &duckdb::Error| messages::own_error(error);
+    let mut statement = context
+        .connection
+        .prepare(sql)
+        .map_err(|error| to_error(&error))?;
+    let values = params.iter().map(bound);
+    let streamed = statement.stream_arrow(params_from_iter(values)).map(drop);
+    streamed.map_err(|error| to_error(&error))?;
+    let mut body = Body::new(&mut context.output);
+    body.end().push(b'[');
+    let bounds = Bounds {
+        rows: usize::MAX,
+        bytes,
+    };
+    answer::json_arrays(&statement, bounds, &mut body).map_err(|stopped| stopped.of_own(bytes))?;
+    body.end().push(b']');
+    Ok((Value::Null, body.into_rest()))
+}
+
+/// A value as it is bound. DuckDB binds no lists: an array or an object is bound as its JSON text.
+fn bound(value: &Value) -> Scalar {
+    match value {
+        Value::Null => Scalar::Null,
+        Value::Bool(value) => Scalar::Boolean(*value),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(signed), _) => Scalar::Signed(signed),
+            (None, Some(unsigned)) => Scalar::Unsigned(unsigned),
+            (None, None) => number.as_f64().map_or(Scalar::Null, Scalar::Double),
+        },
+        Value::String(text) => Scalar::Text(text.clone()),
+        Value::Array(_) | Value::Object(_) => Scalar::Text(value.to_string()),
+    }
+}
