@@ -2,3 +2,8 @@
 //!
 //! A record is written to DynamoDB first and archived later. Readers see the files and the records that are
 //! not archived yet, and each record exactly once.
+
+pub mod digest;
+#[cfg(test)]
+mod testing;
+pub mod verify;

@@ -41,9 +41,31 @@ pub fn read(text: &str) -> Option<String> {
     uuid.eq_ignore_ascii_case(text).then_some(uuid)
 }
 
+/// When an id was made; None for what is no UUIDv7.
+pub fn time_of(id: &str) -> Option<UtcTime> {
+    let timestamp = Uuid::try_parse(id).ok()?.get_timestamp()?;
+    if read(id).as_deref() != Some(id) || !id.get(14..).is_some_and(|rest| rest.starts_with('7')) {
+        return None;
+    }
+    let (seconds, nanos) = timestamp.to_unix();
+    let millis = seconds
+        .checked_mul(1_000)?
+        .checked_add(u64::from(nanos) / 1_000_000)?;
+    UtcTime::from_millis(millis.try_into().ok()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_tells_when_it_was_made() {
+        let now = "2026-01-02T03:04:05.678Z".parse().unwrap();
+        assert_eq!(time_of(&new_id(now)), Some(now));
+        assert_eq!(time_of("019b7ca9-8f2e-4fd3-9744-3296a7d16563"), None);
+        assert_eq!(time_of("019B7CA9-8F2E-7FD3-9744-3296A7D16563"), None);
+        assert_eq!(time_of("x"), None);
+    }
 
     #[test]
     fn an_id_is_a_uuid_with_its_hyphens() {

@@ -1,0 +1,15 @@
+//! Digests: signed lists of the files of a log, one for each hour with new files.
+//!
+//! A digest names the hash of the one before it, so that the last digest vouches for all files before it. It is a
+//! compact JWS: any JWS library reads it with the public key alone.
+
+mod keys;
+mod model;
+mod signed;
+
+pub use keys::{PublicKey, Unreadable};
+pub use model::{
+    DigestFile, DigestName, FIRST_SEQUENCE, LogDigest, PreviousDigest, SCHEMA_VERSION, UNLISTED_MARGIN_MS,
+    digest_hour,
+};
+pub use signed::{KEY_ID, SignedDigest, sha256_hex, sign};

@@ -1,0 +1,201 @@
+//! Reads the digests of a log in order.
+
+use std::fs;
+use std::io::Result;
+
+use platform::UtcTime;
+use platform::records::logs::LogKind;
+
+use super::folders::{DigestPath, Owner};
+use super::report::{Fault, Finding};
+use crate::digest::{DigestName, FIRST_SEQUENCE, LogDigest, PublicKey, sha256_hex};
+
+/// The digests of a log.
+#[derive(Default)]
+pub(super) struct Chain {
+    /// Those that are signed and in their place.
+    pub links: Vec<Link>,
+    /// What is wrong with the others, each with its sequence.
+    pub findings: Vec<(u64, Finding)>,
+    /// Where digests are missing or do not hold.
+    pub gaps: Vec<Gap>,
+}
+
+/// A digest that holds.
+pub(super) struct Link {
+    pub name: String,
+    pub sha256: String,
+    pub digest: LogDigest,
+}
+
+/// Digests that are missing or do not hold, between two that do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gap {
+    /// The first sequence of it.
+    pub sequence: u64,
+    /// When the digest before it was made; None at the beginning of the chain.
+    pub after: Option<UtcTime>,
+    /// When the digest after it was made; None at its end.
+    pub before: Option<UtcTime>,
+}
+
+impl Chain {
+    fn gap_at(&mut self, sequence: u64) {
+        if self.gaps.last().is_some_and(|gap| gap.before.is_none()) {
+            return;
+        }
+        self.gaps.push(Gap {
+            sequence,
+            after: self.links.last().map(|link| link.digest.created_at),
+            before: None,
+        });
+    }
+
+    fn add(&mut self, link: Link) {
+        if let Some(gap) = self.gaps.last_mut() {
+            gap.before.get_or_insert(link.digest.created_at);
+        }
+        self.links.push(link);
+    }
+
+    fn missing(&mut self, from: u64, to: u64, owner: &Owner, kind: LogKind) {
+        let detail = match to - from {
+            1 => "is missing".to_owned(),
+            count => format!("and the {} digests after it are missing", count - 1),
+        };
+        let name = format!("{}/digests/{}/{from:010}", folder_of(owner), kind.as_str());
+        self.broken(from, Fault::Removed, &name, detail);
+        self.gap_at(from);
+    }
+
+    fn broken(&mut self, sequence: u64, fault: Fault, name: &str, detail: impl Into<String>) {
+        self.findings.push((sequence, Finding::new(fault, name, detail)));
+    }
+}
+
+/// Reads digests that are sorted by sequence. The first that holds says whose log it is, where the folders do not.
+pub(super) fn read(
+    digests: &[DigestPath],
+    kind: LogKind,
+    owner: &mut Owner,
+    key: &PublicKey,
+) -> Result<Chain> {
+    let mut chain = Chain::default();
+    let mut next = FIRST_SEQUENCE;
+    for of_sequence in digests.chunk_by(|one, other| one.name.sequence == other.name.sequence) {
+        let sequence = of_sequence.first().map_or(next, |digest| digest.name.sequence);
+        if sequence > next {
+            chain.missing(next, sequence, owner, kind);
+        }
+        next = sequence.saturating_add(1);
+        let mut refused = Vec::new();
+        let mut link = None;
+        for found in of_sequence {
+            match open(found, kind, owner, key)? {
+                Ok(opened) if link.is_none() => link = Some(opened),
+                Ok(_) => refused.push((found, String::new())),
+                Err(reason) => refused.push((found, reason)),
+            }
+        }
+        if link.is_none() && !refused.is_empty() {
+            let (found, reason) = refused.remove(0);
+            chain.broken(
+                sequence,
+                Fault::Changed,
+                &shown_name(owner, kind, &found.name),
+                reason,
+            );
+            chain.gap_at(sequence);
+        }
+        for (found, _) in refused {
+            let name = shown_name(owner, kind, &found.name);
+            chain.broken(
+                sequence,
+                Fault::Added,
+                &name,
+                "is a second digest of its sequence",
+            );
+        }
+        if let Some(link) = link {
+            owner.learn(&link.digest);
+            check_previous(&mut chain, &link);
+            chain.add(link);
+        }
+    }
+    Ok(chain)
+}
+
+/// A digest, if it is signed and in its place; else what is wrong with it.
+fn open(
+    found: &DigestPath,
+    kind: LogKind,
+    owner: &Owner,
+    key: &PublicKey,
+) -> Result<std::result::Result<Link, String>> {
+    let bytes = fs::read(&found.path)?;
+    let digest = match key.open(&bytes) {
+        Ok(digest) => digest,
+        Err(reason) => return Ok(Err(reason.sentence().to_owned())),
+    };
+    let name = digest.name();
+    Ok(match is_in_its_place(&digest, found, kind, owner) {
+        true => Ok(Link {
+            name,
+            sha256: sha256_hex(&bytes),
+            digest,
+        }),
+        false => Err(format!("is the digest {name}, at another place")),
+    })
+}
+
+fn is_in_its_place(digest: &LogDigest, found: &DigestPath, kind: LogKind, owner: &Owner) -> bool {
+    let said = digest.log().folder();
+    let said_project = said.rsplit('/').next();
+    digest.kind == kind
+        && digest.sequence == found.name.sequence
+        && digest.hour == found.name.hour
+        && owner
+            .account
+            .as_ref()
+            .is_none_or(|account| *account == digest.account_id)
+        && owner
+            .project
+            .as_deref()
+            .is_none_or(|project| Some(project) == said_project)
+}
+
+/// Blames the digest before: this one is signed and says what that was.
+fn check_previous(chain: &mut Chain, link: &Link) {
+    let sequence = link.digest.sequence;
+    let before = chain
+        .links
+        .last()
+        .filter(|before| before.digest.sequence + 1 == sequence);
+    let said = link.digest.previous.as_ref();
+    let fits = match (before, said) {
+        (Some(before), Some(said)) => said.name == before.name && said.sha256 == before.sha256,
+        (Some(_), None) => false,
+        // The digest before is missing, or does not hold, and is found already.
+        (None, said) => said.is_some() || sequence == FIRST_SEQUENCE,
+    };
+    if fits {
+        return;
+    }
+    let name = before.map_or_else(|| link.name.clone(), |before| before.name.clone());
+    let detail = format!("has not the hash that the next digest, {}, names", link.name);
+    chain.broken(sequence.saturating_sub(1), Fault::Changed, &name, detail);
+}
+
+fn folder_of(owner: &Owner) -> String {
+    owner.folder().unwrap_or_else(|| "log/…".to_owned())
+}
+
+fn shown_name(owner: &Owner, kind: LogKind, name: &DigestName) -> String {
+    format!(
+        "{}/digests/{}/{:010}-{}.jws",
+        folder_of(owner),
+        kind.as_str(),
+        name.sequence,
+        name.hour
+    )
+}
