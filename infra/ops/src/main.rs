@@ -1,6 +1,7 @@
 //! `ops`: what only an operator does. One subcommand a file.
 
 mod artifact;
+mod audit;
 mod check;
 mod completion;
 mod delivery;
@@ -104,6 +105,9 @@ enum Command {
     /// Files that imports read.
     #[command(subcommand)]
     Artifact(artifact::ArtifactCommand),
+    /// The log of events and audit records.
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// Holds the stored data against the invariants.
     Check,
     /// Receives webhooks on this machine and prints what came.
@@ -161,6 +165,7 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
         Command::Prompt(command) => prompt::run(command, &target.open().await?, output).await?,
         Command::Interaction(command) => interaction::run(command, &target.open().await?, output).await?,
         Command::Process(command) => process::run(command, &target.open().await?, output).await?,
+        Command::Audit(command) => audit::run(command, &target.open().await?, output).await?,
         Command::Store(command) => store::run(command, &target.open().await?, output).await?,
         Command::Run(command) => run::run(command, &target.open().await?, output).await?,
         Command::Event(command) => event::run(command, &target.open().await?, output).await?,

@@ -413,6 +413,13 @@ pub(crate) fn log_file_sort(day: &str, file: &str) -> String {
 /// Stands in keys for the project of what belongs to an account alone.
 pub(crate) const NO_PROJECT: &str = "*";
 
+/// The account and the project of an audit record's partition key.
+pub(crate) fn audit_of(pk: &str) -> Option<(&str, Option<&str>)> {
+    let mut parts = pk.splitn(3, '#');
+    let (account, project, kind) = (parts.next()?, parts.next()?, parts.next()?);
+    (kind == "audit").then_some((account, (project != NO_PROJECT).then_some(project)))
+}
+
 pub(crate) fn audit_time(time: UtcTime, id: &str) -> String {
     format!("{time}#{id}")
 }

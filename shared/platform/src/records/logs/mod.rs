@@ -3,6 +3,7 @@
 //! A record is written with a place in the index `gsi1`, its **tail marker**, and leaves that index when it is
 //! archived. A log has one item for its state, the **head**, which is in the index `due` for good.
 
+mod adopt;
 mod head;
 mod log_id;
 mod tail;

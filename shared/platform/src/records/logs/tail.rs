@@ -4,6 +4,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::adopt::ARCHIVED;
 use super::{LogId, LogKind, Logs};
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
@@ -103,7 +104,7 @@ impl Logs {
     /// for records of a committed file.
     pub async fn settle(&self, log: &LogId, records: &[RecordKey], expires_at: Option<i64>) -> Result<()> {
         let table = self.table(log.kind);
-        let changes = Changes::default().leave(GSI1);
+        let changes = Changes::default().leave(GSI1).set(ARCHIVED, &true)?;
         let changes = match expires_at {
             Some(at) => changes.set(EXPIRES_AT, &at)?,
             None => changes,
