@@ -121,7 +121,7 @@ async fn a_log_is_due_from_its_first_record_on() {
     world.insert("e1", 100).await;
     let due = |by| world.logs.due(LogKind::Events, at(by), 10);
     assert_eq!(due(159).await.unwrap(), []);
-    assert_eq!(due(160).await.unwrap(), [world.log.clone()]);
+    assert_eq!(due(160).await.unwrap(), std::slice::from_ref(&world.log));
     assert_eq!(world.logs.due(LogKind::Audit, at(1_000), 10).await.unwrap(), []);
     let logs = world.logs.of_account("acme", LogKind::Events).await.unwrap();
     assert_eq!(logs, [(world.log.clone(), world.head().await)]);
@@ -225,7 +225,7 @@ async fn records_from_before_there_were_logs_are_adopted_once() {
 
     world
         .logs
-        .settle(&of_account, &[tail[0].key.clone()], None)
+        .settle(&of_account, std::slice::from_ref(&tail[0].key), None)
         .await
         .unwrap();
     assert_eq!(world.logs.adopt(LogKind::Audit, at(0)).await.unwrap(), 0);

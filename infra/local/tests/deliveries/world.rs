@@ -278,7 +278,7 @@ impl World {
                 processes: Processes::new(table(RECORDS_TABLE)),
                 listeners: Listeners::new(table(RECORDS_TABLE)),
                 sets: SubscriptionSets::new(subscriptions.clone()),
-                archive_hints: ArchiveHints::new(Arc::new(Letters::default())),
+                archive_hints: ArchiveHints::new(Arc::new(Kept::new(&clock))),
                 dead_letters: Arc::new(letters.clone()),
                 clock: clock.clone(),
             },
