@@ -3,7 +3,10 @@
 //! A record is written to DynamoDB first and archived later. Readers see the files and the records that are
 //! not archived yet, and each record exactly once.
 
+pub mod columns;
 pub mod digest;
-#[cfg(test)]
-mod testing;
+pub mod row;
 pub mod verify;
+mod write;
+
+pub use write::{Written, merge, write};

@@ -1,0 +1,227 @@
+//! Columns of the log: the one place with their names and types.
+//!
+//! A file has the same columns in the same order as what is read from rows that are not archived, so that a
+//! query does not care where a record is.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use lake::{sql_paths, sql_text};
+use platform::Result;
+use platform::records::logs::LogKind;
+
+/// A column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name; in SQL it is to be quoted.
+    pub name: &'static str,
+    /// Its type in DuckDB.
+    pub sql_type: &'static str,
+}
+
+/// A column for the sum of one pair of the contract, which is read much faster than the list of meters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlatMeter {
+    /// Name of the column.
+    pub column: &'static str,
+    /// Category of the pair.
+    pub category: &'static str,
+    /// Type of the pair.
+    pub kind: &'static str,
+}
+
+const fn column(name: &'static str, sql_type: &'static str) -> Column {
+    Column { name, sql_type }
+}
+
+const fn flat(column: &'static str, category: &'static str, kind: &'static str) -> FlatMeter {
+    FlatMeter {
+        column,
+        category,
+        kind,
+    }
+}
+
+/// Columns of an event that its row has: all but those of [`FLAT_METERS`], which are its last ones.
+pub const EVENTS: [Column; 14] = [
+    column("event_id", "VARCHAR"),
+    column("timestamp", "TIMESTAMPTZ"),
+    column("received_at", "TIMESTAMPTZ"),
+    column("account_id", "VARCHAR"),
+    column("project_id", "VARCHAR"),
+    column("tenant_id", "VARCHAR"),
+    column("event_category", "VARCHAR"),
+    column("action", "VARCHAR"),
+    column("resource_type", "VARCHAR"),
+    column("resource_id", "VARCHAR"),
+    column("source", "VARCHAR"),
+    column("resource_data", "VARCHAR"),
+    column("details", "VARCHAR"),
+    column(
+        "meters",
+        "STRUCT(category VARCHAR, \"type\" VARCHAR, quantity DOUBLE)[]",
+    ),
+];
+
+/// Pairs of the contract that have a column: DOUBLE, the sum of the pair's quantities in the event, NULL where it has none.
+pub const FLAT_METERS: [FlatMeter; 10] = [
+    flat("processing_documents", "processing", "documents"),
+    flat("processing_pages", "processing", "pages"),
+    flat("processing_ocr_pages", "processing", "ocr_pages"),
+    flat("processing_vision_pages", "processing", "vision_pages"),
+    flat("extraction_properties", "extraction", "properties"),
+    flat("extraction_citations", "extraction", "citations"),
+    flat(
+        "verification_digitally_verified",
+        "verification",
+        "digitally_verified",
+    ),
+    flat("verification_ai_verified", "verification", "ai_verified"),
+    flat("verification_unverified", "verification", "unverified"),
+    flat("review_issues", "review", "issues"),
+];
+
+/// Columns of an audit record.
+pub const AUDIT: [Column; 18] = [
+    column("id", "VARCHAR"),
+    column("event_type", "VARCHAR"),
+    column("action", "VARCHAR"),
+    column("resource_type", "VARCHAR"),
+    column("resource_id", "VARCHAR"),
+    column("timestamp", "TIMESTAMPTZ"),
+    column("request_id", "VARCHAR"),
+    column("status", "SMALLINT"),
+    column("success", "BOOLEAN"),
+    column("principal_id", "VARCHAR"),
+    column("principal_type", "VARCHAR"),
+    column("principal_user_id", "VARCHAR"),
+    column("roles", "VARCHAR[]"),
+    column("account_id", "VARCHAR"),
+    column("project_id", "VARCHAR"),
+    column("tenant_id", "VARCHAR"),
+    column("account_name", "VARCHAR"),
+    column("project_name", "VARCHAR"),
+];
+
+/// Column of a pair of the contract; None for any other pair.
+pub fn flat_meter(category: &str, kind: &str) -> Option<&'static str> {
+    let mut meters = FLAT_METERS.iter();
+    let found = meters.find(|meter| meter.category == category && meter.kind == kind);
+    found.map(|meter| meter.column)
+}
+
+/// Column of the id, which is unique within a log.
+pub const fn id(kind: LogKind) -> &'static str {
+    match kind {
+        LogKind::Events => "event_id",
+        LogKind::Audit => "id",
+    }
+}
+
+/// All columns of a kind, in their order.
+pub fn all(kind: LogKind) -> Vec<Column> {
+    let flat = FLAT_METERS.iter().map(|meter| column(meter.column, "DOUBLE"));
+    match kind {
+        LogKind::Events => EVENTS.into_iter().chain(flat).collect(),
+        LogKind::Audit => AUDIT.to_vec(),
+    }
+}
+
+/// Names of all columns, quoted, as a select list.
+pub fn list(kind: LogKind) -> String {
+    let names = all(kind).into_iter().map(|column| quoted(column.name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// SQL of a relation over files of a log, without their records' order.
+pub fn from_parquet<'a>(kind: LogKind, files: impl IntoIterator<Item = &'a Path>) -> Result<String> {
+    let files = sql_paths(files)?;
+    Ok(format!("(SELECT {} FROM read_parquet({files}))", list(kind)))
+}
+
+/// SQL of a relation over files of rows, see [`crate::row`].
+pub fn from_rows<'a>(kind: LogKind, files: impl IntoIterator<Item = &'a Path>) -> Result<String> {
+    let written: &[Column] = match kind {
+        LogKind::Events => &EVENTS,
+        LogKind::Audit => &AUDIT,
+    };
+    let types: Vec<_> = written
+        .iter()
+        .map(|column| format!("{}: {}", quoted(column.name), sql_text(column.sql_type)))
+        .collect();
+    let mut list = written
+        .iter()
+        .map(|column| quoted(column.name))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if kind == LogKind::Events {
+        for meter in FLAT_METERS {
+            let _ = write!(list, ", {} AS {}", sum_of(meter), quoted(meter.column));
+        }
+    }
+    Ok(format!(
+        "(SELECT {list} FROM read_json({}, format = 'newline_delimited', columns = {{{}}}))",
+        sql_paths(files)?,
+        types.join(", ")
+    ))
+}
+
+/// SQL of a relation without records.
+pub fn nothing(kind: LogKind) -> String {
+    let nulls = all(kind).into_iter();
+    let nulls = nulls.map(|column| format!("NULL::{} AS {}", column.sql_type, quoted(column.name)));
+    format!("(SELECT {} WHERE false)", nulls.collect::<Vec<_>>().join(", "))
+}
+
+/// Sum of the quantities of a pair; NULL of none.
+fn sum_of(meter: FlatMeter) -> String {
+    format!(
+        "list_sum([m.quantity FOR m IN meters IF m.category = {} AND m.\"type\" = {}])",
+        sql_text(meter.category),
+        sql_text(meter.kind)
+    )
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{name}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use events::document_processed::{DocumentProcessed, Verification};
+
+    use super::*;
+
+    #[test]
+    fn each_pair_of_a_processed_document_has_its_column() {
+        let details = DocumentProcessed {
+            page_count: Some(1),
+            ocr_page_count: Some(1),
+            vision_page_count: Some(1),
+            property_count: Some(1),
+            citation_count: Some(1),
+            review_issue_count: Some(1),
+            verification: Some(Verification::default()),
+            ..DocumentProcessed::default()
+        };
+        let meters = details.meters();
+        let columns: HashSet<_> = meters
+            .iter()
+            .map(|meter| flat_meter(&meter.category, &meter.kind).unwrap())
+            .collect();
+        assert_eq!((meters.len(), columns.len()), (10, FLAT_METERS.len()));
+        assert_eq!(flat_meter("processing", "issues"), None);
+    }
+
+    #[test]
+    fn no_kind_has_a_column_twice() {
+        for kind in LogKind::ALL {
+            let columns = all(kind);
+            let names: HashSet<_> = columns.iter().map(|column| column.name).collect();
+            assert_eq!(names.len(), columns.len());
+            assert!(names.contains(id(kind)));
+        }
+    }
+}

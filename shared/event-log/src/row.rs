@@ -1,0 +1,54 @@
+//! Rows: records as lines of JSON, which DuckDB reads where no file holds them yet.
+
+use events::envelope::{Category, Envelope, Meter};
+use platform::records::audit::AuditEvent;
+use platform::records::events::EventRecord;
+use platform::{Error, Result, UtcTime};
+use serde::Serialize;
+
+/// [`crate::columns::EVENTS`], by name.
+#[derive(Serialize)]
+struct EventRow<'a> {
+    event_id: &'a str,
+    timestamp: UtcTime,
+    received_at: UtcTime,
+    account_id: &'a str,
+    project_id: &'a str,
+    tenant_id: Option<&'a str>,
+    event_category: Category,
+    action: &'a str,
+    resource_type: &'a str,
+    resource_id: &'a str,
+    source: &'a str,
+    /// JSON within JSON, so that it stays as it was sent, byte for byte.
+    resource_data: String,
+    details: String,
+    meters: &'a [Meter],
+}
+
+/// The row of an event, without the end of its line. `envelope` is the record's, whole: see [`events::payload::whole`].
+pub fn event_row(record: &EventRecord, envelope: &Envelope) -> Result<String> {
+    let text = |object| serde_json::to_string(object).map_err(Error::internal);
+    let row = EventRow {
+        event_id: &record.id,
+        timestamp: envelope.timestamp,
+        received_at: record.received_at,
+        account_id: &envelope.account_id,
+        project_id: &envelope.project_id,
+        tenant_id: envelope.tenant_id.as_deref(),
+        event_category: envelope.event_category,
+        action: &envelope.action,
+        resource_type: &envelope.resource_type,
+        resource_id: &envelope.resource_id,
+        source: &envelope.source,
+        resource_data: text(&envelope.resource_data)?,
+        details: text(&envelope.details)?,
+        meters: &envelope.meters,
+    };
+    serde_json::to_string(&row).map_err(Error::internal)
+}
+
+/// The row of an audit record, without the end of its line.
+pub fn audit_row(record: &AuditEvent) -> Result<String> {
+    serde_json::to_string(record).map_err(Error::internal)
+}

@@ -1,0 +1,135 @@
+//! Files of a log: written from rows, or from other files.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use lake::{FolderSession, sql_path};
+use platform::records::logs::LogKind;
+use platform::{Error, Result, UtcTime};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::columns;
+
+/// Most rows of a row group.
+const MAX_GROUP_ROWS: u64 = 122_880;
+/// Fewest rows of a row group: what DuckDB works on at a time.
+const MIN_GROUP_ROWS: u64 = 2_048;
+/// Size of a row group before its compression, about: DuckDB holds a few of them while it writes.
+const GROUP_BYTES: u64 = 64 * 1_024 * 1_024;
+/// Size of an audit record, and of an event besides its JSON, in bytes: more than they mostly have.
+const RECORD_BYTES: u64 = 400;
+
+/// What is known of a file that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Number of its records.
+    pub records: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+    /// Earliest time of a record.
+    pub from: UtcTime,
+    /// Latest time of a record.
+    pub to: UtcTime,
+}
+
+/// Writes the records of files of rows into a new file, by time and id; an id that occurs twice once. All files are in the
+/// folder of `session`, and there is at least one row.
+pub async fn write(
+    session: &mut FolderSession<'_>,
+    kind: LogKind,
+    rows: &[PathBuf],
+    output: &Path,
+) -> Result<Written> {
+    let relation = columns::from_rows(kind, rows.iter().map(PathBuf::as_path))?;
+    copy(session, kind, &relation, output).await
+}
+
+/// Writes the records of files into one new file, by time and id. All files are in the folder of `session`.
+pub async fn merge(
+    session: &mut FolderSession<'_>,
+    kind: LogKind,
+    files: &[PathBuf],
+    output: &Path,
+) -> Result<Written> {
+    let relation = columns::from_parquet(kind, files.iter().map(PathBuf::as_path))?;
+    copy(session, kind, &relation, output).await
+}
+
+async fn copy(
+    session: &mut FolderSession<'_>,
+    kind: LogKind,
+    relation: &str,
+    output: &Path,
+) -> Result<Written> {
+    let (id, list) = (columns::id(kind), columns::list(kind));
+    let group_rows = group_rows(session, kind, relation).await?;
+    let copy = format!(
+        "COPY (SELECT DISTINCT ON (\"{id}\") {list} FROM {relation} ORDER BY \"timestamp\", \"{id}\") TO {} \
+         (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, ROW_GROUP_SIZE {group_rows})",
+        sql_path(output)?
+    );
+    session.execute(&copy).await?;
+    describe(session, output).await
+}
+
+/// Rows of a row group: fewer where records are large.
+async fn group_rows(session: &mut FolderSession<'_>, kind: LogKind, relation: &str) -> Result<u64> {
+    let json_bytes = match kind {
+        LogKind::Events => "sum(strlen(details) + strlen(resource_data))::BIGINT",
+        LogKind::Audit => "0",
+    };
+    let sums = format!("SELECT count(*), {json_bytes} FROM {relation}");
+    let sums = session.rows(&sums, &[]).await?;
+    let number = |at: usize| sums.first()?.get(at)?.as_u64();
+    let rows = number(0).filter(|rows| *rows > 0);
+    let rows = rows.ok_or_else(|| Error::internal("a file of a log would have no records"))?;
+    let bytes = number(1).unwrap_or(0) / rows + RECORD_BYTES;
+    Ok((GROUP_BYTES / bytes).clamp(MIN_GROUP_ROWS, MAX_GROUP_ROWS))
+}
+
+async fn describe(session: &mut FolderSession<'_>, file: &Path) -> Result<Written> {
+    let figures = format!(
+        "SELECT count(*), min(\"timestamp\"), max(\"timestamp\") FROM read_parquet({})",
+        sql_path(file)?
+    );
+    let figures = session.rows(&figures, &[]).await?;
+    let figure = |at: usize| figures.first().and_then(|row| row.get(at));
+    let time = |at| {
+        figure(at)
+            .and_then(Value::as_str)
+            .and_then(|text| text.parse().ok())
+    };
+    let (Some(records), Some(from), Some(to)) = (figure(0).and_then(Value::as_u64), time(1), time(2)) else {
+        return Err(Error::internal("a file of a log cannot be described"));
+    };
+    let path = file.to_owned();
+    let summed = tokio::task::spawn_blocking(move || sum(&path)).await;
+    let (bytes, sha256) = summed.map_err(Error::internal)?.map_err(Error::internal)?;
+    Ok(Written {
+        records,
+        bytes,
+        sha256,
+        from,
+        to,
+    })
+}
+
+/// The number of a file's bytes and their SHA-256.
+fn sum(path: &Path) -> std::io::Result<(u64, String)> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1_024 * 1_024];
+    let mut bytes = 0;
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok((bytes, hex::encode(hasher.finalize()))),
+            count => {
+                hasher.update(buffer.get(..count).unwrap_or_default());
+                bytes += count as u64;
+            }
+        }
+    }
+}
