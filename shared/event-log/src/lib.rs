@@ -6,6 +6,8 @@
 pub mod columns;
 pub mod digest;
 pub mod row;
+#[cfg(test)]
+mod testing;
 pub mod verify;
 mod write;
 

@@ -86,8 +86,12 @@ async fn group_rows(session: &mut FolderSession<'_>, kind: LogKind, relation: &s
     let number = |at: usize| sums.first()?.get(at)?.as_u64();
     let rows = number(0).filter(|rows| *rows > 0);
     let rows = rows.ok_or_else(|| Error::internal("a file of a log would have no records"))?;
-    let bytes = number(1).unwrap_or(0) / rows + RECORD_BYTES;
-    Ok((GROUP_BYTES / bytes).clamp(MIN_GROUP_ROWS, MAX_GROUP_ROWS))
+    Ok(fitting_rows(number(1).unwrap_or(0) / rows))
+}
+
+/// Rows of a row group whose records have this much JSON each, in bytes.
+fn fitting_rows(json_bytes: u64) -> u64 {
+    (GROUP_BYTES / (json_bytes + RECORD_BYTES)).clamp(MIN_GROUP_ROWS, MAX_GROUP_ROWS)
 }
 
 async fn describe(session: &mut FolderSession<'_>, file: &Path) -> Result<Written> {
@@ -131,5 +135,17 @@ fn sum(path: &Path) -> std::io::Result<(u64, String)> {
                 bytes += count as u64;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_records_make_small_row_groups() {
+        assert_eq!(fitting_rows(100), MAX_GROUP_ROWS);
+        assert_eq!(fitting_rows(10_000), 6_452);
+        assert_eq!(fitting_rows(6_000_000), MIN_GROUP_ROWS);
     }
 }

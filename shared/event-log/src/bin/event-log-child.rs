@@ -1,0 +1,5 @@
+//! The smallest program that can be a child of the engine: for the tests of this crate.
+
+fn main() {
+    lake::run_if_child();
+}
