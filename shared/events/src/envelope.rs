@@ -69,6 +69,20 @@ pub struct Meter {
     pub quantity: f64,
 }
 
+impl Meter {
+    /// 400 for a quantity that no sum can take: JSON has no text for one that is not finite.
+    fn check(&self) -> Result<()> {
+        check_name("meters[].category", &self.category)?;
+        check_name("meters[].type", &self.kind)?;
+        if !self.quantity.is_finite() || self.quantity < 0.0 {
+            return Err(Error::invalid(
+                "The 'quantity' of each meter of an event is a finite number that is not negative.",
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// Named JSON values, each as the text that it came in: what somebody else sent is passed on byte for byte.
 pub type RawObject = BTreeMap<String, Box<RawValue>>;
 
@@ -129,8 +143,11 @@ impl Envelope {
         if !matches!(whole.0, Value::Object(_)) {
             return Err(Error::invalid("The envelope of an event is an object."));
         }
-        let envelope: Self = platform::http::parse(text.as_bytes())?;
+        let mut envelope: Self = platform::http::parse(text.as_bytes())?;
         envelope.check()?;
+        if document_processed::is_one(&envelope) {
+            document_processed::complete(&mut envelope)?;
+        }
         Ok(envelope)
     }
 
@@ -157,6 +174,7 @@ impl Envelope {
                 "An event has at most {MAX_METERS} meters."
             )));
         }
+        self.meters.iter().try_for_each(Meter::check)?;
         if document_processed::is_one(self) {
             document_processed::check(self)?;
         }
@@ -175,7 +193,7 @@ impl Envelope {
 
     /// The document that it is about.
     pub fn document_id(&self) -> Option<&str> {
-        (self.resource_type == "content_object").then_some(self.resource_id.as_str())
+        (self.resource_type == document_processed::CONTENT_OBJECT).then_some(self.resource_id.as_str())
     }
 }
 

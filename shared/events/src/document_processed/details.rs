@@ -1,29 +1,25 @@
-//! That a document was processed: references and sums, never its content.
+//! Details of a processed document: references and sums, never its content.
 
-use platform::http::parse_part;
-use platform::{Result, UtcTime};
+use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
-use crate::envelope::{Category, Envelope, Meter, RawObject, raw};
-
-/// The action of such an event.
-pub const DOCUMENT_PROCESSED: &str = "document_processed";
-/// What it is about.
-pub const CONTENT_OBJECT: &str = "content_object";
-/// The version of the details that are described here.
-pub const SCHEMA_VERSION: u32 = 1;
+use super::count::{self, MAX_COUNT};
+use crate::envelope::Meter;
 
 /// How the values that were read from a document were checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verification {
-    /// All of them.
+    /// Values that were checked; none of the parts is greater.
+    #[serde(deserialize_with = "count::one")]
     pub total: u64,
     /// Found in the document's own text.
+    #[serde(deserialize_with = "count::one")]
     pub digitally_verified: u64,
     /// Confirmed by a model.
+    #[serde(deserialize_with = "count::one")]
     pub ai_verified: u64,
     /// Neither.
+    #[serde(deserialize_with = "count::one")]
     pub unverified: u64,
 }
 
@@ -42,37 +38,35 @@ pub struct ModelUsed {
     pub provider: String,
 }
 
-/// The details of the event that a document was processed. What is not known is left out.
+/// The details of the event that a document was processed, but for their `schema_version`. What is not known is left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DocumentProcessed {
-    /// [`SCHEMA_VERSION`].
-    pub schema_version: u32,
     /// The pipeline that processed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<String>,
     /// Pages of the document.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
     pub page_count: Option<u64>,
     /// Pages that were read by text recognition.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
     pub ocr_page_count: Option<u64>,
     /// Pages that were read by a model that sees.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
     pub vision_page_count: Option<u64>,
     /// Values that were read.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
     pub property_count: Option<u64>,
     /// Places of the document that values were read from.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
     pub citation_count: Option<u64>,
     /// What a review found wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
     pub review_issue_count: Option<u64>,
     /// How the values were checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
-    /// How sure the values are.
+    /// How sure the values are; any finite number, as the next two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
     /// The least part of a page that was read.
@@ -145,54 +139,48 @@ impl DocumentProcessed {
         .collect()
     }
 
-    /// The event that a document of a project was processed.
-    pub fn envelope(
-        &self,
-        event_id: &str,
-        tenant: &platform::Tenant,
-        document_id: &str,
-        at: UtcTime,
-        source: &str,
-    ) -> Result<Envelope> {
-        let details = Self {
-            schema_version: SCHEMA_VERSION,
-            ..self.clone()
-        };
-        let mut named = RawObject::new();
-        if let Ok(Value::Object(values)) = serde_json::to_value(&details) {
-            for (name, value) in values {
-                named.insert(name, raw(&value)?);
-            }
+    /// 400 for values that no document can have. JSON cannot say each of them, but code can.
+    pub(super) fn check(&self) -> Result<()> {
+        let counts = [
+            ("page_count", self.page_count),
+            ("ocr_page_count", self.ocr_page_count),
+            ("vision_page_count", self.vision_page_count),
+            ("property_count", self.property_count),
+            ("citation_count", self.citation_count),
+            ("review_issue_count", self.review_issue_count),
+            ("verification.total", self.verification.map(|sums| sums.total)),
+        ];
+        let large = counts.iter().find(|(_, count)| *count > Some(MAX_COUNT));
+        if let Some((name, _)) = large {
+            return Err(Error::invalid(format!(
+                "'details.{name}' is at most {MAX_COUNT}."
+            )));
         }
-        Ok(Envelope {
-            event_id: event_id.to_owned(),
-            event_category: Category::Content,
-            action: DOCUMENT_PROCESSED.to_owned(),
-            resource_type: CONTENT_OBJECT.to_owned(),
-            resource_id: document_id.to_owned(),
-            account_id: tenant.account().to_owned(),
-            project_id: tenant.project().to_owned(),
-            tenant_id: None,
-            timestamp: at,
-            source: source.to_owned(),
-            resource_data: RawObject::new(),
-            details: named,
-            meters: self.meters(),
-        })
+        let numbers = [
+            ("confidence", self.confidence),
+            ("coverage_min", self.coverage_min),
+            ("hardness", self.hardness),
+        ];
+        let odd = numbers
+            .iter()
+            .find(|(_, number)| number.is_some_and(|number| !number.is_finite()));
+        if let Some((name, _)) = odd {
+            return Err(Error::invalid(format!("'details.{name}' is a finite number.")));
+        }
+        if self
+            .verification
+            .is_some_and(|sums| sums.greatest_part() > sums.total)
+        {
+            return Err(Error::invalid(
+                "No number of 'details.verification' is greater than its 'total'.",
+            ));
+        }
+        Ok(())
     }
 }
 
-/// Whether an event says that a document was processed.
-pub(crate) fn is_one(envelope: &Envelope) -> bool {
-    envelope.event_category == Category::Content && envelope.action == DOCUMENT_PROCESSED
-}
-
-/// 400 for details whose fields are of other types than the contract's.
-pub(crate) fn check(envelope: &Envelope) -> Result<()> {
-    let mut named = Map::new();
-    for (name, value) in &envelope.details {
-        let value = serde_json::from_str(value.get()).map_err(platform::Error::internal)?;
-        named.insert(name.clone(), value);
+impl Verification {
+    fn greatest_part(&self) -> u64 {
+        self.digitally_verified.max(self.ai_verified).max(self.unverified)
     }
-    parse_part::<DocumentProcessed>("details", Value::Object(named)).map(drop)
 }
