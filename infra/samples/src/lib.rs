@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use platform::config::{ConfigError, Environment};
+use runs::document_processed::{PUBLISH, ProcessedDocument};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use workflow::future::{Either, select};
@@ -22,6 +23,7 @@ const STEPS: WorkflowType<Steps, Value> = WorkflowType::new("Steps");
 const APPROVAL: WorkflowType<Approval, Value> = WorkflowType::new("Approval")
     .signals(&["Approve"])
     .queries(&["__state"]);
+const PROCESS_DOCUMENT: WorkflowType<ProcessedDocument, Value> = WorkflowType::new("ProcessDocument");
 const STEP: ActivityType<Step, ()> = ActivityType::new("step");
 
 /// The platform's types and the samples.
@@ -30,6 +32,7 @@ pub fn registry(environment: &Environment) -> Result<Registry, ConfigError> {
     let registry = api_calls::add(runs::registry())
         .workflow(STEPS, steps)
         .workflow(APPROVAL, approval)
+        .workflow(PROCESS_DOCUMENT, process_document)
         .activity(STEP, move |context, input| step(context, input, log.clone()));
     match environment.optional("MILLRACE_FAULTY_SAMPLES") {
         None | Some("false") => Ok(registry),
@@ -95,6 +98,12 @@ async fn step(context: ActivityContext, input: Step, log: Option<PathBuf>) -> Re
         ));
     }
     Ok(())
+}
+
+/// Tells that a document was processed: here a pipeline has ended with these details.
+async fn process_document(context: Context, document: ProcessedDocument) -> Result<Value, Failure> {
+    let event_id = context.run(PUBLISH, &document).await?;
+    Ok(json!({ "event_id": event_id }))
 }
 
 #[derive(Deserialize)]

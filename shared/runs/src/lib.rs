@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod batch_agent;
 pub mod delivery;
+pub mod document_processed;
 pub mod evaluation;
 pub mod interactions;
 pub mod model_usage;
@@ -15,6 +16,7 @@ pub mod webhook_delivery;
 
 use std::sync::Arc;
 
+use document_processed::DocumentEvents;
 use events::publish::Publisher;
 use interactions::Interactions;
 use model_usage::ModelUsage;
@@ -51,6 +53,8 @@ pub struct Services {
     pub model: Arc<dyn Model>,
     /// Tells what its calls cost.
     pub model_usage: ModelUsage,
+    /// Tells of processed documents.
+    pub documents: DocumentEvents,
     /// Of processes.
     pub processes: ProcessServices,
     /// Named secrets of projects.
@@ -68,8 +72,10 @@ impl Services {
         evaluator: Evaluator,
     ) -> Self {
         let publisher = Publisher::new(webhooks.events.clone(), webhooks.objects.clone(), bus);
+        let documents = DocumentEvents::new(publisher.clone(), webhooks.clock.clone());
         Self {
             processes: ProcessServices::new(&records, &webhooks, publisher.clone(), evaluator),
+            documents,
             secrets: ProcessSecrets::new(records.clone()),
             interactions: Interactions::new(records),
             model,
@@ -85,6 +91,7 @@ pub fn with_activities(registry: Registry, services: &Services) -> Registry {
     let registry = registry.activity(evaluation::EVALUATE, move |context, question| {
         evaluation::evaluate(evaluator.clone(), context, question)
     });
+    let registry = document_processed::with_activities(registry, &services.documents);
     let registry = process::with_activities(registry, &services.processes);
     let registry = agent::with_activities(registry, &agent::Services::of(services));
     registry.activity(webhook_delivery::ATTEMPT, move |context, input| {

@@ -41,6 +41,8 @@ pub struct ActivityContext {
     pub workflow_id: String,
     /// The run's id.
     pub run_id: String,
+    /// The run's type.
+    pub workflow_type: String,
     /// The activity's id in its run, the same in every attempt: together with the run's id it tells a repeated call.
     pub activity_id: String,
     /// Which attempt it is, from 1.

@@ -1,14 +1,19 @@
 //! Events of a process on the platform's bus.
 
+use events::document_processed::{CLOUD_EVENT_TYPE, ProcessedDocument};
 use events::envelope::{Category, Envelope, RawObject, raw};
 use events::listening::{CLOUD_EVENT, PROCESS_SOURCE};
+use platform::http::parse_part;
+use platform::{Error, Result};
 use process::Data;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use workflow::{ActivityContext, ActivityType, Failure};
 
 use super::outside::is_object;
 use super::services::ProcessServices;
+use crate::document_processed::DocumentEvents;
 
 /// Publishes an event.
 pub(super) const EMIT: ActivityType<Emitted, ()> = ActivityType::new("process_emit");
@@ -34,12 +39,21 @@ pub(super) fn event_of(body: &Data) -> Option<Data> {
     named.or_else(|| Some(body.clone()).filter(is_object))
 }
 
-/// The activity [`EMIT`].
+/// The activity [`EMIT`]. An event of the type `content.document_processed` is about a document; any other is about the
+/// run.
 pub(super) async fn emit(
     services: ProcessServices,
     context: ActivityContext,
     emitted: Emitted,
-) -> Result<(), Failure> {
+) -> std::result::Result<(), Failure> {
+    if emitted.kind == CLOUD_EVENT_TYPE {
+        let documents = DocumentEvents::new(services.publisher, services.clock);
+        let source = source(&emitted);
+        let document = document(&emitted)?;
+        return Ok(documents
+            .publish_as(&context, &document, &emitted.id, &source)
+            .await?);
+    }
     let envelope = envelope(&context, &emitted)?;
     let now = services.clock.now();
     let published = services
@@ -48,8 +62,48 @@ pub(super) async fn emit(
     Ok(published.await?)
 }
 
-fn envelope(context: &ActivityContext, emitted: &Emitted) -> platform::Result<Envelope> {
-    let event = Data::from_raw(emitted.event.clone()).map_err(platform::Error::internal)?;
+fn source(emitted: &Emitted) -> String {
+    format!("{PROCESS_SOURCE}{}", emitted.process)
+}
+
+/// The document of an event: its `subject`, with the event's `data` as details and `resourcedata` as properties.
+fn document(emitted: &Emitted) -> Result<ProcessedDocument> {
+    let event: Value = serde_json::from_str(emitted.event.get()).map_err(Error::internal)?;
+    let Some(subject) = event.get("subject").and_then(Value::as_str) else {
+        return Err(Error::invalid(format!(
+            "The 'subject' of an event of the type '{CLOUD_EVENT_TYPE}' is the id of the document."
+        )));
+    };
+    let object = || Value::Object(Map::new());
+    let data = event.get("data").cloned().unwrap_or_else(object);
+    let resource_data = event.get("resourcedata").cloned().unwrap_or_else(object);
+    let document = ProcessedDocument {
+        document_id: subject.to_owned(),
+        resource_data: parse_part("resourcedata", resource_data)?,
+        details: parse_part("data", data.clone())?,
+    };
+    only_known(&data, &document)?;
+    Ok(document)
+}
+
+/// 400 for a field that the details do not have: a misspelt one would not be counted, and nothing would tell.
+fn only_known(data: &Value, document: &ProcessedDocument) -> Result<()> {
+    let known = serde_json::to_value(&document.details).map_err(Error::internal)?;
+    let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    let fields = data.as_object().into_iter().flatten();
+    let unknown = fields
+        .filter(|(name, value)| !is_empty(value) && *name != "schema_version")
+        .find(|(name, _)| known.get(name).is_none());
+    match unknown {
+        None => Ok(()),
+        Some((name, _)) => Err(Error::invalid(format!(
+            "The details of a processed document have no field '{name}'."
+        ))),
+    }
+}
+
+fn envelope(context: &ActivityContext, emitted: &Emitted) -> Result<Envelope> {
+    let event = Data::from_raw(emitted.event.clone()).map_err(Error::internal)?;
     let mut details = RawObject::new();
     // Where senders from outside have theirs too, so that one condition fits both.
     let payload = event.field("data").unwrap_or_else(Data::null);
@@ -67,9 +121,58 @@ fn envelope(context: &ActivityContext, emitted: &Emitted) -> platform::Result<En
         project_id: context.tenant.project().to_owned(),
         tenant_id: None,
         timestamp: context.scheduled_at,
-        source: format!("{PROCESS_SOURCE}{}", emitted.process),
+        source: source(emitted),
         resource_data: RawObject::new(),
         details,
         meters: Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn emitted(event: &Value) -> Emitted {
+        Emitted {
+            id: "e1".to_owned(),
+            kind: CLOUD_EVENT_TYPE.to_owned(),
+            process: "shop/invoices".to_owned(),
+            event: raw(event).unwrap(),
+        }
+    }
+
+    #[test]
+    fn an_event_of_a_document_is_read() {
+        let event = json!({
+            "subject": "invoice-7", "resourcedata": { "metadata": { "type": "invoice" } },
+            "data": { "schema_version": 1, "page_count": 3, "models_used": [], "verdict": null },
+        });
+        let read = document(&emitted(&event)).unwrap();
+        assert_eq!(read.document_id, "invoice-7");
+        assert_eq!(read.resource_data["metadata"]["type"], "invoice");
+        assert_eq!(read.details.page_count, Some(3));
+    }
+
+    #[test]
+    fn what_is_no_event_of_a_document_is_refused_with_its_place() {
+        for (event, why) in [
+            (json!({ "data": {} }), "'subject'"),
+            (json!({ "subject": 7 }), "'subject'"),
+            (
+                json!({ "subject": "d", "data": { "page_count": -1 } }),
+                "$.data.page_count",
+            ),
+            (
+                json!({ "subject": "d", "data": { "pageCount": 1 } }),
+                "'pageCount'",
+            ),
+            (json!({ "subject": "d", "data": [] }), "$.data"),
+            (json!({ "subject": "d", "resourcedata": "x" }), "$.resourcedata"),
+        ] {
+            let refusal = document(&emitted(&event)).unwrap_err();
+            assert!(refusal.message().contains(why), "{event}: {refusal}");
+        }
+    }
 }

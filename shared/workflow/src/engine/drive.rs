@@ -392,6 +392,7 @@ impl Drive {
                 tenant: self.tenant.clone(),
                 workflow_id: state.workflow_id.clone(),
                 run_id: state.run_id.clone(),
+                workflow_type: state.workflow_type.clone(),
                 principal: state.principal(&self.tenant),
                 lineage: state.lineage.clone(),
                 activity: begun.activity,

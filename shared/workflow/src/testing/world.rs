@@ -256,6 +256,7 @@ impl World {
             tenant: self.tenant.clone(),
             workflow_id: draft.state.workflow_id.clone(),
             run_id: draft.state.run_id.clone(),
+            workflow_type: draft.state.workflow_type.clone(),
             activity_id: activity.activity_id.clone(),
             attempt: activity.attempt,
             scheduled_at: activity.scheduled_at,

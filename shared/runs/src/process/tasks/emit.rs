@@ -1,5 +1,6 @@
 //! `emit`: publishes an event; the output is the event.
 
+use platform::ErrorKind;
 use process::Data;
 use process::definition::Template;
 use process::flow::Kind;
@@ -43,6 +44,9 @@ pub(super) async fn run(process: &Process, view: &View<'_>, template: &Template,
         .run(EMIT, &emitted)
         .retry(RetryPolicy::attempts(ATTEMPTS))
         .await;
-    published.map_err(|failure| Fault::of(&failure, context, view.pointer))?;
+    published.map_err(|failure| match failure.kind == ErrorKind::InvalidRequest.code() {
+        true => Fault::error(Kind::Validation, failure.message, view.pointer),
+        false => Fault::of(&failure, context, view.pointer),
+    })?;
     Ok(event.into())
 }
