@@ -77,21 +77,22 @@ fn document(emitted: &Emitted) -> Result<ProcessedDocument> {
     let object = || Value::Object(Map::new());
     let data = event.get("data").cloned().unwrap_or_else(object);
     let resource_data = event.get("resourcedata").cloned().unwrap_or_else(object);
+    let data: Map<String, Value> = parse_part("data", data)?;
     let document = ProcessedDocument {
         document_id: subject.to_owned(),
         resource_data: parse_part("resourcedata", resource_data)?,
-        details: parse_part("data", data.clone())?,
+        details: parse_part("data", Value::Object(data.clone()))?,
     };
     only_known(&data, &document)?;
     Ok(document)
 }
 
 /// 400 for a field that the details do not have: a misspelt one would not be counted, and nothing would tell.
-fn only_known(data: &Value, document: &ProcessedDocument) -> Result<()> {
+fn only_known(data: &Map<String, Value>, document: &ProcessedDocument) -> Result<()> {
     let known = serde_json::to_value(&document.details).map_err(Error::internal)?;
     let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-    let fields = data.as_object().into_iter().flatten();
-    let unknown = fields
+    let unknown = data
+        .iter()
         .filter(|(name, value)| !is_empty(value) && *name != "schema_version")
         .find(|(name, _)| known.get(name).is_none());
     match unknown {
