@@ -24,6 +24,7 @@ mod engine;
 mod fault_search;
 mod faults;
 mod fence;
+mod file_cache;
 mod file_format;
 mod folder;
 #[cfg(fuzzing)]
@@ -75,6 +76,7 @@ pub use child::run_if_child;
 pub use difference::schema_difference;
 pub use engine::{Engine, EngineConfig, Scope};
 pub use faults::Fault;
+pub use file_cache::{CachedObject, FileCache, Pin};
 pub use file_format::FileFormat;
 pub use folder::{FolderSession, sql_path, sql_paths, sql_text};
 pub use import_session::{ImportSession, Stage, Staged};

@@ -32,7 +32,7 @@ mod steps;
 mod update_schema;
 mod versions;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,8 +43,10 @@ use platform::{Clock, Result};
 
 use self::compaction::DUE_SEGMENTS;
 use crate::engine::{Engine, EngineConfig};
+use crate::file_cache::FileCache;
 use crate::limits::EngineLimits;
-use cache::{ManifestCache, SegmentCache};
+use crate::native::EXTENSION;
+use cache::ManifestCache;
 use native::Copies;
 
 pub use commit::{Author, Loaded};
@@ -154,7 +156,8 @@ struct Inner {
     objects: Objects,
     engine: Engine,
     manifests: ManifestCache,
-    segments: SegmentCache,
+    /// Segments, each `<segment id>.parquet`, and copies of tables for queries.
+    segments: FileCache,
     copies: Copies,
     staging: PathBuf,
     imports: ImportServices,
@@ -200,7 +203,11 @@ impl DataStores {
             import_deadline: config.import_deadline,
             ..EngineLimits::for_queries(config.query_memory_bytes)
         };
-        let segments = SegmentCache::open(&directory.join("segments"), config.cache_bytes)
+        let is_whole = |path: &Path| {
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            ending.is_some_and(|ending| ["parquet", EXTENSION].contains(&ending))
+        };
+        let segments = FileCache::open(&directory.join("segments"), config.cache_bytes, is_whole)
             .map_err(|error| unusable(&error))?;
         let inner = Inner {
             clock,

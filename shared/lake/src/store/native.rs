@@ -10,9 +10,9 @@ use platform::{Result, Tenant};
 use tempfile::TempDir;
 use tracing::{debug, warn};
 
-use super::cache::Pin;
 use super::{DataStores, Loaded};
 use crate::engine::Scope;
+use crate::file_cache::Pin;
 use crate::manifest::TableVersion;
 use crate::native::file_name;
 
@@ -67,11 +67,11 @@ impl Copies {
 
 impl DataStores {
     /// The copy of a table, if there is one.
-    pub(super) fn find_copy(&self, table: &TableVersion) -> Option<Pin<'_>> {
+    pub(super) fn find_copy(&self, table: &TableVersion) -> Option<Pin> {
         if !self.may_be_copied(table) {
             return None;
         }
-        self.inner.segments.find_copy(&file_name(table))
+        self.inner.segments.find(&file_name(table), None)
     }
 
     pub(super) fn discard_copies(&self, tables: &[&TableVersion]) {
@@ -87,7 +87,7 @@ impl DataStores {
     pub(super) fn count_reads(&self, tenant: &Tenant, loaded: &Loaded, tables: &[&TableVersion]) {
         for table in tables.iter().filter(|table| self.may_be_copied(table)) {
             let name = file_name(table);
-            if self.inner.segments.find_copy(&name).is_some() {
+            if self.inner.segments.find(&name, None).is_some() {
                 // When it is evicted, it is read over its segments again, and counted from there.
                 self.inner.copies.forget(&name);
             } else if self.inner.copies.count(&name) {

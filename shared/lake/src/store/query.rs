@@ -161,13 +161,13 @@ impl DataStores {
     }
 
     /// Brings the files that a session needs; 408 where that takes longer than the session has.
-    async fn files_in_time<'a>(
-        &'a self,
+    async fn files_in_time(
+        &self,
         session: &Session<'_>,
         tenant: &Tenant,
         loaded: &Loaded,
         tables: impl IntoIterator<Item = &TableVersion> + Clone,
-    ) -> Result<Files<'a>> {
+    ) -> Result<Files> {
         let bytes: u64 = tables.clone().into_iter().map(TableVersion::bytes).sum();
         let most = self.inner.segments.max_bytes();
         if bytes > most {
