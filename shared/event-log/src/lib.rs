@@ -5,10 +5,14 @@
 
 pub mod columns;
 pub mod digest;
+mod reading;
 pub mod row;
+mod store;
 #[cfg(test)]
 mod testing;
 pub mod verify;
 mod write;
 
+pub use reading::{Snapshot, SnapshotFile};
+pub use store::{LogStore, LogStoreConfig};
 pub use write::{Written, merge, write};

@@ -1,0 +1,441 @@
+//! Reading each record of some logs exactly once, wherever it is.
+//!
+//! Files and tail of a log are read between two reads of its head. An equal revision proves that no file was
+//! committed meanwhile, so every record is in a file of that revision or still in the tail. A record can be in
+//! both only if its file is named as unsettled: then the file has it.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use events::envelope::Envelope;
+use events::payload;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use lake::Pin;
+use platform::objects::Objects;
+use platform::records::audit::AuditEvent;
+use platform::records::events::EventRecord;
+use platform::records::logs::{LogFile, LogHead, LogId, LogKind, Logs};
+use platform::{Error, Result, UtcTime};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::store::LogStore;
+use crate::{columns, row};
+
+/// Attempts to read a log while archivers commit.
+const MAX_ATTEMPTS: usize = 3;
+/// Logs that are read at a time.
+const MAX_LOGS: usize = 16;
+/// Large details that are read at a time, each with up to a few megabytes.
+const MAX_DETAILS: usize = 8;
+
+/// The records of some logs of an account at a time. Its files stay as long as it lives.
+pub struct Snapshot {
+    store: LogStore,
+    account: String,
+    files: Vec<SnapshotFile>,
+    tail: Option<Tail>,
+    source: String,
+}
+
+/// A file of a snapshot.
+pub struct SnapshotFile {
+    /// Log that it is of.
+    pub log: LogId,
+    /// What is known of it.
+    pub file: LogFile,
+    pin: Pin,
+}
+
+impl SnapshotFile {
+    /// Where its local copy is.
+    pub fn path(&self) -> &Path {
+        self.pin.path()
+    }
+}
+
+/// The records that no file holds, as a file of rows.
+struct Tail {
+    records: usize,
+    relation: String,
+    _folder: TempDir,
+}
+
+/// A log between two reads of its head.
+struct LogView {
+    log: LogId,
+    files: Vec<LogFile>,
+    /// Those of `files` that may hold records of the tail.
+    unsettled: HashSet<String>,
+    tail: Vec<TailRow>,
+}
+
+/// A record of the tail, before its row is made.
+enum TailRow {
+    Event(EventRecord, Box<Envelope>),
+    Audit(Box<AuditEvent>),
+}
+
+impl TailRow {
+    fn id(&self) -> &str {
+        match self {
+            Self::Event(record, _) => &record.id,
+            Self::Audit(record) => &record.id,
+        }
+    }
+
+    fn time(&self) -> UtcTime {
+        match self {
+            Self::Event(_, envelope) => envelope.timestamp,
+            Self::Audit(record) => record.timestamp,
+        }
+    }
+
+    async fn row(&self, objects: &Objects) -> Result<String> {
+        match self {
+            Self::Event(record, _) if record.details_key.is_some() => {
+                row::event_row(record, &payload::whole(objects, record).await?)
+            }
+            Self::Event(record, envelope) => row::event_row(record, envelope),
+            Self::Audit(record) => row::audit_row(record),
+        }
+    }
+}
+
+impl Snapshot {
+    /// SQL of a relation with the columns of the logs' kind, which has each record once. It holds all records between the
+    /// times of the snapshot and may hold others.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Files that hold records between the times of the snapshot, by log, day and id.
+    pub fn files(&self) -> &[SnapshotFile] {
+        &self.files
+    }
+
+    /// Number of records between the times of the snapshot that no file holds.
+    pub fn tail_records(&self) -> usize {
+        self.tail.as_ref().map_or(0, |tail| tail.records)
+    }
+
+    /// SQL of a relation of these records; None where there are none.
+    pub fn tail(&self) -> Option<&str> {
+        self.tail.as_ref().map(|tail| tail.relation.as_str())
+    }
+
+    /// Runs one statement over [`source`](Self::source), with the values of its `?`; see [`lake::FolderSession::rows`].
+    pub async fn rows(&self, sql: &str, params: &[Value]) -> Result<Vec<Vec<Value>>> {
+        let allowed = self.store.engine().limits().deadline;
+        let mut session = self.store.session(&self.account, allowed).await?;
+        session.rows(sql, params).await
+    }
+}
+
+impl LogStore {
+    /// The records of logs of one kind and one account from `from` to `to`, both included. 503 while archivers commit too
+    /// often, 422 where the files are more than the process can hold.
+    pub async fn snapshot(&self, logs: &[LogId], from: UtcTime, to: UtcTime) -> Result<Snapshot> {
+        let first = logs
+            .first()
+            .ok_or_else(|| Error::internal("a snapshot of no log"))?;
+        let (account, kind) = (&first.account, first.kind);
+        if logs.iter().any(|log| log.account != *account || log.kind != kind) {
+            return Err(Error::internal("a snapshot of logs of several accounts or kinds"));
+        }
+        let views = logs.iter().map(|log| view(self.logs(), log, from, to));
+        let mut views: Vec<LogView> = stream::iter(views).buffered(MAX_LOGS).try_collect().await?;
+        self.check_size(&views)?;
+        let files = self.pin(&views).await?;
+        self.leave_out_archived(account, &mut views, &files).await?;
+        let tail = self.write_tail(account, kind, views).await?;
+        Ok(Snapshot {
+            source: source(kind, &files, tail.as_ref())?,
+            store: self.clone(),
+            account: account.clone(),
+            files,
+            tail,
+        })
+    }
+
+    fn check_size(&self, views: &[LogView]) -> Result<()> {
+        let bytes: u64 = views
+            .iter()
+            .flat_map(|view| &view.files)
+            .map(|file| file.bytes)
+            .sum();
+        let most = self.cache_bytes();
+        if bytes > most {
+            return Err(Error::unprocessable(format!(
+                "The log has {} MB of files for this time, and a request can read {} MB. Ask for a shorter time, or for \
+                 one project.",
+                bytes / 1_000_000,
+                most / 1_000_000
+            )));
+        }
+        Ok(())
+    }
+
+    async fn pin(&self, views: &[LogView]) -> Result<Vec<SnapshotFile>> {
+        let mut files = Vec::new();
+        for view in views {
+            let pins = self.local_files(&view.log, &view.files).await?;
+            let pinned = view.files.iter().zip(pins);
+            files.extend(pinned.map(|(file, pin)| SnapshotFile {
+                log: view.log.clone(),
+                file: file.clone(),
+                pin,
+            }));
+        }
+        Ok(files)
+    }
+
+    /// Takes those records out of the tails that an unsettled file holds.
+    async fn leave_out_archived(
+        &self,
+        account: &str,
+        views: &mut [LogView],
+        files: &[SnapshotFile],
+    ) -> Result<()> {
+        for view in views {
+            if view.tail.is_empty() || view.unsettled.is_empty() {
+                continue;
+            }
+            let unsettled = files.iter().filter(|file| view.unsettled.contains(&file.file.id));
+            let relation = columns::from_parquet(view.log.kind, unsettled.map(SnapshotFile::path))?;
+            let id = columns::id(view.log.kind);
+            let sql = format!(
+                "SELECT \"{id}\" FROM {relation} WHERE \"{id}\" IN (SELECT unnest(?::JSON::VARCHAR[]))"
+            );
+            let ids: Vec<&str> = view.tail.iter().map(TailRow::id).collect();
+            let allowed = self.engine().limits().deadline;
+            let mut session = self.session(account, allowed).await?;
+            let archived = session.rows(&sql, &[json!(ids)]).await?;
+            let archived = archived.iter().flatten().filter_map(Value::as_str);
+            let archived: HashSet<&str> = archived.collect();
+            view.tail.retain(|row| !archived.contains(row.id()));
+        }
+        Ok(())
+    }
+
+    async fn write_tail(&self, account: &str, kind: LogKind, views: Vec<LogView>) -> Result<Option<Tail>> {
+        let rows: Vec<TailRow> = views.into_iter().flat_map(|view| view.tail).collect();
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let folder = self.temporary_folder(account)?;
+        let path = folder.path().join("tail.ndjson");
+        let mut file = TailFile::create(&path)?;
+        let mut texts = stream::iter(&rows)
+            .map(|row| row.row(self.objects()))
+            .buffered(MAX_DETAILS);
+        while let Some(text) = texts.try_next().await? {
+            file.add(&text)?;
+        }
+        file.finish()?;
+        Ok(Some(Tail {
+            records: rows.len(),
+            relation: columns::from_rows(kind, [path.as_path()])?,
+            _folder: folder,
+        }))
+    }
+}
+
+/// Lines that are mostly few and short, so they are written where they are made.
+struct TailFile(std::io::BufWriter<std::fs::File>);
+
+impl TailFile {
+    fn create(path: &PathBuf) -> Result<Self> {
+        let file = std::fs::File::create(path).map_err(Error::internal)?;
+        Ok(Self(std::io::BufWriter::with_capacity(256 * 1_024, file)))
+    }
+
+    fn add(&mut self, row: &str) -> Result<()> {
+        let written = self
+            .0
+            .write_all(row.as_bytes())
+            .and_then(|()| self.0.write_all(b"\n"));
+        written.map_err(Error::internal)
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.0.flush().map_err(Error::internal)
+    }
+}
+
+fn source(kind: LogKind, files: &[SnapshotFile], tail: Option<&Tail>) -> Result<String> {
+    let tail = tail.map(|tail| tail.relation.as_str());
+    if files.is_empty() {
+        return Ok(tail.map_or_else(|| columns::nothing(kind), str::to_owned));
+    }
+    let files = columns::from_parquet(kind, files.iter().map(SnapshotFile::path))?;
+    Ok(match tail {
+        Some(tail) => format!("({files} UNION ALL {tail})"),
+        None => files,
+    })
+}
+
+async fn view(logs: &Logs, log: &LogId, from: UtcTime, to: UtcTime) -> Result<LogView> {
+    let mut view = LogView {
+        log: log.clone(),
+        files: Vec::new(),
+        unsettled: HashSet::new(),
+        tail: Vec::new(),
+    };
+    if from > to {
+        return Ok(view);
+    }
+    let (first_day, last_day) = (day(from), day(to));
+    let read = async || {
+        let files = logs.files(log, &first_day, &last_day);
+        futures::future::try_join(files, tail(logs, log)).await
+    };
+    let Some((head, (files, tail))) = between_heads(async || logs.head(log).await, read).await? else {
+        return Ok(view);
+    };
+    let overlaps = |file: &LogFile| file.replaced_by.is_none() && file.from <= to && from <= file.to;
+    view.unsettled = unsettled(&head, &files);
+    view.files = files.into_iter().filter(overlaps).collect();
+    view.unsettled
+        .retain(|id| view.files.iter().any(|file| file.id == *id));
+    let mut seen = HashSet::new();
+    view.tail = tail;
+    // An index can name an item twice while it changes.
+    view.tail
+        .retain(|row| (from..=to).contains(&row.time()) && seen.insert(row.id().to_owned()));
+    Ok(view)
+}
+
+/// What `read` finds between two reads of one revision of a log, with its head; None where the log has no head, so no record.
+async fn between_heads<T>(
+    head: impl AsyncFn() -> Result<Option<LogHead>>,
+    read: impl AsyncFn() -> Result<T>,
+) -> Result<Option<(LogHead, T)>> {
+    let Some(mut before) = head().await? else {
+        return Ok(None);
+    };
+    for _ in 0..MAX_ATTEMPTS {
+        let found = read().await?;
+        let after = head().await?;
+        let after = after.ok_or_else(|| Error::internal("the head of a log is gone"))?;
+        if after.revision == before.revision {
+            return Ok(Some((after, found)));
+        }
+        before = after;
+    }
+    Err(Error::unavailable("the log changes too often to be read"))
+}
+
+/// Ids of files whose records may be in the tail too. A file that was merged stands for those that it replaces.
+fn unsettled(head: &LogHead, files: &[LogFile]) -> HashSet<String> {
+    let replaced: HashMap<&str, &str> = files
+        .iter()
+        .filter_map(|file| Some((file.id.as_str(), file.replaced_by.as_deref()?)))
+        .collect();
+    let mut ids = HashSet::new();
+    for file in &head.unsettled {
+        let mut id = file.id.as_str();
+        while let Some(by) = replaced.get(id) {
+            id = by;
+        }
+        ids.insert(id.to_owned());
+    }
+    ids
+}
+
+async fn tail(logs: &Logs, log: &LogId) -> Result<Vec<TailRow>> {
+    match log.kind {
+        LogKind::Events => {
+            let records = logs.tail::<EventRecord>(log, None).await?.into_iter();
+            let rows = records.map(|tail| {
+                let envelope = serde_json::from_str(&tail.record.envelope).map_err(Error::internal)?;
+                Ok(TailRow::Event(tail.record, Box::new(envelope)))
+            });
+            rows.collect()
+        }
+        LogKind::Audit => {
+            let records = logs.tail::<AuditEvent>(log, None).await?.into_iter();
+            Ok(records
+                .map(|tail| TailRow::Audit(Box::new(tail.record)))
+                .collect())
+        }
+    }
+}
+
+/// Day of a time in UTC, `YYYY-MM-DD`.
+fn day(time: UtcTime) -> String {
+    let mut text = time.to_string();
+    text.truncate(text.find('T').unwrap_or(text.len()));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use platform::records::logs::FileRef;
+
+    use super::*;
+
+    fn head(revision: u64) -> LogHead {
+        let head = json!({ "revision": revision, "due_at": "2026-11-24T00:00:00Z" });
+        serde_json::from_value(head).unwrap()
+    }
+
+    async fn revisions(read: &[u64]) -> (Result<Option<(LogHead, usize)>>, usize) {
+        let (heads, reads) = (Mutex::new(read.iter()), Mutex::new(0));
+        let found = between_heads(
+            async || Ok(heads.lock().unwrap().next().map(|revision| head(*revision))),
+            async || {
+                *reads.lock().unwrap() += 1;
+                Ok(*reads.lock().unwrap())
+            },
+        );
+        let found = found.await;
+        let reads = *reads.lock().unwrap();
+        (found, reads)
+    }
+
+    #[tokio::test]
+    async fn a_log_that_changes_meanwhile_is_read_again() {
+        let (found, reads) = revisions(&[4, 4]).await;
+        assert_eq!((found.unwrap(), reads), (Some((head(4), 1)), 1));
+        let (found, reads) = revisions(&[4, 5, 7, 7]).await;
+        assert_eq!((found.unwrap(), reads), (Some((head(7), 3)), 3));
+        let (found, reads) = revisions(&[4, 5, 6, 7]).await;
+        assert_eq!((found.unwrap_err().status(), reads), (503, 3));
+        let (found, reads) = revisions(&[]).await;
+        assert_eq!((found.unwrap(), reads), (None, 0));
+    }
+
+    #[test]
+    fn a_merged_file_stands_for_an_unsettled_one() {
+        let file = |id: &str, by: Option<&str>| -> LogFile {
+            serde_json::from_value(json!({
+                "id": id, "day": "2026-11-24", "records": 1, "bytes": 1, "sha256": "", "digest": 0,
+                "from": "2026-11-24T00:00:00Z", "to": "2026-11-24T00:00:00Z", "written_at": "2026-11-24T00:00:00Z",
+                "replaced_by": by
+            }))
+            .unwrap()
+        };
+        let files = [
+            file("a", Some("c")),
+            file("b", None),
+            file("c", Some("d")),
+            file("d", None),
+        ];
+        let reference = |id: &str| FileRef {
+            day: "2026-11-24".to_owned(),
+            id: id.to_owned(),
+        };
+        let head = LogHead {
+            unsettled: vec![reference("a"), reference("x")],
+            ..head(1)
+        };
+        assert_eq!(
+            unsettled(&head, &files),
+            HashSet::from(["d".to_owned(), "x".to_owned()])
+        );
+    }
+}
