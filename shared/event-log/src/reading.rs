@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use events::envelope::Envelope;
 use events::payload;
+use futures::future::{BoxFuture, FutureExt as _, try_join};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use lake::Pin;
 use platform::objects::Objects;
@@ -144,7 +145,8 @@ impl LogStore {
         if logs.iter().any(|log| log.account != *account || log.kind != kind) {
             return Err(Error::internal("a snapshot of logs of several accounts or kinds"));
         }
-        let views = logs.iter().map(|log| view(self.logs(), log, from, to));
+        let views = logs.iter().map(|log| view(self.logs(), log, from, to).boxed());
+        let views: Vec<BoxFuture<'_, Result<LogView>>> = views.collect();
         let mut views: Vec<LogView> = stream::iter(views).buffered(MAX_LOGS).try_collect().await?;
         self.check_size(&views)?;
         let files = self.pin(&views).await?;
@@ -227,9 +229,9 @@ impl LogStore {
         let folder = self.temporary_folder(account)?;
         let path = folder.path().join("tail.ndjson");
         let mut file = TailFile::create(&path)?;
-        let mut texts = stream::iter(&rows)
-            .map(|row| row.row(self.objects()))
-            .buffered(MAX_DETAILS);
+        let texts = rows.iter().map(|row| row.row(self.objects()).boxed());
+        let texts: Vec<BoxFuture<'_, Result<String>>> = texts.collect();
+        let mut texts = stream::iter(texts).buffered(MAX_DETAILS);
         while let Some(text) = texts.try_next().await? {
             file.add(&text)?;
         }
@@ -287,11 +289,8 @@ async fn view(logs: &Logs, log: &LogId, from: UtcTime, to: UtcTime) -> Result<Lo
         return Ok(view);
     }
     let (first_day, last_day) = (day(from), day(to));
-    let read = async || {
-        let files = logs.files(log, &first_day, &last_day);
-        futures::future::try_join(files, tail(logs, log)).await
-    };
-    let Some((head, (files, tail))) = between_heads(async || logs.head(log).await, read).await? else {
+    let read = || try_join(logs.files(log, &first_day, &last_day), tail(logs, log)).boxed();
+    let Some((head, (files, tail))) = between_heads(|| logs.head(log).boxed(), read).await? else {
         return Ok(view);
     };
     let overlaps = |file: &LogFile| file.replaced_by.is_none() && file.from <= to && from <= file.to;
@@ -308,9 +307,9 @@ async fn view(logs: &Logs, log: &LogId, from: UtcTime, to: UtcTime) -> Result<Lo
 }
 
 /// What `read` finds between two reads of one revision of a log, with its head; None where the log has no head, so no record.
-async fn between_heads<T>(
-    head: impl AsyncFn() -> Result<Option<LogHead>>,
-    read: impl AsyncFn() -> Result<T>,
+async fn between_heads<'a, T>(
+    head: impl Fn() -> BoxFuture<'a, Result<Option<LogHead>>>,
+    read: impl Fn() -> BoxFuture<'a, Result<T>>,
 ) -> Result<Option<(LogHead, T)>> {
     let Some(mut before) = head().await? else {
         return Ok(None);
@@ -374,6 +373,7 @@ fn day(time: UtcTime) -> String {
 mod tests {
     use std::sync::Mutex;
 
+    use futures::future::ready;
     use platform::records::logs::FileRef;
 
     use super::*;
@@ -386,10 +386,13 @@ mod tests {
     async fn revisions(read: &[u64]) -> (Result<Option<(LogHead, usize)>>, usize) {
         let (heads, reads) = (Mutex::new(read.iter()), Mutex::new(0));
         let found = between_heads(
-            async || Ok(heads.lock().unwrap().next().map(|revision| head(*revision))),
-            async || {
+            || {
+                let revision = heads.lock().unwrap().next();
+                ready(Ok(revision.map(|revision| head(*revision)))).boxed()
+            },
+            || {
                 *reads.lock().unwrap() += 1;
-                Ok(*reads.lock().unwrap())
+                ready(Ok(*reads.lock().unwrap())).boxed()
             },
         );
         let found = found.await;

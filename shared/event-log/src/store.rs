@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use lake::{CachedObject, Engine, EngineConfig, EngineLimits, FileCache, FolderSession, Pin};
 use platform::config::{ConfigError, Environment};
@@ -130,7 +131,8 @@ impl LogStore {
     /// Local copies of files of a log, in their order, fetched where they are missing. They stay as long as their pins live.
     pub async fn local_files(&self, log: &LogId, files: &[LogFile]) -> Result<Vec<Pin>> {
         self.folder(&log.account)?;
-        let pins = files.iter().map(|file| self.local_file(log, file));
+        let pins = files.iter().map(|file| self.local_file(log, file).boxed());
+        let pins: Vec<BoxFuture<'_, Result<Pin>>> = pins.collect();
         stream::iter(pins).buffered(MAX_FETCHES).try_collect().await
     }
 

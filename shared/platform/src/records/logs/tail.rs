@@ -1,5 +1,6 @@
 //! The records of a log that are not archived yet.
 
+use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -45,27 +46,33 @@ impl Logs {
     /// The records that carry the tail marker, the oldest first; at most `most`. The index that finds them
     /// follows the table with a short delay; the records themselves are read consistently, so one that was
     /// settled meanwhile is left out.
-    pub async fn tail<R: DeserializeOwned>(
+    pub async fn tail<R: DeserializeOwned + Send>(
         &self,
         log: &LogId,
         most: Option<usize>,
     ) -> Result<Vec<TailRecord<R>>> {
         let keys = self.tail_keys(log, most).await?;
-        let table = self.table(log.kind);
-        let parts: Vec<Vec<TailRecord<R>>> = stream::iter(keys.chunks(KEYS_OF_READ))
-            .map(|part| async move {
-                let wanted: Vec<Key> = part.iter().map(RecordKey::key).collect();
-                let found = table.find_in_index(&wanted, GSI1).await?;
-                let found = part.iter().zip(found).filter_map(|(key, record)| {
-                    let key = key.clone();
-                    record.map(|record| TailRecord { key, record })
-                });
-                Ok::<_, Error>(found.collect())
-            })
-            .buffered(READS_AT_ONCE)
-            .try_collect()
-            .await?;
+        let parts = keys.chunks(KEYS_OF_READ);
+        let parts = parts.map(|part| self.tail_part(log, part).boxed());
+        // Boxed, as the futures of a closure over borrowed parts are not known to be Send.
+        let parts: Vec<BoxFuture<'_, Result<Vec<TailRecord<R>>>>> = parts.collect();
+        let parts = stream::iter(parts).buffered(READS_AT_ONCE);
+        let parts: Vec<_> = parts.try_collect().await?;
         Ok(parts.into_iter().flatten().collect())
+    }
+
+    async fn tail_part<R: DeserializeOwned + Send>(
+        &self,
+        log: &LogId,
+        keys: &[RecordKey],
+    ) -> Result<Vec<TailRecord<R>>> {
+        let wanted: Vec<Key> = keys.iter().map(RecordKey::key).collect();
+        let found = self.table(log.kind).find_in_index(&wanted, GSI1).await?;
+        let found = keys.iter().zip(found).filter_map(|(key, record)| {
+            let key = key.clone();
+            record.map(|record| TailRecord { key, record })
+        });
+        Ok(found.collect())
     }
 
     async fn tail_keys(&self, log: &LogId, most: Option<usize>) -> Result<Vec<RecordKey>> {
@@ -109,12 +116,17 @@ impl Logs {
             Some(at) => changes.set(EXPIRES_AT, &at)?,
             None => changes,
         };
-        let settled = stream::iter(records).map(|record| async {
-            match table.update(&record.key(), &changes, Condition::Present).await? {
-                Written::Done | Written::Refused { .. } => Ok(()),
-                Written::Contended => Err(Error::unavailable("an archived record is being written")),
-            }
+        let settled = records.iter().map(|record| {
+            let settled = async {
+                match table.update(&record.key(), &changes, Condition::Present).await? {
+                    Written::Done | Written::Refused { .. } => Ok(()),
+                    Written::Contended => Err(Error::unavailable("an archived record is being written")),
+                }
+            };
+            settled.boxed()
         });
+        let settled: Vec<BoxFuture<'_, Result<()>>> = settled.collect();
+        let settled = stream::iter(settled);
         settled.buffer_unordered(SETTLED_AT_ONCE).try_collect().await
     }
 }
