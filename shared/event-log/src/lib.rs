@@ -5,6 +5,7 @@
 
 pub mod columns;
 pub mod digest;
+mod export;
 mod reading;
 pub mod row;
 mod store;
@@ -13,6 +14,7 @@ mod testing;
 pub mod verify;
 mod write;
 
+pub use export::{Export, ExportFormat, Progress};
 pub use reading::{Snapshot, SnapshotFile};
 pub use store::{LogStore, LogStoreConfig};
 pub use write::{Written, merge, write};

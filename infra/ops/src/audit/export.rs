@@ -1,0 +1,148 @@
+//! `ops audit export`: the records of a time as one file, for those who have no access to the bucket.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use event_log::{Export, ExportFormat, LogStore, LogStoreConfig, Progress};
+use platform::config::{ConfigError, Environment};
+use platform::records::logs::{LogId, LogKind, Logs};
+use platform::{Error, Result, UtcTime};
+use serde_json::json;
+
+use crate::output::Output;
+use crate::target::Target;
+
+/// Signs of the progress bar.
+const BAR: u64 = 30;
+
+#[derive(Args)]
+pub struct ExportArguments {
+    /// The file to write.
+    file: PathBuf,
+    /// Earliest time of a record, such as 2026-11-01 or 2026-11-01T12:00:00Z.
+    #[arg(long, value_parser = earliest)]
+    from: UtcTime,
+    /// Latest time of a record. A day is included to its end.
+    #[arg(long, value_parser = latest)]
+    to: UtcTime,
+    /// Form of the file.
+    #[arg(long)]
+    format: Format,
+    /// Kind of the records.
+    #[arg(long, default_value = "audit")]
+    kind: Kind,
+    /// The records of all projects of the account, and audit records of the account itself.
+    #[arg(long)]
+    all_projects: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// Comma-separated values, with a header.
+    Csv,
+    /// A JSON object for each line.
+    Ndjson,
+    /// Parquet, with the columns of the log.
+    Parquet,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    /// Audit records.
+    Audit,
+    /// Events of the platform.
+    Events,
+}
+
+/// Writes the file.
+pub async fn run(arguments: &ExportArguments, target: &Target, output: Output) -> Result<()> {
+    let (from, to) = (arguments.from, arguments.to);
+    if from > to {
+        return Err(Error::invalid(format!("--from {from} is after --to {to}.")));
+    }
+    let folder = tempfile::tempdir().map_err(Error::internal)?;
+    let store = open(target, folder.path())?;
+    let logs = logs(arguments, target, &store).await?;
+    let export = Export {
+        logs: &logs,
+        from,
+        to,
+        format: match arguments.format {
+            Format::Csv => ExportFormat::Csv,
+            Format::Ndjson => ExportFormat::Ndjson,
+            Format::Parquet => ExportFormat::Parquet,
+        },
+    };
+    // A name beside it, so that a file that is there is whole.
+    let mut part = arguments.file.clone().into_os_string();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let records = store.export(&export, &part, show).await?;
+    std::fs::rename(&part, &arguments.file).map_err(Error::internal)?;
+    let file = arguments.file.display();
+    output.print(
+        &json!({ "records": records, "file": arguments.file }),
+        &format!("{records} record(s) are in {file}."),
+    )
+}
+
+async fn logs(arguments: &ExportArguments, target: &Target, store: &LogStore) -> Result<Vec<LogId>> {
+    let kind = match arguments.kind {
+        Kind::Audit => LogKind::Audit,
+        Kind::Events => LogKind::Events,
+    };
+    let (account, project) = (target.tenant.account(), target.tenant.project());
+    let named = vec![LogId::new(account, Some(project), kind)];
+    if !arguments.all_projects {
+        return Ok(named);
+    }
+    let all = store.logs().of_account(account, kind).await?;
+    match all.is_empty() {
+        true => Ok(named),
+        false => Ok(all.into_iter().map(|(log, _)| log).collect()),
+    }
+}
+
+fn open(target: &Target, folder: &std::path::Path) -> Result<LogStore> {
+    let refused = |error: ConfigError| Error::invalid(error.to_string());
+    let environment = Environment::read().map_err(refused)?;
+    let config = LogStoreConfig {
+        directory: folder.to_owned(),
+        ..LogStoreConfig::from_environment(&environment).map_err(refused)?
+    };
+    let logs = Logs::new(target.events.clone(), target.audit_table.clone());
+    LogStore::new(logs, target.objects.clone(), &config).map_err(refused)
+}
+
+/// Draws the progress over its last line, where a person sees it.
+fn show(progress: Progress) {
+    let mut terminal = std::io::stderr();
+    if !terminal.is_terminal() {
+        return;
+    }
+    let Progress { written, expected } = progress;
+    let expected = expected.max(written);
+    let done = (written * BAR).checked_div(expected).unwrap_or(BAR);
+    let bar: String = (0..BAR).map(|sign| if sign < done { '#' } else { '.' }).collect();
+    let end = if written == expected { "\n" } else { "" };
+    let _ = write!(terminal, "\r[{bar}] {written} of {expected} records{end}");
+}
+
+fn earliest(text: &str) -> std::result::Result<UtcTime, String> {
+    time(text, "T00:00:00Z")
+}
+
+fn latest(text: &str) -> std::result::Result<UtcTime, String> {
+    time(text, "T23:59:59.999Z")
+}
+
+/// A time, or a day with its first or last instant.
+fn time(text: &str, of_day: &str) -> std::result::Result<UtcTime, String> {
+    // The day first, because it is a time too: its midnight.
+    let read = format!("{text}{of_day}").parse::<UtcTime>();
+    let read = read.or_else(|_| text.parse());
+    read.map_err(|_| {
+        "it is neither a day, such as 2026-11-01, nor a time, such as 2026-11-01T12:00:00Z".to_owned()
+    })
+}
