@@ -13,6 +13,7 @@ mod deliveries;
 mod emulator;
 mod emulator_runs;
 mod engine;
+mod event_log;
 mod events;
 mod imports;
 mod lambda;
@@ -48,7 +49,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Names of the parts, in their order.
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 18] = [
     "lambda",
     "ready",
     "prompts",
@@ -63,6 +64,7 @@ const PARTS: [&str; 17] = [
     "listing",
     "runs",
     "events",
+    "event-log",
     "processes",
     "agents",
     "neighbours",
@@ -108,6 +110,7 @@ async fn run(wanted: &[String]) -> Result<()> {
             "listing" => listing::measure().await?,
             "runs" => runs::measure().await?,
             "events" => events::measure().await?,
+            "event-log" => event_log::measure().await?,
             "processes" => processes::measure().await?,
             "agents" => agents::measure().await?,
             _ => neighbours::measure().await?,
