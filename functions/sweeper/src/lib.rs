@@ -1,5 +1,7 @@
 //! Finds the workflow runs and the events that nobody looks after, because a message was lost or a process died, and the runs whose
-//! time has come after longer than a queue can hold a message back; and sends a hint at each.
+//! time has come after longer than a queue can hold a message back; and the logs that are due; and sends a hint at each.
+
+mod logs;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +13,8 @@ use platform::records::events::{DueEvent, Events, MATCH_GRACE_MS};
 use platform::{Clock, Result, UtcTime, metrics};
 use tracing::{info, warn};
 use workflow::engine::Engine;
+
+pub use logs::LogSweeper;
 
 /// How long a hint that was sent is left to have its effect before another is, in milliseconds.
 const PATIENCE_MS: u64 = 30_000;

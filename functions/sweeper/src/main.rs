@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use platform::archive_hints::ArchiveHints;
 use platform::config::Environment;
 use platform::metrics;
+use platform::queue::SqsQueue;
 use platform::records::Table;
 use platform::records::events::Events;
+use platform::records::logs::Logs;
 use platform::telemetry::{self, Format};
 use serde_json::Value;
-use sweeper_function::Sweeper;
+use sweeper_function::{LogSweeper, Sweeper};
 use workflow::Registry;
 use workflow::wiring::Wiring;
 
@@ -25,14 +28,22 @@ async fn main() -> Result<(), Error> {
     let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
     let sweeper = Sweeper::new(
         wiring.engine(Registry::new())?,
-        Events::new(events),
+        Events::new(events.clone()),
         Arc::clone(&wiring.bus),
         wiring.clock.clone(),
     );
+    let audit = Table::connect(&sdk, &environment.required("MILLRACE_AUDIT_TABLE")?);
+    let archive = SqsQueue::connect(&sdk, environment.required("MILLRACE_ARCHIVE_QUEUE")?);
+    let logs = LogSweeper::new(
+        Logs::new(events, audit),
+        ArchiveHints::new(Arc::new(archive)),
+        wiring.clock.clone(),
+    );
     let handler = async |_: LambdaEvent<Value>| {
-        let swept = sweeper.sweep(AHEAD_MS).await;
+        let (swept, of_logs) = tokio::join!(sweeper.sweep(AHEAD_MS), logs.sweep());
         metrics::flush();
         swept?;
+        of_logs?;
         Ok::<_, Error>(())
     };
     lambda_runtime::run(service_fn(handler)).await

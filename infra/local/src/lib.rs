@@ -6,6 +6,7 @@
 pub mod arguments;
 pub mod bus;
 pub mod data_dir;
+pub mod event_log;
 pub mod events;
 pub mod gateway;
 mod guard;

@@ -38,6 +38,7 @@ use sandbox::Sandbox;
 use tracing::warn;
 
 use crate::data_dir::DataDir;
+use crate::event_log::LocalEventLog;
 use crate::events::LocalEvents;
 use crate::gateway;
 use crate::hosts::{Hosts, only_known_hosts};
@@ -110,6 +111,8 @@ pub struct Service {
     imports: Arc<LocalQueue>,
     /// Workflow runs.
     pub runs: LocalRuns,
+    /// The log of events and audit records.
+    pub event_log: LocalEventLog,
     /// Events, subscriptions and ingest channels.
     pub events: LocalEvents,
     retention: Retention,
@@ -128,7 +131,8 @@ impl Service {
         port: Option<u16>,
     ) -> Result<Self, ConfigError> {
         let service_key = Arc::new(LocalSigningKey::of_services(data)?);
-        let platform = platform(data, services, service_key.clone());
+        let event_log = LocalEventLog::new(data, services, environment, &Clock::System)?;
+        let platform = platform(data, services, service_key.clone(), event_log.hints.clone());
         let api = port.map(|port| {
             let tokens = ServiceTokens::new(service_key, platform.clock.clone());
             Api::new(
@@ -203,6 +207,7 @@ impl Service {
         Ok(Self {
             stores: stores(Some(imports.clone()), &config)?,
             runs,
+            event_log,
             events,
             platform,
             importer,
@@ -219,6 +224,7 @@ impl Service {
     pub async fn resume_upkeep(&self) -> Result<()> {
         self.importer.requeue_all_imports(self.imports.as_ref()).await?;
         self.runs.resume();
+        self.event_log.resume();
         let (importer, queue) = (self.importer.clone(), Arc::clone(&self.imports));
         tokio::spawn(async move {
             loop {
@@ -261,7 +267,12 @@ fn worker_services(
     ))
 }
 
-fn platform(data: &DataDir, services: &Services, service_key: Arc<LocalSigningKey>) -> Platform {
+fn platform(
+    data: &DataDir,
+    services: &Services,
+    service_key: Arc<LocalSigningKey>,
+    archive_hints: ArchiveHints,
+) -> Platform {
     let clock = Clock::System;
     let records = Table::connect(&services.records, RECORDS_TABLE);
     let trail = AuditTrail::new(Table::connect(&services.records, AUDIT_TABLE));
@@ -275,14 +286,6 @@ fn platform(data: &DataDir, services: &Services, service_key: Arc<LocalSigningKe
             Box::pin(async move { audit_writer_function::handle(&trail, event.into()).await })
         }),
     );
-    // Its consumer is the archiver.
-    let archive = LocalQueue::start(
-        "archive",
-        AUDIT_RETRY,
-        clock.clone(),
-        Arc::new(|_| Box::pin(async { Default::default() })),
-    );
-    let archive_hints = ArchiveHints::new(archive);
     Platform {
         verifier: Arc::new(Verifier::new(
             Issuer::verifier_config(data),

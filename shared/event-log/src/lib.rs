@@ -3,6 +3,7 @@
 //! A record is written to DynamoDB first and archived later. Readers see the files and the records that are
 //! not archived yet, and each record exactly once.
 
+pub mod archive;
 pub mod columns;
 pub mod digest;
 mod export;

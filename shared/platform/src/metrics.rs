@@ -32,12 +32,15 @@ pub fn init(environment: &Environment, machine: &AwsEnvironment) -> Result<(), C
         "ColdStarts",
         "AuditRecordsLost",
         "IngestRateLimited",
+        "LogRecordsArchived",
+        "LogFilesWritten",
     ] {
         describe_counter!(name, Unit::Count, "");
     }
     for name in ["MatchTime", "QueryTime"] {
         describe_histogram!(name, Unit::Milliseconds, "");
     }
+    describe_histogram!("ArchiveLag", Unit::Seconds, "");
     describe_gauge!("DueBacklog", Unit::Count, "");
     if let Some(function) = &machine.function_name {
         counter!("ColdStarts", "function" => function.clone()).increment(1);
@@ -65,7 +68,7 @@ pub fn delivery_attempted(outcome: &'static str) {
     counter!("Deliveries", "outcome" => outcome).increment(1);
 }
 
-/// What the sweeper found: `runs` or `events` whose time has come.
+/// What the sweeper found: `runs`, `events` or `logs` whose time has come.
 pub fn due(kind: &'static str, count: usize) {
     gauge!("DueBacklog", "kind" => kind).set(count as f64);
 }
@@ -88,6 +91,14 @@ pub fn turn_failed() {
 /// An audit record that neither the table nor the retry queue took.
 pub fn audit_record_lost() {
     counter!("AuditRecordsLost").increment(1);
+}
+
+/// A pass over a log: records that are in files now, files that were written, and the age of the oldest record
+/// that was in none, in seconds.
+pub fn log_archived(records: u64, files: u64, lag_s: u64) {
+    counter!("LogRecordsArchived").increment(records);
+    counter!("LogFilesWritten").increment(files);
+    histogram!("ArchiveLag").record(lag_s as f64);
 }
 
 /// A request to an ingest channel beyond its rate.

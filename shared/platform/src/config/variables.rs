@@ -41,6 +41,18 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "URL of the SQS queue of events that wait to be matched",
     ),
     (
+        "MILLRACE_ARCHIVE_QUEUE",
+        "URL of the SQS queue of logs with records that are not archived",
+    ),
+    (
+        "MILLRACE_DIGEST_KEY",
+        "id, ARN or alias of the KMS key that signs the digests of the event log",
+    ),
+    (
+        "MILLRACE_KEEP_ARCHIVED_DAYS",
+        "optional: days after which archived events and audit records expire in DynamoDB; all stay without it",
+    ),
+    (
         "MILLRACE_EVENT_DEAD_LETTER_QUEUE",
         "URL of the SQS queue of events that cannot be read",
     ),

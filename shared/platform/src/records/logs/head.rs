@@ -50,6 +50,9 @@ pub struct LogHead {
     /// Files that wait for that digest.
     #[serde(default)]
     pub waiting_files: u64,
+    /// When the first of them was committed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_since: Option<UtcTime>,
     /// The last digest; None before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_digest: Option<DigestRef>,
@@ -68,6 +71,7 @@ impl LogHead {
             idle_passes: 0,
             next_digest: 0,
             waiting_files: 0,
+            waiting_since: None,
             last_digest: None,
             unwritten_digest: None,
         }

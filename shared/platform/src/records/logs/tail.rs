@@ -52,6 +52,15 @@ impl Logs {
         most: Option<usize>,
     ) -> Result<Vec<TailRecord<R>>> {
         let keys = self.tail_keys(log, most).await?;
+        self.tail_records(log, &keys).await
+    }
+
+    /// Those of the records that still carry the tail marker.
+    pub async fn tail_records<R: DeserializeOwned + Send>(
+        &self,
+        log: &LogId,
+        keys: &[RecordKey],
+    ) -> Result<Vec<TailRecord<R>>> {
         let parts = keys.chunks(KEYS_OF_READ);
         let parts = parts.map(|part| self.tail_part(log, part).boxed());
         // Boxed, as the futures of a closure over borrowed parts are not known to be Send.
@@ -75,7 +84,8 @@ impl Logs {
         Ok(found.collect())
     }
 
-    async fn tail_keys(&self, log: &LogId, most: Option<usize>) -> Result<Vec<RecordKey>> {
+    /// Where the records of the tail are, the oldest first; at most `most`. Of the index alone, which follows the table.
+    pub async fn tail_keys(&self, log: &LogId, most: Option<usize>) -> Result<Vec<RecordKey>> {
         let query = Query::partition(log.tail()).gsi1();
         let most = most.unwrap_or(usize::MAX);
         let mut found = Vec::new();

@@ -1,0 +1,111 @@
+//! The event log on the local runner: the archiver behind its queue, and the sweeper that finds logs that are due.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use event_log::archive::{Archiver, ArchiverConfig, Crash};
+use platform::Clock;
+use platform::archive_hints::ArchiveHints;
+use platform::config::{ConfigError, Environment};
+use platform::objects::Objects;
+use platform::records::Table;
+use platform::records::logs::Logs;
+use sweeper_function::LogSweeper;
+use tracing::warn;
+
+use crate::data_dir::DataDir;
+use crate::queue::{LocalQueue, Settings};
+use crate::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
+use crate::signing_key::LocalSigningKey;
+
+/// As the archive queue of `template.yaml`.
+const ARCHIVE: Settings = Settings {
+    batch_size: 10,
+    max_receives: 10,
+    concurrency: 2,
+    group_share: usize::MAX,
+};
+/// How often logs are looked for that are due.
+const SWEEP: Duration = Duration::from_secs(60);
+/// Memory of DuckDB for one file.
+const MEMORY_BYTES: u64 = 512 * 1_024 * 1_024;
+
+/// The event log on the local runner.
+#[derive(Clone)]
+pub struct LocalEventLog {
+    /// Archives logs.
+    pub archiver: Archiver,
+    /// Hints at logs with new records.
+    pub hints: ArchiveHints,
+    /// The queue of these hints.
+    pub queue: Arc<LocalQueue>,
+    sweeper: Arc<LogSweeper>,
+}
+
+impl LocalEventLog {
+    /// Over an open directory and its services.
+    pub fn new(
+        data: &DataDir,
+        services: &Services,
+        environment: &Environment,
+        clock: &Clock,
+    ) -> Result<Self, ConfigError> {
+        let table = |name| Table::connect(&services.records, name);
+        let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
+        let config = ArchiverConfig {
+            folder: data.path("cache/archiver"),
+            memory_bytes: MEMORY_BYTES,
+            crash: Crash::from_environment(environment)?,
+            ..ArchiverConfig::from_environment(environment)?
+        };
+        let archiver = Archiver::new(
+            logs.clone(),
+            Objects::connect(&services.objects, DATA_BUCKET),
+            Arc::new(LocalSigningKey::of_digests(data)?),
+            clock.clone(),
+            &config,
+        )?;
+        let (queue, hints) = start(archiver.clone(), clock);
+        Ok(Self {
+            archiver,
+            sweeper: Arc::new(LogSweeper::new(logs, hints.clone(), clock.clone())),
+            hints,
+            queue,
+        })
+    }
+
+    /// Looks for logs that are due from now on.
+    pub fn resume(&self) {
+        let sweeper = Arc::clone(&self.sweeper);
+        tokio::spawn(async move {
+            loop {
+                if let Err(cause) = sweeper.sweep().await {
+                    warn!(%cause, "due logs were not looked for");
+                }
+                tokio::time::sleep(SWEEP).await;
+            }
+        });
+    }
+}
+
+/// The queue in front of an archiver, which sends to it as well.
+fn start(archiver: Archiver, clock: &Clock) -> (Arc<LocalQueue>, ArchiveHints) {
+    let own = Arc::new(OnceLock::<ArchiveHints>::new());
+    let behind = Arc::clone(&own);
+    let queue = LocalQueue::start(
+        "archive",
+        ARCHIVE,
+        clock.clone(),
+        Arc::new(move |event| {
+            let (archiver, hints) = (archiver.clone(), behind.get().cloned());
+            Box::pin(async move {
+                match hints {
+                    Some(hints) => archiver_function::handle(&archiver, &hints, event.into()).await,
+                    None => Default::default(),
+                }
+            })
+        }),
+    );
+    let hints = own.get_or_init(|| ArchiveHints::new(queue.clone())).clone();
+    (queue, hints)
+}

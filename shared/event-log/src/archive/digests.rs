@@ -1,0 +1,91 @@
+//! Signs the digest of an hour.
+//!
+//! The head holds a digest's text until its object is written. So the chain cannot fork: the head has one successor, and
+//! every archiver that finds the text writes the same bytes.
+
+use platform::Result;
+use platform::records::logs::{DigestRef, LogFile, LogHead};
+
+use super::schedule::is_hour_over;
+use super::{Pass, Step};
+use crate::digest::{DigestFile, LogDigest, PreviousDigest, SCHEMA_VERSION, digest_hour, sign};
+
+/// Files for which a digest is signed before the hour is over: its text must fit into an item of 400 KB.
+const MAX_WAITING: u64 = 300;
+
+impl Pass<'_> {
+    pub(super) fn is_digest_due(&self) -> bool {
+        let is_over = |since| is_hour_over(since, self.now());
+        self.head.waiting_files >= MAX_WAITING || self.head.waiting_since.is_some_and(is_over)
+    }
+
+    /// Signs a digest over the files that wait for one.
+    pub(super) async fn sign_digest(&mut self) -> Result<bool> {
+        let sequence = self.head.next_digest;
+        let mut files = self.archiver.logs.all_files(self.log).await?;
+        files.retain(|file| file.digest == sequence);
+        files.sort_by(|one, other| (&one.day, &one.id).cmp(&(&other.day, &other.id)));
+        let now = self.now();
+        let digest = LogDigest {
+            schema_version: SCHEMA_VERSION,
+            account_id: self.log.account.clone(),
+            project_id: self.log.project.clone(),
+            kind: self.log.kind,
+            sequence,
+            hour: digest_hour(self.head.waiting_since.unwrap_or(now)),
+            created_at: now,
+            previous: self.head.last_digest.as_ref().map(|last| PreviousDigest {
+                name: last.name.clone(),
+                sha256: last.sha256.clone(),
+            }),
+            files: files.iter().map(|file| self.listed(file)).collect(),
+        };
+        let signed = sign(self.archiver.key.as_ref(), &digest).await?;
+        let next = LogHead {
+            next_digest: sequence + 1,
+            waiting_files: 0,
+            waiting_since: None,
+            last_digest: Some(DigestRef {
+                name: signed.name,
+                sha256: signed.sha256,
+                sequence,
+                hour: digest.hour,
+                created_at: now,
+            }),
+            unwritten_digest: Some(signed.text),
+            ..self.head.clone()
+        };
+        if !self.commit(&[], &[], next).await? {
+            return Ok(false);
+        }
+        self.passed.digests += 1;
+        self.reached(Step::DigestSigned)?;
+        self.write_signed_digest().await
+    }
+
+    /// Writes the object of a digest that the head still holds.
+    pub(super) async fn write_signed_digest(&mut self) -> Result<bool> {
+        let (Some(text), Some(digest)) = (&self.head.unwritten_digest, &self.head.last_digest) else {
+            return Ok(true);
+        };
+        let bytes = text.clone().into_bytes();
+        self.archiver.objects.put(&digest.name, bytes).await?;
+        self.reached(Step::DigestWritten)?;
+        let next = LogHead {
+            unwritten_digest: None,
+            ..self.head.clone()
+        };
+        self.commit(&[], &[], next).await
+    }
+
+    fn listed(&self, file: &LogFile) -> DigestFile {
+        let name = |id: &String| self.log.file_key(&file.day, id);
+        DigestFile {
+            name: name(&file.id),
+            sha256: file.sha256.clone(),
+            bytes: file.bytes,
+            records: file.records,
+            replaces: file.replaces.iter().map(name).collect(),
+        }
+    }
+}

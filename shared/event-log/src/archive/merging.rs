@@ -1,0 +1,203 @@
+//! Merges small files of a day, and all files of a day that is over.
+//!
+//! The replaced files stay for readers that have begun, and are removed by the collection once a digest covers the
+//! merged file.
+
+use std::collections::BTreeMap;
+
+use platform::records::logs::LogFile;
+use platform::{Error, Result, UtcTime, ids};
+
+use super::{Pass, Step, discard};
+use crate::write::merge;
+
+/// Files of similar size that are merged together.
+const MIN_SIMILAR: usize = 16;
+/// Most files of one merge, which are replaced in one transaction.
+const MAX_MERGED: usize = 90;
+/// Files of more bytes are not merged.
+const MAX_BYTES: u64 = 256 * 1_024 * 1_024;
+/// Files of fewer bytes are of similar size.
+const SMALL_BYTES: u64 = 64 * 1_024;
+/// After the end of a day, in milliseconds.
+const CLOSED_AFTER_MS: u64 = 2 * 3_600_000;
+/// After the last file of a day was written, in milliseconds.
+const QUIET_MS: u64 = 3_600_000;
+const DAY_MS: u64 = 24 * 3_600_000;
+
+impl Pass<'_> {
+    /// Merges what the pass touched, and, where all days are looked at, those that are over.
+    pub(super) async fn merge_days(&mut self, all_days: bool) -> Result<bool> {
+        let mut days: BTreeMap<String, Vec<LogFile>> = BTreeMap::new();
+        if all_days {
+            for file in self.archiver.logs.all_files(self.log).await? {
+                days.entry(file.day.clone()).or_default().push(file);
+            }
+        } else {
+            for day in &self.touched {
+                let files = self.archiver.logs.files(self.log, day, day).await?;
+                days.insert(day.clone(), files);
+            }
+        }
+        for (day, mut files) in days {
+            files.retain(|file| file.replaced_by.is_none());
+            for group in groups(&day, files, self.now()) {
+                if !self.has_time() {
+                    return Ok(true);
+                }
+                if !self.merge_files(&day, group).await? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    async fn merge_files(&mut self, day: &str, group: Vec<LogFile>) -> Result<bool> {
+        let mut paths = Vec::new();
+        for file in &group {
+            paths.push(self.fetch(day, &file.id).await?);
+        }
+        let id = ids::new_id(self.now());
+        let path = self.path(&format!("{id}.parquet"));
+        let written = merge(&mut self.session().await?, self.log.kind, &paths, &path).await?;
+        paths.iter().for_each(|path| discard(path));
+        let records: u64 = group.iter().map(|file| file.records).sum();
+        if written.records != records {
+            return Err(Error::internal(format!(
+                "a merge of {records} records of a log has {}",
+                written.records
+            )));
+        }
+        let merged = LogFile {
+            replaces: group.iter().map(|file| file.id.clone()).collect(),
+            ..self.file(day, id, written)
+        };
+        self.archiver
+            .objects
+            .put_file(&self.log.file_key(day, &merged.id), &path)
+            .await?;
+        discard(&path);
+        self.reached(Step::MergeWritten)?;
+        let replaced: Vec<_> = group
+            .into_iter()
+            .map(|file| LogFile {
+                replaced_by: Some(merged.id.clone()),
+                replaced_at: Some(merged.written_at),
+                ..file
+            })
+            .collect();
+        let next = self.with_waiting(1);
+        if !self.land(&[merged], &replaced, next).await? {
+            return Ok(false);
+        }
+        self.passed.files += 1;
+        self.passed.merged += replaced.len() as u64;
+        self.reached(Step::MergeCommitted)?;
+        Ok(true)
+    }
+}
+
+/// The files of a day to merge, each group into one file.
+fn groups(day: &str, files: Vec<LogFile>, now: UtcTime) -> Vec<Vec<LogFile>> {
+    if is_closed(day, &files, now) {
+        return fitting(files, 2);
+    }
+    let mut similar: BTreeMap<u32, Vec<LogFile>> = BTreeMap::new();
+    for file in files {
+        let size = file.bytes.max(SMALL_BYTES) / SMALL_BYTES;
+        similar.entry(size.ilog(4)).or_default().push(file);
+    }
+    similar
+        .into_values()
+        .flat_map(|files| fitting(files, MIN_SIMILAR))
+        .collect()
+}
+
+/// Groups of at least `least` files that are small enough together, the small files first.
+fn fitting(mut files: Vec<LogFile>, least: usize) -> Vec<Vec<LogFile>> {
+    files.sort_by(|one, other| (one.bytes, &one.id).cmp(&(other.bytes, &other.id)));
+    let mut groups: Vec<Vec<LogFile>> = Vec::new();
+    let mut bytes = 0;
+    for file in files {
+        let fits = bytes + file.bytes <= MAX_BYTES;
+        bytes += file.bytes;
+        match groups.last_mut().filter(|group| fits && group.len() < MAX_MERGED) {
+            Some(group) => group.push(file),
+            None => {
+                bytes = file.bytes;
+                groups.push(vec![file]);
+            }
+        }
+    }
+    groups.retain(|group| group.len() >= least);
+    groups
+}
+
+/// Whether a day is over, and no file of it was written lately.
+fn is_closed(day: &str, files: &[LogFile], now: UtcTime) -> bool {
+    let Ok(begins) = day.parse::<UtcTime>() else {
+        return false;
+    };
+    let is_quiet = |file: &LogFile| file.written_at.plus_ms(QUIET_MS) <= now;
+    begins.plus_ms(DAY_MS + CLOSED_AFTER_MS) <= now && files.iter().all(is_quiet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(sizes: &[u64], written_at: &str) -> Vec<LogFile> {
+        let file = |(index, bytes): (usize, &u64)| LogFile {
+            id: format!("f{index:03}"),
+            day: "2026-11-24".to_owned(),
+            records: 1,
+            bytes: *bytes,
+            sha256: String::new(),
+            from: UtcTime::EPOCH,
+            to: UtcTime::EPOCH,
+            written_at: written_at.parse().unwrap(),
+            digest: 0,
+            replaces: Vec::new(),
+            replaced_by: None,
+            replaced_at: None,
+        };
+        sizes.iter().enumerate().map(file).collect()
+    }
+
+    fn sizes(now: &str, files: Vec<LogFile>) -> Vec<usize> {
+        groups("2026-11-24", files, now.parse().unwrap())
+            .iter()
+            .map(Vec::len)
+            .collect()
+    }
+
+    #[test]
+    fn sixteen_files_of_similar_size_are_merged() {
+        let during = "2026-11-24T12:00:00Z";
+        assert_eq!(sizes(during, files(&[1_000; 15], during)), [0; 0]);
+        assert_eq!(sizes(during, files(&[1_000; 16], during)), [16]);
+        assert_eq!(sizes(during, files(&[1_000; 200], during)), [90, 90, 20]);
+        let mut mixed = vec![1_000; 16];
+        mixed.extend([1_000_000; 15]);
+        assert_eq!(sizes(during, files(&mixed, during)), [16]);
+        assert_eq!(sizes(during, files(&[100_000_000; 16], during)), [0; 0]);
+    }
+
+    #[test]
+    fn a_day_that_is_over_becomes_one_file() {
+        let written = "2026-11-24T23:59:00Z";
+        assert_eq!(sizes("2026-11-25T01:59:59Z", files(&[1_000; 3], written)), [0; 0]);
+        assert_eq!(
+            sizes("2026-11-25T02:00:00Z", files(&[1_000, 9_000_000, 50], written)),
+            [3]
+        );
+        assert_eq!(sizes("2026-11-25T02:00:00Z", files(&[1_000], written)), [0; 0]);
+        // A late record waits for those that may come with it.
+        let late = files(&[1_000; 2], "2026-11-27T10:00:00Z");
+        assert_eq!(sizes("2026-11-27T10:59:00Z", late.clone()), [0; 0]);
+        assert_eq!(sizes("2026-11-27T11:00:00Z", late), [2]);
+        let large = files(&[200_000_000, 100_000_000, 60_000_000, 1_000], written);
+        assert_eq!(sizes("2026-11-25T02:00:00Z", large), [3]);
+    }
+}

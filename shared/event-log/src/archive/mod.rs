@@ -1,0 +1,287 @@
+//! Archives a log: what is in the tail goes into files, and only then may it expire.
+//!
+//! One pass over one log settles what an earlier pass left unsettled, writes the tail into a file for each day, merges
+//! small files, signs a digest once an hour is over, collects what no file item names, and sets when the log is due again.
+//! Files are committed with the head of the log, under its revision: of two archivers one lands, and the other removes
+//! what it wrote. A pass that dies leaves nothing that the next one does not finish.
+
+mod collection;
+mod config;
+mod digests;
+mod merging;
+mod records;
+mod repeats;
+mod rounds;
+mod schedule;
+mod settling;
+mod steps;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lake::{Engine, FolderSession};
+use platform::config::ConfigError;
+use platform::objects::Objects;
+use platform::records::logs::{LogFile, LogHead, LogId, Logs};
+use platform::signing::SigningKey;
+use platform::{Clock, Error, Result, UtcTime, metrics};
+use tempfile::TempDir;
+use tokio::sync::Semaphore;
+use tracing::info;
+
+pub use config::ArchiverConfig;
+pub use steps::{Crash, Step};
+
+/// Longest time of a job of DuckDB in a pass.
+const JOB_DEADLINE: Duration = Duration::from_secs(120);
+/// A pass begins no further round after this time, in milliseconds: the queue gives a function several logs.
+const PASS_BUDGET_MS: u64 = 100_000;
+/// Passes of one process at a time: each holds a batch of records in memory.
+const PASSES_AT_ONCE: usize = 2;
+
+/// Archives logs. Cheap to clone.
+#[derive(Clone)]
+pub struct Archiver {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    logs: Logs,
+    objects: Objects,
+    engine: Engine,
+    key: Arc<dyn SigningKey>,
+    clock: Clock,
+    /// For files in the making, by account.
+    folder: PathBuf,
+    keep_days: u64,
+    crash: Crash,
+    passes: Semaphore,
+}
+
+/// What a pass did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Records that are in files now, and were not before.
+    pub records: u64,
+    /// Files that were written, merged ones included.
+    pub files: u64,
+    /// Files that were merged into others.
+    pub merged: u64,
+    /// Records of an event id that is in the log already.
+    pub repeats: u64,
+    /// Records that cannot be read, and stay in the tail.
+    pub unreadable: u64,
+    /// Digests that were signed.
+    pub digests: u64,
+    /// Objects that were removed.
+    pub removed: u64,
+    /// Age of the oldest record of the tail at the beginning, in seconds.
+    pub lag_s: u64,
+    /// True where the tail holds more than the pass had time for: another pass is due at once.
+    pub more: bool,
+    /// True where another archiver changed the log meanwhile: it does the rest.
+    pub lost: bool,
+}
+
+impl Archiver {
+    /// Over logs, the bucket of their files, and the key that signs digests. Empties its folder, which is its own.
+    pub fn new(
+        logs: Logs,
+        objects: Objects,
+        key: Arc<dyn SigningKey>,
+        clock: Clock,
+        config: &ArchiverConfig,
+    ) -> Result<Self, ConfigError> {
+        let (engine, folder) = config.open()?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                logs,
+                objects,
+                engine,
+                key,
+                clock,
+                folder,
+                keep_days: config.keep_days,
+                crash: config.crash,
+                passes: Semaphore::new(PASSES_AT_ONCE),
+            }),
+        })
+    }
+
+    /// One pass over a log. Nothing where there is no such log.
+    pub async fn pass(&self, log: &LogId) -> Result<Passed> {
+        let inner = &self.inner;
+        let _permit = inner.passes.acquire().await.map_err(Error::internal)?;
+        let Some(head) = inner.logs.head(log).await? else {
+            return Ok(Passed::default());
+        };
+        let folder = inner.folder.join(&log.account);
+        std::fs::create_dir_all(&folder).map_err(Error::internal)?;
+        let mut pass = Pass {
+            archiver: inner,
+            log,
+            head,
+            began: inner.clock.now(),
+            work: TempDir::new_in(&folder).map_err(Error::internal)?,
+            folder,
+            passed: Passed::default(),
+            touched: BTreeSet::new(),
+        };
+        let finished = pass.run().await?;
+        pass.passed.lost = !finished;
+        pass.report();
+        Ok(pass.passed)
+    }
+}
+
+/// One pass. Its methods return false where another archiver changed the log: then the pass ends.
+struct Pass<'a> {
+    archiver: &'a Inner,
+    log: &'a LogId,
+    /// As it was read or written last.
+    head: LogHead,
+    began: UtcTime,
+    /// All files of the account that its children reach.
+    folder: PathBuf,
+    /// Files of this pass, in that folder.
+    work: TempDir,
+    passed: Passed,
+    /// Days that got files.
+    touched: BTreeSet<String>,
+}
+
+impl Pass<'_> {
+    async fn run(&mut self) -> Result<bool> {
+        if !self.write_signed_digest().await? {
+            return Ok(false);
+        }
+        self.settle_committed().await?;
+        let Some(more) = self.archive_tail().await? else {
+            return Ok(false);
+        };
+        // What costs a look at all files is done where there is time for it, and once an hour.
+        self.passed.more = more;
+        let looks_at_all = !more && (self.passed.records == 0 || self.is_digest_due());
+        Ok(self.merge_days(looks_at_all).await?
+            && (!self.is_digest_due() || self.sign_digest().await?)
+            && (!looks_at_all || self.collect().await?)
+            && self.end(more).await?)
+    }
+
+    async fn end(&mut self, more: bool) -> Result<bool> {
+        let idle_passes = match self.passed.records {
+            0 => self.head.idle_passes.saturating_add(1),
+            _ => 0,
+        };
+        let mut next = LogHead {
+            unsettled: Vec::new(),
+            idle_passes,
+            ..self.head.clone()
+        };
+        next.due_at = schedule::due_at(self.log, &next, self.now(), more);
+        self.commit(&[], &[], next).await
+    }
+
+    fn now(&self) -> UtcTime {
+        self.archiver.clock.now()
+    }
+
+    fn has_time(&self) -> bool {
+        self.now().millis_since(self.began) < PASS_BUDGET_MS
+    }
+
+    async fn session(&self) -> Result<FolderSession<'_>> {
+        let engine = &self.archiver.engine;
+        engine
+            .open_folder(&self.log.account, &self.folder, JOB_DEADLINE)
+            .await
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.work.path().join(name)
+    }
+
+    /// Commits files with the next head, which is the pass's own from then on.
+    async fn commit(&mut self, added: &[LogFile], replaced: &[LogFile], next: LogHead) -> Result<bool> {
+        let logs = &self.archiver.logs;
+        let next = LogHead {
+            revision: self.head.revision + 1,
+            ..next
+        };
+        if !logs
+            .commit(self.log, &self.head, added, replaced, next.clone())
+            .await?
+        {
+            return Ok(false);
+        }
+        self.head = next;
+        Ok(true)
+    }
+
+    /// The next head after a commit of files.
+    fn with_waiting(&self, files: usize) -> LogHead {
+        LogHead {
+            waiting_files: self.head.waiting_files + files as u64,
+            waiting_since: self.head.waiting_since.or_else(|| Some(self.now())),
+            ..self.head.clone()
+        }
+    }
+
+    /// Commits files, and removes them where another archiver was faster.
+    async fn land(&mut self, added: &[LogFile], replaced: &[LogFile], next: LogHead) -> Result<bool> {
+        if self.commit(added, replaced, next).await? {
+            return Ok(true);
+        }
+        for file in added {
+            // A commit whose answer was lost is refused when it is repeated.
+            let files = self.archiver.logs.files(self.log, &file.day, &file.day).await?;
+            if files.iter().any(|known| known.id == file.id) {
+                return Ok(false);
+            }
+            let key = self.log.file_key(&file.day, &file.id);
+            self.archiver.objects.remove(&key).await?;
+        }
+        Ok(false)
+    }
+
+    /// Reads a file of the log into the pass's folder.
+    async fn fetch(&self, day: &str, id: &str) -> Result<PathBuf> {
+        let path = self.path(&format!("{id}.parquet"));
+        let key = self.log.file_key(day, id);
+        if !self.archiver.objects.find_to_file(&key, &path, u64::MAX).await? {
+            return Err(Error::internal(format!("the file {key} of a log is gone")));
+        }
+        Ok(path)
+    }
+
+    fn reached(&self, step: Step) -> Result<()> {
+        self.archiver.crash.reached(step)
+    }
+
+    fn report(&self) {
+        let passed = &self.passed;
+        metrics::log_archived(passed.records, passed.files, passed.lag_s);
+        info!(
+            account = self.log.account,
+            project = self.log.project,
+            kind = self.log.kind.as_str(),
+            records = passed.records,
+            files = passed.files,
+            merged = passed.merged,
+            repeats = passed.repeats,
+            unreadable = passed.unreadable,
+            digests = passed.digests,
+            removed = passed.removed,
+            lag_s = passed.lag_s,
+            lost = passed.lost,
+            "log archived"
+        );
+    }
+}
+
+/// Removes a file that is no longer needed; one that stays goes with the pass's folder.
+fn discard(path: &Path) {
+    let _ = std::fs::remove_file(path);
+}

@@ -1,0 +1,149 @@
+//! Reads the records of the tail, as rows of files.
+
+use std::path::Path;
+
+use events::payload;
+use futures::stream::{self, StreamExt as _};
+use platform::objects::Objects;
+use platform::records::audit::AuditEvent;
+use platform::records::events::EventRecord;
+use platform::records::logs::{LogKind, RecordKey, TailRecord};
+use platform::{Error, ErrorKind, Result, UtcTime};
+use tracing::error;
+
+use super::Pass;
+use crate::row;
+
+/// Most records of a batch.
+const MAX_RECORDS: usize = 20_000;
+/// Most bytes of the rows of a batch.
+const MAX_BYTES: usize = 64 * 1_024 * 1_024;
+/// Records that are read between two looks at the bytes.
+const PIECE: usize = 800;
+/// Large details that are read at a time.
+const DETAILS_AT_ONCE: usize = 16;
+
+/// A record of the tail, and its row.
+pub(super) struct Pending {
+    pub key: RecordKey,
+    pub id: String,
+    /// The day of its timestamp.
+    pub day: String,
+    pub row: String,
+}
+
+/// Some of the tail.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub records: Vec<Pending>,
+    /// True where the tail has more.
+    pub more: bool,
+    pub unreadable: u64,
+    /// When the oldest record came.
+    pub oldest: Option<UtcTime>,
+}
+
+impl Batch {
+    fn add(&mut self, came_at: UtcTime, pending: Result<Pending>, key: &RecordKey) {
+        self.oldest = Some(self.oldest.map_or(came_at, |oldest| oldest.min(came_at)));
+        match pending {
+            Ok(pending) => self.records.push(pending),
+            Err(cause) => {
+                self.unreadable += 1;
+                error!(?key, %cause, "a record cannot be archived; it stays in the tail");
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.records.iter().map(|record| record.row.len()).sum()
+    }
+}
+
+impl Pass<'_> {
+    /// The oldest records of the tail.
+    pub(super) async fn read_tail(&self) -> Result<Batch> {
+        let logs = &self.archiver.logs;
+        let keys = logs.tail_keys(self.log, Some(MAX_RECORDS)).await?;
+        let mut batch = Batch {
+            more: keys.len() >= MAX_RECORDS,
+            ..Batch::default()
+        };
+        for piece in keys.chunks(PIECE) {
+            if batch.bytes() >= MAX_BYTES {
+                batch.more = true;
+                break;
+            }
+            match self.log.kind {
+                LogKind::Events => self.add_events(&mut batch, piece).await?,
+                LogKind::Audit => {
+                    for TailRecord { key, record } in logs.tail_records::<AuditEvent>(self.log, piece).await?
+                    {
+                        batch.add(record.timestamp, audit_record(&key, &record), &key);
+                    }
+                }
+            }
+        }
+        Ok(batch)
+    }
+
+    async fn add_events(&self, batch: &mut Batch, keys: &[RecordKey]) -> Result<()> {
+        let found = self
+            .archiver
+            .logs
+            .tail_records::<EventRecord>(self.log, keys)
+            .await?;
+        let objects = &self.archiver.objects;
+        let mut read = stream::iter(found)
+            .map(|TailRecord { key, record }| async move {
+                let pending = event_record(objects, &key, &record).await;
+                (key, record.received_at, pending)
+            })
+            .buffered(DETAILS_AT_ONCE);
+        while let Some((key, came_at, pending)) = read.next().await {
+            match pending {
+                Err(cause) if cause.kind() == ErrorKind::Unavailable => return Err(cause),
+                pending => batch.add(came_at, pending, &key),
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn event_record(objects: &Objects, key: &RecordKey, record: &EventRecord) -> Result<Pending> {
+    let envelope = payload::whole(objects, record).await?;
+    Ok(Pending {
+        key: key.clone(),
+        id: record.id.clone(),
+        day: day(envelope.timestamp),
+        row: row::event_row(record, &envelope)?,
+    })
+}
+
+fn audit_record(key: &RecordKey, record: &AuditEvent) -> Result<Pending> {
+    Ok(Pending {
+        key: key.clone(),
+        id: record.id.clone(),
+        day: day(record.timestamp),
+        row: row::audit_row(record)?,
+    })
+}
+
+/// The UTC day of a time, `YYYY-MM-DD`.
+fn day(time: UtcTime) -> String {
+    let text = time.to_string();
+    text.split('T').next().unwrap_or_default().to_owned()
+}
+
+/// Writes rows as the NDJSON that files are made of.
+pub(super) fn write_rows<'a>(path: &Path, rows: impl Iterator<Item = &'a str>) -> Result<()> {
+    use std::io::Write as _;
+    let file = std::fs::File::create(path).map_err(Error::internal)?;
+    let mut file = std::io::BufWriter::new(file);
+    for row in rows {
+        file.write_all(row.as_bytes())
+            .and_then(|()| file.write_all(b"\n"))
+            .map_err(Error::internal)?;
+    }
+    file.flush().map_err(Error::internal)
+}

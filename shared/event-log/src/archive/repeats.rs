@@ -1,0 +1,75 @@
+//! Leaves out records that came again after they expired in DynamoDB.
+//!
+//! As long as a record is in DynamoDB, a second one of its id is refused there. One that comes after its expiry is in a
+//! file that was written at least that long ago, of the same day where the sender repeats the event as it was.
+
+use std::collections::HashSet;
+
+use lake::{sql_path, sql_paths};
+use platform::records::logs::LogFile;
+use platform::{Error, Result};
+use serde_json::Value;
+
+use super::records::{Pending, write_rows};
+use super::{Pass, discard};
+use crate::columns;
+
+const DAY_MS: u64 = 24 * 3_600_000;
+
+impl Pass<'_> {
+    /// The records whose ids no file of the day holds.
+    pub(super) async fn without_repeats(&self, day: &str, pending: Vec<Pending>) -> Result<Vec<Pending>> {
+        let files = self.old_files(day).await?;
+        if files.is_empty() {
+            return Ok(pending);
+        }
+        let known = self.known_ids(&files, &pending).await?;
+        Ok(pending
+            .into_iter()
+            .filter(|record| !known.contains(&record.id))
+            .collect())
+    }
+
+    /// Files of a day whose records may have expired; none where nothing expires.
+    async fn old_files(&self, day: &str) -> Result<Vec<LogFile>> {
+        let keep_ms = self.archiver.keep_days.saturating_mul(DAY_MS);
+        if keep_ms == 0 {
+            return Ok(Vec::new());
+        }
+        let now = self.now();
+        let mut files = self.archiver.logs.files(self.log, day, day).await?;
+        // A merged file is younger than its records.
+        files.retain(|file| {
+            file.replaced_by.is_none()
+                && (!file.replaces.is_empty() || file.written_at.plus_ms(keep_ms) <= now)
+        });
+        Ok(files)
+    }
+
+    async fn known_ids(&self, files: &[LogFile], pending: &[Pending]) -> Result<HashSet<String>> {
+        let mut paths = Vec::new();
+        for file in files {
+            paths.push(self.fetch(&file.day, &file.id).await?);
+        }
+        let ids = self.path("ids.ndjson");
+        let rows = pending
+            .iter()
+            .map(|record| serde_json::json!({ "id": record.id }).to_string());
+        let rows: Vec<_> = rows.collect();
+        write_rows(&ids, rows.iter().map(String::as_str))?;
+        let sql = format!(
+            "SELECT DISTINCT {id} FROM read_parquet({files}) WHERE {id} IN \
+             (SELECT id FROM read_json({ids}, format = 'newline_delimited', columns = {{id: 'VARCHAR'}}))",
+            id = columns::id(self.log.kind),
+            files = sql_paths(paths.iter().map(std::path::PathBuf::as_path))?,
+            ids = sql_path(&ids)?,
+        );
+        let rows = self.session().await?.rows(&sql, &[]).await?;
+        paths.iter().for_each(|path| discard(path));
+        let known = rows.into_iter().map(|row| match row.into_iter().next() {
+            Some(Value::String(id)) => Ok(id),
+            _ => Err(Error::internal("a file of a log has a record without an id")),
+        });
+        known.collect()
+    }
+}

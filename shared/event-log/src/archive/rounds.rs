@@ -1,0 +1,135 @@
+//! Writes the tail into files, a bounded batch at a time.
+
+use std::collections::BTreeMap;
+
+use platform::records::logs::{FileRef, LogFile, LogHead, RecordKey};
+use platform::{Result, ids};
+
+use super::records::{Batch, Pending, write_rows};
+use super::{Pass, Step, discard};
+use crate::write::{Written, write};
+
+/// Most days of one commit, each with a file.
+const MAX_DAYS: usize = 50;
+
+impl Pass<'_> {
+    /// Archives the tail for as long as there is time. Whether there is more; None where another archiver was faster.
+    pub(super) async fn archive_tail(&mut self) -> Result<Option<bool>> {
+        let mut is_first = true;
+        loop {
+            let batch = self.read_tail().await?;
+            self.passed.unreadable = batch.unreadable;
+            if let Some(oldest) = batch.oldest.filter(|_| is_first) {
+                self.passed.lag_s = self.now().millis_since(oldest) / 1_000;
+            }
+            is_first = false;
+            if batch.records.is_empty() {
+                return Ok(Some(false));
+            }
+            let Some(more) = self.archive(batch).await? else {
+                return Ok(None);
+            };
+            if !more || !self.has_time() {
+                return Ok(Some(more));
+            }
+            if self.is_digest_due() && !self.sign_digest().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn archive(&mut self, batch: Batch) -> Result<Option<bool>> {
+        let mut days: BTreeMap<String, Vec<Pending>> = BTreeMap::new();
+        for record in batch.records {
+            days.entry(record.day.clone()).or_default().push(record);
+        }
+        let more = batch.more || days.len() > MAX_DAYS;
+        let mut keys = Vec::new();
+        let mut files = Vec::new();
+        let mut records = 0;
+        for (day, pending) in days.into_iter().take(MAX_DAYS) {
+            keys.extend(pending.iter().map(|record| record.key.clone()));
+            let all = pending.len();
+            let pending = self.without_repeats(&day, pending).await?;
+            self.passed.repeats += (all - pending.len()) as u64;
+            records += pending.len() as u64;
+            if !pending.is_empty() {
+                files.push(self.write_day(&day, &pending).await?);
+            }
+        }
+        self.reached(Step::FilesWritten)?;
+        if !files.is_empty() && !self.land_batch(&files).await? {
+            return Ok(None);
+        }
+        self.passed.records += records;
+        self.passed.files += files.len() as u64;
+        self.settle(&keys).await?;
+        self.reached(Step::RecordsSettled)?;
+        Ok(Some(more))
+    }
+
+    async fn land_batch(&mut self, files: &[LogFile]) -> Result<bool> {
+        let refs = files.iter().map(|file| FileRef {
+            day: file.day.clone(),
+            id: file.id.clone(),
+        });
+        let next = LogHead {
+            unsettled: refs.collect(),
+            ..self.with_waiting(files.len())
+        };
+        if !self.land(files, &[], next).await? {
+            return Ok(false);
+        }
+        self.touched.extend(files.iter().map(|file| file.day.clone()));
+        self.reached(Step::FilesCommitted)?;
+        Ok(true)
+    }
+
+    async fn write_day(&self, day: &str, pending: &[Pending]) -> Result<LogFile> {
+        let rows = self.path("rows.ndjson");
+        write_rows(&rows, pending.iter().map(|record| record.row.as_str()))?;
+        let id = ids::new_id(self.now());
+        let path = self.path(&format!("{id}.parquet"));
+        let written = write(
+            &mut self.session().await?,
+            self.log.kind,
+            std::slice::from_ref(&rows),
+            &path,
+        )
+        .await?;
+        discard(&rows);
+        let file = self.file(day, id, written);
+        let key = self.log.file_key(day, &file.id);
+        self.archiver.objects.put_file(&key, &path).await?;
+        discard(&path);
+        Ok(file)
+    }
+
+    /// A file that the next digest covers.
+    pub(super) fn file(&self, day: &str, id: String, written: Written) -> LogFile {
+        LogFile {
+            id,
+            day: day.to_owned(),
+            records: written.records,
+            bytes: written.bytes,
+            sha256: written.sha256,
+            from: written.from,
+            to: written.to,
+            written_at: self.now(),
+            digest: self.head.next_digest,
+            replaces: Vec::new(),
+            replaced_by: None,
+            replaced_at: None,
+        }
+    }
+
+    /// Takes records out of the tail, and lets them expire where that is configured.
+    pub(super) async fn settle(&self, keys: &[RecordKey]) -> Result<()> {
+        let keep_days = i64::try_from(self.archiver.keep_days).unwrap_or(i64::MAX);
+        let expires_at = (keep_days > 0).then(|| {
+            let now = self.now().as_seconds();
+            now.saturating_add(keep_days.saturating_mul(24 * 3_600))
+        });
+        self.archiver.logs.settle(self.log, keys, expires_at).await
+    }
+}
