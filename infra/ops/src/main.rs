@@ -63,6 +63,7 @@ const EXAMPLES: &str = r#"Examples:
   ops delivery redrive --subscription <id>      try that again
   ops receiver --secret whsec_…                 receive webhooks on port 4000 and print them
   ops model                                     stand in for a language model on port 4010
+  ops audit verify copy --key audit-key.pem     check a copy of the log against its signed digests
   ops check                                     hold the stored data against the invariants
 
 A deployed stage is named by its environment: set MILLRACE_RECORDS_TABLE, MILLRACE_AUDIT_TABLE,
@@ -165,7 +166,7 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
         Command::Prompt(command) => prompt::run(command, &target.open().await?, output).await?,
         Command::Interaction(command) => interaction::run(command, &target.open().await?, output).await?,
         Command::Process(command) => process::run(command, &target.open().await?, output).await?,
-        Command::Audit(command) => audit::run(command, &target.open().await?, output).await?,
+        Command::Audit(command) => return audit::run(command, target, output).await,
         Command::Store(command) => store::run(command, &target.open().await?, output).await?,
         Command::Run(command) => run::run(command, &target.open().await?, output).await?,
         Command::Event(command) => event::run(command, &target.open().await?, output).await?,

@@ -10,6 +10,7 @@ use local::bus::LocalBus;
 use local::data_dir::DataDir;
 use local::sealer::LocalSealer;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, RUNS_TABLE, Services};
+use local::signing_key::LocalSigningKey;
 use platform::auth::Principal;
 use platform::bus::{Bus, EventBridgeBus};
 use platform::config::{ConfigError, Environment};
@@ -19,6 +20,7 @@ use platform::queue::{Queue, SqsQueue};
 use platform::records::Table;
 use platform::records::audit::{AuditAction, AuditTrail};
 use platform::sealing::{KmsSealer, Sealer};
+use platform::signing::{KmsSigningKey, SigningKey as _};
 use platform::{Clock, Error, Result, Tenant};
 
 /// Attempts to open a directory that another process has open and whose services do not answer yet.
@@ -82,6 +84,33 @@ impl TargetArguments {
     /// The same, made where it is missing.
     pub fn made_keys(&self) -> Result<DataDir> {
         DataDir::open_keys(&self.data_dir).map_err(refused)
+    }
+
+    /// The public key of the log's digests, as DER: of the data directory, or of the stage's `MILLRACE_DIGEST_KEY`.
+    pub async fn digest_key(&self) -> Result<Vec<u8>> {
+        if self.deployed {
+            let environment = Environment::read().map_err(refused)?;
+            let key = environment.required("MILLRACE_DIGEST_KEY").map_err(refused)?;
+            let sdk = platform::aws::sdk_config_of_operator().await;
+            return KmsSigningKey::connect(&sdk, key).public_key().await;
+        }
+        self.require_data_dir()?;
+        let data = DataDir::open_keys(&self.data_dir).map_err(refused)?;
+        LocalSigningKey::of_digests(&data)
+            .map_err(refused)?
+            .public_key()
+            .await
+    }
+
+    /// The objects of the data directory, as files. An error for a deployed stage.
+    pub fn bucket_folder(&self) -> Result<PathBuf> {
+        if self.deployed {
+            return Err(Error::invalid(
+                "Name a copy of the bucket: aws s3 sync s3://<bucket>/log copy/log makes one.",
+            ));
+        }
+        self.require_data_dir()?;
+        Ok(self.data_dir.join("objects").join(DATA_BUCKET))
     }
 
     /// Refuses a folder that no runner has made: a new one would hold nothing, and its keys would sign for no runner.

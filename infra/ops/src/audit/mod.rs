@@ -2,12 +2,16 @@
 
 mod adopt;
 mod export;
+mod key;
+mod verify;
+
+use std::process::ExitCode;
 
 use clap::Subcommand;
 use platform::Result;
 
 use crate::output::Output;
-use crate::target::Target;
+use crate::target::TargetArguments;
 
 /// What to do with the log.
 #[derive(Subcommand)]
@@ -17,12 +21,19 @@ pub enum AuditCommand {
     Adopt,
     /// Writes the records of a time into one file, each once, by time.
     Export(export::ExportArguments),
+    /// Prints the public key that checks the log's digests, as PEM.
+    Key,
+    /// Checks a copy of the log against its signed digests, offline, and names the first file that was changed, removed or added.
+    Verify(verify::VerifyArguments),
 }
 
 /// Does it.
-pub async fn run(command: AuditCommand, target: &Target, output: Output) -> Result<()> {
+pub async fn run(command: AuditCommand, target: &TargetArguments, output: Output) -> Result<ExitCode> {
     match command {
-        AuditCommand::Adopt => adopt::run(target, output).await,
-        AuditCommand::Export(arguments) => export::run(&arguments, target, output).await,
+        AuditCommand::Adopt => adopt::run(&target.open().await?, output).await?,
+        AuditCommand::Export(arguments) => export::run(&arguments, &target.open().await?, output).await?,
+        AuditCommand::Key => key::run(target, output).await?,
+        AuditCommand::Verify(arguments) => return verify::run(arguments, target, output).await,
     }
+    Ok(ExitCode::SUCCESS)
 }
