@@ -28,6 +28,7 @@ fn variables(function: &Value) -> Vec<(String, String)> {
                 ("MILLRACE_INGEST_MAX_BODY_KB", _) => "256".to_owned(),
                 (
                     "MILLRACE_KEEP_VERSIONS_DAYS"
+                    | "MILLRACE_KEEP_ARCHIVED_DAYS"
                     | "MILLRACE_INGEST_CHANNEL_RATE"
                     | "MILLRACE_INGEST_CONCURRENCY",
                     _,
@@ -135,5 +136,5 @@ fn the_temporary_disk_is_as_large_as_its_variable_says() {
             assert_eq!(told, disk.to_string(), "{name}");
         }
     }
-    assert_eq!(found, 2);
+    assert_eq!(found, 3);
 }

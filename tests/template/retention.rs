@@ -27,5 +27,5 @@ fn data_is_retained_except_where_a_first_deployment_fails() {
             assert_ne!(deletion, &Value::from("Retain"), "{name}");
         }
     }
-    assert_eq!(found, 7);
+    assert_eq!(found, 8);
 }
