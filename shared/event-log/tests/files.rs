@@ -371,3 +371,26 @@ async fn a_file_without_records_is_refused() {
         .unwrap_err();
     assert!(!output.exists());
 }
+
+#[tokio::test]
+async fn the_day_of_a_record_is_that_of_utc() {
+    let world = World::new();
+    let times = [
+        "1969-12-31T23:59:59.999Z",
+        "2024-02-29T23:59:59.999Z",
+        "2026-03-29T01:30:00+02:00",
+    ];
+    let rows: Vec<_> = times.iter().map(|time| event(&envelope(time, time))).collect();
+    let (file, _) = world.write(LogKind::Events, &rows, "e.parquet").await;
+    let relation = columns::from_parquet(LogKind::Events, [file.as_path()]).unwrap();
+    let days = format!(
+        "SELECT {time}, date_trunc('week', {time})::VARCHAR FROM {relation} ORDER BY 1",
+        time = columns::UTC_TIME
+    );
+    let expected = [
+        [json!("1969-12-31T23:59:59.999Z"), json!("1969-12-29 00:00:00")],
+        [json!("2024-02-29T23:59:59.999Z"), json!("2024-02-26 00:00:00")],
+        [json!("2026-03-28T23:30:00.000Z"), json!("2026-03-23 00:00:00")],
+    ];
+    assert_eq!(world.query(&days).await, expected);
+}
