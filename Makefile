@@ -225,7 +225,7 @@ bench: duckdb ## Benchmarks, on release builds (ARGS="…")
 # ---------- deploy ----------
 
 # Those that link DuckDB; its library goes into their archives, where Lambda's loader looks for it.
-DUCKDB_FUNCTIONS := archiver datastores importer
+DUCKDB_FUNCTIONS := archiver audit datastores importer
 ifeq ($(ARCH),arm64)
 LAMBDA_TARGET := aarch64-unknown-linux-gnu
 LAMBDA_DUCKDB := linux-arm64

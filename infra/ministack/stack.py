@@ -26,7 +26,7 @@ NAME = "millrace"
 CODE_BUCKET = "millrace-code"
 TEMPLATE_KEY = "template.json"
 # Their archives hold DuckDB's library.
-DUCKDB_FUNCTIONS = {"archiver", "datastores", "importer"}
+DUCKDB_FUNCTIONS = {"archiver", "audit", "datastores", "importer"}
 # They know workflow types. Their programs are those of infra/samples, which know the samples as well.
 SAMPLE_FUNCTIONS = {"matcher", "subscriptions", "worker", "workflows"}
 # They ask addresses that a caller names: here also those of this machine, where tests have their receivers.

@@ -40,6 +40,7 @@
 )]
 
 pub mod agents;
+pub mod aggregates;
 mod answer;
 pub mod browser;
 mod client;

@@ -11,6 +11,7 @@ use tests::{Answer, Method, Persona, Request, Scope, Service, unique};
 /// What the contract shows; the document must have all of it.
 const PROMISED: &[(&str, &str)] = &[
     ("GET", "/audit-trail"),
+    ("POST", "/audit-trail/aggregate"),
     ("GET", "/events/channels"),
     ("POST", "/events/channels"),
     ("GET", "/events/channels/{channel_id}"),
@@ -49,6 +50,7 @@ const PROMISED: &[(&str, &str)] = &[
 
 /// The ends of paths whose `POST` only searches or queries, and so leaves no audit record.
 const SEARCHES: &[&str] = &[
+    "/audit-trail/aggregate",
     "/events/deliveries/search",
     "/facets",
     "/query",

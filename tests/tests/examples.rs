@@ -135,6 +135,48 @@ impl Story {
         loaded.expect_success();
     }
 
+    /// Publishes the events that the aggregation counts, and waits until they are there.
+    async fn process_documents(&self) {
+        let pages = [
+            ("2026-11-01T09:00:00Z", 12.0),
+            ("2026-11-01T15:30:00Z", 3.0),
+            ("2026-11-03T10:00:00Z", 3.0),
+        ];
+        for (index, (timestamp, pages)) in pages.into_iter().enumerate() {
+            let id = format!("document-{index}");
+            let envelope = json!({
+                "event_id": id, "event_category": "content", "action": "document_processed",
+                "resource_type": "content_object", "resource_id": id, "source": "pipeline", "timestamp": timestamp,
+                "account_id": self.world.scope.account, "project_id": self.world.scope.project,
+                "details": { "schema_version": 1 },
+                "meters": [{ "category": "processing", "type": "pages", "quantity": pages }],
+            });
+            let file = self.world.folder().join("event.json");
+            std::fs::write(&file, envelope.to_string()).unwrap();
+            let published = self
+                .world
+                .scope
+                .ops(&["event", "publish", "--file", &file.to_string_lossy()]);
+            published.expect_success();
+        }
+        let counted = json!({
+            "from": "2026-11-01", "to": "2026-11-04", "metrics": [{ "id": "documents", "operation": "count" }],
+        });
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            let answer = self
+                .world
+                .post(&self.world.token, "/audit-trail/aggregate", &counted)
+                .await;
+            let answer = answer.expect_status(200);
+            if answer.body["rows"][0]["metrics"]["documents"] == pages.len() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{}", answer.text());
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
     /// Starts the runs that the examples name.
     async fn start_runs(&mut self) {
         for operation in ["getWorkflowRun", "actOnWorkflowRun"] {
@@ -252,6 +294,9 @@ async fn every_example_is_answered_as_it_says() {
     story
         .tell("searchDeliveries deleteSubscription deleteChannel")
         .await;
+
+    story.process_documents().await;
+    story.tell("aggregateEvents").await;
 
     story.start_runs().await;
     story

@@ -7,21 +7,22 @@ use std::collections::BTreeSet;
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use platform::auth::Permission;
 use platform::auth::permission::ReadAuditTrail;
 use platform::http::{Call, List, Query, Reply};
 use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
-use platform::tenant::check_id;
-use platform::{Error, Platform, Result, UtcTime};
+use platform::{Error, Result, UtcTime};
 use schemars::JsonSchema;
 use serde::de::value;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 
+use crate::App;
+use crate::scope::project;
+
 /// Most records of one answer.
 const MAX_LIMIT: usize = 200;
-/// Most records that an answer may begin after: each of them is read.
-const MAX_OFFSET: usize = 10_000;
+/// Largest offset: the largest number that every JSON reader takes exactly.
+const MAX_OFFSET: u64 = 9_007_199_254_740_991;
 
 /// Which audit records to list: those that match every given parameter.
 #[derive(Deserialize, JsonSchema)]
@@ -52,8 +53,8 @@ pub struct AuditQuery {
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<usize>,
     /// Number of records to skip. Default: 0.
-    #[schemars(range(max = 10_000))]
-    pub offset: Option<usize>,
+    #[schemars(range(max = 9_007_199_254_740_991_u64))]
+    pub offset: Option<u64>,
 }
 
 /// A page of the audit trail.
@@ -67,7 +68,7 @@ pub struct AuditPage {
     /// Limit that the answer was made with.
     pub limit: usize,
     /// Offset that the answer was made with.
-    pub offset: usize,
+    pub offset: u64,
 }
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -79,14 +80,16 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             "Answers who changed what, the newest first: each mutation of the API and of the operator leaves one record, also when \
              it was refused. Reads and searches leave none. Callers with `project:admin` see their own project, callers with \
              `account:admin` the account, or one project of it.\n\n\
-             Limits: 200 records an answer and an offset of 10,000; narrow larger searches with `from` and `to`.",
+             A record is listed as soon as the request that it is about was answered. Any offset can be asked for; records that \
+             come while a caller reads page after page move the others on, so give `to` for a walk through all of them.\n\n\
+             Limit: 200 records an answer.",
         )
         .response::<200, axum::Json<AuditPage>>()
 }
 
 pub async fn handler(
     call: Call<ReadAuditTrail>,
-    State(platform): State<Platform>,
+    State(app): State<App>,
     Query(query): Query<AuditQuery>,
 ) -> Result<Reply<AuditPage>> {
     let limit = query.limit.unwrap_or(50);
@@ -98,10 +101,10 @@ pub async fn handler(
     let offset = query.offset.unwrap_or(0);
     if offset > MAX_OFFSET {
         return Err(Error::invalid(format!(
-            "The query parameter 'offset' must be at most {MAX_OFFSET}; narrow the search with 'from' and 'to'."
+            "The query parameter 'offset' must be at most {MAX_OFFSET}."
         )));
     }
-    let project = project(&call, query.project_id.as_deref())?;
+    let project = project(&call, query.project_id.as_deref(), false)?;
     let filter = AuditFilter {
         actions: actions(&query.actions)?,
         resource_types: query.resource_types.0.into_iter().collect(),
@@ -112,27 +115,16 @@ pub async fn handler(
         to: query.to,
     };
     let account = &call.principal.account_id;
-    let (events, has_next) = platform
-        .trail
-        .list(account, project.as_deref(), &filter, offset, limit)
+    let found = app
+        .log
+        .list_audit(account, project.as_deref(), &filter, offset, limit)
         .await?;
     Ok(Reply::ok(AuditPage {
-        events,
-        has_next,
+        events: found.events,
+        has_next: found.has_next,
         limit,
         offset,
     }))
-}
-
-/// None is the whole account.
-fn project(call: &Call<ReadAuditTrail>, asked: Option<&str>) -> Result<Option<String>> {
-    if call.principal.require(&[Permission::AccountAdmin]).is_err() {
-        return Ok(Some(call.tenant()?.project().to_owned()));
-    }
-    if let Some(project) = asked {
-        check_id("project", project)?;
-    }
-    Ok(asked.map(str::to_owned))
 }
 
 fn actions(list: &List) -> Result<BTreeSet<AuditAction>> {

@@ -1,9 +1,11 @@
-//! The event log on the local runner: the archiver behind its queue, and the sweeper that finds logs that are due.
+//! The event log on the local runner: its readers, the archiver behind its queue, and the sweeper that finds logs that are
+//! due.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use event_log::archive::{Archiver, ArchiverConfig, Crash};
+use event_log::{LogStore, LogStoreConfig};
 use platform::Clock;
 use platform::archive_hints::ArchiveHints;
 use platform::config::{ConfigError, Environment};
@@ -29,10 +31,18 @@ const ARCHIVE: Settings = Settings {
 const SWEEP: Duration = Duration::from_secs(60);
 /// Memory of DuckDB for one file.
 const MEMORY_BYTES: u64 = 512 * 1_024 * 1_024;
+/// Files that readers keep beside the object store, on the same disk.
+const CACHE_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
+/// Memory of DuckDB for one request.
+const QUERY_MEMORY_BYTES: u64 = 512 * 1_024 * 1_024;
+/// Requests that read at a time.
+const MAX_QUERIES: usize = 4;
 
 /// The event log on the local runner.
 #[derive(Clone)]
 pub struct LocalEventLog {
+    /// What readers need.
+    pub store: LogStore,
     /// Archives logs.
     pub archiver: Archiver,
     /// Hints at logs with new records.
@@ -58,15 +68,25 @@ impl LocalEventLog {
             crash: Crash::from_environment(environment)?,
             ..ArchiverConfig::from_environment(environment)?
         };
+        let objects = Objects::connect(&services.objects, DATA_BUCKET);
+        let of_readers = LogStoreConfig {
+            program: None,
+            directory: data.path("cache/log"),
+            cache_bytes: CACHE_BYTES,
+            query_memory_bytes: QUERY_MEMORY_BYTES,
+            max_children: MAX_QUERIES,
+        };
+        let store = LogStore::new(logs.clone(), objects.clone(), &of_readers)?;
         let archiver = Archiver::new(
             logs.clone(),
-            Objects::connect(&services.objects, DATA_BUCKET),
+            objects,
             Arc::new(LocalSigningKey::of_digests(data)?),
             clock.clone(),
             &config,
         )?;
         let (queue, hints) = start(archiver.clone(), clock);
         Ok(Self {
+            store,
             archiver,
             sweeper: Arc::new(LogSweeper::new(logs, hints.clone(), clock.clone())),
             hints,

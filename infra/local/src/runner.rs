@@ -295,9 +295,8 @@ fn platform(
         clock,
         api_keys: ApiKeys::new(records.clone()),
         records,
-        audit: AuditLog::new(trail.clone(), retry).hinting(archive_hints.clone()),
+        audit: AuditLog::new(trail, retry).hinting(archive_hints.clone()),
         archive_hints,
-        trail,
         edge: EdgeConfig {
             cors: CorsOrigins::Any,
         },
@@ -309,7 +308,10 @@ impl Service {
     /// Every function's routes, below the API root.
     pub fn routes(&self) -> ApiRouter {
         ApiRouter::new()
-            .merge(audit_function::routes(self.platform.clone()))
+            .merge(audit_function::routes(
+                self.platform.clone(),
+                self.event_log.store.clone(),
+            ))
             .merge(datastores_function::routes(
                 self.platform.clone(),
                 self.stores.clone(),

@@ -3,12 +3,16 @@
 //! A record is written to DynamoDB first and archived later. Readers see the files and the records that are
 //! not archived yet, and each record exactly once.
 
+pub mod aggregate;
 pub mod archive;
 pub mod columns;
 pub mod digest;
 mod export;
+pub mod listing;
 mod reading;
 pub mod row;
+mod scope;
+mod sql;
 mod store;
 #[cfg(test)]
 mod testing;
@@ -17,5 +21,6 @@ mod write;
 
 pub use export::{Export, ExportFormat, Progress};
 pub use reading::{Snapshot, SnapshotFile};
+pub use sql::Statement;
 pub use store::{LogStore, LogStoreConfig};
 pub use write::{Written, merge, write};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use lake::{CachedObject, Engine, EngineConfig, EngineLimits, FileCache, FolderSession, Pin};
-use platform::config::{ConfigError, Environment};
+use platform::config::{AwsEnvironment, ConfigError, Environment};
 use platform::objects::Objects;
 use platform::records::logs::{LogFile, LogId, Logs};
 use platform::tenant::check_id;
@@ -47,6 +47,35 @@ impl LogStoreConfig {
             query_memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
             max_children: 1,
         })
+    }
+
+    /// Refuses what does not fit into the memory and the temporary disk of a Lambda function, which would end with every
+    /// request in it. Elsewhere everything fits.
+    pub fn fitting(self, environment: &Environment, machine: &AwsEnvironment) -> Result<Self, ConfigError> {
+        let Some(memory_mb) = machine.function_memory_mb else {
+            return Ok(self);
+        };
+        let disk_mb = environment.number("MILLRACE_TMP_MB", 0)?;
+        let limits = EngineLimits::for_queries(self.query_memory_bytes);
+        let (memory, disk) = (
+            limits.function_memory_bytes(),
+            self.cache_bytes + limits.temp_bytes,
+        );
+        if memory > memory_mb * MIB {
+            return Err(ConfigError::new(format!(
+                "The function has {memory_mb} MB of memory and needs {} MB. Raise its MemorySize, or lower \
+                 MILLRACE_QUERY_MEMORY_MB.",
+                memory / MIB
+            )));
+        }
+        if disk > disk_mb * MIB {
+            return Err(ConfigError::new(format!(
+                "The function has {disk_mb} MB of temporary disk (MILLRACE_TMP_MB) and needs {} MB. Raise its \
+                 EphemeralStorage, or lower MILLRACE_CACHE_MB.",
+                disk / MIB
+            )));
+        }
+        Ok(self)
     }
 }
 

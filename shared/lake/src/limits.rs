@@ -10,6 +10,11 @@ pub const DEFAULT_ROWS: usize = 1_000;
 pub const MAX_ROWS: usize = 10_000;
 
 const MIB: u64 = 1024 * 1024;
+/// Memory of the function itself: requests and answers of up to 6 MB in several forms, manifests, the HTTP
+/// clients.
+const PARENT_BYTES: u64 = 256 * MIB;
+/// Memory of a child that waits. Its address space is reserved and not used.
+const IDLE_CHILD_BYTES: u64 = 192 * MIB;
 
 /// How much one child process, and each job in it, may use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +63,12 @@ impl EngineLimits {
             address_space_bytes: defaults.address_space_bytes - defaults.memory_limit_bytes + memory_bytes,
             ..defaults
         }
+    }
+
+    /// Memory that a Lambda function needs whose children have these limits, in bytes: for itself, the child
+    /// that works, one that was started for the next job, and one of another version or folder.
+    pub fn function_memory_bytes(&self) -> u64 {
+        PARENT_BYTES + self.address_space_bytes + 2 * IDLE_CHILD_BYTES
     }
 
     /// The rows of an answer, from what the caller asked for.

@@ -55,8 +55,6 @@ pub struct Platform {
     pub api_keys: ApiKeys,
     /// The table of records.
     pub records: Table,
-    /// The audit trail, to read.
-    pub trail: AuditTrail,
     /// The audit trail, to write.
     pub audit: AuditLog,
     /// Hints at logs with new records, for the archiver.
@@ -90,8 +88,7 @@ impl Platform {
             clock,
             api_keys: ApiKeys::new(records.clone()),
             records,
-            audit: AuditLog::new(trail.clone(), retry).hinting(hints.clone()),
-            trail,
+            audit: AuditLog::new(trail, retry).hinting(hints.clone()),
             archive_hints: hints,
             edge: EdgeConfig::from_environment(environment)?,
             requests: None,

@@ -12,8 +12,9 @@ macro_rules! files {
 }
 
 /// Operations, and the texts of their files.
-static FILES: [(&str, &str); 64] = files! {
+static FILES: [(&str, &str); 65] = files! {
     actOnWorkflowRun
+    aggregateEvents
     alterTable
     archiveDashboard
     archiveDataStore

@@ -8,11 +8,6 @@ use platform::config::{AwsEnvironment, ConfigError, Environment};
 use super::{MIB, StoreConfig};
 use crate::limits::EngineLimits;
 
-/// Memory of the function itself: requests and answers of up to 6 MB in several forms, manifests, the HTTP
-/// clients.
-const PARENT_BYTES: u64 = 256 * MIB;
-/// Memory of a child that waits. Its address space is reserved and not used.
-const IDLE_CHILD_BYTES: u64 = 192 * MIB;
 /// Smallest limit of an import that is of any use.
 const MIN_INPUT_BYTES: u64 = 64 * MIB;
 
@@ -29,8 +24,7 @@ impl StoreConfig {
 
     fn within(self, memory_bytes: u64, disk_bytes: u64) -> Result<Self, ConfigError> {
         let limits = EngineLimits::for_queries(self.query_memory_bytes);
-        // The child that works, one that was started for the next job, and one of another version.
-        let needed = PARENT_BYTES + limits.address_space_bytes + 2 * IDLE_CHILD_BYTES;
+        let needed = limits.function_memory_bytes();
         if needed > memory_bytes {
             return Err(ConfigError::new(format!(
                 "The function has {} MB of memory, and a query of {} MB needs a function of {} MB. Raise its MemorySize, or \
@@ -76,7 +70,7 @@ mod tests {
         let config = within(3_008, 10_240).unwrap();
         assert_eq!(config.max_copied_bytes, 0);
         let limits = EngineLimits::for_queries(config.query_memory_bytes);
-        assert!(PARENT_BYTES + limits.address_space_bytes + 2 * IDLE_CHILD_BYTES <= 3_008 * MIB);
+        assert!(limits.function_memory_bytes() <= 3_008 * MIB);
         let disk = 3 * config.max_input_bytes + config.cache_bytes + limits.temp_bytes;
         assert!(disk <= 10_240 * MIB && config.max_input_bytes > 2_800 * MIB);
     }

@@ -211,6 +211,8 @@ pub struct ReadEvents;
 pub struct WriteEvents;
 /// Reading the audit trail needs `project:admin` or `account:admin`.
 pub struct ReadAuditTrail;
+/// Aggregating over events needs `project:admin`, `account:admin` or `audit:read`.
+pub struct AggregateEvents;
 
 impl Required for ReadPrompts {
     const ANY_OF: &'static [Permission] = &[InteractionRead];
@@ -244,6 +246,9 @@ impl Required for WriteEvents {
 }
 impl Required for ReadAuditTrail {
     const ANY_OF: &'static [Permission] = &[ProjectAdmin, AccountAdmin];
+}
+impl Required for AggregateEvents {
+    const ANY_OF: &'static [Permission] = &[ProjectAdmin, AccountAdmin, AuditRead];
 }
 
 #[cfg(test)]

@@ -1,16 +1,14 @@
 //! The audit trail: one record a mutation, never changed.
 
 use std::collections::BTreeSet;
-use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::UtcTime;
 use crate::error::Result;
 use crate::records::logs::{KnownLogs, LogId, LogKind};
-use crate::records::{Condition, Key, Order, Query, Table, Written, keys};
+use crate::records::{Condition, Key, Table, Written, keys};
 
 /// Kind of a mutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -97,27 +95,12 @@ pub struct AuditFilter {
     pub to: Option<UtcTime>,
 }
 
-impl AuditFilter {
-    fn takes(&self, event: &AuditEvent) -> bool {
-        let is =
-            |wanted: &Option<String>, value: Option<&str>| wanted.is_none() || wanted.as_deref() == value;
-        (self.actions.is_empty() || self.actions.contains(&event.action))
-            && (self.resource_types.is_empty() || self.resource_types.contains(&event.resource_type))
-            && is(&self.resource_id, Some(&event.resource_id))
-            && is(&self.principal_id, event.principal_id.as_deref())
-            && is(&self.principal_user_id, event.principal_user_id.as_deref())
-    }
-}
-
-/// The audit trail.
+/// The audit trail, to write. Its records are read by way of their log.
 #[derive(Clone)]
 pub struct AuditTrail {
     table: Table,
     logs: KnownLogs,
 }
-
-/// Records read at a time. DynamoDB itself ends a page at 1 MB.
-const PAGE: i32 = 500;
 
 impl AuditTrail {
     /// Over the table of audit records.
@@ -137,49 +120,5 @@ impl AuditTrail {
         let key = Key::new(keys::audit(&log.account, log.project.as_deref()), &time).with_gsi1(tail, &time);
         let _: Written = self.table.put(&key, event, Condition::Absent).await?;
         Ok(())
-    }
-
-    /// The records of an account, or of one of its projects, newest first: `limit` of them after the first `offset`, and
-    /// whether there are more.
-    pub async fn list(
-        &self,
-        account: &str,
-        project: Option<&str>,
-        filter: &AuditFilter,
-        offset: usize,
-        limit: usize,
-    ) -> Result<(Vec<AuditEvent>, bool)> {
-        let query = match project {
-            Some(project) => Query::partition(keys::audit(account, Some(project))),
-            None => Query::partition(keys::audit(account, None)),
-        };
-        let low = filter.from.map_or_else(String::new, |from| from.to_string());
-        // `~` sorts after the `#` that follows the time, so that the last millisecond is included.
-        let high = filter.to.map_or_else(|| "~".to_owned(), |to| format!("{to}~"));
-        if low > high {
-            return Ok((Vec::new(), false));
-        }
-        let low = if low.is_empty() { "0".to_owned() } else { low };
-        let query = query.between(low, high).order(Order::Descending);
-
-        let mut found: Vec<AuditEvent> = Vec::new();
-        let mut skipped = 0;
-        let mut start: Option<HashMap<String, AttributeValue>> = None;
-        loop {
-            let (page, next) = self.table.page::<AuditEvent>(&query, PAGE, start).await?;
-            for event in page.into_iter().filter(|event| filter.takes(event)) {
-                if skipped < offset {
-                    skipped += 1;
-                } else if found.len() < limit {
-                    found.push(event);
-                } else {
-                    return Ok((found, true));
-                }
-            }
-            match next {
-                Some(_) => start = next,
-                None => return Ok((found, false)),
-            }
-        }
     }
 }

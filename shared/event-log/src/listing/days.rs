@@ -1,0 +1,91 @@
+//! The days of a listing: which of them can be skipped by the number of their records alone.
+
+use std::collections::BTreeMap;
+
+use platform::records::logs::{LogId, Logs};
+use platform::{Error, Result, UtcTime};
+use serde::Deserialize;
+
+const DAY_MS: u64 = 86_400_000;
+/// Times that the index of a log is read, where its files change meanwhile.
+const READS: usize = 3;
+
+/// Records of a day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Day {
+    /// Number of records, at most.
+    pub records: u64,
+    /// The number is not exact: a record may be in a file and in the tail, or outside of the range.
+    pub is_estimate: bool,
+}
+
+/// The days that have records, by their text `YYYY-MM-DD`, which sorts as the days do.
+pub(super) type Days = BTreeMap<String, Day>;
+
+#[derive(Deserialize)]
+struct Timed {
+    timestamp: UtcTime,
+}
+
+/// The days of logs from one time to another, both included.
+pub(super) async fn days(logs: &Logs, ids: &[LogId], from: UtcTime, to: UtcTime) -> Result<Days> {
+    let mut days = Days::new();
+    for log in ids {
+        add(logs, log, &mut days, from, to).await?;
+    }
+    for (day, records) in &mut days {
+        let (begin, end) = bounds(day)?;
+        records.is_estimate |= begin < from || end > to;
+    }
+    Ok(days)
+}
+
+/// The first and the last millisecond of a day.
+pub(super) fn bounds(day: &str) -> Result<(UtcTime, UtcTime)> {
+    let begin: UtcTime = day.parse().map_err(Error::internal)?;
+    Ok((begin, begin.plus_ms(DAY_MS - 1)))
+}
+
+/// The day of a time.
+pub(super) fn day_of(time: UtcTime) -> String {
+    let text = time.to_string();
+    let day = text.split_once('T').map_or(text.as_str(), |(day, _)| day);
+    day.to_owned()
+}
+
+async fn add(logs: &Logs, log: &LogId, days: &mut Days, from: UtcTime, to: UtcTime) -> Result<()> {
+    let (first, last) = (day_of(from), day_of(to));
+    for _ in 0..READS {
+        let Some(head) = logs.head(log).await? else {
+            return Ok(());
+        };
+        let files = logs.files(log, &first, &last).await?;
+        let tail = logs.tail::<Timed>(log, None).await?;
+        let is_current = logs
+            .head(log)
+            .await?
+            .is_some_and(|now| now.revision == head.revision);
+        if !is_current {
+            continue;
+        }
+        for file in files.into_iter().filter(|file| file.replaced_by.is_none()) {
+            let day = days.entry(file.day).or_default();
+            day.records += file.records;
+        }
+        let in_tail = tail.into_iter().map(|found| found.record.timestamp);
+        for time in in_tail.filter(|time| (from..=to).contains(time)) {
+            let day = days.entry(day_of(time)).or_default();
+            day.records += 1;
+            day.is_estimate = true;
+        }
+        for file in head.unsettled {
+            if let Some(day) = days.get_mut(&file.day) {
+                day.is_estimate = true;
+            }
+        }
+        return Ok(());
+    }
+    Err(Error::unavailable(
+        "the files of a log change too fast to be read",
+    ))
+}

@@ -1,0 +1,80 @@
+//! The listing of audit records: newest first, at any offset.
+//!
+//! Days follow each other in time, so a page is found from the newest day on. Whole days are skipped by the
+//! number of their records where every record is listed; otherwise matches are counted. Only the minutes that
+//! a page is in are sorted.
+
+mod days;
+mod statements;
+mod walk;
+
+use platform::records::audit::{AuditEvent, AuditFilter};
+use platform::records::logs::LogKind;
+use platform::{Error, Result, UtcTime};
+
+use self::days::{bounds, days};
+use self::statements::Found;
+use self::walk::{Stretch, Walk};
+use crate::LogStore;
+use crate::sql::sql_time;
+
+/// The last millisecond before the year 9999.
+const LATEST_MS: i64 = 253_370_764_799_999;
+
+/// Records of a page, and whether more follow.
+#[derive(Debug)]
+pub struct AuditList {
+    /// The records, newest first.
+    pub events: Vec<AuditEvent>,
+    /// True where more records follow.
+    pub has_next: bool,
+}
+
+impl LogStore {
+    /// The audit records of an account, or of one of its projects: `limit` of those that match, after the first
+    /// `offset`. Newest first, and by id where they have the same time.
+    pub async fn list_audit(
+        &self,
+        account: &str,
+        project: Option<&str>,
+        filter: &AuditFilter,
+        offset: u64,
+        limit: usize,
+    ) -> Result<AuditList> {
+        let nothing = UtcTime::from_millis(LATEST_MS).unwrap_or(UtcTime::EPOCH);
+        let (from, to) = (
+            filter.from.unwrap_or(UtcTime::EPOCH),
+            filter.to.unwrap_or(nothing),
+        );
+        let (from, to) = (sql_time(from), to.min(nothing));
+        let mut events = Vec::new();
+        if from <= to {
+            let logs = self.logs_of(account, project, LogKind::Audit).await?;
+            let days = days(self.logs(), &logs, from, to).await?;
+            let missing = u64::try_from(limit + 1).map_err(Error::internal)?;
+            let mut walk = Walk::new(days, statements::has_conditions(filter), offset, missing);
+            while let Some(Stretch { first, last }) = walk.next() {
+                let within = (bounds(&first)?.0.max(from), bounds(&last)?.1.min(to));
+                let snapshot = self.snapshot(&logs, within.0, within.1).await?;
+                let relation = snapshot.source();
+                let count = statements::count(relation, within, filter, walk.offset, walk.missing)?;
+                let found = Found::read(snapshot.rows(&count.sql, &count.params).await?)?;
+                if found.matches <= walk.offset {
+                    walk.skipped(found.matches);
+                    continue;
+                }
+                let within = found.minutes(within);
+                let skipped = walk.offset.saturating_sub(found.before);
+                let page = statements::page(relation, within, filter, skipped, walk.missing)?;
+                let rows = snapshot.rows(&page.sql, &page.params).await?;
+                walk.taken(u64::try_from(rows.len()).map_err(Error::internal)?);
+                for row in rows {
+                    events.push(statements::event(row)?);
+                }
+            }
+        }
+        let has_next = events.len() > limit;
+        events.truncate(limit);
+        Ok(AuditList { events, has_next })
+    }
+}

@@ -1,0 +1,163 @@
+//! The walk over the days of a listing, from the newest to the oldest, until a page is complete.
+
+use super::days::Days;
+
+/// Records that are looked through first where not every record matches; four times as many each time after.
+const FIRST_STRETCH: u64 = 100_000;
+
+/// What remains of a listing.
+#[derive(Debug)]
+pub(super) struct Walk {
+    days: Days,
+    is_filtered: bool,
+    stretch: u64,
+    /// Matches to skip.
+    pub offset: u64,
+    /// Matches that the page lacks.
+    pub missing: u64,
+}
+
+/// Days that are looked through at a time, both included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub first: String,
+    pub last: String,
+}
+
+impl Walk {
+    pub fn new(days: Days, is_filtered: bool, offset: u64, missing: u64) -> Self {
+        Self {
+            days,
+            is_filtered,
+            stretch: FIRST_STRETCH,
+            offset,
+            missing,
+        }
+    }
+
+    /// The next days to look through; None where the page is complete or no day is left.
+    pub fn next(&mut self) -> Option<Stretch> {
+        if self.missing == 0 {
+            return None;
+        }
+        self.skip_whole_days();
+        let (last, newest) = self.days.pop_last()?;
+        let (mut first, mut records) = (last.clone(), newest.records);
+        let enough = if self.is_filtered {
+            self.stretch
+        } else {
+            self.offset.saturating_add(self.missing)
+        };
+        while records < enough {
+            let Some(entry) = self.days.last_entry() else {
+                break;
+            };
+            // The page may begin further back than this day, which is then skipped without being read.
+            if !self.is_filtered && !entry.get().is_estimate && records <= self.offset {
+                break;
+            }
+            let (day, found) = entry.remove_entry();
+            records += found.records;
+            first = day;
+        }
+        if self.is_filtered {
+            self.stretch = self.stretch.saturating_mul(4);
+        }
+        Some(Stretch { first, last })
+    }
+
+    fn skip_whole_days(&mut self) {
+        while let Some(entry) = self.days.last_entry() {
+            let day = *entry.get();
+            if self.is_filtered || day.is_estimate || day.records > self.offset {
+                return;
+            }
+            self.offset -= day.records;
+            entry.remove();
+        }
+    }
+
+    /// The days looked through had so many matches, all of which are before the page.
+    pub fn skipped(&mut self, matches: u64) {
+        self.offset = self.offset.saturating_sub(matches);
+    }
+
+    /// So many matches are on the page, up to the oldest of the days looked through or until it is complete.
+    pub fn taken(&mut self, matches: u64) {
+        self.offset = 0;
+        self.missing = self.missing.saturating_sub(matches);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::days::Day;
+    use super::*;
+
+    /// Days from the newest to the oldest; an estimate is negative.
+    fn walk(days: &[i64], is_filtered: bool, offset: u64, missing: u64) -> Walk {
+        let days = days.iter().rev().enumerate().map(|(index, records)| {
+            let day = Day {
+                records: records.unsigned_abs(),
+                is_estimate: *records < 0,
+            };
+            (format!("2026-01-{:02}", index + 1), day)
+        });
+        Walk::new(days.collect(), is_filtered, offset, missing)
+    }
+
+    fn stretch(first: u32, last: u32) -> Option<Stretch> {
+        let day = |day| format!("2026-01-{day:02}");
+        Some(Stretch {
+            first: day(first),
+            last: day(last),
+        })
+    }
+
+    #[test]
+    fn whole_days_are_skipped_by_their_numbers() {
+        let mut walk = walk(&[10, 10, 10, 10], false, 25, 3);
+        assert_eq!(walk.next(), stretch(2, 2));
+        assert_eq!(walk.offset, 5);
+        walk.taken(3);
+        assert_eq!(walk.next(), None);
+    }
+
+    #[test]
+    fn days_are_read_together_until_the_page_is_complete() {
+        let mut walk = walk(&[10, 2, 2, 10], false, 9, 4);
+        assert_eq!(walk.next(), stretch(2, 4));
+        walk.taken(4);
+        assert_eq!(walk.next(), None);
+    }
+
+    #[test]
+    fn a_day_with_a_tail_is_counted_before_others_are_skipped() {
+        let mut deep = walk(&[-5, 10, 10, 10], false, 22, 3);
+        assert_eq!(deep.next(), stretch(4, 4));
+        deep.skipped(4);
+        assert_eq!(deep.next(), stretch(2, 2));
+        assert_eq!(deep.offset, 8);
+        let mut newest = walk(&[-5, 10, 10, 10], false, 0, 8);
+        assert_eq!(newest.next(), stretch(3, 4));
+        // Fewer than estimated.
+        newest.taken(7);
+        assert_eq!(newest.next(), stretch(2, 2));
+    }
+
+    #[test]
+    fn a_filter_reads_more_and_more_days() {
+        let mut walk = walk(&[60_000; 14], true, 0, 51);
+        assert_eq!(walk.next(), stretch(13, 14));
+        walk.skipped(0);
+        assert_eq!(walk.next(), stretch(6, 12));
+        assert_eq!(walk.next(), stretch(1, 5));
+        assert_eq!(walk.next(), None);
+    }
+
+    #[test]
+    fn no_days_are_no_page() {
+        assert_eq!(walk(&[], false, 0, 51).next(), None);
+        assert_eq!(walk(&[10, 10], false, 20, 51).next(), None);
+    }
+}

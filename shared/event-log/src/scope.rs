@@ -1,0 +1,26 @@
+//! Which logs a reader of an account or a project reads.
+
+use platform::Result;
+use platform::records::logs::{LogId, LogKind};
+
+use crate::LogStore;
+
+impl LogStore {
+    /// The log of a project, or all logs of an account, the one of its records without a project included.
+    pub(crate) async fn logs_of(
+        &self,
+        account: &str,
+        project: Option<&str>,
+        kind: LogKind,
+    ) -> Result<Vec<LogId>> {
+        if let Some(project) = project {
+            return Ok(vec![LogId::new(account, Some(project), kind)]);
+        }
+        let logs = self.logs().of_account(account, kind).await?;
+        if logs.is_empty() {
+            // One without records, because a snapshot needs a log.
+            return Ok(vec![LogId::new(account, None, kind)]);
+        }
+        Ok(logs.into_iter().map(|(log, _)| log).collect())
+    }
+}

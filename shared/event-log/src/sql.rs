@@ -1,0 +1,50 @@
+//! Statements whose texts of callers are all parameters.
+
+use platform::UtcTime;
+use serde_json::Value;
+
+/// A statement and the values of its `?`, in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statement {
+    /// The SQL.
+    pub sql: String,
+    /// The values.
+    pub params: Vec<Value>,
+}
+
+impl Statement {
+    /// SQL of the platform's own.
+    pub(crate) fn push(&mut self, sql: &str) {
+        self.sql.push_str(sql);
+    }
+
+    /// A parameter.
+    pub(crate) fn text(&mut self, value: &str) {
+        self.push("?");
+        self.params.push(value.into());
+    }
+
+    /// A time as a parameter.
+    pub(crate) fn time(&mut self, time: UtcTime) {
+        self.push("CAST(? AS TIMESTAMPTZ)");
+        self.params.push(sql_time(time).to_string().into());
+    }
+
+    /// The end of a condition: the value before it is one of these texts.
+    pub(crate) fn is_one_of<T: AsRef<str>>(&mut self, values: impl IntoIterator<Item = T>) {
+        self.push(" IN (");
+        for (index, value) in values.into_iter().enumerate() {
+            self.push(if index > 0 { ", " } else { "" });
+            self.text(value.as_ref());
+        }
+        self.push(")");
+    }
+}
+
+/// The time, or the first of year 1 for an earlier one: DuckDB does not read the years before it as ISO 8601
+/// writes them.
+pub(crate) fn sql_time(time: UtcTime) -> UtcTime {
+    const FIRST_OF_YEAR_1_MS: i64 = -62_135_596_800_000;
+    let first = UtcTime::from_millis(FIRST_OF_YEAR_1_MS).unwrap_or(UtcTime::EPOCH);
+    time.max(first)
+}
