@@ -66,7 +66,8 @@ impl Aggregates {
         self.ask(body).await.expect_status(200).body
     }
 
-    /// The rows of that answer, each as its dimensions in the order of the request and then its metrics, in an array.
+    /// The rows of that answer, each as its dimensions in the order of the request and then its metrics, in
+    /// an array.
     pub async fn rows(&self, body: &Value) -> Vec<Value> {
         rows(body, &self.answer(body).await)
     }
@@ -93,7 +94,8 @@ impl Aggregates {
     }
 }
 
-/// The rows of an answer, each as its dimensions in the order of the request and then its metrics, in an array.
+/// The rows of an answer, each as its dimensions in the order of the request and then its metrics, in an
+/// array.
 pub fn rows(body: &Value, answer: &Value) -> Vec<Value> {
     let names = |list: &str, name: &str| -> Vec<String> {
         let list = body[list].as_array().cloned().unwrap_or_default();

@@ -134,6 +134,8 @@ async fn pages_are_exact_at_their_ends() {
         (1, 6, false),
         (1, 7, false),
         (5, 100, false),
+        (5, 10_001, false),
+        (200, 9_007_199_254_740_991, false),
     ] {
         let page = trail.page(&format!("limit={limit}&offset={offset}")).await;
         let end = all.len().min(offset + limit);
@@ -195,6 +197,8 @@ async fn bad_queries_are_refused_by_name() {
         ("limit=1.5", "limit"),
         ("offset=-1", "offset"),
         ("offset=x", "offset"),
+        ("offset=9007199254740992", "offset"),
+        ("offset=18446744073709551615", "offset"),
         ("offset=99999999999999999999", "offset"),
         ("from=yesterday", "from"),
         ("from=2026-13-01T00:00:00Z", "from"),

@@ -19,14 +19,18 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .tag("audit trail")
         .summary("Aggregate events and meters")
         .description(
-            "Counts events and sums their meters, such as pages per day or documents by verdict. An event counts once, from the \
-             moment that it was accepted. Callers with a token of a project see that project; callers with `account:admin` or a \
-             token without a project see the account, or the project `projectId`.\n\n\
-             Without `groupBy` the answer has one row. With the dimension `time` alone, every period of the range has a row: an \
-             empty one has 0 for counts and sums and null for averages. Otherwise only groups with events have one.\n\n\
+            "Counts events and sums their meters, such as pages per day or documents by verdict. An event counts \
+             once, from the moment that it was accepted. Callers with a token of a project see that project; \
+             callers with `account:admin` or a token without a project see the account, or the project \
+             `projectId`.\n\n\
+             Without `groupBy` the answer has one row. With the dimension `time` alone, every period of the \
+             range has a row: an empty one has 0 for counts and sums and null for averages. Otherwise only \
+             groups with events have one.\n\n\
              Limits: a range of 366 days, 20 metrics, 5 dimensions, 100 values for a condition and 1,000 rows.",
         )
-        .response_with::<200, axum::Json<Aggregation>, _>(|response| response.description("One row for each group."))
+        .response_with::<200, axum::Json<Aggregation>, _>(|response| {
+            response.description("One row for each group.")
+        })
 }
 
 pub async fn handler(

@@ -1,7 +1,7 @@
 //! `GET /audit-trail`: the mutations of a project or an account, newest first.
 //!
-//! A principal with `account:admin` sees the account, or the project that it asks for; one with `project:admin` sees its
-//! own project, whatever it asks for.
+//! A principal with `account:admin` sees the account, or the project that it asks for; one with
+//! `project:admin` sees its own project, whatever it asks for.
 
 use std::collections::BTreeSet;
 
@@ -28,12 +28,13 @@ const MAX_OFFSET: u64 = 9_007_199_254_740_991;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditQuery {
-    /// Actions, of which a record has one: create, update, delete, bulk_update, bulk_delete, attach, detach, publish or
-    /// unpublish. Repeated or separated by commas.
+    /// Actions, of which a record has one: create, update, delete, bulk_update, bulk_delete, attach, detach,
+    /// publish or unpublish. Repeated or separated by commas.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub actions: List,
-    /// Resource types, of which a record has one, such as `prompt` or `data_store`. Repeated or separated by commas.
+    /// Resource types, of which a record has one, such as `prompt` or `data_store`. Repeated or separated by
+    /// commas.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub resource_types: List,
@@ -77,11 +78,12 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .tag("audit trail")
         .summary("List the audit trail")
         .description(
-            "Answers who changed what, the newest first: each mutation of the API and of the operator leaves one record, also when \
-             it was refused. Reads and searches leave none. Callers with `project:admin` see their own project, callers with \
-             `account:admin` the account, or one project of it.\n\n\
-             A record is listed as soon as the request that it is about was answered. Any offset can be asked for; records that \
-             come while a caller reads page after page move the others on, so give `to` for a walk through all of them.\n\n\
+            "Answers who changed what, the newest first: each mutation of the API and of the operator leaves one \
+             record, also when it was refused. Reads and searches leave none. Callers with `project:admin` see \
+             their own project, callers with `account:admin` the account, or one project of it.\n\n\
+             A record is listed as soon as the request that it is about was answered. Any offset can be asked \
+             for; records that come while a caller reads page after page move the others on, so give `to` for a \
+             walk through all of them.\n\n\
              Limit: 200 records an answer.",
         )
         .response::<200, axum::Json<AuditPage>>()

@@ -7,8 +7,8 @@ use platform::tenant::check_id;
 
 /// The project that a caller reads; None is the whole account.
 ///
-/// With `account:admin`, or where `is_of_account` says so, it is the project that the caller `asked` for, if any.
-/// Everyone else reads the project of the token, whatever was asked for.
+/// With `account:admin`, or where `is_of_account` says so, it is the project that the caller `asked` for, if
+/// any. Everyone else reads the project of the token, whatever was asked for.
 pub fn project<P: Required>(
     call: &Call<P>,
     asked: Option<&str>,

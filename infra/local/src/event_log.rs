@@ -1,5 +1,5 @@
-//! The event log on the local runner: its readers, the archiver behind its queue, and the sweeper that finds logs that are
-//! due.
+//! The event log on the local runner: its readers, the archiver behind its queue, and the sweeper that finds
+//! logs that are due.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -3,6 +3,7 @@
 
 mod crashes;
 mod digests;
+mod listing;
 mod merging;
 mod records;
 mod retention;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use event_log::archive::{Archiver, ArchiverConfig, Crash, Passed};
 use event_log::digest::PublicKey;
 use event_log::verify::{ExpectedDigest, Report, verify};
+use event_log::{LogStore, LogStoreConfig};
 use lake::{Engine, EngineConfig, sql_path};
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
@@ -86,6 +87,18 @@ impl World {
         };
         let (logs, objects) = (self.logs.clone(), self.objects.clone());
         Archiver::new(logs, objects, self.key.clone(), self.clock.clone(), &config).unwrap()
+    }
+
+    /// What readers need.
+    pub fn store(&self) -> LogStore {
+        let config = LogStoreConfig {
+            program: Some(program()),
+            directory: self.folder.path().join("readers"),
+            cache_bytes: 1 << 30,
+            query_memory_bytes: 256 << 20,
+            max_children: 2,
+        };
+        LogStore::new(self.logs.clone(), self.objects.clone(), &config).unwrap()
     }
 
     pub async fn pass(&self) -> Passed {

@@ -15,8 +15,8 @@ const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 /// Rows of an aggregation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Aggregation {
-    /// Groups that have events, in the order of their dimensions or of a metric. Grouped by `time` alone, every period of the
-    /// range has a row, as far as the limit allows.
+    /// Groups that have events, in the order of their dimensions or of a metric. Grouped by `time` alone,
+    /// every period of the range has a row, as far as the limit allows.
     pub rows: Vec<AggregateRow>,
     /// Earliest time of an event that was aggregated.
     pub from: UtcTime,
@@ -29,7 +29,8 @@ pub struct Aggregation {
 /// One group.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AggregateRow {
-    /// Value of each dimension. `time` is the beginning of the period; null stands for events without the value.
+    /// Value of each dimension. `time` is the beginning of the period; null stands for events without the
+    /// value.
     pub dimensions: BTreeMap<String, Option<String>>,
     /// Number of each metric, by its id; null for an average without an event that has the meter.
     pub metrics: BTreeMap<String, Option<Number>>,

@@ -1,7 +1,7 @@
 //! Aggregation over events: counts and meters, grouped by time and by properties of the events.
 //!
-//! A request is read strictly and checked ([`AggregateEvents::plan`]), then becomes one SQL statement over the
-//! files of the log and its tail. No text of a caller is ever part of the SQL: names of columns come from
+//! A request is read strictly and checked ([`AggregateEvents::plan`]), then becomes one SQL statement over
+//! the files of the log and its tail. No text of a caller is ever part of the SQL: names of columns come from
 //! lists in this module, and everything else is a parameter.
 
 mod answer;

@@ -65,7 +65,8 @@ pub struct AggregateFilter {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PropertyFilter {
-    /// Path of the value below `details`, names and places in arrays with dots between them: `verification.total`.
+    /// Path of the value below `details`, names and places in arrays with dots between them:
+    /// `verification.total`.
     #[schemars(length(min = 1, max = 500))]
     pub field: String,
     /// Texts, of which the value has one. A number or a truth value is compared by its JSON text.
@@ -102,8 +103,8 @@ pub struct Metric {
     /// Type of the meter, such as `pages`; for `sum_meter` and `average_meter`, which need it.
     #[schemars(length(min = 1, max = 500))]
     pub meter_type: Option<String>,
-    /// Property of which `count_distinct` counts the distinct values: a dimension other than `time`, `event_id` or
-    /// `tenant_id`.
+    /// Property of which `count_distinct` counts the distinct values: a dimension other than `time`,
+    /// `event_id` or `tenant_id`.
     #[schemars(with = "Option<String>", length(max = 508))]
     pub field: Option<Property>,
 }

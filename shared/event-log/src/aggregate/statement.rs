@@ -20,8 +20,8 @@ impl Plan {
     /// The statement over a relation with the columns of events. It returns one row more than the limit where
     /// there are more.
     ///
-    /// The columns of its rows are the dimensions, then the metrics, as in the request. A time is the beginning of its
-    /// period, in milliseconds since the Unix epoch.
+    /// The columns of its rows are the dimensions, then the metrics, as in the request. A time is the
+    /// beginning of its period, in milliseconds since the Unix epoch.
     pub fn statement(&self, relation: &str) -> Statement {
         let mut statement = Statement::default();
         statement.push("WITH found AS (SELECT ");
@@ -186,7 +186,8 @@ fn fixed_length(resolution: Resolution) -> Option<(i64, i64)> {
     }
 }
 
-/// The beginning of an event's period. Whole numbers, because functions of TIMESTAMPTZ take ten times as long.
+/// The beginning of an event's period. Whole numbers, because functions of TIMESTAMPTZ take ten times as
+/// long.
 fn period(resolution: Resolution) -> String {
     let mut sql = String::new();
     let written = match fixed_length(resolution) {

@@ -31,8 +31,8 @@ pub struct AuditList {
 }
 
 impl LogStore {
-    /// The audit records of an account, or of one of its projects: `limit` of those that match, after the first
-    /// `offset`. Newest first, and by id where they have the same time.
+    /// The audit records of an account, or of one of its projects: `limit` of those that match, after the
+    /// first `offset`. Newest first, and by id where they have the same time.
     pub async fn list_audit(
         &self,
         account: &str,

@@ -63,8 +63,8 @@ pub(super) fn has_conditions(filter: &AuditFilter) -> bool {
         || filter.principal_user_id.is_some()
 }
 
-/// Counts the matches of a range, and finds the minutes in which the `missing` matches after the first `offset`
-/// are: no minute for the last one where the range has fewer.
+/// Counts the matches of a range, and finds the minutes in which the `missing` matches after the first
+/// `offset` are: no minute for the last one where the range has fewer.
 pub(super) fn count(
     relation: &str,
     within: (UtcTime, UtcTime),
