@@ -136,5 +136,5 @@ fn the_temporary_disk_is_as_large_as_its_variable_says() {
             assert_eq!(told, disk.to_string(), "{name}");
         }
     }
-    assert_eq!(found, 3);
+    assert_eq!(found, 4);
 }

@@ -7,6 +7,7 @@ mod dashboards;
 mod entries;
 mod events;
 mod imports;
+mod logs;
 mod processes;
 mod prompts;
 mod runs;
@@ -15,6 +16,7 @@ mod stores;
 use std::process::ExitCode;
 
 use platform::Result;
+use platform::records::logs::Logs;
 use platform::records::{Key, Table};
 use serde_json::{Value, json};
 
@@ -43,6 +45,10 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     let events =
         events::deliveries_agree_with_their_runs(&of_events, &of_runs, &target.objects, &mut findings)
             .await?;
+    let logs = Logs::new(target.events.clone(), target.audit_table.clone());
+    let of_both = of_events.iter().chain(&audit);
+    let now = target.clock.now();
+    logs::files_agree_with_their_heads(of_both, &logs, &target.objects, now, &mut findings).await?;
     let lines = if findings.is_empty() {
         format!(
             "{} records, {} audit records, {runs} workflow runs and {events} events hold every invariant.",
