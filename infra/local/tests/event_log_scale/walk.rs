@@ -1,0 +1,101 @@
+//! A walk through the audit trail.
+
+use std::collections::{BTreeMap, HashSet};
+
+use event_log::row::audit_row;
+use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
+use platform::records::logs::{LogId, LogKind};
+use platform::{Clock, UtcTime, ids};
+
+use crate::world::{World, day, events};
+
+/// Records of a page.
+const PAGE: usize = 200;
+/// Records that are in a table at the beginning, and not in files.
+const IN_TABLE: u64 = 300;
+/// Records of a walk, at least.
+const FEWEST: u64 = 2_000;
+/// Events for each audit record.
+const SHARE: u64 = 10;
+/// Between two records: several are in each minute, and some in the same millisecond.
+const GAP_MS: u64 = 25_000;
+
+fn record(id: &str, at: UtcTime) -> AuditEvent {
+    AuditEvent {
+        id: id.to_owned(),
+        event_type: "audit".to_owned(),
+        action: AuditAction::Update,
+        resource_type: "prompt".to_owned(),
+        resource_id: "p".to_owned(),
+        timestamp: at,
+        request_id: id.to_owned(),
+        status: 200,
+        success: true,
+        principal_id: None,
+        principal_type: Some("user".to_owned()),
+        principal_user_id: Some("dev".to_owned()),
+        roles: vec!["developer".to_owned()],
+        account_id: Some("acme".to_owned()),
+        project_id: Some("demo".to_owned()),
+        tenant_id: None,
+        account_name: None,
+        project_name: None,
+    }
+}
+
+#[tokio::test]
+async fn a_walk_yields_each_record_once_while_others_arrive() {
+    let world = World::new().await;
+    let log = LogId::new("acme", Some("demo"), LogKind::Audit);
+    let count = (events() / SHARE).max(FEWEST);
+    let to = Clock::System.now();
+    let begins = to.as_millis() - i64::try_from(count * GAP_MS).unwrap();
+    let begins = UtcTime::from_millis(begins).unwrap();
+    let mut rows: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut expected = HashSet::new();
+    for number in 0..count {
+        // Two at a time have the same one.
+        let at = begins.plus_ms(number / 2 * 2 * GAP_MS);
+        let record = record(&format!("{number:07}"), at);
+        expected.insert(record.id.clone());
+        if number + IN_TABLE < count {
+            rows.entry(day(at)).or_default().push(audit_row(&record).unwrap());
+        } else {
+            world.trail.insert(&record).await.unwrap();
+        }
+    }
+    world.archive_rows(&log, &rows).await;
+
+    let filter = AuditFilter {
+        to: Some(to),
+        ..AuditFilter::default()
+    };
+    let mut found = Vec::new();
+    loop {
+        let offset = found.len() as u64;
+        let page = world
+            .store
+            .list_audit("acme", Some("demo"), &filter, offset, PAGE);
+        let page = page.await.unwrap();
+        found.extend(page.events);
+        if !page.has_next {
+            break;
+        }
+        let now = Clock::System.now().plus_ms(1);
+        world.trail.insert(&record(&ids::new_id(now), now)).await.unwrap();
+        if offset.is_multiple_of(PAGE as u64 * 5) {
+            world.archiver.pass(&log).await.unwrap();
+        }
+    }
+    let order: Vec<_> = found
+        .iter()
+        .map(|event| (event.timestamp, event.id.as_str()))
+        .collect();
+    assert!(
+        order.windows(2).all(|pair| pair[0].0 >= pair[1].0),
+        "newest first"
+    );
+    let ids: HashSet<String> = found.iter().map(|event| event.id.clone()).collect();
+    assert_eq!(found.len(), ids.len(), "none comes twice");
+    assert_eq!(ids, expected);
+}

@@ -1,0 +1,126 @@
+//! Records, objects, an archiver and what reads the log, over one data directory.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use event_log::archive::{Archiver, ArchiverConfig, Crash};
+use event_log::{LogStore, LogStoreConfig, write};
+use local::data_dir::DataDir;
+use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
+use local::signing_key::LocalSigningKey;
+use platform::objects::Objects;
+use platform::records::Table;
+use platform::records::audit::AuditTrail;
+use platform::records::events::Events;
+use platform::records::logs::{LogFile, LogHead, LogId, Logs};
+use platform::{Clock, UtcTime, ids};
+use tempfile::TempDir;
+
+/// Time for one statement.
+const ALLOWED: Duration = Duration::from_secs(600);
+/// A number for tests that a person can make large.
+const EVENTS: u64 = 6_000;
+
+pub struct World {
+    pub events: Events,
+    pub trail: AuditTrail,
+    pub store: LogStore,
+    pub archiver: Archiver,
+    _services: Services,
+    data: DataDir,
+    _folder: TempDir,
+}
+
+impl World {
+    pub async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(&folder.path().join("data")).unwrap();
+        let services = Services::open(&data).await.unwrap();
+        let table = |name| Table::connect(&services.records, name);
+        let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
+        let objects = Objects::connect(&services.objects, DATA_BUCKET);
+        // This program is a test and cannot be a child of the engine.
+        let program = Some(PathBuf::from(env!("CARGO_BIN_EXE_millrace")));
+        let store = LogStoreConfig {
+            program: program.clone(),
+            directory: folder.path().join("store"),
+            cache_bytes: 1 << 30,
+            query_memory_bytes: 1 << 29,
+            max_children: 1,
+        };
+        let archiver = ArchiverConfig {
+            program,
+            folder: folder.path().join("archiver"),
+            memory_bytes: 1 << 29,
+            keep_days: 0,
+            crash: Crash::Never,
+        };
+        let key = Arc::new(LocalSigningKey::of_digests(&data).unwrap());
+        Self {
+            events: Events::new(table(EVENTS_TABLE)),
+            trail: AuditTrail::new(table(AUDIT_TABLE)),
+            store: LogStore::new(logs.clone(), objects.clone(), &store).unwrap(),
+            archiver: Archiver::new(logs, objects, key, Clock::System, &archiver).unwrap(),
+            _services: services,
+            data,
+            _folder: folder,
+        }
+    }
+
+    /// The folder of the data bucket's objects.
+    pub fn bucket(&self) -> PathBuf {
+        self.data.path("objects").join(DATA_BUCKET)
+    }
+
+    /// Adds rows to a log that are in no table, as if they had been archived and had expired: one file a day. The log has a
+    /// head.
+    pub async fn archive_rows(&self, log: &LogId, rows: &BTreeMap<String, Vec<String>>) {
+        let mut files = Vec::new();
+        for (day, rows) in rows {
+            let folder = self.store.temporary_folder(&log.account).unwrap();
+            let (lines, output) = (folder.path().join("rows"), folder.path().join("file"));
+            std::fs::write(&lines, rows.join("\n") + "\n").unwrap();
+            let mut session = self.store.session(&log.account, ALLOWED).await.unwrap();
+            let written = write(&mut session, log.kind, &[lines], &output).await.unwrap();
+            let id = ids::new_id(Clock::System.now());
+            let key = log.file_key(day, &id);
+            self.store.objects().put_file(&key, &output).await.unwrap();
+            files.push(LogFile {
+                id,
+                day: day.clone(),
+                records: written.records,
+                bytes: written.bytes,
+                sha256: written.sha256,
+                from: written.from,
+                to: written.to,
+                written_at: Clock::System.now(),
+                digest: 0,
+                replaces: Vec::new(),
+                replaced_by: None,
+                replaced_at: None,
+            });
+        }
+        for files in files.chunks(90) {
+            let head = self.store.logs().head(log).await.unwrap().unwrap();
+            let next = LogHead {
+                waiting_files: head.waiting_files + files.len() as u64,
+                ..head.clone()
+            };
+            let logs = self.store.logs();
+            assert!(logs.commit(log, &head, files, &[], next).await.unwrap());
+        }
+    }
+}
+
+/// The number that a person asked for.
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration")]
+pub fn events() -> u64 {
+    std::env::var("EVENTS").map_or(EVENTS, |text| text.parse().unwrap())
+}
+
+/// Day of a time, in UTC.
+pub fn day(time: UtcTime) -> String {
+    time.to_string().chars().take(10).collect()
+}
