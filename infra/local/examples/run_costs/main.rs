@@ -1,9 +1,10 @@
 //! What workflow runs and deliveries ask of the records, the queue and the bus: calls, capacity units and messages for a run of one
-//! activity, for one of three, and for an event that one webhook gets, for the benchmarks. It prints one JSON object.
+//! activity, for one of three, and for an event that one webhook gets, and what an event in the log takes, for the benchmarks. It prints one JSON object.
 //!
 //! The engine speaks to the twin of DynamoDB through a proxy; the units are DynamoDB's own, those of the indexes included.
 
 mod counter;
+mod log;
 mod webhook;
 
 use std::io::Write as _;
@@ -26,8 +27,13 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 /// Activities of the runs.
 const ACTIVITIES: [u32; 2] = [1, 3];
 
+fn main() -> Result<(), Error> {
+    lake::run_if_child();
+    count()
+}
+
 #[tokio::main]
-async fn main() -> Result<(), Error> {
+async fn count() -> Result<(), Error> {
     let folder = tempfile::tempdir()?;
     let data = DataDir::open(&folder.path().join("data"))?;
     let services = Services::open(&data).await?;
@@ -50,6 +56,7 @@ async fn main() -> Result<(), Error> {
     let report = json!({
         "runs": runs(&wiring.engine(registry())?, &counter).await?,
         "webhook": webhook::costs(&data, &wiring, &counted, &counter).await?,
+        "log": log::costs(&data, wiring.objects.clone(), &counted, &counter).await?,
     });
     writeln!(std::io::stdout(), "{report}")?;
     Ok(())

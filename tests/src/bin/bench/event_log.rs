@@ -62,9 +62,10 @@ pub async fn measure() -> Result<Vec<Row>> {
     ));
     load(&runner, "demo", "audit", records)?;
     rows.extend(listings(&runner, records).await?);
+    rows.extend(archiving()?);
     rows.push(Row::new(
         PART,
-        "bytes of an event in the log, generated documents",
+        "bytes of an event in the log, generated documents with all meters",
         Figure::Count(per(&loaded, "bytes", "records")),
     ));
     Ok(rows)
@@ -165,6 +166,55 @@ async fn listings(runner: &Runner, records: u64) -> Result<Vec<Row>> {
     let what = format!("audit page of a filter that nothing matches, {records} records");
     rows.push(timed(&what, &nothing));
     Ok(rows)
+}
+
+/// What an event costs with the log beside what it cost without, and how fast a pass archives.
+fn archiving() -> Result<Vec<Row>> {
+    let report = programs::report("examples/run_costs")?;
+    let figure = |name: &str| {
+        let figure = report.pointer(&format!("/log/{name}")).and_then(Value::as_f64);
+        figure.ok_or_else(|| format!("run_costs says no '{name}' of the log"))
+    };
+    let without = figure("write_units_without_log")?;
+    let accepted = figure("write_units_accepted")?;
+    let whole = accepted + figure("write_units_archived")?;
+    let row = |what: &str, figure: Figure| Row::new(PART, what, figure);
+    Ok(vec![
+        row(
+            "an event accepted and matched: write units",
+            Figure::Count(rounded(accepted)),
+        )
+        .beside(
+            "without the log",
+            Figure::Count(rounded(without)),
+            Comparison::Sizes(accepted / without),
+        ),
+        row(
+            "the same with its archiving: write units",
+            Figure::Count(rounded(whole)),
+        )
+        .beside(
+            "without the log",
+            Figure::Count(rounded(without)),
+            Comparison::Sizes(whole / without),
+        ),
+        row(
+            "archiving an event: read units",
+            Figure::Count(rounded(figure("read_units_archived")?)),
+        ),
+        row(
+            "archiving, one pass: events/s",
+            Figure::PerSecond(figure("events_per_second")?),
+        ),
+        row(
+            "bytes of an event in the log, one pass",
+            Figure::Count(figure("bytes")?.round()),
+        ),
+    ])
+}
+
+fn rounded(units: f64) -> f64 {
+    (units * 100.0).round() / 100.0
 }
 
 fn timed(what: &str, took: &[f64]) -> Row {

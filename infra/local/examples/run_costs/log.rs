@@ -1,0 +1,134 @@
+//! What an event costs with the log and without: write units when it is accepted and matched, and when it is archived; and how fast a
+//! pass archives.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use aws_config::SdkConfig;
+use event_log::archive::{Archiver, ArchiverConfig, Crash};
+use events::document_processed::{DocumentProcessed, Origin, ProcessedDocument};
+use local::data_dir::DataDir;
+use local::services::{AUDIT_TABLE, EVENTS_TABLE};
+use local::signing_key::LocalSigningKey;
+use platform::objects::Objects;
+use platform::records::events::{EventRecord, Events, MATCH_GRACE_MS};
+use platform::records::logs::{LogId, LogKind, Logs};
+use platform::records::{Changes, Condition, Key, Table, Written, keys};
+use platform::{Clock, Tenant, ids};
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::counter::{Counter, Taken};
+
+/// Events that are accepted and archived.
+const EVENTS: u64 = 2_000;
+/// Events that are measured without the log.
+const FEW: u64 = 50;
+
+/// What it takes.
+pub async fn costs(
+    data: &DataDir,
+    objects: Objects,
+    counted: &SdkConfig,
+    counter: &Counter,
+) -> Result<Value, Error> {
+    let table = |name| Table::connect(counted, name);
+    let tenant = Tenant::new("acme", "archived")?;
+    let events = Events::new(table(EVENTS_TABLE));
+    // The head of the log is not an event's.
+    events.prepare(&tenant, Clock::System.now()).await?;
+    let before = without_log(&table(EVENTS_TABLE), &tenant, counter).await?;
+    taken(counter);
+    for number in 0..EVENTS {
+        let record = record(&tenant, number)?;
+        events.insert(&tenant, &record).await?;
+        events.matched(&tenant, &record.id, Clock::System.now()).await?;
+    }
+    let accepted = taken(counter);
+
+    let config = ArchiverConfig {
+        program: None,
+        folder: data.path("archiver"),
+        memory_bytes: 512 << 20,
+        keep_days: 30,
+        crash: Crash::Never,
+    };
+    let key = Arc::new(LocalSigningKey::of_digests(data)?);
+    let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
+    let archiver = Archiver::new(logs.clone(), objects, key, Clock::System, &config)?;
+    let log = LogId::new("acme", Some("archived"), LogKind::Events);
+    let began = Instant::now();
+    let passed = archiver.pass(&log).await?;
+    let seconds = began.elapsed().as_secs_f64();
+    let archived = taken(counter);
+    if passed.records != EVENTS {
+        return Err(format!("of {EVENTS} events {} are archived", passed.records).into());
+    }
+    let bytes: u64 = logs.all_files(&log).await?.iter().map(|file| file.bytes).sum();
+    let per_event = |units: f64| units / EVENTS as f64;
+    Ok(json!({
+        "events": EVENTS,
+        "write_units_without_log": before,
+        "write_units_accepted": per_event(accepted.write_units),
+        "write_units_archived": per_event(archived.write_units),
+        "read_units_archived": per_event(archived.read_units),
+        "events_per_second": EVENTS as f64 / seconds,
+        "bytes": bytes as f64 / EVENTS as f64,
+    }))
+}
+
+fn taken(counter: &Counter) -> Taken {
+    std::mem::take(&mut *counter.taken())
+}
+
+/// Write units of an event that is in no index for its log, as all were before there was one.
+async fn without_log(table: &Table, tenant: &Tenant, counter: &Counter) -> Result<f64, Error> {
+    taken(counter);
+    for number in 0..FEW {
+        let record = record(tenant, number)?;
+        let key = Key::new(format!("{tenant}#without-log#{}", record.id), "event");
+        let due = key
+            .clone()
+            .with_due(keys::DUE_EVENTS[0], record.received_at.plus_ms(MATCH_GRACE_MS));
+        let put = table.put(&due, &record, Condition::Absent).await?;
+        let changes = Changes::default()
+            .set("matched_at", &record.received_at)?
+            .not_due();
+        let updated = table.update(&key, &changes, Condition::Present).await?;
+        if put != Written::Done || updated != Written::Done {
+            return Err("an event without the log was not written".into());
+        }
+    }
+    Ok(taken(counter).write_units / FEW as f64)
+}
+
+fn record(tenant: &Tenant, number: u64) -> Result<EventRecord, Error> {
+    let now = Clock::System.now();
+    let id = ids::new_id(now);
+    let document = ProcessedDocument {
+        document_id: format!("document-{number}"),
+        details: DocumentProcessed {
+            pipeline: Some("invoices".to_owned()),
+            page_count: Some(number % 20),
+            property_count: Some(number % 50),
+            verdict: Some("ok".to_owned()),
+            ..DocumentProcessed::default()
+        },
+        ..ProcessedDocument::default()
+    };
+    let envelope = document.event(&Origin {
+        event_id: &id,
+        tenant,
+        tenant_id: None,
+        source: "documents",
+        at: now,
+    })?;
+    Ok(EventRecord {
+        id,
+        envelope: envelope.to_json()?,
+        details_key: None,
+        received_at: now,
+        lineage: Vec::new(),
+        matched_at: None,
+    })
+}
