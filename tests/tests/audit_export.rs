@@ -1,4 +1,5 @@
-//! `ops audit export`: every record of a time once, in each form, from files of the log and from what is not archived.
+//! `ops audit export`: every record of a time once, in each form, from files of the log and from what is not
+//! archived.
 #![cfg(test)]
 
 use std::collections::BTreeMap;
@@ -9,7 +10,8 @@ use tests::Events;
 
 const EVENTS: usize = 12;
 
-/// A project to which another service has told of documents: of three days, with texts that a careless writer trips over.
+/// A project to which another service has told of documents: of three days, with texts that a careless writer
+/// trips over.
 async fn project() -> Option<(Events, BTreeMap<String, Value>)> {
     let events = Events::start().await?;
     let mut sent = BTreeMap::new();

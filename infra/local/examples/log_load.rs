@@ -1,5 +1,6 @@
-//! Fills the log of a project with generated records, for the benchmarks: files and index items as an archiver leaves them, one file a
-//! day. It works on a data directory whose runner may be under way, and prints one JSON object.
+//! Fills the log of a project with generated records, for the benchmarks: files and index items as an
+//! archiver leaves them, one file a day. It works on a data directory whose runner may be under way, and
+//! prints one JSON object.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

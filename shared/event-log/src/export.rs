@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::columns::{self, Column};
 use crate::store::LogStore;
 
-/// Records of a day from which it is written an hour at a time: what has to be sorted at once stays small, and progress shows.
+/// Records of a day from which it is written an hour at a time: what has to be sorted at once stays small.
 const MANY: u64 = 200_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 const HOUR_MS: u64 = 3_600_000;
@@ -55,8 +55,8 @@ pub struct Progress {
 }
 
 impl LogStore {
-    /// Writes the records of a time into `output`, each once, and returns their number. A record that arrives meanwhile may
-    /// be left out.
+    /// Writes the records of a time into `output`, each once, and returns their number. A record that arrives
+    /// meanwhile may be left out.
     pub async fn export(
         &self,
         export: &Export<'_>,
@@ -106,8 +106,8 @@ fn snapshot_files(snapshot: &crate::Snapshot) -> Vec<&LogFile> {
     snapshot.files().iter().map(|file| &file.file).collect()
 }
 
-/// The time in parts, each a beginning and an end that it does not include: the days with files, and what is between them, which
-/// has records only that are in no file.
+/// The time in parts, each a beginning and an end that it does not include: the days with files, and what is
+/// between them, which has records only that are in no file.
 fn segments(export: &Export<'_>, files: &[LogFile]) -> Vec<(UtcTime, UtcTime)> {
     let end = export.to.plus_ms(1);
     let days: BTreeSet<&str> = files.iter().map(|file| file.day.as_str()).collect();

@@ -1,5 +1,6 @@
-//! Publishes that a document was processed. Workflow code runs the activity [`PUBLISH`]; the code of an activity calls
-//! [`DocumentEvents::publish`]; a process emits an event of the type `content.document_processed`.
+//! Publishes that a document was processed. Workflow code runs the activity [`PUBLISH`]; the code of an
+//! activity calls [`DocumentEvents::publish`]; a process emits an event of the type
+//! `content.document_processed`.
 
 use events::document_processed::Origin;
 use events::publish::Publisher;
@@ -27,8 +28,8 @@ impl DocumentEvents {
         Self { publisher, clock }
     }
 
-    /// Publishes that a document was processed, once for an activity and a document: every attempt makes the same
-    /// event id. The details name the run where they name none.
+    /// Publishes that a document was processed, once for an activity and a document: every attempt makes the
+    /// same event id. The details name the run where they name none.
     pub async fn publish(&self, context: &ActivityContext, document: &ProcessedDocument) -> Result<String> {
         let event_id = event_id(context, &document.document_id);
         self.publish_as(context, document, &event_id, SOURCE).await?;

@@ -1,5 +1,5 @@
-//! What an event costs with the log and without: write units when it is accepted and matched, and when it is archived; and how fast a
-//! pass archives.
+//! What an event costs with the log and without: write units when it is accepted and matched, and when it is
+//! archived; and how fast a pass archives.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -72,8 +72,8 @@ fn generate(file: &Path) {
     assert!(python.stdout(output).status().unwrap().success());
 }
 
-/// Publishes events in batches, each in another order, some twice, with passes between them that run into each other. The last batches
-/// stay in the tail.
+/// Publishes events in batches, each in another order, some twice, with passes between them that run into
+/// each other. The last batches stay in the tail.
 async fn publish(world: &World, told: &[Told]) {
     let batches = told.chunks(BATCH).count();
     for (number, batch) in told.chunks(BATCH).enumerate() {

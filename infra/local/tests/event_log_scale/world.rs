@@ -74,8 +74,8 @@ impl World {
         self.data.path("objects").join(DATA_BUCKET)
     }
 
-    /// Adds rows to a log that are in no table, as if they had been archived and had expired: one file a day. The log has a
-    /// head.
+    /// Adds rows to a log that are in no table, as if they had been archived and had expired: one file a day.
+    /// The log has a head.
     pub async fn archive_rows(&self, log: &LogId, rows: &BTreeMap<String, Vec<String>>) {
         let mut files = Vec::new();
         for (day, rows) in rows {

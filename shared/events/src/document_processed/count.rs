@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-/// Greatest count: up to it, each whole number is a number of JSON and the quantity of a meter without a loss.
+/// Greatest count: up to it, each whole number is a number of JSON and the quantity of a meter without a
+/// loss.
 pub const MAX_COUNT: u64 = (1 << 53) - 1;
 
 struct Count(u64);

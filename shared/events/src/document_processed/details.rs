@@ -38,7 +38,8 @@ pub struct ModelUsed {
     pub provider: String,
 }
 
-/// The details of the event that a document was processed, but for their `schema_version`. What is not known is left out.
+/// The details of the event that a document was processed, but for their `schema_version`. What is not known
+/// is left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DocumentProcessed {

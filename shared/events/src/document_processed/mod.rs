@@ -1,7 +1,7 @@
 //! The event that a document was processed.
 //!
-//! A workflow type, a process and another service make it with [`ProcessedDocument::event`]. Where another service writes the
-//! envelope itself, [`check`] holds it against the same rules.
+//! A workflow type, a process and another service make it with [`ProcessedDocument::event`]. Where another
+//! service writes the envelope itself, [`check`] holds it against the same rules.
 
 mod count;
 mod details;
@@ -55,8 +55,8 @@ pub struct Origin<'a> {
 }
 
 impl ProcessedDocument {
-    /// The event that the document was processed, with a meter for each pair that the details tell. 400 for what no
-    /// document can have.
+    /// The event that the document was processed, with a meter for each pair that the details tell. 400 for
+    /// what no document can have.
     pub fn event(&self, origin: &Origin<'_>) -> Result<Envelope> {
         let details = serde_json::to_value(&self.details).map_err(Error::internal)?;
         let mut details = raw_object(&details)?;
@@ -95,7 +95,8 @@ pub(crate) fn is_one(envelope: &Envelope) -> bool {
     envelope.event_category == Category::Content && envelope.action == DOCUMENT_PROCESSED
 }
 
-/// 400 for another resource type, and for details whose fields are not the contract's. Fields beyond these may be there.
+/// 400 for another resource type, and for details whose fields are not the contract's. Fields beyond these
+/// may be there.
 pub(crate) fn check(envelope: &Envelope) -> Result<()> {
     if envelope.resource_type != CONTENT_OBJECT {
         return Err(Error::invalid(format!(

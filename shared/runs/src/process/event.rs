@@ -39,8 +39,8 @@ pub(super) fn event_of(body: &Data) -> Option<Data> {
     named.or_else(|| Some(body.clone()).filter(is_object))
 }
 
-/// The activity [`EMIT`]. An event of the type `content.document_processed` is about a document; any other is about the
-/// run.
+/// The activity [`EMIT`]. An event of the type `content.document_processed` is about a document; any other is
+/// about the run.
 pub(super) async fn emit(
     services: ProcessServices,
     context: ActivityContext,
@@ -66,7 +66,8 @@ fn source(emitted: &Emitted) -> String {
     format!("{PROCESS_SOURCE}{}", emitted.process)
 }
 
-/// The document of an event: its `subject`, with the event's `data` as details and `resourcedata` as properties.
+/// The document of an event: its `subject`, with the event's `data` as details and `resourcedata` as
+/// properties.
 fn document(emitted: &Emitted) -> Result<ProcessedDocument> {
     let event: Value = serde_json::from_str(emitted.event.get()).map_err(Error::internal)?;
     let Some(subject) = event.get("subject").and_then(Value::as_str) else {

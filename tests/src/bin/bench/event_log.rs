@@ -1,7 +1,9 @@
-//! The event log: aggregation over a million events of a project beside plain DuckDB over the same files, alone and with another project
-//! of as many; an event that was accepted a moment ago; audit listings at any offset; and what archiving costs.
+//! The event log: aggregation over a million events of a project beside plain DuckDB over the same files,
+//! alone and with another project of as many; an event that was accepted a moment ago; audit listings at any
+//! offset; and what archiving costs.
 //!
-//! `BENCH_LOG_RECORDS` is the number of events of a project and of audit records, a million where it is not set.
+//! `BENCH_LOG_RECORDS` is the number of events of a project and of audit records, a million where it is not
+//! set.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -35,6 +37,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     let files = files(&runner.data_dir().join("objects/millrace-data/log/acme/demo"))?;
     let mut plain = PlainDuckDb::start(&["SET TimeZone = 'UTC'".to_owned()], THREADS)?;
     let alone = aggregate(&runner, &mut plain, &files).await?;
+    check_counted(&alone, &loaded)?;
     let what = format!("count and sum of a meter by day, {records} events of 30 days");
     let (ours, theirs) = (median(&alone.ours), median(&alone.theirs));
     rows.push(timed(&what, &alone.ours).beside(
@@ -75,6 +78,17 @@ pub async fn measure() -> Result<Vec<Row>> {
 struct Taken {
     ours: Vec<f64>,
     theirs: Vec<f64>,
+    /// Events of our last answer.
+    counted: u64,
+}
+
+/// An error where an answer did not count what was loaded.
+fn check_counted(taken: &Taken, loaded: &Value) -> Result<()> {
+    let records = loaded.get("records").and_then(Value::as_u64);
+    match records == Some(taken.counted) {
+        true => Ok(()),
+        false => Err(format!("{} events of {records:?} are counted", taken.counted).into()),
+    }
 }
 
 async fn aggregate(runner: &Runner, plain: &mut PlainDuckDb, files: &[PathBuf]) -> Result<Taken> {
@@ -90,28 +104,38 @@ async fn aggregate(runner: &Runner, plain: &mut PlainDuckDb, files: &[PathBuf]) 
     });
     let quoted: Vec<_> = files.iter().map(|file| format!("'{}'", file.display())).collect();
     let sql = format!(
-        "SELECT date_trunc('day', \"timestamp\"), count(*), sum(processing_pages) FROM read_parquet([{}]) \
+        "SELECT epoch_ms(\"timestamp\") // 86400000, count(*), sum(processing_pages) FROM read_parquet([{}]) \
          WHERE \"timestamp\" BETWEEN '{from}' AND '{to}' AND action = 'document_processed' GROUP BY 1 ORDER BY 1",
         quoted.join(", ")
     );
     let mut taken = Taken {
         ours: Vec::new(),
         theirs: Vec::new(),
+        counted: 0,
     };
     for turn in 0..WARM_UP + TIMES {
         let began = Instant::now();
-        answer(runner.post("/audit-trail/aggregate", &request)).await?;
+        let answered = answer(runner.post("/audit-trail/aggregate", &request)).await?;
         let ours = began.elapsed().as_secs_f64() * 1e3;
         let theirs = plain.query(&sql, false)?.ms;
         if turn >= WARM_UP {
             taken.ours.push(ours);
             taken.theirs.push(theirs);
         }
+        let answered: Value = serde_json::from_slice(&answered)?;
+        let rows = answered
+            .get("rows")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let events = rows.filter_map(|row| row.pointer("/metrics/events")?.as_u64());
+        taken.counted = events.sum();
     }
     Ok(taken)
 }
 
-/// From the answer to each of some events to the next answer that counts it. An error where one is not counted at once.
+/// From the answer to each of some events to the next answer that counts it. An error where one is not
+/// counted at once.
 async fn accepted(runner: &Runner) -> Result<Vec<f64>> {
     let channel =
         json_of(runner.post("/events/channels", &json!({ "name": "Bench", "source": "bench" }))).await?;
