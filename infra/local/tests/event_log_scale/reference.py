@@ -103,17 +103,15 @@ def metric(events, asked):
     if asked["operation"] == "count_distinct":
         return len({found for found in (value(event, asked["field"]) for event in events) if found is not None})
     pair = (asked["meterCategory"], asked["meterType"])
-    quantities = []
-    for event in events:
-        has = [meter["quantity"] for meter in event["meters"] if (meter["category"], meter["type"]) == pair]
-        if has:
-            quantities.append(sum(has))
+    quantities = [event["sums"][pair] for event in events if pair in event["sums"]]
     if asked["operation"] == "sum_meter":
         return sum(quantities)
     return sum(quantities) / len(quantities) if quantities else None
 
 
 def matches(event, conditions):
+    if not conditions:
+        return True
     columns = {
         "actions": "action", "eventCategories": "event_category", "resourceTypes": "resource_type", "resourceIds": "resource_id",
         "sources": "source",
@@ -162,6 +160,10 @@ def main():
             told = json.loads(line)
             event = told["envelope"]
             event["time"] = time_of(event["timestamp"])
+            event["sums"] = {}
+            for meter in event["meters"]:
+                pair = (meter["category"], meter["type"])
+                event["sums"][pair] = event["sums"].get(pair, 0) + meter["quantity"]
             # The first one of an id counts.
             events.setdefault((told["project"], event["event_id"]), event)
     for line in sys.stdin:
