@@ -11,7 +11,7 @@ import sys
 
 UTC = datetime.timezone.utc
 FIRST = datetime.datetime(2026, 9, 28, tzinfo=UTC)
-DAYS = 40
+DAYS = 20
 PAIRS = [
     ("processing", "documents"), ("processing", "pages"), ("processing", "ocr_pages"), ("processing", "vision_pages"),
     ("extraction", "properties"), ("extraction", "citations"), ("verification", "digitally_verified"),

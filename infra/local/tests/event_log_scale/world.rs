@@ -21,7 +21,7 @@ use tempfile::TempDir;
 /// Time for one statement.
 const ALLOWED: Duration = Duration::from_secs(600);
 /// A number for tests that a person can make large.
-const EVENTS: u64 = 4_000;
+pub const EVENTS: u64 = 4_000;
 
 pub struct World {
     pub events: Events,
