@@ -20,7 +20,7 @@ use platform::queue::{Queue, SqsQueue};
 use platform::records::Table;
 use platform::records::audit::{AuditAction, AuditTrail};
 use platform::sealing::{KmsSealer, Sealer};
-use platform::signing::{KmsSigningKey, SigningKey as _};
+use platform::signing::{KmsSigningKey, SigningKey};
 use platform::{Clock, Error, Result, Tenant};
 
 /// Attempts to open a directory that another process has open and whose services do not answer yet.
@@ -86,20 +86,17 @@ impl TargetArguments {
         DataDir::open_keys(&self.data_dir).map_err(refused)
     }
 
-    /// The public key of the log's digests, as DER: of the data directory, or of the stage's `MILLRACE_DIGEST_KEY`.
-    pub async fn digest_key(&self) -> Result<Vec<u8>> {
+    /// The key of the log's digests: of the data directory, or of the stage's `MILLRACE_DIGEST_KEY`.
+    pub async fn digest_key(&self) -> Result<Arc<dyn SigningKey>> {
         if self.deployed {
             let environment = Environment::read().map_err(refused)?;
             let key = environment.required("MILLRACE_DIGEST_KEY").map_err(refused)?;
             let sdk = platform::aws::sdk_config_of_operator().await;
-            return KmsSigningKey::connect(&sdk, key).public_key().await;
+            return Ok(Arc::new(KmsSigningKey::connect(&sdk, key)));
         }
         self.require_data_dir()?;
         let data = DataDir::open_keys(&self.data_dir).map_err(refused)?;
-        LocalSigningKey::of_digests(&data)
-            .map_err(refused)?
-            .public_key()
-            .await
+        Ok(Arc::new(LocalSigningKey::of_digests(&data).map_err(refused)?))
     }
 
     /// The objects of the data directory, as files. An error for a deployed stage.
@@ -225,6 +222,6 @@ fn shared(queue: SqsQueue) -> Arc<dyn Queue> {
     Arc::new(queue)
 }
 
-fn refused(error: ConfigError) -> Error {
+pub fn refused(error: ConfigError) -> Error {
     Error::invalid(error.to_string())
 }

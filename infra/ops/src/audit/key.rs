@@ -8,6 +8,6 @@ use crate::output::Output;
 use crate::target::TargetArguments;
 
 pub async fn run(target: &TargetArguments, output: Output) -> Result<()> {
-    let pem = public_key_pem(&target.digest_key().await?);
+    let pem = public_key_pem(&target.digest_key().await?.public_key().await?);
     output.print(&json!({ "public_key": pem }), pem.trim_end())
 }

@@ -34,7 +34,7 @@ pub struct VerifyArguments {
 pub async fn run(arguments: VerifyArguments, target: &TargetArguments, output: Output) -> Result<ExitCode> {
     let key = match &arguments.key {
         Some(path) => read(path)?,
-        None => target.digest_key().await?,
+        None => target.digest_key().await?.public_key().await?,
     };
     let key = PublicKey::read(&key)?;
     let folder = match arguments.folder {

@@ -1,0 +1,56 @@
+//! `ops audit archive`: a pass of the archiver over the logs of a project, before other tools read the files.
+//!
+//! It may run beside the archiver of the runner or the stage: of two passes over one log one lands.
+
+use event_log::archive::{Archiver, ArchiverConfig, Crash, Passed};
+use platform::records::logs::{LogId, LogKind, Logs};
+use platform::{Error, Result};
+use serde_json::json;
+
+use crate::output::Output;
+use crate::target::{TargetArguments, refused};
+
+pub async fn run(arguments: &TargetArguments, output: Output) -> Result<()> {
+    let target = arguments.open().await?;
+    let folder = tempfile::tempdir().map_err(Error::internal)?;
+    let environment = platform::config::Environment::read().map_err(refused)?;
+    let config = ArchiverConfig {
+        folder: folder.path().to_owned(),
+        crash: Crash::from_environment(&environment).map_err(refused)?,
+        ..ArchiverConfig::from_environment(&environment).map_err(refused)?
+    };
+    let archiver = Archiver::new(
+        Logs::new(target.events.clone(), target.audit_table.clone()),
+        target.objects.clone(),
+        arguments.digest_key().await?,
+        target.clock.clone(),
+        &config,
+    );
+    let archiver = archiver.map_err(refused)?;
+    let (account, project) = (target.tenant.account(), target.tenant.project());
+    let mut records = 0;
+    for kind in LogKind::ALL {
+        records += archived(&archiver, &LogId::new(account, Some(project), kind)).await?;
+    }
+    output.print(
+        &json!({ "records": records }),
+        &format!("Archived: {records} record(s)."),
+    )
+}
+
+/// Repeats the pass while the log holds more than one has time for.
+async fn archived(archiver: &Archiver, log: &LogId) -> Result<u64> {
+    let mut records = 0;
+    loop {
+        let Passed {
+            records: more_records,
+            more,
+            lost,
+            ..
+        } = archiver.pass(log).await?;
+        records += more_records;
+        if !more || lost {
+            return Ok(records);
+        }
+    }
+}
