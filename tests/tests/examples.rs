@@ -160,7 +160,7 @@ impl Story {
             published.expect_success();
         }
         let counted = json!({
-            "from": "2026-11-01", "to": "2026-11-04", "metrics": [{ "id": "documents", "operation": "count" }],
+            "from": "2026-11-01T00:00:00Z", "to": "2026-11-04", "metrics": [{ "id": "documents", "operation": "count" }],
         });
         let deadline = Instant::now() + WITHIN;
         loop {
