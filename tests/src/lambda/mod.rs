@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(29);
 const LOADER: [&str; 2] = ["LD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"];
 
 /// What Lambda and `template.yaml` tell every function. The tables are those of the local runner.
-const VARIABLES: [(&str, &str); 27] = [
+const VARIABLES: [(&str, &str); 29] = [
     ("AWS_LAMBDA_FUNCTION_NAME", "tests"),
     ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "3008"),
     ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
@@ -40,6 +40,7 @@ const VARIABLES: [(&str, &str); 27] = [
     ("MILLRACE_RUNS_TABLE", "millrace-runs"),
     ("MILLRACE_EVENTS_TABLE", "millrace-events"),
     ("MILLRACE_DATA_BUCKET", "millrace-data"),
+    ("MILLRACE_ARCHIVE_QUEUE", "http://127.0.0.1/archive"),
     ("MILLRACE_AUDIT_RETRY_QUEUE", "http://127.0.0.1/audit-retry"),
     ("MILLRACE_IMPORT_QUEUE", "http://127.0.0.1/imports"),
     ("MILLRACE_TASK_QUEUE", "http://127.0.0.1/tasks"),
@@ -50,6 +51,7 @@ const VARIABLES: [(&str, &str); 27] = [
     ),
     ("MILLRACE_EVENT_BUS", "millrace"),
     ("MILLRACE_SEALING_KEY", "key"),
+    ("MILLRACE_DIGEST_KEY", "key"),
     ("MILLRACE_SERVICE_KEY", "key"),
     ("MILLRACE_API_URL", "http://127.0.0.1/api/v1"),
     (
