@@ -1,4 +1,4 @@
-//! Events of a project that nobody else works in, and aggregations over them.
+//! Events of a project of its own, and aggregations over them.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::runs::{PAUSE, WITHIN};
 pub struct Aggregates {
     /// The service and the project.
     pub events: Events,
-    /// The channel.
+    /// Events go in by it.
     pub channel: Channel,
 }
 
@@ -51,12 +51,12 @@ impl Aggregates {
         published.expect_success();
     }
 
-    /// Asks as the developer.
+    /// With the developer's token.
     pub fn ask(&self, body: &Value) -> Request {
         self.ask_as(&self.events.token, body)
     }
 
-    /// Asks with a token.
+    /// With any token.
     pub fn ask_as(&self, token: &str, body: &Value) -> Request {
         self.events.post(token, "/audit-trail/aggregate", body)
     }
@@ -86,7 +86,7 @@ impl Aggregates {
         }
     }
 
-    /// A refusal that names a place in the body.
+    /// 400 whose message names the JSON path `named`.
     pub async fn expect_refusal(&self, body: &Value, named: &str) -> Answer {
         let refused = self.ask(body).await.expect_error(400, "invalid_request");
         assert!(refused.message().contains(named), "{body}: {}", refused.message());

@@ -679,6 +679,16 @@ async fn who_sees_what() {
     }
     // `audit:read` is enough.
     assert_eq!(seen(&reader, None).await, json!([[ours, 2]]));
+    // In a token without a project it is for the account; `project:admin` is for a project, and none is named.
+    let without_project =
+        |permission: &str| scope.token_with(&["--whole-account", "--roles", "", "--permissions", permission]);
+    let auditor = without_project("audit:read");
+    assert_eq!(seen(&auditor, None).await, all);
+    assert_eq!(seen(&auditor, Some(&theirs)).await, json!([[theirs, 1]]));
+    for project in [None, Some(theirs.as_str())] {
+        let lost = world.ask_as(&without_project("project:admin"), &body(project));
+        lost.await.expect_error(403, "forbidden");
+    }
     for nosy in [Persona::Reader, Persona::Nobody] {
         let refused = world.ask_as(&scope.token(nosy), &body(None)).await;
         let refused = refused.expect_error(403, "forbidden");

@@ -316,6 +316,10 @@ async fn bodies_that_are_no_events_are_refused() {
         ),
         ("{\"details\":[]}", "The field 'details' must be an object."),
         (
+            "{\"timestamp\":\"0000-12-31T23:59:59Z\"}",
+            "An event's 'timestamp' is in a year from 0001 to 9999.",
+        ),
+        (
             "{\"timestamp\":1767225600}",
             "The field 'timestamp' must be an ISO 8601 time. It is not a string.",
         ),

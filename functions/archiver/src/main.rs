@@ -8,7 +8,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::Clock;
 use platform::archive_hints::ArchiveHints;
 use platform::batch::consume;
-use platform::config::Environment;
+use platform::config::{AwsEnvironment, Environment};
 use platform::objects::Objects;
 use platform::queue::SqsQueue;
 use platform::records::Table;
@@ -37,7 +37,7 @@ async fn serve() -> Result<(), Error> {
         Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?),
         Arc::new(key),
         Clock::System,
-        &ArchiverConfig::from_environment(&environment)?,
+        &ArchiverConfig::from_environment(&environment)?.fitting(&environment, &AwsEnvironment::read())?,
     )?;
     let handler = async |event: LambdaEvent<SqsEvent>| {
         let handle = |batch| archiver_function::handle(&archiver, &hints, batch);

@@ -7,7 +7,7 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use event_log::aggregate::{AggregateEvents, Aggregation};
 use platform::Result;
-use platform::auth::permission;
+use platform::auth::{Permission, permission};
 use platform::http::{Call, Json, Reply};
 
 use crate::App;
@@ -20,9 +20,9 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .summary("Aggregate events and meters")
         .description(
             "Counts events and sums their meters, such as pages per day or documents by verdict. An event counts \
-             once, from the moment that it was accepted. Callers with a token of a project see that project; \
-             callers with `account:admin` or a token without a project see the account, or the project \
-             `projectId`.\n\n\
+             once, within about a second of its acceptance. Callers with a token of a project see that project; \
+             callers with `account:admin`, or with `audit:read` and a token without a project, see the account, or the \
+             project `projectId`.\n\n\
              Without `groupBy` the answer has one row. With the dimension `time` alone, every period of the \
              range has a row: an empty one has 0 for counts and sums and null for averages. Otherwise only \
              groups with events have one.\n\n\
@@ -38,8 +38,9 @@ pub async fn handler(
     State(app): State<App>,
     Json(body): Json<AggregateEvents>,
 ) -> Result<Reply<Aggregation>> {
-    let is_of_account = call.principal.project_id.is_none();
-    let project = project(&call, body.project_id.as_deref(), is_of_account)?;
+    let principal = &call.principal;
+    let reads_account = principal.project_id.is_none() && principal.require(&[Permission::AuditRead]).is_ok();
+    let project = project(&call, body.project_id.as_deref(), reads_account)?;
     let plan = body.plan(call.now)?;
     let account = &call.principal.account_id;
     let answer = app.log.aggregate(account, project.as_deref(), &plan).await?;

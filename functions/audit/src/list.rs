@@ -81,7 +81,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             "Answers who changed what, the newest first: each mutation of the API and of the operator leaves one \
              record, also when it was refused. Reads and searches leave none. Callers with `project:admin` see \
              their own project, callers with `account:admin` the account, or one project of it.\n\n\
-             A record is listed as soon as the request that it is about was answered. Any offset can be asked \
+             A record is listed within about a second of the answer to its request. Any offset can be asked \
              for; records that come while a caller reads page after page move the others on, so give `to` for a \
              walk through all of them.\n\n\
              Limit: 200 records an answer.",

@@ -7,14 +7,14 @@ use platform::tenant::check_id;
 
 /// The project that a caller reads; None is the whole account.
 ///
-/// With `account:admin`, or where `is_of_account` says so, it is the project that the caller `asked` for, if
+/// With `account:admin`, or where `reads_account` says so, it is the project that the caller `asked` for, if
 /// any. Everyone else reads the project of the token, whatever was asked for.
 pub fn project<P: Required>(
     call: &Call<P>,
     asked: Option<&str>,
-    is_of_account: bool,
+    reads_account: bool,
 ) -> Result<Option<String>> {
-    if !is_of_account && call.principal.require(&[Permission::AccountAdmin]).is_err() {
+    if !reads_account && call.principal.require(&[Permission::AccountAdmin]).is_err() {
         return Ok(Some(call.tenant()?.project().to_owned()));
     }
     if let Some(project) = asked {

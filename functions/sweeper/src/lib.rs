@@ -1,5 +1,6 @@
-//! Finds the workflow runs and the events that nobody looks after, because a message was lost or a process died, and the runs whose
-//! time has come after longer than a queue can hold a message back; and the logs that are due; and sends a hint at each.
+//! Finds the workflow runs and the events that nobody looks after, because a message was lost or a process
+//! died, and the runs whose time has come after longer than a queue can hold a message back; and the logs
+//! that are due; and sends a hint at each.
 
 mod logs;
 

@@ -1,4 +1,5 @@
-//! Finds the logs whose next pass is due, because a hint was lost or nothing was written, and sends a hint at each.
+//! Finds the logs whose next pass is due, because a hint was lost or nothing was written, and sends a hint
+//! at each.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,8 +8,8 @@ use platform::archive_hints::ArchiveHints;
 use platform::records::logs::{LogId, LogKind, Logs};
 use platform::{Clock, Result, UtcTime, metrics};
 
-/// How long a hint is left to have its effect before another is sent, in milliseconds. An archiver that is away
-/// must not find a queue full of repeats.
+/// How long a hint is left to have its effect before another is sent, in milliseconds. An archiver that is
+/// away must not find a queue full of repeats.
 const PATIENCE_MS: u64 = 300_000;
 /// Most logs of a kind that one look finds.
 const MOST_AT_ONCE: i32 = 500;

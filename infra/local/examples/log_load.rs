@@ -19,7 +19,6 @@ use serde_json::json;
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 const DAY_MS: u64 = 24 * 3_600_000;
-/// Time for one statement.
 const ALLOWED: Duration = Duration::from_secs(600);
 
 /// Fills the log of a project of the account `acme`.
@@ -102,7 +101,7 @@ struct Loader {
 impl Loader {
     /// Writes the file of the day that a time is of.
     async fn write(&self, day: UtcTime, from: u64, rows: u64, now: UtcTime) -> Result<LogFile, Error> {
-        let day = day.to_string().chars().take(10).collect::<String>();
+        let day = day.day();
         let folder = self.store.temporary_folder(&self.log.account)?;
         let (part, whole) = (folder.path().join("part"), folder.path().join("whole"));
         let mut session = self.store.session(&self.log.account, ALLOWED).await?;
@@ -112,20 +111,7 @@ impl Loader {
         let id = ids::new_id(now);
         let key = self.log.file_key(&day, &id);
         self.store.objects().put_file(&key, &whole).await?;
-        Ok(LogFile {
-            id,
-            day,
-            records: written.records,
-            bytes: written.bytes,
-            sha256: written.sha256,
-            from: written.from,
-            to: written.to,
-            written_at: now,
-            digest: 0,
-            replaces: Vec::new(),
-            replaced_by: None,
-            replaced_at: None,
-        })
+        Ok(written.into_file(id, &day, now, 0))
     }
 
     /// SQL that writes a file with rows of a day.

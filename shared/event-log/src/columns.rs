@@ -10,21 +10,21 @@ use lake::{sql_paths, sql_text};
 use platform::Result;
 use platform::records::logs::LogKind;
 
-/// A column.
+/// Files of any age have it, so neither its name nor its type ever changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its name; in SQL it is to be quoted.
     pub name: &'static str,
-    /// Its type in DuckDB.
+    /// As DuckDB's CAST names it.
     pub sql_type: &'static str,
 }
 
 /// A column for the sum of one pair of the contract, which is read much faster than the list of meters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlatMeter {
-    /// Name of the column.
+    /// `<category>_<type>`.
     pub column: &'static str,
-    /// Category of the pair.
+    /// As meters of events have it.
     pub category: &'static str,
     /// Type of the pair.
     pub kind: &'static str,
@@ -63,7 +63,8 @@ pub const EVENTS: [Column; 14] = [
     ),
 ];
 
-/// Pairs of the contract that have a column: DOUBLE, the sum of the pair's quantities in the event, NULL where it has none.
+/// Pairs of the contract that have a column: DOUBLE, the sum of the pair's quantities in the event, NULL
+/// where it has none.
 pub const FLAT_METERS: [FlatMeter; 10] = [
     flat("processing_documents", "processing", "documents"),
     flat("processing_pages", "processing", "pages"),
@@ -127,8 +128,8 @@ pub fn all(kind: LogKind) -> Vec<Column> {
     }
 }
 
-/// The time of a record as TIMESTAMP in UTC. DuckDB cuts these to days by arithmetic; those with a time zone go through a
-/// calendar, row by row, which takes six times as long as all the rest of a sum by day.
+/// The time of a record as TIMESTAMP in UTC. DuckDB cuts these to days by arithmetic; those with a time
+/// zone go through a calendar, row by row, which takes six times as long as all the rest of a sum by day.
 pub const UTC_TIME: &str = "make_timestamp(epoch_us(\"timestamp\"))";
 
 /// Names of all columns, quoted, as a select list.

@@ -18,10 +18,9 @@ use crate::store::LogStore;
 const MANY: u64 = 200_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 const HOUR_MS: u64 = 3_600_000;
-/// Time for one statement.
 const ALLOWED: Duration = Duration::from_secs(600);
 
-/// Form of an export.
+/// The name of the file does not decide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
     /// A header and a line for each record; lists and objects as JSON.
@@ -32,7 +31,7 @@ pub enum ExportFormat {
     Parquet,
 }
 
-/// What to export.
+/// Records of some logs of one kind, between two times.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
     /// Logs of one kind and one account, at least one.
@@ -48,7 +47,7 @@ pub struct Export<'a> {
 /// How far an export is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Records that are written.
+    /// So far, of all logs.
     pub written: u64,
     /// Records that the files of the time hold: about as many as there will be.
     pub expected: u64,
@@ -92,7 +91,10 @@ impl LogStore {
     async fn files_of(&self, export: &Export<'_>) -> Result<Vec<LogFile>> {
         let mut found = Vec::new();
         for log in export.logs {
-            let files = self.logs().files(log, &day(export.from), &day(export.to)).await?;
+            let files = self
+                .logs()
+                .files(log, &export.from.day(), &export.to.day())
+                .await?;
             let overlaps = |file: &LogFile| {
                 file.replaced_by.is_none() && file.from <= export.to && export.from <= file.to
             };
@@ -142,12 +144,6 @@ fn before(time: UtcTime) -> UtcTime {
 
 fn literal(time: UtcTime) -> String {
     format!("TIMESTAMPTZ {}", sql_text(&time.to_string()))
-}
-
-fn day(time: UtcTime) -> String {
-    let mut text = time.to_string();
-    text.truncate(text.find('T').unwrap_or(text.len()));
-    text
 }
 
 /// Files that are one in the end.

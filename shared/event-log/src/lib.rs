@@ -5,6 +5,7 @@
 
 pub mod aggregate;
 pub mod archive;
+mod budget;
 pub mod columns;
 pub mod digest;
 mod export;
@@ -14,6 +15,7 @@ pub mod row;
 mod scope;
 mod sql;
 mod store;
+mod tail;
 #[cfg(test)]
 mod testing;
 pub mod verify;

@@ -1,28 +1,23 @@
 //! Reading each record of some logs exactly once, wherever it is.
 //!
-//! Files and tail of a log are read between two reads of its head. An equal revision proves that no file was
-//! committed meanwhile, so every record is in a file of that revision or still in the tail. A record can be in
-//! both only if its file is named as unsettled: then the file has it.
+//! Files and tail of a log are read between two reads of its head. An equal revision proves that no file
+//! was committed meanwhile, so every record is in a file of that revision or still in the tail. A record
+//! can be in both only if its file is named as unsettled: then the file has it.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use events::envelope::Envelope;
-use events::payload;
 use futures::future::{BoxFuture, FutureExt as _, try_join};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use lake::Pin;
-use platform::objects::Objects;
-use platform::records::audit::AuditEvent;
-use platform::records::events::EventRecord;
 use platform::records::logs::{LogFile, LogHead, LogId, LogKind, Logs};
 use platform::{Error, Result, UtcTime};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::columns;
 use crate::store::LogStore;
-use crate::{columns, row};
+use crate::tail::{TailFile, TailRow, tail};
 
 /// Attempts to read a log while archivers commit.
 const MAX_ATTEMPTS: usize = 3;
@@ -40,11 +35,11 @@ pub struct Snapshot {
     source: String,
 }
 
-/// A file of a snapshot.
+/// It stays on disk as long as the snapshot lives.
 pub struct SnapshotFile {
-    /// Log that it is of.
+    /// One of the logs that the snapshot was asked for.
     pub log: LogId,
-    /// What is known of it.
+    /// As the index named it when the snapshot was made.
     pub file: LogFile,
     pin: Pin,
 }
@@ -72,41 +67,9 @@ struct LogView {
     tail: Vec<TailRow>,
 }
 
-/// A record of the tail, before its row is made.
-enum TailRow {
-    Event(EventRecord, Box<Envelope>),
-    Audit(Box<AuditEvent>),
-}
-
-impl TailRow {
-    fn id(&self) -> &str {
-        match self {
-            Self::Event(record, _) => &record.id,
-            Self::Audit(record) => &record.id,
-        }
-    }
-
-    fn time(&self) -> UtcTime {
-        match self {
-            Self::Event(_, envelope) => envelope.timestamp,
-            Self::Audit(record) => record.timestamp,
-        }
-    }
-
-    async fn row(&self, objects: &Objects) -> Result<String> {
-        match self {
-            Self::Event(record, _) if record.details_key.is_some() => {
-                row::event_row(record, &payload::whole(objects, record).await?)
-            }
-            Self::Event(record, envelope) => row::event_row(record, envelope),
-            Self::Audit(record) => row::audit_row(record),
-        }
-    }
-}
-
 impl Snapshot {
-    /// SQL of a relation with the columns of the logs' kind, which has each record once. It holds all records between the
-    /// times of the snapshot and may hold others.
+    /// SQL of a relation with the columns of the logs' kind, which has each record once. It holds all
+    /// records between the times of the snapshot and may hold others.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -126,7 +89,8 @@ impl Snapshot {
         self.tail.as_ref().map(|tail| tail.relation.as_str())
     }
 
-    /// Runs one statement over [`source`](Self::source), with the values of its `?`; see [`lake::FolderSession::rows`].
+    /// Runs one statement over [`source`](Self::source), with the values of its `?`; see
+    /// [`lake::FolderSession::rows`].
     pub async fn rows(&self, sql: &str, params: &[Value]) -> Result<Vec<Vec<Value>>> {
         let allowed = self.store.engine().limits().deadline;
         let mut session = self.store.session(&self.account, allowed).await?;
@@ -135,8 +99,8 @@ impl Snapshot {
 }
 
 impl LogStore {
-    /// The records of logs of one kind and one account from `from` to `to`, both included. 503 while archivers commit too
-    /// often, 422 where the files are more than the process can hold.
+    /// The records of logs of one kind and one account from `from` to `to`, both included. 503 while
+    /// archivers commit too often, 422 where the files are more than the process can hold.
     pub async fn snapshot(&self, logs: &[LogId], from: UtcTime, to: UtcTime) -> Result<Snapshot> {
         let first = logs
             .first()
@@ -244,28 +208,6 @@ impl LogStore {
     }
 }
 
-/// Lines that are mostly few and short, so they are written where they are made.
-struct TailFile(std::io::BufWriter<std::fs::File>);
-
-impl TailFile {
-    fn create(path: &PathBuf) -> Result<Self> {
-        let file = std::fs::File::create(path).map_err(Error::internal)?;
-        Ok(Self(std::io::BufWriter::with_capacity(256 * 1_024, file)))
-    }
-
-    fn add(&mut self, row: &str) -> Result<()> {
-        let written = self
-            .0
-            .write_all(row.as_bytes())
-            .and_then(|()| self.0.write_all(b"\n"));
-        written.map_err(Error::internal)
-    }
-
-    fn finish(mut self) -> Result<()> {
-        self.0.flush().map_err(Error::internal)
-    }
-}
-
 fn source(kind: LogKind, files: &[SnapshotFile], tail: Option<&Tail>) -> Result<String> {
     let tail = tail.map(|tail| tail.relation.as_str());
     if files.is_empty() {
@@ -288,7 +230,7 @@ async fn view(logs: &Logs, log: &LogId, from: UtcTime, to: UtcTime) -> Result<Lo
     if from > to {
         return Ok(view);
     }
-    let (first_day, last_day) = (day(from), day(to));
+    let (first_day, last_day) = (from.day(), to.day());
     let read = || try_join(logs.files(log, &first_day, &last_day), tail(logs, log)).boxed();
     let Some((head, (files, tail))) = between_heads(|| logs.head(log).boxed(), read).await? else {
         return Ok(view);
@@ -306,7 +248,8 @@ async fn view(logs: &Logs, log: &LogId, from: UtcTime, to: UtcTime) -> Result<Lo
     Ok(view)
 }
 
-/// What `read` finds between two reads of one revision of a log, with its head; None where the log has no head, so no record.
+/// What `read` finds between two reads of one revision of a log, with its head; None where the log has no
+/// head, so no record.
 async fn between_heads<'a, T>(
     head: impl Fn() -> BoxFuture<'a, Result<Option<LogHead>>>,
     read: impl Fn() -> BoxFuture<'a, Result<T>>,
@@ -326,7 +269,8 @@ async fn between_heads<'a, T>(
     Err(Error::unavailable("the log changes too often to be read"))
 }
 
-/// Ids of files whose records may be in the tail too. A file that was merged stands for those that it replaces.
+/// Ids of files whose records may be in the tail too. A file that was merged stands for those that it
+/// replaces.
 fn unsettled(head: &LogHead, files: &[LogFile]) -> HashSet<String> {
     let replaced: HashMap<&str, &str> = files
         .iter()
@@ -341,32 +285,6 @@ fn unsettled(head: &LogHead, files: &[LogFile]) -> HashSet<String> {
         ids.insert(id.to_owned());
     }
     ids
-}
-
-async fn tail(logs: &Logs, log: &LogId) -> Result<Vec<TailRow>> {
-    match log.kind {
-        LogKind::Events => {
-            let records = logs.tail::<EventRecord>(log, None).await?.into_iter();
-            let rows = records.map(|tail| {
-                let envelope = serde_json::from_str(&tail.record.envelope).map_err(Error::internal)?;
-                Ok(TailRow::Event(tail.record, Box::new(envelope)))
-            });
-            rows.collect()
-        }
-        LogKind::Audit => {
-            let records = logs.tail::<AuditEvent>(log, None).await?.into_iter();
-            Ok(records
-                .map(|tail| TailRow::Audit(Box::new(tail.record)))
-                .collect())
-        }
-    }
-}
-
-/// Day of a time in UTC, `YYYY-MM-DD`.
-fn day(time: UtcTime) -> String {
-    let mut text = time.to_string();
-    text.truncate(text.find('T').unwrap_or(text.len()));
-    text
 }
 
 #[cfg(test)]

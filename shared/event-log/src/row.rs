@@ -26,7 +26,8 @@ struct EventRow<'a> {
     meters: &'a [Meter],
 }
 
-/// The row of an event, without the end of its line. `envelope` is the record's, whole: see [`events::payload::whole`].
+/// The row of an event, without the end of its line. `envelope` is the record's, whole: see
+/// [`events::payload::whole`].
 pub fn event_row(record: &EventRecord, envelope: &Envelope) -> Result<String> {
     let text = |object| serde_json::to_string(object).map_err(Error::internal);
     let row = EventRow {

@@ -6,9 +6,9 @@ use serde_json::Value;
 /// A statement and the values of its `?`, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statement {
-    /// The SQL.
+    /// With a `?` for each text of a caller.
     pub sql: String,
-    /// The values.
+    /// In the order of their `?`.
     pub params: Vec<Value>,
 }
 
@@ -18,13 +18,11 @@ impl Statement {
         self.sql.push_str(sql);
     }
 
-    /// A parameter.
     pub(crate) fn text(&mut self, value: &str) {
         self.push("?");
         self.params.push(value.into());
     }
 
-    /// A time as a parameter.
     pub(crate) fn time(&mut self, time: UtcTime) {
         self.push("CAST(? AS TIMESTAMPTZ)");
         self.params.push(sql_time(time).to_string().into());

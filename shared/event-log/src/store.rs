@@ -14,6 +14,9 @@ use platform::tenant::check_id;
 use platform::{Error, Result};
 use tempfile::TempDir;
 
+use crate::budget::fits;
+use crate::tail::MAX_TAIL_BYTES;
+
 const MIB: u64 = 1_024 * 1_024;
 /// Files that are fetched at a time: object stores answer slowly, and many at once.
 const MAX_FETCHES: usize = 16;
@@ -21,7 +24,8 @@ const MAX_FETCHES: usize = 16;
 /// Where local copies of files are kept, and how much of the machine DuckDB may use.
 #[derive(Clone, Debug)]
 pub struct LogStoreConfig {
-    /// Program whose `main` begins with [`lake::run_if_child`]: this one, unless another one is named, as by tests.
+    /// Program whose `main` begins with [`lake::run_if_child`]: this one, unless another one is named, as
+    /// by tests.
     pub program: Option<PathBuf>,
     /// Folder that this process has for itself.
     pub directory: PathBuf,
@@ -34,47 +38,22 @@ pub struct LogStoreConfig {
 }
 
 impl LogStoreConfig {
-    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB` and `MILLRACE_QUERY_MEMORY_MB`, for a function that does one thing at a
-    /// time.
+    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB` and `MILLRACE_QUERY_MEMORY_MB`, for a function that
+    /// does one thing at a time.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let directory = environment
-            .optional("MILLRACE_CACHE_DIR")
-            .map_or_else(std::env::temp_dir, PathBuf::from);
         Ok(Self {
             program: None,
-            directory: directory.join("millrace-log"),
+            directory: environment.cache_folder().join("millrace-log"),
             cache_bytes: environment.number("MILLRACE_CACHE_MB", 1_024)? * MIB,
             query_memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
             max_children: 1,
         })
     }
 
-    /// Refuses what does not fit into the memory and the temporary disk of a Lambda function, which would end with every
-    /// request in it. Elsewhere everything fits.
+    /// Refuses a Lambda function without the memory and the temporary disk for it.
     pub fn fitting(self, environment: &Environment, machine: &AwsEnvironment) -> Result<Self, ConfigError> {
-        let Some(memory_mb) = machine.function_memory_mb else {
-            return Ok(self);
-        };
-        let disk_mb = environment.number("MILLRACE_TMP_MB", 0)?;
         let limits = EngineLimits::for_queries(self.query_memory_bytes);
-        let (memory, disk) = (
-            limits.function_memory_bytes(),
-            self.cache_bytes + limits.temp_bytes,
-        );
-        if memory > memory_mb * MIB {
-            return Err(ConfigError::new(format!(
-                "The function has {memory_mb} MB of memory and needs {} MB. Raise its MemorySize, or lower \
-                 MILLRACE_QUERY_MEMORY_MB.",
-                memory / MIB
-            )));
-        }
-        if disk > disk_mb * MIB {
-            return Err(ConfigError::new(format!(
-                "The function has {disk_mb} MB of temporary disk (MILLRACE_TMP_MB) and needs {} MB. Raise its \
-                 EphemeralStorage, or lower MILLRACE_CACHE_MB.",
-                disk / MIB
-            )));
-        }
+        fits(environment, machine, &limits, self.cache_bytes + MAX_TAIL_BYTES)?;
         Ok(self)
     }
 }
@@ -93,7 +72,8 @@ struct Inner {
 }
 
 impl LogStore {
-    /// Over records and objects. Makes the folders that it needs, and removes what an earlier process left half done.
+    /// Over records and objects. Makes the folders that it needs, and removes what an earlier process left
+    /// half done.
     pub fn new(logs: Logs, objects: Objects, config: &LogStoreConfig) -> Result<Self, ConfigError> {
         let unusable = |error: &dyn std::fmt::Display| {
             ConfigError::new(format!(
@@ -146,7 +126,8 @@ impl LogStore {
         self.inner.cache.max_bytes()
     }
 
-    /// A new folder for files in the making, which a session of the account reaches. It goes when it is dropped.
+    /// A new folder for files in the making, which a session of the account reaches. It goes when it is
+    /// dropped.
     pub fn temporary_folder(&self, account: &str) -> Result<TempDir> {
         tempfile::tempdir_in(self.folder(account)?).map_err(Error::internal)
     }
@@ -157,7 +138,8 @@ impl LogStore {
         self.inner.engine.open_folder(account, &folder, allowed).await
     }
 
-    /// Local copies of files of a log, in their order, fetched where they are missing. They stay as long as their pins live.
+    /// Local copies of files of a log, in their order, fetched where they are missing. They stay as long as
+    /// their pins live.
     pub async fn local_files(&self, log: &LogId, files: &[LogFile]) -> Result<Vec<Pin>> {
         self.folder(&log.account)?;
         let pins = files.iter().map(|file| self.local_file(log, file).boxed());
@@ -191,7 +173,8 @@ impl LogStore {
     }
 }
 
-/// A cache of files `<account>/<file id>.parquet`. Folders below those of the accounts are what a killed process left.
+/// A cache of files `<account>/<file id>.parquet`. Folders below those of the accounts are what a killed
+/// process left.
 fn open_cache(directory: &Path, max_bytes: u64) -> std::io::Result<FileCache> {
     for account in std::fs::read_dir(directory)? {
         for entry in std::fs::read_dir(account?.path())? {

@@ -17,7 +17,6 @@ use crate::digest::{
     digest_hour, sha256_hex, sign,
 };
 
-/// A key of this process.
 pub(crate) struct Key(KeyPair);
 
 impl Key {

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use lake::{FolderSession, sql_path};
-use platform::records::logs::LogKind;
+use platform::records::logs::{LogFile, LogKind};
 use platform::{Error, Result, UtcTime};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -23,9 +23,9 @@ const RECORD_BYTES: u64 = 400;
 /// What is known of a file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Number of its records.
+    /// Without the repeats of an id.
     pub records: u64,
-    /// Its size.
+    /// Of the whole file.
     pub bytes: u64,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
@@ -35,8 +35,28 @@ pub struct Written {
     pub to: UtcTime,
 }
 
-/// Writes the records of files of rows into a new file, by time and id; an id that occurs twice once. All files are in the
-/// folder of `session`, and there is at least one row.
+impl Written {
+    /// The item of the file. `day` is that of its records, and the digest of this sequence will list it.
+    pub fn into_file(self, id: String, day: &str, written_at: UtcTime, digest: u64) -> LogFile {
+        LogFile {
+            id,
+            day: day.to_owned(),
+            records: self.records,
+            bytes: self.bytes,
+            sha256: self.sha256,
+            from: self.from,
+            to: self.to,
+            written_at,
+            digest,
+            replaces: Vec::new(),
+            replaced_by: None,
+            replaced_at: None,
+        }
+    }
+}
+
+/// Writes the records of files of rows into a new file, by time and id; an id that occurs twice once. All
+/// files are in the folder of `session`, and there is at least one row.
 pub async fn write(
     session: &mut FolderSession<'_>,
     kind: LogKind,

@@ -169,6 +169,11 @@ impl Envelope {
             )));
         }
         self.tenant()?;
+        if !self.timestamp.is_in_common_era() {
+            return Err(Error::invalid(
+                "An event's 'timestamp' is in a year from 0001 to 9999.",
+            ));
+        }
         if self.meters.len() > MAX_METERS {
             return Err(Error::invalid(format!(
                 "An event has at most {MAX_METERS} meters."

@@ -225,8 +225,8 @@ impl Context {
         }
     }
 
-    /// Closes the fence around a folder, where no job before did, and refuses another folder and files that are not directly
-    /// in it.
+    /// Closes the fence around a folder, where no job before did, and refuses another folder and files that
+    /// are not directly in it.
     pub(crate) fn enclose<'a>(
         &mut self,
         folder: &Path,

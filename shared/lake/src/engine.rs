@@ -139,8 +139,8 @@ impl Engine {
         Session::open(&self.pool, scope, allowed).await
     }
 
-    /// A child for the platform's own statements over one folder, for at most `allowed`. It stays at hand for the next ones
-    /// there. The folder exists, and belongs to one account.
+    /// A child for the platform's own statements over one folder, for at most `allowed`. It stays at hand
+    /// for the next ones there. The folder exists, and belongs to one account.
     pub async fn open_folder<'a>(
         &'a self,
         account: &'a str,

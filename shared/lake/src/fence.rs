@@ -41,8 +41,8 @@ pub(crate) fn open(limits: &EngineLimits, temp: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Closes the fence: from here on `files` can be read, files below `directories`, at any depth, can be read and
-/// written, and nothing else; then `definitions` run, and the settings are locked.
+/// Closes the fence: from here on `files` can be read, files below `directories`, at any depth, can be read
+/// and written, and nothing else; then `definitions` run, and the settings are locked.
 pub(crate) fn close<'a>(
     connection: &Connection,
     files: impl IntoIterator<Item = &'a Path>,

@@ -9,8 +9,8 @@ use platform::objects::Objects;
 use platform::{Error, Result};
 use sha2::{Digest as _, Sha256};
 
-/// Files up to a number of bytes: the longest unused go first, those in use never. A file goes by its path below the folder.
-/// Cheap to clone.
+/// Files up to a number of bytes: the longest unused go first, those in use never. A file goes by its path
+/// below the folder. Cheap to clone.
 #[derive(Clone)]
 pub struct FileCache(Arc<Inner>);
 
@@ -42,7 +42,7 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// Where the file is.
+    /// Stays until the pin is dropped.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -64,17 +64,17 @@ impl Drop for Pin {
 pub struct CachedObject<'a> {
     /// Its path below the cache's folder.
     pub name: &'a str,
-    /// Its key.
+    /// In the bucket.
     pub key: &'a str,
-    /// Its size.
+    /// As its item says; the cache makes room for so many before it fetches.
     pub bytes: u64,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: &'a str,
 }
 
 impl FileCache {
-    /// A cache over a folder, with those files that an earlier process left in it, at any depth, which `keeps` names. The rest
-    /// is removed.
+    /// A cache over a folder, with those files that an earlier process left in it, at any depth, which
+    /// `keeps` names. The rest is removed.
     pub fn open(directory: &Path, max_bytes: u64, keeps: impl Fn(&Path) -> bool) -> std::io::Result<Self> {
         let mut state = State::default();
         let mut folders = vec![directory.to_owned()];
@@ -123,8 +123,9 @@ impl FileCache {
         Some(self.pin(name))
     }
 
-    /// The file of an object, which is fetched where it is not here; once, also for several who want it. `part` is where the
-    /// object may be while it is fetched, on the same file system. 500 if the object is missing or damaged.
+    /// The file of an object, which is fetched where it is not here; once, also for several who want it.
+    /// `part` is where the object may be while it is fetched, on the same file system. 500 if the object is
+    /// missing or damaged.
     pub async fn fetch(&self, objects: &Objects, object: CachedObject<'_>, part: &Path) -> Result<Pin> {
         let find = || self.find(object.name, Some(object.bytes));
         if let Some(pin) = find() {
@@ -201,7 +202,7 @@ impl FileCache {
         self.0.max_bytes
     }
 
-    /// The folder.
+    /// All files are directly in it.
     pub fn directory(&self) -> &Path {
         &self.0.directory
     }

@@ -14,10 +14,11 @@ use crate::protocol::Job;
 /// Most bytes of the rows of one statement, as JSON. Less than a frame takes.
 const MAX_ROWS_BYTES: usize = 60 * 1_024 * 1_024;
 
-/// A child whose fence is around one folder and all that is below it. Its DuckDB reads and writes files there.
+/// A child whose fence is around one folder and all that is below it. Its DuckDB reads and writes files
+/// there.
 ///
-/// **Invariant:** the text of a statement is the platform's own. Texts of callers are parameters, and paths are quoted by
-/// [`sql_path`] and [`sql_paths`].
+/// **Invariant:** the text of a statement is the platform's own. Texts of callers are parameters, and paths
+/// are quoted by [`sql_path`] and [`sql_paths`].
 pub struct FolderSession<'a> {
     leased: Leased<'a>,
     folder: PathBuf,
@@ -43,11 +44,11 @@ impl<'a> FolderSession<'a> {
         })
     }
 
-    /// Runs one statement and returns its rows. `params` are the values of its `?`; an array or an object is bound as its JSON
-    /// text, which SQL takes apart as in `?::JSON::VARCHAR[]`.
+    /// Runs one statement and returns its rows. `params` are the values of its `?`; an array or an object
+    /// is bound as its JSON text, which SQL takes apart as in `?::JSON::VARCHAR[]`.
     ///
-    /// Times are ISO 8601 in UTC; integers beyond 2^53 are texts; NaN and infinities are null. 408 past the time of the
-    /// session, 422 if it needs too much memory or its rows are larger than 60 MB.
+    /// Times are ISO 8601 in UTC; integers beyond 2^53 are texts; NaN and infinities are null. 408 past the
+    /// time of the session, 422 if it needs too much memory or its rows are larger than 60 MB.
     pub async fn rows(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Vec<Value>>> {
         let form = Form::Rows {
             params: params.to_vec(),

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::pool::{Lease, Pool};
 use crate::protocol::Job;
 
-/// A child bound to a scope. Dropped between two jobs, it leaves the child to the next session of the scope; dropped in the
-/// middle of one, it ends the child.
+/// A child bound to a scope. Dropped between two jobs, it leaves the child to the next session of the
+/// scope; dropped in the middle of one, it ends the child.
 pub(crate) struct Leased<'a> {
     pool: &'a Pool,
     scope: String,
@@ -44,7 +44,6 @@ impl<'a> Leased<'a> {
         Ok((leased, is_bound))
     }
 
-    /// When the time is over.
     pub(crate) fn due(&self) -> Instant {
         self.due
     }
@@ -72,8 +71,8 @@ impl<'a> Leased<'a> {
         let mut lease = taken.ok_or_else(|| Error::internal("the session lost its child"))?;
         let result = match lease.run(job, left).await {
             Ok(result) => {
-                // After a fault of DuckDB's own the database may be unusable, and after a lack of memory its address space is
-                // full of holes: the next job gets a fresh child.
+                // After a fault of DuckDB's own the database may be unusable, and after a lack of memory
+                // its address space is full of holes: the next job gets a fresh child.
                 let spoils =
                     |error: &Error| matches!(error.kind(), ErrorKind::Internal | ErrorKind::Unprocessable);
                 if !result.as_ref().is_err_and(spoils) {

@@ -1,4 +1,5 @@
-//! Hints at logs that have new records, for the archiver. A lost one only delays: the head of each log is due anyway.
+//! Hints at logs that have new records, for the archiver. A lost one only delays: the head of each log is
+//! due anyway.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Most logs that a process remembers to have hinted at.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// The body of a hint.
+/// As JSON: `{"account_id": …, "project_id": … or null, "kind": …}`.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArchiveHint {
     /// The log to look at.

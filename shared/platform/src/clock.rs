@@ -21,6 +21,9 @@ use tokio::time::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcTime(Timestamp);
 
+/// The beginning of the year 1, in milliseconds since the Unix epoch.
+const COMMON_ERA_MS: i64 = -62_135_596_800_000;
+
 impl UtcTime {
     /// The Unix epoch.
     pub const EPOCH: Self = Self(Timestamp::UNIX_EPOCH);
@@ -48,6 +51,19 @@ impl UtcTime {
     pub fn from_http_date(text: &str) -> Option<Self> {
         let zoned = jiff::fmt::rfc2822::parse(text).ok()?;
         Self::from_millis(zoned.timestamp().as_millisecond())
+    }
+
+    /// The day in UTC, `YYYY-MM-DD`.
+    pub fn day(self) -> String {
+        let mut text = self.to_string();
+        text.truncate(text.find('T').unwrap_or(text.len()));
+        text
+    }
+
+    /// Whether the year has four digits and is at least 1. The texts of these times are in the order of the
+    /// times, and every database reads them.
+    pub fn is_in_common_era(self) -> bool {
+        self.as_millis() >= COMMON_ERA_MS
     }
 
     /// Milliseconds since the Unix epoch.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use hyper::Uri;
 
@@ -115,6 +116,12 @@ impl Environment {
         self.optional(name)
             .map(str::to_owned)
             .ok_or_else(|| ConfigError::missing(name))
+    }
+
+    /// The folder for files that can be made again: `MILLRACE_CACHE_DIR`, else that of temporary files.
+    pub fn cache_folder(&self) -> PathBuf {
+        self.optional("MILLRACE_CACHE_DIR")
+            .map_or_else(std::env::temp_dir, PathBuf::from)
     }
 
     /// A whole number, or `default` where the variable is missing.

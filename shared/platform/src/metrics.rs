@@ -93,8 +93,8 @@ pub fn audit_record_lost() {
     counter!("AuditRecordsLost").increment(1);
 }
 
-/// A pass over a log: records that are in files now, files that were written, and the age of the oldest record
-/// that was in none, in seconds.
+/// A pass over a log: records that are in files now, files that were written, and the age of the oldest
+/// record that was in none, in seconds.
 pub fn log_archived(records: u64, files: u64, lag_s: u64) {
     counter!("LogRecordsArchived").increment(records);
     counter!("LogFilesWritten").increment(files);

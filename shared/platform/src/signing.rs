@@ -74,8 +74,8 @@ impl SigningKey for KmsSigningKey {
     }
 }
 
-/// The JWS compact serialization of RFC 7515, 7.1, signed with RS256. The library signs only with keys that it
-/// holds.
+/// The JWS compact serialization of RFC 7515, 7.1, signed with RS256. The library signs only with keys that
+/// it holds.
 pub async fn compact_jws(key: &dyn SigningKey, key_id: &str, claims: &impl Serialize) -> Result<String> {
     let mut header = Header::new(Algorithm::RS256);
     header.kid = Some(key_id.to_owned());

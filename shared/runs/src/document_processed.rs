@@ -69,7 +69,6 @@ fn event_id(context: &ActivityContext, document_id: &str) -> String {
     ids::derived_id(context.scheduled_at, &seed)
 }
 
-/// A document with the run that processed it.
 fn by_run(context: &ActivityContext, document: &ProcessedDocument) -> ProcessedDocument {
     let mut document = document.clone();
     let details = &mut document.details;

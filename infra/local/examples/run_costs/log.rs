@@ -25,7 +25,6 @@ const EVENTS: u64 = 2_000;
 /// Events that are measured without the log.
 const FEW: u64 = 50;
 
-/// What it takes.
 pub async fn costs(
     data: &DataDir,
     objects: Objects,

@@ -1,5 +1,6 @@
-//! What workflow runs and deliveries ask of the records, the queue and the bus: calls, capacity units and messages for a run of one
-//! activity, for one of three, and for an event that one webhook gets, and what an event in the log takes, for the benchmarks. It prints one JSON object.
+//! What workflow runs and deliveries ask of the records, the queue and the bus: calls, capacity units and
+//! messages for a run of one activity, for one of three, and for an event that one webhook gets, and what
+//! an event in the log takes, for the benchmarks. It prints one JSON object.
 //!
 //! The engine speaks to the twin of DynamoDB through a proxy; the units are DynamoDB's own, those of the indexes included.
 

@@ -1,4 +1,5 @@
-//! The archiver over the twins of DynamoDB and S3: every record is in the files once, whatever a pass dies of.
+//! The archiver over the twins of DynamoDB and S3: every record is in the files once, whatever a pass dies
+//! of.
 #![cfg(test)]
 
 mod crashes;

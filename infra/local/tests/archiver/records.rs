@@ -1,6 +1,9 @@
 //! From the tail into files.
 
 use event_log::archive::Passed;
+use platform::Tenant;
+use platform::auth::Principal;
+use platform::http::audit::event;
 use platform::records::audit::{AuditAction, AuditEvent};
 use platform::records::events::EventRecord;
 use platform::records::logs::{LogId, LogKind};
@@ -98,12 +101,18 @@ async fn large_details_are_archived_whole_and_what_cannot_be_read_stays() {
     let broken = record("broken", "{".to_owned(), None);
     let gone = envelope("gone", NOON, &json!({})).to_string();
     let gone = record("gone", gone, Some("payloads/none".to_owned()));
-    for event in [&large, &broken, &gone] {
+    // No event of these years is accepted; DuckDB writes them in a form of its own.
+    let ancient = ["0000-12-31T23:59:59Z", "-000001-01-01T00:00:00Z"].map(|time| {
+        let envelope = envelope(time, time, &json!({})).to_string();
+        record(time, envelope, None)
+    });
+    let [first, second] = &ancient;
+    for event in [&large, &broken, &gone, first, second] {
         world.events.insert(&world.tenant, event).await.unwrap();
     }
     let passed = world.pass().await;
-    assert_eq!((passed.records, passed.unreadable), (1, 2));
-    assert_eq!(world.tail().await, 2);
+    assert_eq!((passed.records, passed.unreadable), (1, 4));
+    assert_eq!(world.tail().await, 4);
     let file = &world.files().await[0];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
@@ -137,25 +146,16 @@ async fn two_archivers_at_once_archive_each_record_once() {
 #[tokio::test]
 async fn audit_records_of_an_account_have_a_log_of_their_own() {
     let mut world = World::new().await;
+    let tenant = Tenant::new("acme", "demo").unwrap();
     let record = |id: &str, project: Option<&str>| AuditEvent {
         id: id.to_owned(),
-        event_type: "audit".to_owned(),
-        action: AuditAction::Create,
-        resource_type: "prompt".to_owned(),
-        resource_id: "p1".to_owned(),
-        timestamp: at(NOON),
-        request_id: "r".to_owned(),
-        status: 201,
-        success: true,
-        principal_id: None,
-        principal_type: Some("user".to_owned()),
-        principal_user_id: Some("ada".to_owned()),
-        roles: vec!["admin".to_owned()],
-        account_id: Some("acme".to_owned()),
         project_id: project.map(str::to_owned),
-        tenant_id: None,
-        account_name: None,
-        project_name: None,
+        ..event(
+            AuditAction::Create,
+            "prompt",
+            &Principal::system(&tenant),
+            at(NOON),
+        )
     };
     for event in [record("a1", Some("demo")), record("a2", None), record("a3", None)] {
         world.trail.insert(&event).await.unwrap();

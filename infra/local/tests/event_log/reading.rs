@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use events::envelope::raw;
-use platform::UtcTime;
+use platform::auth::Principal;
+use platform::http::audit::event;
 use platform::records::audit::{AuditAction, AuditEvent};
 use platform::records::logs::{LogId, LogKind};
+use platform::{Tenant, UtcTime};
 use serde_json::{Value, json};
 
 use crate::world::{World, at, envelope, events_of, ids_of};
@@ -150,25 +152,17 @@ async fn large_details_and_hostile_texts_are_read_whole() {
 #[tokio::test]
 async fn audit_records_of_projects_and_of_the_account_are_read_together() {
     let world = World::new().await;
+    let tenant = Tenant::new("acme", "demo").unwrap();
     let record = |id: &str, project: Option<&str>| AuditEvent {
         id: id.to_owned(),
-        event_type: "audit".to_owned(),
-        action: AuditAction::Create,
-        resource_type: "prompt".to_owned(),
-        resource_id: "p1".to_owned(),
-        timestamp: at(NOON),
-        request_id: "r1".to_owned(),
-        status: 201,
-        success: true,
-        principal_id: None,
-        principal_type: Some("user".to_owned()),
-        principal_user_id: Some("ada".to_owned()),
-        roles: vec!["admin".to_owned()],
-        account_id: Some("acme".to_owned()),
         project_id: project.map(str::to_owned),
-        tenant_id: None,
-        account_name: None,
-        project_name: None,
+        roles: vec!["admin".to_owned()],
+        ..event(
+            AuditAction::Create,
+            "prompt",
+            &Principal::system(&tenant),
+            at(NOON),
+        )
     };
     let mut logs = Vec::new();
     for record in [record("a1", Some("demo")), record("a2", None)] {

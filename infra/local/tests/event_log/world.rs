@@ -159,20 +159,7 @@ impl World {
         let id = ids::new_id(now);
         let key = log.file_key(&day, &id);
         self.store.objects().put_file(&key, path).await.unwrap();
-        LogFile {
-            id,
-            day,
-            records: written.records,
-            bytes: written.bytes,
-            sha256: written.sha256,
-            from: written.from,
-            to: written.to,
-            written_at: now,
-            digest: 0,
-            replaces: Vec::new(),
-            replaced_by: None,
-            replaced_at: None,
-        }
+        written.into_file(id, &day, now, 0)
     }
 
     pub(crate) async fn settle(&self, log: &LogId, files: Vec<Unsettled>) {
@@ -224,7 +211,8 @@ impl World {
         self.store.snapshot(logs, from, to).await.unwrap()
     }
 
-    /// `project/id` of each event that a snapshot of these projects has, sorted; an event that it has twice is there twice.
+    /// `project/id` of each event that a snapshot of these projects has, sorted; an event that it has twice
+    /// is there twice.
     pub(crate) async fn ids(&self, projects: &[&str]) -> Result<Vec<String>> {
         let logs: Vec<_> = projects.iter().copied().map(events_of).collect();
         let (from, to) = ever();

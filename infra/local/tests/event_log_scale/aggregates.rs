@@ -14,7 +14,7 @@ use platform::{Clock, Tenant, UtcTime};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::world::{EVENTS, World, day, events};
+use crate::world::{EVENTS, World, events};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/event_log_scale/reference.py");
 const PROJECTS: [&str; 3] = ["one", "two", "three"];
@@ -115,7 +115,7 @@ async fn load(world: &World, records: &[Told], rest: &[Told]) {
     for told in rest.iter().filter(|told| known.insert(key(told))) {
         let row = event_row(&told.record(), &told.envelope).unwrap();
         let days = rows.entry(&told.project).or_default();
-        days.entry(day(told.envelope.timestamp)).or_default().push(row);
+        days.entry(told.envelope.timestamp.day()).or_default().push(row);
     }
     for (project, rows) in rows {
         let log = LogId::new("acme", Some(project), LogKind::Events);

@@ -12,11 +12,10 @@ use platform::records::logs::{LogId, LogKind};
 use platform::{Tenant, UtcTime};
 use serde_json::{Value, json};
 
-use crate::world::{World, day};
+use crate::world::World;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/event-log.md");
 
-/// The block of SQL with a text.
 fn block(text: &str) -> String {
     let page = std::fs::read_to_string(PAGE).unwrap();
     let blocks = page.split("\n```sql\n").skip(1);
@@ -63,7 +62,7 @@ async fn duckdb_reads_the_log_as_the_page_says() {
         let record = event(number, first.plus_ms(number / 3));
         let envelope = serde_json::from_str(&record.envelope).unwrap();
         let row = event_row(&record, &envelope).unwrap();
-        rows.entry(day(first.plus_ms(number / 3))).or_default().push(row);
+        rows.entry(first.plus_ms(number / 3).day()).or_default().push(row);
     }
     // What makes the head, and is in no file.
     world.events.insert(&tenant, &event(9, first)).await.unwrap();

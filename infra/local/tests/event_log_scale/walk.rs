@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 
 use event_log::row::audit_row;
+use platform::auth::Principal;
+use platform::http::audit::event;
 use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
 use platform::records::logs::{LogId, LogKind};
-use platform::{Clock, UtcTime, ids};
+use platform::{Clock, Tenant, UtcTime, ids};
 
-use crate::world::{World, day, events};
+use crate::world::{World, events};
 
 /// Records of a page.
 const PAGE: usize = 200;
@@ -21,25 +23,10 @@ const SHARE: u64 = 10;
 const GAP_MS: u64 = 25_000;
 
 fn record(id: &str, at: UtcTime) -> AuditEvent {
+    let tenant = Tenant::new("acme", "demo").unwrap();
     AuditEvent {
         id: id.to_owned(),
-        event_type: "audit".to_owned(),
-        action: AuditAction::Update,
-        resource_type: "prompt".to_owned(),
-        resource_id: "p".to_owned(),
-        timestamp: at,
-        request_id: id.to_owned(),
-        status: 200,
-        success: true,
-        principal_id: None,
-        principal_type: Some("user".to_owned()),
-        principal_user_id: Some("dev".to_owned()),
-        roles: vec!["developer".to_owned()],
-        account_id: Some("acme".to_owned()),
-        project_id: Some("demo".to_owned()),
-        tenant_id: None,
-        account_name: None,
-        project_name: None,
+        ..event(AuditAction::Update, "prompt", &Principal::system(&tenant), at)
     }
 }
 
@@ -59,7 +46,9 @@ async fn a_walk_yields_each_record_once_while_others_arrive() {
         let record = record(&format!("{number:07}"), at);
         expected.insert(record.id.clone());
         if number + IN_TABLE < count {
-            rows.entry(day(at)).or_default().push(audit_row(&record).unwrap());
+            rows.entry(at.day())
+                .or_default()
+                .push(audit_row(&record).unwrap());
         } else {
             world.trail.insert(&record).await.unwrap();
         }

@@ -14,11 +14,10 @@ use platform::objects::Objects;
 use platform::records::Table;
 use platform::records::audit::AuditTrail;
 use platform::records::events::Events;
-use platform::records::logs::{LogFile, LogHead, LogId, Logs};
-use platform::{Clock, UtcTime, ids};
+use platform::records::logs::{LogHead, LogId, Logs};
+use platform::{Clock, ids};
 use tempfile::TempDir;
 
-/// Time for one statement.
 const ALLOWED: Duration = Duration::from_secs(600);
 /// A number for tests that a person can make large.
 pub const EVENTS: u64 = 4_000;
@@ -87,20 +86,7 @@ impl World {
             let id = ids::new_id(Clock::System.now());
             let key = log.file_key(day, &id);
             self.store.objects().put_file(&key, &output).await.unwrap();
-            files.push(LogFile {
-                id,
-                day: day.clone(),
-                records: written.records,
-                bytes: written.bytes,
-                sha256: written.sha256,
-                from: written.from,
-                to: written.to,
-                written_at: Clock::System.now(),
-                digest: 0,
-                replaces: Vec::new(),
-                replaced_by: None,
-                replaced_at: None,
-            });
+            files.push(written.into_file(id, day, Clock::System.now(), 0));
         }
         for files in files.chunks(90) {
             let head = self.store.logs().head(log).await.unwrap().unwrap();
@@ -118,9 +104,4 @@ impl World {
 #[expect(clippy::disallowed_methods, reason = "a test has no configuration")]
 pub fn events() -> u64 {
     std::env::var("EVENTS").map_or(EVENTS, |text| text.parse().unwrap())
-}
-
-/// Day of a time, in UTC.
-pub fn day(time: UtcTime) -> String {
-    time.to_string().chars().take(10).collect()
 }

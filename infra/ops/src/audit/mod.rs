@@ -26,11 +26,11 @@ pub enum AuditCommand {
     Export(export::ExportArguments),
     /// Prints the public key that checks the log's digests, as PEM.
     Key,
-    /// Checks a copy of the log against its signed digests, offline, and names the first file that was changed, removed or added.
+    /// Checks a copy of the log against its signed digests, offline, and names the first file that was
+    /// changed, removed or added.
     Verify(verify::VerifyArguments),
 }
 
-/// Does it.
 pub async fn run(command: AuditCommand, target: &TargetArguments, output: Output) -> Result<ExitCode> {
     match command {
         AuditCommand::Adopt => adopt::run(&target.open().await?, output).await?,

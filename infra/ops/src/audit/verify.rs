@@ -17,15 +17,15 @@ const SHOWN: usize = 20;
 
 #[derive(Args)]
 pub struct VerifyArguments {
-    /// Copy of the bucket, of its folder `log`, or of the folder of an account or project in it. Without it, the
-    /// log of the local runner's data directory.
+    /// Copy of the bucket, of its folder `log`, or of the folder of an account or project in it. Without
+    /// it, the log of the local runner's data directory.
     folder: Option<PathBuf>,
-    /// File with the public key that `ops audit key` printed, as PEM or DER. Without it, the key of the data directory, or of the
-    /// deployed stage.
+    /// File with the public key that `ops audit key` printed, as PEM or DER. Without it, the key of the
+    /// data directory, or of the deployed stage.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Last digest of an earlier check, which must still be there; may be repeated. Nothing else tells that the end of a log was
-    /// cut off.
+    /// Last digest of an earlier check, which must still be there; may be repeated. Nothing else tells that
+    /// the end of a log was cut off.
     #[arg(long, value_name = "NAME=SHA256")]
     expect: Vec<ExpectedDigest>,
 }

@@ -1,4 +1,5 @@
-//! Logs: every file item has its object, every object that should be known has its item, and a head agrees with the files.
+//! Logs: every file item has its object, every object that should be known has its item, and a head agrees
+//! with the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +9,8 @@ use platform::records::logs::{LogFile, LogHead, LogId, LogKind, Logs};
 use platform::{Result, UtcTime, ids};
 use serde_json::Value;
 
-/// Longest time from a digest to the collection that removes what it found in no commit, in milliseconds: the longest
-/// pause between two passes, and an hour.
+/// Longest time from a digest to the collection that removes what it found in no commit, in milliseconds:
+/// the longest pause between two passes, and an hour.
 const COLLECTED_AFTER_MS: u64 = 7 * 3_600_000;
 /// An archiver's clock may be behind, in milliseconds.
 const MARGIN_MS: u64 = 60_000;
@@ -49,7 +50,6 @@ pub async fn files_agree_with_their_heads(
     Ok(())
 }
 
-/// The log whose head a key is.
 fn log_of(key: &Key) -> Option<LogId> {
     let (account, kind) = key.pk.split_once("#*#")?;
     let kind = match kind {

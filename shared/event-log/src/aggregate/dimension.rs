@@ -42,9 +42,9 @@ pub enum Resolution {
 /// Property of an event that has a text for a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Property {
-    /// A column of the log.
+    /// One that the log has under this name.
     Column(&'static str),
-    /// A value in the details.
+    /// The text of a JSON value, or its JSON where it is an object or a list.
     Details(DetailsPath),
 }
 
@@ -57,7 +57,6 @@ pub enum Dimension {
     Property(Property),
 }
 
-/// Path of a value in the details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DetailsPath(String);
 

@@ -51,7 +51,6 @@ pub(super) struct Condition {
 
 #[derive(Clone, Debug)]
 pub(super) struct PlannedGroup {
-    /// The name in the answer.
     pub name: String,
     pub by: GroupKey,
 }
@@ -64,7 +63,6 @@ pub(super) enum GroupKey {
 
 #[derive(Clone, Debug)]
 pub(super) struct PlannedMetric {
-    /// The name in the answer.
     pub id: String,
     pub measure: Measure,
 }
@@ -125,6 +123,11 @@ fn range(from: Option<UtcTime>, to: Option<UtcTime>, now: UtcTime) -> Result<(Ut
         millis.and_then(UtcTime::from_millis).unwrap_or(to)
     };
     let from = from.unwrap_or_else(default_from);
+    for (name, time) in [("from", from), ("to", to)] {
+        if !time.is_in_common_era() {
+            return Err(refused(name, "the year must be from 0001 to 9999"));
+        }
+    }
     if from > to {
         return Err(refused(
             "from",

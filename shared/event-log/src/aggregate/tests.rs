@@ -215,6 +215,10 @@ fn refusals_name_the_path() {
         ),
         (with(json!({ "from": "2025-11-23T11:59:59.999Z" })), "$.from:"),
         (with(json!({ "from": "2026-11-01T00:00:00; DROP" })), "$.from:"),
+        (
+            with(json!({ "from": "0000-01-01", "to": "0000-12-31" })),
+            "$.from:",
+        ),
         (with(json!({ "projectId": 7 })), "$.projectId:"),
     ] {
         let refusal = plan(&body).expect_err(&body.to_string());

@@ -43,8 +43,8 @@ impl Pass<'_> {
 
     /// The log's objects, by key, that are old enough to be committed if they ever are.
     ///
-    /// A commit is refused if a digest was signed after the archiver read the head. An object that is older than the last
-    /// digest is therefore committed by now, or never.
+    /// A commit is refused if a digest was signed after the archiver read the head. An object that is older
+    /// than the last digest is therefore committed by now, or never.
     async fn unlisted_objects(&self) -> Result<Vec<String>> {
         let Some(digest) = &self.head.last_digest else {
             return Ok(Vec::new());

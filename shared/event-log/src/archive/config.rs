@@ -3,16 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use lake::{Engine, EngineConfig, EngineLimits};
-use platform::config::{ConfigError, Environment};
+use platform::config::{AwsEnvironment, ConfigError, Environment};
 
 use super::Crash;
+use crate::budget::fits;
 
 const MIB: u64 = 1_024 * 1_024;
+/// Disk of two passes at a time, of which one merges: the files of a merge and the merged one, and rows of the
+/// other with the file that they become.
+const WORK_BYTES: u64 = 1_024 * MIB;
 
 /// How logs are archived.
 #[derive(Clone, Debug)]
 pub struct ArchiverConfig {
-    /// The program whose `main` begins with [`lake::run_if_child`]: this one, unless another one is named, as by tests.
+    /// The program whose `main` begins with [`lake::run_if_child`]: this one, unless another one is named,
+    /// as by tests.
     pub program: Option<PathBuf>,
     /// For files in the making; made where it is missing.
     pub folder: PathBuf,
@@ -27,16 +32,20 @@ pub struct ArchiverConfig {
 impl ArchiverConfig {
     /// From `MILLRACE_CACHE_DIR`, `MILLRACE_KEEP_ARCHIVED_DAYS` and `MILLRACE_QUERY_MEMORY_MB`.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let folder = environment
-            .optional("MILLRACE_CACHE_DIR")
-            .map_or_else(std::env::temp_dir, PathBuf::from);
         Ok(Self {
             program: None,
-            folder: folder.join("millrace-archiver"),
+            folder: environment.cache_folder().join("millrace-archiver"),
             memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
             keep_days: environment.number("MILLRACE_KEEP_ARCHIVED_DAYS", 0)?,
             crash: Crash::Never,
         })
+    }
+
+    /// Refuses a Lambda function without the memory and the temporary disk for it.
+    pub fn fitting(self, environment: &Environment, machine: &AwsEnvironment) -> Result<Self, ConfigError> {
+        let limits = EngineLimits::for_queries(self.memory_bytes);
+        fits(environment, machine, &limits, WORK_BYTES)?;
+        Ok(self)
     }
 
     /// Makes the folders and an engine with one child at work. Empties them of what a killed process left.

@@ -1,7 +1,7 @@
 //! Signs the digest of an hour.
 //!
-//! The head holds a digest's text until its object is written. So the chain cannot fork: the head has one successor, and
-//! every archiver that finds the text writes the same bytes.
+//! The head holds a digest's text until its object is written. So the chain cannot fork: the head has one
+//! successor, and every archiver that finds the text writes the same bytes.
 
 use platform::Result;
 use platform::records::logs::{DigestRef, LogFile, LogHead};

@@ -1,7 +1,7 @@
 //! Merges small files of a day, and all files of a day that is over.
 //!
-//! The replaced files stay for readers that have begun, and are removed by the collection once a digest covers the
-//! merged file.
+//! The replaced files stay for readers that have begun, and are removed by the collection once a digest
+//! covers the merged file.
 
 use std::collections::BTreeMap;
 

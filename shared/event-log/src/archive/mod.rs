@@ -1,9 +1,10 @@
 //! Archives a log: what is in the tail goes into files, and only then may it expire.
 //!
-//! One pass over one log settles what an earlier pass left unsettled, writes the tail into a file for each day, merges
-//! small files, signs a digest once an hour is over, collects what no file item names, and sets when the log is due again.
-//! Files are committed with the head of the log, under its revision: of two archivers one lands, and the other removes
-//! what it wrote. A pass that dies leaves nothing that the next one does not finish.
+//! One pass over one log settles what an earlier pass left unsettled, writes the tail into a file for each
+//! day, merges small files, signs a digest once an hour is over, collects what no file item names, and sets
+//! when the log is due again. Files are committed with the head of the log, under its revision: of two
+//! archivers one lands, and the other removes what it wrote. A pass that dies leaves nothing that the next
+//! one does not finish.
 
 mod collection;
 mod config;
@@ -86,7 +87,8 @@ pub struct Passed {
 }
 
 impl Archiver {
-    /// Over logs, the bucket of their files, and the key that signs digests. Empties its folder, which is its own.
+    /// Over logs, the bucket of their files, and the key that signs digests. Empties its folder, which is
+    /// its own.
     pub fn new(
         logs: Logs,
         objects: Objects,

@@ -27,7 +27,6 @@ const DETAILS_AT_ONCE: usize = 16;
 pub(super) struct Pending {
     pub key: RecordKey,
     pub id: String,
-    /// The day of its timestamp.
     pub day: String,
     pub row: String,
 }
@@ -101,6 +100,11 @@ impl Pass<'_> {
             })
             .buffered(DETAILS_AT_ONCE);
         while let Some((key, came_at, pending)) = read.next().await {
+            // The rest stays in the tail for the next round.
+            if batch.bytes() >= MAX_BYTES {
+                batch.more = true;
+                break;
+            }
             match pending {
                 Err(cause) if cause.kind() == ErrorKind::Unavailable => return Err(cause),
                 pending => batch.add(came_at, pending, &key),
@@ -112,10 +116,14 @@ impl Pass<'_> {
 
 async fn event_record(objects: &Objects, key: &RecordKey, record: &EventRecord) -> Result<Pending> {
     let envelope = payload::whole(objects, record).await?;
+    // One such time would keep the whole batch out of its file.
+    if !envelope.timestamp.is_in_common_era() {
+        return Err(Error::invalid("the time of an event is before the year 1"));
+    }
     Ok(Pending {
         key: key.clone(),
         id: record.id.clone(),
-        day: day(envelope.timestamp),
+        day: envelope.timestamp.day(),
         row: row::event_row(record, &envelope)?,
     })
 }
@@ -124,15 +132,9 @@ fn audit_record(key: &RecordKey, record: &AuditEvent) -> Result<Pending> {
     Ok(Pending {
         key: key.clone(),
         id: record.id.clone(),
-        day: day(record.timestamp),
+        day: record.timestamp.day(),
         row: row::audit_row(record)?,
     })
-}
-
-/// The UTC day of a time, `YYYY-MM-DD`.
-fn day(time: UtcTime) -> String {
-    let text = time.to_string();
-    text.split('T').next().unwrap_or_default().to_owned()
 }
 
 /// Writes rows as the NDJSON that files are made of.

@@ -1,7 +1,8 @@
 //! Leaves out records that came again after they expired in DynamoDB.
 //!
-//! As long as a record is in DynamoDB, a second one of its id is refused there. One that comes after its expiry is in a
-//! file that was written at least that long ago, of the same day where the sender repeats the event as it was.
+//! As long as a record is in DynamoDB, a second one of its id is refused there. One that comes after its
+//! expiry is in a file that was written at least that long ago, of the same day where the sender repeats
+//! the event as it was.
 
 use std::collections::HashSet;
 

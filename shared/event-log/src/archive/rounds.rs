@@ -13,7 +13,8 @@ use crate::write::{Written, write};
 const MAX_DAYS: usize = 50;
 
 impl Pass<'_> {
-    /// Archives the tail for as long as there is time. Whether there is more; None where another archiver was faster.
+    /// Archives the tail for as long as there is time. Whether there is more; None where another archiver
+    /// was faster.
     pub(super) async fn archive_tail(&mut self) -> Result<Option<bool>> {
         let mut is_first = true;
         loop {
@@ -107,20 +108,7 @@ impl Pass<'_> {
 
     /// A file that the next digest covers.
     pub(super) fn file(&self, day: &str, id: String, written: Written) -> LogFile {
-        LogFile {
-            id,
-            day: day.to_owned(),
-            records: written.records,
-            bytes: written.bytes,
-            sha256: written.sha256,
-            from: written.from,
-            to: written.to,
-            written_at: self.now(),
-            digest: self.head.next_digest,
-            replaces: Vec::new(),
-            replaced_by: None,
-            replaced_at: None,
-        }
+        written.into_file(id, day, self.now(), self.head.next_digest)
     }
 
     /// Takes records out of the tail, and lets them expire where that is configured.

@@ -13,7 +13,8 @@ const LONGEST_PAUSE_MS: u64 = 6 * 3_600_000;
 const SPREAD_MS: u64 = 300_000;
 const HOUR_MS: u64 = 3_600_000;
 
-/// When the next pass is due, after one that ended at `now`. `more`: the tail holds more than the pass had time for.
+/// When the next pass is due, after one that ended at `now`. `more`: the tail holds more than the pass had
+/// time for.
 pub(super) fn due_at(log: &LogId, head: &LogHead, now: UtcTime, more: bool) -> UtcTime {
     if more {
         return now;
@@ -26,7 +27,6 @@ pub(super) fn due_at(log: &LogId, head: &LogHead, now: UtcTime, more: bool) -> U
     }
 }
 
-/// Whether the hour of a time is over.
 pub(super) fn is_hour_over(time: UtcTime, now: UtcTime) -> bool {
     now >= end_of_hour(time)
 }

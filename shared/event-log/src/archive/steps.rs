@@ -17,7 +17,7 @@ pub enum Step {
     RecordsSettled,
     /// A merged file is written, and not committed.
     MergeWritten,
-    /// It is committed.
+    /// The merged file counts, and the objects of those that it replaces are still there.
     MergeCommitted,
     /// The head holds the text of a digest, whose object is not written.
     DigestSigned,
@@ -47,7 +47,7 @@ impl Step {
 /// For tests: where and how a pass is to die.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Crash {
-    /// Nowhere.
+    /// Outside of tests.
     #[default]
     Never,
     /// The process ends, as by a kill: no destructor runs, nothing is flushed.

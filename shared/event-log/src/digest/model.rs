@@ -1,4 +1,5 @@
-//! What a digest says. These names are in every digest that was ever signed: they change with `schema_version`.
+//! What a digest says. These names are in every digest that was ever signed: they change with
+//! `schema_version`.
 
 use platform::UtcTime;
 use platform::records::logs::{LogId, LogKind};
@@ -9,16 +10,16 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// The sequence of a log's first digest.
 pub const FIRST_SEQUENCE: u64 = 0;
-/// A file that no digest lists is left alone, by the collection and by the check, if it is so much older than the last
-/// digest at most, in milliseconds: an archiver may be about to commit it, and clocks differ.
+/// A file that no digest lists is left alone, by the collection and by the check, if it is so much older
+/// than the last digest at most, in milliseconds: an archiver may be about to commit it, and clocks differ.
 pub const UNLISTED_MARGIN_MS: u64 = 60_000;
 
-/// The claims of a digest.
+/// What the JWS of a digest says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogDigest {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// The account of the log.
+    /// With project and kind it names the log, so that no digest passes for another log's.
     pub account_id: String,
     /// The project of the log; null for the records of a whole account.
     pub project_id: Option<String>,
@@ -45,14 +46,14 @@ pub struct PreviousDigest {
     pub sha256: String,
 }
 
-/// A file of the log.
+/// An auditor compares it with the object of this name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DigestFile {
     /// Its object key.
     pub name: String,
     /// The SHA-256 of its bytes in hexadecimal.
     pub sha256: String,
-    /// Its size.
+    /// In bytes of the object.
     pub bytes: u64,
     /// How many records it holds.
     pub records: u64,

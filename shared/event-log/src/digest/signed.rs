@@ -9,7 +9,7 @@ use super::LogDigest;
 /// The `kid` of a digest. The key is told apart from others by what the auditor was given, not by this.
 pub const KEY_ID: &str = "urn:millrace:digest";
 
-/// A digest as it is stored.
+/// The object, as it is written and as the next digest refers to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedDigest {
     /// Its object key.
@@ -20,7 +20,7 @@ pub struct SignedDigest {
     pub sha256: String,
 }
 
-/// Signs a digest.
+/// One call of KMS in the cloud.
 pub async fn sign(key: &dyn SigningKey, digest: &LogDigest) -> Result<SignedDigest> {
     let text = compact_jws(key, KEY_ID, digest).await?;
     Ok(SignedDigest {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::tail::bounded_tail;
 use platform::records::logs::{LogId, Logs};
 use platform::{Error, Result, UtcTime};
 use serde::Deserialize;
@@ -10,7 +11,6 @@ const DAY_MS: u64 = 86_400_000;
 /// Times that the index of a log is read, where its files change meanwhile.
 const READS: usize = 3;
 
-/// Records of a day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Day {
     /// Number of records, at most.
@@ -46,21 +46,14 @@ pub(super) fn bounds(day: &str) -> Result<(UtcTime, UtcTime)> {
     Ok((begin, begin.plus_ms(DAY_MS - 1)))
 }
 
-/// The day of a time.
-pub(super) fn day_of(time: UtcTime) -> String {
-    let text = time.to_string();
-    let day = text.split_once('T').map_or(text.as_str(), |(day, _)| day);
-    day.to_owned()
-}
-
 async fn add(logs: &Logs, log: &LogId, days: &mut Days, from: UtcTime, to: UtcTime) -> Result<()> {
-    let (first, last) = (day_of(from), day_of(to));
+    let (first, last) = (from.day(), to.day());
     for _ in 0..READS {
         let Some(head) = logs.head(log).await? else {
             return Ok(());
         };
         let files = logs.files(log, &first, &last).await?;
-        let tail = logs.tail::<Timed>(log, None).await?;
+        let tail = bounded_tail::<Timed>(logs, log).await?;
         let is_current = logs
             .head(log)
             .await?
@@ -74,7 +67,7 @@ async fn add(logs: &Logs, log: &LogId, days: &mut Days, from: UtcTime, to: UtcTi
         }
         let in_tail = tail.into_iter().map(|found| found.record.timestamp);
         for time in in_tail.filter(|time| (from..=to).contains(time)) {
-            let day = days.entry(day_of(time)).or_default();
+            let day = days.entry(time.day()).or_default();
             day.records += 1;
             day.is_estimate = true;
         }

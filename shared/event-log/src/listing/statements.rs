@@ -12,7 +12,6 @@ const MINUTE_MS: i64 = 60_000;
 /// Where a page is among the matches of some days.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Number of matches.
     pub matches: u64,
     /// Number of matches that are newer than the minute in which the page begins.
     pub before: u64,

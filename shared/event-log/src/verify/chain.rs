@@ -31,7 +31,6 @@ pub(super) struct Link {
 /// Digests that are missing or do not hold, between two that do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
-    /// The first sequence of it.
     pub sequence: u64,
     /// When the digest before it was made; None at the beginning of the chain.
     pub after: Option<UtcTime>,
@@ -73,7 +72,8 @@ impl Chain {
     }
 }
 
-/// Reads digests that are sorted by sequence. The first that holds says whose log it is, where the folders do not.
+/// Reads digests that are sorted by sequence. The first that holds says whose log it is, where the folders
+/// do not.
 pub(super) fn read(
     digests: &[DigestPath],
     kind: LogKind,

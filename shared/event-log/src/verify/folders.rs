@@ -29,8 +29,8 @@ pub(super) struct LogFolder {
     pub strays: Vec<PathBuf>,
 }
 
-/// The names that a log's folder has, as far as they are known: those of folders inside the given one, or of the first
-/// digest that holds.
+/// The names that a log's folder has, as far as they are known: those of folders inside the given one, or
+/// of the first digest that holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Owner {
     pub account: Option<String>,
@@ -70,7 +70,6 @@ impl Owner {
     }
 }
 
-/// The logs in a folder, by path.
 pub(super) fn find(folder: &Path) -> Result<Found> {
     let mut found = Found::default();
     let inside = folder.join("log");
@@ -183,7 +182,8 @@ fn sort_in(entry: Entry, above: &[String], log: &mut LogFolder) {
     log.strays.push(entry.path);
 }
 
-/// What a reader of the log would take for a part of it. Other files, such as those of a desktop, are not looked at.
+/// What a reader of the log would take for a part of it. Other files, such as those of a desktop, are not
+/// looked at.
 fn is_of_a_log(name: &str) -> bool {
     let extension = name
         .rsplit_once('.')

@@ -1,9 +1,10 @@
 //! Checks a copy of the log against its digests, offline: with a folder and a public key alone.
 //!
-//! The folder is a copy of the bucket, or of a part of it: of an account, or of one project. Every digest must be
-//! signed, in its place of the chain, and name the hash of the one before it; every file must be listed by a digest and be
-//! there with its hash, unless a listed file replaced it. The last digest vouches for all before it and nothing vouches
-//! for the last: an auditor notes its name and hash, and expects it in the next copy.
+//! The folder is a copy of the bucket, or of a part of it: of an account, or of one project. Every digest
+//! must be signed, in its place of the chain, and name the hash of the one before it; every file must be
+//! listed by a digest and be there with its hash, unless a listed file replaced it. The last digest vouches
+//! for all before it and nothing vouches for the last: an auditor notes its name and hash, and expects it
+//! in the next copy.
 
 mod chain;
 mod files;
@@ -46,7 +47,8 @@ impl std::str::FromStr for ExpectedDigest {
     }
 }
 
-/// Checks a folder. `progress` is told of each file's bytes once they are checked. 400 for a folder without a log.
+/// Checks a folder. `progress` is told of each file's bytes once they are checked. 400 for a folder without
+/// a log.
 pub fn verify(
     folder: &Path,
     key: &PublicKey,

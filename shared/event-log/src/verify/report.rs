@@ -19,7 +19,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// As in JSON.
+    /// As the operator command prints it in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Changed => "changed",

@@ -1,7 +1,7 @@
 //! The event that a document was processed.
 //!
 //! A workflow type, a process and another service make it with [`ProcessedDocument::event`]. Where another
-//! service writes the envelope itself, [`check`] holds it against the same rules.
+//! service writes the envelope itself, `check` holds it against the same rules.
 
 mod count;
 mod details;
@@ -26,7 +26,7 @@ pub const SCHEMA_VERSION: u64 = 1;
 
 const VERSION: &str = "schema_version";
 
-/// A document, and what processing it came to.
+/// Only references and sums: never the content of the document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessedDocument {
     /// Id of the content object.
@@ -48,7 +48,7 @@ pub struct Origin<'a> {
     pub tenant: &'a Tenant,
     /// Tenant of the caller who had the document processed, where the account has several.
     pub tenant_id: Option<&'a str>,
-    /// Name of the publisher.
+    /// As the envelope has it.
     pub source: &'a str,
     /// Time at which processing completed.
     pub at: UtcTime,

@@ -12,7 +12,6 @@ use crate::child::Context;
 use crate::messages;
 use crate::parameters::Scalar;
 
-/// One statement.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Input {
     /// All that can be reached, with what is below it.

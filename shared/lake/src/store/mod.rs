@@ -103,12 +103,9 @@ impl StoreConfig {
     /// `MILLRACE_COPIED_TABLE_MB`, `MILLRACE_IMPORT_WAIT_SECONDS` and `MILLRACE_QUERY_MEMORY_MB`, for a
     /// function that answers one request at a time.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
-        let directory = environment
-            .optional("MILLRACE_CACHE_DIR")
-            .map_or_else(std::env::temp_dir, PathBuf::from);
         Ok(Self {
             program: None,
-            directory: directory.join("millrace"),
+            directory: environment.cache_folder().join("millrace"),
             cache_bytes: environment.number("MILLRACE_CACHE_MB", 1_024)? * MIB,
             max_copied_bytes: environment.number("MILLRACE_COPIED_TABLE_MB", 64)? * MIB,
             compact_at_segments: compact_at_segments(environment)?,

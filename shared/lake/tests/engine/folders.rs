@@ -1,4 +1,5 @@
-//! The platform's own statements over one folder: what they reach, what they return, and which child runs them.
+//! The platform's own statements over one folder: what they reach, what they return, and which child runs
+//! them.
 
 use std::path::Path;
 use std::time::Duration;

@@ -27,7 +27,6 @@ const WARM_UP: usize = 5;
 /// Events that are posted one after another.
 const POSTED: u64 = 20;
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let records = programs::variable("BENCH_LOG_RECORDS").map_or(Ok(RECORDS), |text| text.parse())?;
     let folder = tempdir()?;

@@ -24,7 +24,6 @@ const PAIRS: usize = 5;
 /// How long a round is waited for.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let runner = Runner::start(&folder.path().join("data"))?;

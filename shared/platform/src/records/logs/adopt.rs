@@ -12,8 +12,8 @@ use crate::records::{Changes, Condition, Key, Written, keys};
 pub(super) const ARCHIVED: &str = "archived";
 
 impl Logs {
-    /// Gives the tail marker to each record of a kind that has none and is not archived, and counts them. Reads the whole table;
-    /// a repeat continues where one was interrupted.
+    /// Gives the tail marker to each record of a kind that has none and is not archived, and counts them.
+    /// Reads the whole table; a repeat continues where one was interrupted.
     pub async fn adopt(&self, kind: LogKind, now: UtcTime) -> Result<u64> {
         let table = self.table(kind);
         let known = KnownLogs::default();

@@ -9,11 +9,11 @@ use crate::clock::UtcTime;
 pub struct FileRef {
     /// Day of its records, `YYYY-MM-DD` in UTC.
     pub day: String,
-    /// Id of the file.
+    /// UUIDv7.
     pub id: String,
 }
 
-/// Names a digest.
+/// What the head keeps of the last digest, which the next one names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DigestRef {
     /// Object key.
@@ -47,7 +47,7 @@ pub struct LogHead {
     /// Sequence of the digest that will cover the files that are committed now.
     #[serde(default)]
     pub next_digest: u64,
-    /// Files that wait for that digest.
+    /// At 300 of them a digest is signed before its hour is over.
     #[serde(default)]
     pub waiting_files: u64,
     /// When the first of them was committed.
@@ -85,7 +85,7 @@ pub struct LogFile {
     pub id: String,
     /// Day of its records, `YYYY-MM-DD` in UTC.
     pub day: String,
-    /// Number of records.
+    /// At least 1.
     pub records: u64,
     /// Size of the object.
     pub bytes: u64,
@@ -105,7 +105,7 @@ pub struct LogFile {
     /// Id of the file that it was merged into. Readers skip a file that has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<String>,
-    /// When it was replaced.
+    /// From then on readers skip it; its object stays for an hour or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_at: Option<UtcTime>,
 }

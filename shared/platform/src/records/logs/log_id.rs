@@ -7,7 +7,7 @@ use crate::records::{Key, keys};
 /// Stands in object keys for the project of what belongs to an account alone. No project id can hold a `!`.
 const NO_PROJECT_FOLDER: &str = "!account";
 
-/// Kind of the records of a log.
+/// Each kind has heads, files and digests of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogKind {
@@ -54,13 +54,13 @@ impl LogKind {
 /// A log: the records of one kind of one project, or those of an account that belong to no project.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LogId {
-    /// Account of the records.
+    /// `*` for records that name none.
     #[serde(rename = "account_id")]
     pub account: String,
     /// Project of the records; None for audit records of account-scoped tokens.
     #[serde(rename = "project_id")]
     pub project: Option<String>,
-    /// Kind of the records.
+    /// Decides in which table the log is.
     pub kind: LogKind,
 }
 

@@ -1,7 +1,7 @@
 //! Logs of events and audit records: their states, their files, and the records that are not archived yet.
 //!
-//! A record is written with a place in the index `gsi1`, its **tail marker**, and leaves that index when it is
-//! archived. A log has one item for its state, the **head**, which is in the index `due` for good.
+//! A record is written with a place in the index `gsi1`, its **tail marker**, and leaves that index when it
+//! is archived. A log has one item for its state, the **head**, which is in the index `due` for good.
 
 mod adopt;
 mod head;

@@ -20,7 +20,7 @@ const KEYS_OF_READ: usize = 100;
 /// Records that are settled at a time.
 const SETTLED_AT_ONCE: usize = 16;
 
-/// Where a record is in its table.
+/// Partition and sort key of a record of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct RecordKey {
     pk: String,
@@ -36,9 +36,9 @@ impl RecordKey {
 /// A record that is not archived.
 #[derive(Clone, Debug)]
 pub struct TailRecord<R> {
-    /// Where it is.
+    /// For [`Logs::settle`].
     pub key: RecordKey,
-    /// What it says.
+    /// Read consistently.
     pub record: R,
 }
 
@@ -84,7 +84,8 @@ impl Logs {
         Ok(found.collect())
     }
 
-    /// Where the records of the tail are, the oldest first; at most `most`. Of the index alone, which follows the table.
+    /// Where the records of the tail are, the oldest first; at most `most`. Of the index alone, which
+    /// follows the table.
     pub async fn tail_keys(&self, log: &LogId, most: Option<usize>) -> Result<Vec<RecordKey>> {
         let query = Query::partition(log.tail()).gsi1();
         let most = most.unwrap_or(usize::MAX);
@@ -117,8 +118,8 @@ impl Logs {
         Ok(RecordKey { pk, sk })
     }
 
-    /// Takes archived records out of the tail, and lets them expire at `expires_at`, in Unix seconds, where that is given. Only
-    /// for records of a committed file.
+    /// Takes archived records out of the tail, and lets them expire at `expires_at`, in Unix seconds, where
+    /// that is given. Only for records of a committed file.
     pub async fn settle(&self, log: &LogId, records: &[RecordKey], expires_at: Option<i64>) -> Result<()> {
         let table = self.table(log.kind);
         let changes = Changes::default().leave(GSI1).set(ARCHIVED, &true)?;

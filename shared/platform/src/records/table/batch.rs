@@ -12,12 +12,13 @@ use crate::error::{Error, Result};
 
 /// Attempts without a further item: the SDK does not repeat what a throttled read left out.
 const MAX_ATTEMPTS: u32 = 6;
-/// Half of the first pause after an attempt without an item, in milliseconds. Each next pause is twice as long.
+/// Half of the first pause after an attempt without an item, in milliseconds. Each next pause is twice as
+/// long.
 const PAUSE_MS: u64 = 25;
 
 impl Table {
-    /// The records at `keys` that are in this index now, in the order of the keys; None for the others. Reads consistently, up to
-    /// 100 keys, none of them twice.
+    /// The records at `keys` that are in this index now, in the order of the keys; None for the others.
+    /// Reads consistently, up to 100 keys, none of them twice.
     pub(crate) async fn find_in_index<T: DeserializeOwned>(
         &self,
         keys: &[Key],

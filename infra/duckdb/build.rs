@@ -10,5 +10,5 @@ fn main() {
         _ => "$ORIGIN/lib",
     };
     println!("cargo:rustc-link-arg-bins=-Wl,-rpath,{beside}");
-    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=../../infra/duckdb/build.rs");
 }
