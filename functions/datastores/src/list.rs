@@ -34,7 +34,7 @@ pub async fn handler(
 ) -> Result<Reply<Vec<DataStoreListItem>>> {
     let mut page = query.page()?;
     let stores = app.stores.records();
-    let mut rows = stores.rows(&call.tenant()?, page.after(), page.read_at_once())?;
+    let mut rows = stores.rows(&call.tenant()?, page.after(), page.read_at_once());
     while let Some(store) = rows.next().await? {
         let is_active = store.status == StoreStatus::Active;
         if is_active && !page.take(&store.id, DataStoreListItem::new(&store))? {

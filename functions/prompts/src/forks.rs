@@ -34,7 +34,7 @@ pub async fn handler(
     app.prompts.get(&tenant, &path.pt_id).await?;
     let mut forks = app
         .prompts
-        .forks(&tenant, &path.pt_id, page.after(), page.read_at_once())?;
+        .forks(&tenant, &path.pt_id, page.after(), page.read_at_once());
     while let Some(fork) = forks.next().await? {
         let id = fork.id.clone();
         if !page.take(&id, PromptVersionItem::new(fork, true))? {

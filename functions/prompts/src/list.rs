@@ -49,7 +49,7 @@ pub async fn handler(
         true => SEARCHED_AT_ONCE,
         false => page.read_at_once(),
     };
-    let mut rows = app.prompts.rows(&tenant, page.after(), read_at_once)?;
+    let mut rows = app.prompts.rows(&tenant, page.after(), read_at_once);
     while let Some(prompt) = rows.next().await? {
         match search.verdict(&prompt) {
             Verdict::PassOver => continue,

@@ -35,7 +35,7 @@ pub async fn handler(
     // The versions first: one that is made in between then is missing, rather than two being the latest.
     let mut versions = app
         .prompts
-        .versions(&tenant, &path.pt_id, before, page.read_at_once())?;
+        .versions(&tenant, &path.pt_id, before, page.read_at_once());
     let mut is_latest = before.is_none();
     while let Some(version) = versions.next().await? {
         let number = version.version.to_string();

@@ -31,7 +31,7 @@ pub async fn handler(
 ) -> Result<Reply<Vec<Channel>>> {
     let tenant = call.tenant()?;
     let mut page = query.page()?;
-    let mut rows = app.channels.rows(&tenant, page.after(), page.read_at_once())?;
+    let mut rows = app.channels.rows(&tenant, page.after(), page.read_at_once());
     while let Some(record) = rows.next().await? {
         let channel = Channel::new(&tenant, StoredChannel::of(&record)?);
         if !page.take(&record.id, channel)? {

@@ -33,9 +33,7 @@ pub async fn handler(
 ) -> Result<Reply<Vec<Subscription>>> {
     let tenant = call.tenant()?;
     let mut page = query.page()?;
-    let mut rows = app
-        .subscriptions
-        .rows(&tenant, page.after(), page.read_at_once())?;
+    let mut rows = app.subscriptions.rows(&tenant, page.after(), page.read_at_once());
     while let Some(record) = rows.next().await? {
         let subscription = Subscription::new(&tenant, StoredSubscription::of(&record)?);
         if !page.take(&record.id, subscription)? {

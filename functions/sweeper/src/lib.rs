@@ -22,7 +22,7 @@ const PATIENCE_MS: u64 = 30_000;
 /// Longest time between two looks at an event that nobody has matched, in milliseconds.
 const LONGEST_PAUSE_MS: u64 = 3_600_000;
 /// Most events of each part of the index that one look finds.
-const EVENTS_AT_ONCE: i32 = 500;
+const EVENTS_AT_ONCE: usize = 500;
 /// Events that are put on the bus at a time.
 const TOLD_AT_ONCE: usize = 16;
 

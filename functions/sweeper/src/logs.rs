@@ -12,7 +12,7 @@ use platform::{Clock, Result, UtcTime, metrics};
 /// away must not find a queue full of repeats.
 const PATIENCE_MS: u64 = 300_000;
 /// Most logs of a kind that one look finds.
-const MOST_AT_ONCE: i32 = 500;
+const MOST_AT_ONCE: usize = 500;
 
 /// Looks for logs that are due, again and again.
 pub struct LogSweeper {

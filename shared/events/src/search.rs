@@ -12,7 +12,7 @@ use serde::Serialize;
 /// Most deliveries that one page is looked for among.
 const MAX_READ: usize = 2_000;
 /// Deliveries that are read of an index at a time.
-const READ_AT_ONCE: i32 = 200;
+const READ_AT_ONCE: usize = 200;
 /// Longest id of an event or a subscription, in bytes.
 const MAX_ID_BYTES: usize = 800;
 /// A page of more bytes, as they are sent, ends before its limit.

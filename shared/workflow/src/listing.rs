@@ -201,13 +201,7 @@ impl RunListings {
             let most = (page_size + 2).clamp(LEAST_READ, READ_AT_ONCE);
             let (page, more) = self
                 .runs
-                .list(
-                    tenant,
-                    &stream.index,
-                    from,
-                    &stream.position,
-                    i32::try_from(most).unwrap_or(i32::MAX),
-                )
+                .list(tenant, &stream.index, from, &stream.position, most)
                 .await?;
             stream.is_over = !more;
             let mut read = page

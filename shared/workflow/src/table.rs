@@ -20,7 +20,7 @@ const MAX_STATE_BYTES: usize = 300_000;
 /// Times that a state is read whose place is found empty.
 const MAX_READS: u32 = 8;
 /// Most runs of each part of the index that one look finds.
-const DUE_AT_ONCE: i32 = 500;
+const DUE_AT_ONCE: usize = 500;
 
 /// The store of the platform.
 #[derive(Clone)]

@@ -29,7 +29,7 @@ const MESSAGE_OVERHEAD_BYTES: usize = 500;
 /// Details that are fetched at a time.
 const FETCHED_AT_ONCE: usize = 32;
 /// Records that a follower reads at once: a page of the table ends at 1 MB anyway.
-const RECORDS_AT_ONCE: i32 = 100;
+const RECORDS_AT_ONCE: usize = 100;
 
 /// An update message, as it is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

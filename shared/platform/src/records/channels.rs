@@ -50,12 +50,7 @@ impl Channels {
 
     /// The channels of a project behind the one with the id `after`, oldest first, read as they are asked
     /// for.
-    pub fn rows(
-        &self,
-        tenant: &Tenant,
-        after: Option<&str>,
-        read_at_once: usize,
-    ) -> Result<Rows<ChannelRecord>> {
+    pub fn rows(&self, tenant: &Tenant, after: Option<&str>, read_at_once: usize) -> Rows<ChannelRecord> {
         let query = Query::partition(keys::channels(tenant));
         self.table.rows(query, after, read_at_once)
     }

@@ -122,7 +122,7 @@ pub struct Window {
 }
 
 /// Dashboards read at a time: each has up to some 200 KB, and DynamoDB answers with at most 1 MB anyway.
-const PAGE_SIZE: i32 = 100;
+const PAGE_SIZE: usize = 100;
 
 /// The dashboards of data stores.
 #[derive(Clone)]

@@ -352,7 +352,7 @@ impl Deliveries {
         index: &DeliveryIndex,
         from: UtcTime,
         until: (UtcTime, Option<&str>),
-        most: i32,
+        most: usize,
     ) -> Result<(Vec<DeliverySummary>, bool)> {
         let [by_time, by_status, by_subscription, by_event] = LISTING_INDEXES;
         let (name, pk) = match index {

@@ -183,7 +183,7 @@ impl Events {
 
     /// The events of every project that nobody has matched by a time, those that wait longest first; at most `most` of each part
     /// of the index, all where it is None.
-    pub async fn due(&self, by: UtcTime, most: Option<i32>) -> Result<Vec<DueEvent>> {
+    pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueEvent>> {
         let mut found = Vec::new();
         for shard in keys::DUE_EVENTS {
             let query = Query::due(shard, by);
@@ -205,7 +205,7 @@ impl Events {
 
     /// Number of unmatched events that are due later than a time; at most `most` of each part of the
     /// index are counted.
-    pub async fn due_after(&self, time: UtcTime, most: i32) -> Result<usize> {
+    pub async fn due_after(&self, time: UtcTime, most: usize) -> Result<usize> {
         let mut count = 0;
         for shard in keys::DUE_EVENTS {
             let query = Query::due(shard, UtcTime::EPOCH.plus_ms(u64::MAX)).order(Order::Descending);

@@ -65,7 +65,7 @@
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::UtcTime;
-use crate::records::table::Key;
+use crate::records::store::Key;
 use crate::tenant::Tenant;
 
 fn pk(tenant: &Tenant, rest: &str) -> String {

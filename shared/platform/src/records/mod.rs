@@ -1,4 +1,4 @@
-//! Records in DynamoDB: one [`Table`] type that knows expressions, one module that knows keys, one repository a file.
+//! Records: one seam between them and what holds them ([`store`]), one module that knows keys, one repository a file.
 //!
 //! A repository takes the tenant first in every method. Its verbs: `find` (None where it is missing), `get` (missing is a
 //! 404), `list`, `insert` (refused where present), `save` (refused where the version is not the expected one), `remove`.
@@ -8,6 +8,7 @@ pub mod audit;
 pub mod channels;
 pub mod dashboards;
 pub mod deliveries;
+pub mod dynamodb;
 mod entries;
 pub mod events;
 pub mod import_jobs;
@@ -22,13 +23,15 @@ pub mod prompts;
 mod run_updates;
 pub mod runs;
 pub mod schema;
+pub mod store;
 mod store_versions;
 pub mod stores;
 pub mod subscriptions;
 mod table;
 
 pub use entries::{Last, MAX_ENTRIES};
-pub use table::{Changes, Condition, Guard, Key, Order, Query, Rows, Table, Transaction, Written};
+pub use store::{Changes, Condition, Key, Order, Position, Query, Written};
+pub use table::{Guard, Rows, Table, Transaction};
 
 /// JSON of any depth, kept as text: an item's own nesting ends at 32 levels and its numbers at 38 digits.
 pub(crate) mod json_text {

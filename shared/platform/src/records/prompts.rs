@@ -140,12 +140,7 @@ impl Prompts {
 
     /// The current versions of the templates behind the one with the id `after`, oldest template first, read
     /// as they are asked for.
-    pub fn rows(
-        &self,
-        tenant: &Tenant,
-        after: Option<&str>,
-        read_at_once: usize,
-    ) -> Result<Rows<PromptRecord>> {
+    pub fn rows(&self, tenant: &Tenant, after: Option<&str>, read_at_once: usize) -> Rows<PromptRecord> {
         let query = Query::partition(keys::prompts(tenant));
         self.table.rows(query, after, read_at_once)
     }
@@ -157,7 +152,7 @@ impl Prompts {
         id: &str,
         before: Option<u64>,
         read_at_once: usize,
-    ) -> Result<Rows<PromptRecord>> {
+    ) -> Rows<PromptRecord> {
         let query = Query::partition(keys::prompt_parts(tenant, id)).prefix(keys::PROMPT_VERSION);
         let before = before.map(|version| keys::prompt_version(tenant, id, version).sk);
         self.table
@@ -166,20 +161,14 @@ impl Prompts {
 
     /// The forks of a template that are in the same project, behind the one with the id `after`, oldest
     /// first.
-    pub fn forks(
-        &self,
-        tenant: &Tenant,
-        id: &str,
-        after: Option<&str>,
-        read_at_once: usize,
-    ) -> Result<Forks<'_>> {
+    pub fn forks(&self, tenant: &Tenant, id: &str, after: Option<&str>, read_at_once: usize) -> Forks<'_> {
         let query = Query::partition(keys::prompt_parts(tenant, id)).prefix(keys::PROMPT_FORK);
         let after = after.map(|fork| keys::prompt_fork(tenant, id, fork).sk);
-        Ok(Forks {
+        Forks {
             prompts: self,
             tenant: tenant.clone(),
-            links: self.table.rows(query, after.as_deref(), read_at_once)?,
-        })
+            links: self.table.rows(query, after.as_deref(), read_at_once),
+        }
     }
 
     /// Adds a template with its first version.

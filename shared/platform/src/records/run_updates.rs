@@ -58,7 +58,7 @@ impl Runs {
     /// The newest update messages, oldest first: at least `most` of them if there are so many.
     pub async fn newest_updates(&self, tenant: &Tenant, run: &str, most: u64) -> Result<Vec<UpdatesRecord>> {
         let query = updates_after(tenant, run, 0).order(Order::Descending);
-        let page_size = i32::try_from(most).unwrap_or(i32::MAX);
+        let page_size = usize::try_from(most).unwrap_or(usize::MAX);
         // A page of the table ends at 1 MB, however few records it has then.
         let (mut records, mut start) = (Vec::<UpdatesRecord>::new(), None);
         loop {
@@ -79,7 +79,7 @@ impl Runs {
         tenant: &Tenant,
         run: &str,
         after: u64,
-        most: i32,
+        most: usize,
     ) -> Result<Vec<UpdatesRecord>> {
         let (page, _) = self
             .table

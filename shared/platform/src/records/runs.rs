@@ -339,7 +339,7 @@ impl Runs {
         index: &RunIndex,
         from: UtcTime,
         until: &RunPosition,
-        most: i32,
+        most: usize,
     ) -> Result<(Vec<String>, bool)> {
         let [by_time, by_status, by_type, by_document] = LISTING_INDEXES;
         let (name, pk) = match index {
@@ -365,7 +365,7 @@ impl Runs {
 
     /// The runs of every project that somebody should look at by a time, those that wait longest first; at most `most` of each
     /// part of the index, all where it is None.
-    pub async fn due(&self, by: UtcTime, most: Option<i32>) -> Result<Vec<DueRun>> {
+    pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueRun>> {
         let mut found = Vec::new();
         for shard in keys::DUE_RUNS {
             let query = Query::due(shard, by);

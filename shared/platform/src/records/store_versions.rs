@@ -25,7 +25,7 @@ impl Stores {
             .order(Order::Descending);
         let (mut found, mut start) = (Vec::new(), None);
         while found.len() < limit {
-            let page_size = i32::try_from(limit - found.len()).unwrap_or(i32::MAX);
+            let page_size = limit - found.len();
             let (page, next) = self.table.page(&query, page_size, start).await?;
             found.extend(page);
             start = next;

@@ -190,12 +190,7 @@ impl Stores {
 
     /// The stores of a project behind the one with the id `after`, archived ones too, oldest first, read as
     /// they are asked for.
-    pub fn rows(
-        &self,
-        tenant: &Tenant,
-        after: Option<&str>,
-        read_at_once: usize,
-    ) -> Result<Rows<StoreRecord>> {
+    pub fn rows(&self, tenant: &Tenant, after: Option<&str>, read_at_once: usize) -> Rows<StoreRecord> {
         let query = Query::partition(keys::stores(tenant));
         self.table.rows(query, after, read_at_once)
     }

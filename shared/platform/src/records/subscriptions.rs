@@ -64,7 +64,7 @@ impl Subscriptions {
         tenant: &Tenant,
         after: Option<&str>,
         read_at_once: usize,
-    ) -> Result<Rows<SubscriptionRecord>> {
+    ) -> Rows<SubscriptionRecord> {
         let query = Query::partition(keys::subscriptions(tenant));
         self.table.rows(query, after, read_at_once)
     }

@@ -176,7 +176,7 @@ impl Logs {
     }
 
     /// The logs of a kind whose next pass is due, the longest overdue first; at most `most`.
-    pub async fn due(&self, kind: LogKind, by: UtcTime, most: i32) -> Result<Vec<LogId>> {
+    pub async fn due(&self, kind: LogKind, by: UtcTime, most: usize) -> Result<Vec<LogId>> {
         let query = Query::due(keys::DUE_LOGS, by);
         let (due, _) = self.table(kind).page::<DueRecord>(&query, most, None).await?;
         let logs = due.into_iter().filter_map(|record| {

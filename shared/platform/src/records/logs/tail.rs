@@ -92,7 +92,7 @@ impl Logs {
         let mut found = Vec::new();
         let mut start = None;
         while found.len() < most {
-            let size = i32::try_from((most - found.len()).min(1_000)).map_err(Error::internal)?;
+            let size = (most - found.len()).min(1_000);
             let (page, next) = self.table(log.kind).page(&query, size, start).await?;
             found.extend(page);
             match next {

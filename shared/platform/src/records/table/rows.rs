@@ -1,36 +1,39 @@
 //! The records of a range, one after the other, read as they are asked for.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use serde::de::DeserializeOwned;
 
-use super::{Key, Query, Table};
-use crate::error::{Error, Result};
+use super::{Position, Query, Table};
+use crate::error::Result;
 
 /// The records of a range of a table, in the order of their sort keys. DynamoDB gives at most 1 MB at once, so no more than
 /// that is held.
 pub struct Rows<T> {
     table: Table,
     query: Query,
-    read_at_once: i32,
-    start: Option<HashMap<String, AttributeValue>>,
+    read_at_once: usize,
+    start: Option<Position>,
     is_last_page: bool,
     read: VecDeque<T>,
 }
 
 impl Table {
     /// The records of a range that come behind the sort key `after`, whether there is a record of it or not.
-    pub fn rows<T>(&self, query: Query, after: Option<&str>, read_at_once: usize) -> Result<Rows<T>> {
-        let start = after.map(|sk| Key::new(query.pk.clone(), sk).attributes());
-        Ok(Rows {
+    pub fn rows<T>(&self, query: Query, after: Option<&str>, read_at_once: usize) -> Rows<T> {
+        let start = after.map(|sk| Position {
+            pk: query.pk.clone(),
+            sk: sk.to_owned(),
+            in_index: None,
+        });
+        Rows {
             table: self.clone(),
             query,
-            read_at_once: i32::try_from(read_at_once).map_err(Error::internal)?,
+            read_at_once,
             start,
             is_last_page: false,
             read: VecDeque::new(),
-        })
+        }
     }
 }
 

@@ -1,22 +1,9 @@
 //! Several conditional writes that happen together or not at all.
 
-use std::time::Duration;
-
-use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem, Update};
-use rand::RngExt as _;
 use serde::Serialize;
 
-use super::{Changes, Condition, Key, Table, Written, failed, write};
-use crate::error::{Error, Result};
-
-/// Attempts of a transaction that conflicts with another one.
-const MAX_ATTEMPTS: u64 = 8;
-/// Attempts of a transaction on a throttled table: 1.5 s at most, so that a request still gets its answer.
-const MAX_THROTTLED_ATTEMPTS: u64 = 5;
-/// Half of the first pause of a throttled transaction, in milliseconds. Each next pause is twice as long.
-const THROTTLED_MS: u64 = 25;
+use super::{Action, Changes, Condition, Item, Key, Step, Table, Written};
+use crate::error::Result;
 
 /// Something that must hold for a transaction to happen, in whatever table.
 #[derive(Clone)]
@@ -32,10 +19,10 @@ impl std::fmt::Debug for Guard {
     }
 }
 
-/// Several conditional writes that happen together or not at all.
+/// Several conditional writes that happen together or not at all. All are of tables of one store.
 pub struct Transaction<'a> {
     pub(super) table: &'a Table,
-    pub(super) steps: Vec<TransactWriteItem>,
+    pub(super) steps: Vec<Step>,
 }
 
 impl Transaction<'_> {
@@ -47,58 +34,33 @@ impl Transaction<'_> {
 
     /// Writes a record into another table.
     pub fn put_into<T: Serialize>(
-        mut self,
+        self,
         table: &Table,
         key: &Key,
         record: &T,
         condition: Condition,
     ) -> Result<Self> {
-        let put = Put::builder()
-            .table_name(&*table.name)
-            .set_item(Some(write(key, record)?))
-            .condition_expression(condition.expression())
-            .set_expression_attribute_names(condition.names())
-            .set_expression_attribute_values(condition.values())
-            .build()
-            .map_err(Error::internal)?;
-        self.steps.push(TransactWriteItem::builder().put(put).build());
-        Ok(self)
+        let item = Item::of(key, record)?;
+        Ok(self.step(table, key, Action::Put(item), Some(condition)))
     }
 
     /// Writes a record whatever is there.
-    pub fn replace<T: Serialize>(mut self, key: &Key, record: &T) -> Result<Self> {
-        let put = Put::builder()
-            .table_name(&*self.table.name)
-            .set_item(Some(write(key, record)?))
-            .build();
-        self.steps.push(
-            TransactWriteItem::builder()
-                .put(put.map_err(Error::internal)?)
-                .build(),
-        );
-        Ok(self)
+    pub fn replace<T: Serialize>(self, key: &Key, record: &T) -> Result<Self> {
+        let (table, item) = (self.table, Item::of(key, record)?);
+        Ok(self.step(table, key, Action::Put(item), None))
     }
 
     /// Removes a record.
-    pub fn delete(mut self, key: &Key, condition: Condition) -> Result<Self> {
-        let delete = Delete::builder()
-            .table_name(&*self.table.name)
-            .set_key(Some(key.attributes()))
-            .condition_expression(condition.expression())
-            .set_expression_attribute_names(condition.names())
-            .set_expression_attribute_values(condition.values())
-            .build()
-            .map_err(Error::internal)?;
-        self.steps
-            .push(TransactWriteItem::builder().delete(delete).build());
-        Ok(self)
+    pub fn delete(self, key: &Key, condition: Condition) -> Result<Self> {
+        let table = self.table;
+        Ok(self.step(table, key, Action::Delete, Some(condition)))
     }
 
     /// Changes single attributes of a record; without a condition, whatever is there. A missing record is
     /// made.
     pub fn update(self, key: &Key, changes: &Changes, condition: Option<&Condition>) -> Result<Self> {
         let table = self.table;
-        self.updated(table, key, changes, condition)
+        Ok(self.step(table, key, Action::Update(changes.clone()), condition.cloned()))
     }
 
     /// Changes single attributes of a record in another table.
@@ -109,201 +71,38 @@ impl Transaction<'_> {
         changes: &Changes,
         condition: Condition,
     ) -> Result<Self> {
-        self.updated(table, key, changes, Some(&condition))
-    }
-
-    fn updated(
-        mut self,
-        table: &Table,
-        key: &Key,
-        changes: &Changes,
-        condition: Option<&Condition>,
-    ) -> Result<Self> {
-        let update = Update::builder()
-            .table_name(&*table.name)
-            .set_key(Some(key.attributes()))
-            .update_expression(changes.expression())
-            .set_condition_expression(condition.map(Condition::expression))
-            .set_expression_attribute_names(Some(changes.names(condition)))
-            .set_expression_attribute_values(changes.values(condition))
-            .build()
-            .map_err(Error::internal)?;
-        self.steps
-            .push(TransactWriteItem::builder().update(update).build());
-        Ok(self)
+        Ok(self.step(table, key, Action::Update(changes.clone()), Some(condition)))
     }
 
     /// Writes nothing, but refuses the transaction unless the condition holds.
     pub fn check(self, key: &Key, condition: Condition) -> Result<Self> {
         let table = self.table;
-        self.check_in(table, key, &condition)
+        Ok(self.step(table, key, Action::Check, Some(condition)))
     }
 
     /// The same for what must hold elsewhere.
     pub fn guarded_by(self, guard: &Guard) -> Result<Self> {
-        self.check_in(&guard.table, &guard.key, &guard.condition)
+        Ok(self.step(
+            &guard.table,
+            &guard.key,
+            Action::Check,
+            Some(guard.condition.clone()),
+        ))
     }
 
-    fn check_in(mut self, table: &Table, key: &Key, condition: &Condition) -> Result<Self> {
-        let check = ConditionCheck::builder()
-            .table_name(&*table.name)
-            .set_key(Some(key.attributes()))
-            .condition_expression(condition.expression())
-            .set_expression_attribute_names(condition.names())
-            .set_expression_attribute_values(condition.values())
-            .build()
-            .map_err(Error::internal)?;
-        self.steps
-            .push(TransactWriteItem::builder().condition_check(check).build());
-        Ok(self)
+    fn step(mut self, table: &Table, key: &Key, action: Action, condition: Option<Condition>) -> Self {
+        self.steps.push(Step {
+            table: table.name.clone(),
+            key: key.clone(),
+            action,
+            condition,
+        });
+        self
     }
 
-    /// Commits the transaction. A conflict with another write and a throttled table are retried with
-    /// back-off. [`Written::Contended`] is a conflict that outlasts all attempts,
-    /// [`ErrorKind::Unavailable`] throttling that does.
-    ///
-    /// The SDK retries neither: both come as a cancelled transaction, which it takes for final.
-    ///
-    /// [`ErrorKind::Unavailable`]: crate::ErrorKind::Unavailable
+    /// Commits the transaction. [`Written::Contended`] is a conflict with another write that outlasts the
+    /// store's retries.
     pub async fn commit(self) -> Result<Written> {
-        let mut attempt = 1;
-        loop {
-            let request = self.table.client.transact_write_items();
-            let Err(error) = request.set_transact_items(Some(self.steps.clone())).send().await else {
-                return Ok(Written::Done);
-            };
-            let pause_ms = match (cancellation(&error), attempt) {
-                (Some(Cancellation::Refused { step }), _) => return Ok(Written::Refused { step }),
-                (Some(Cancellation::Conflict), MAX_ATTEMPTS) => return Ok(Written::Contended),
-                (Some(Cancellation::Conflict), _) => 20 * attempt,
-                (Some(Cancellation::Throttled), 1..MAX_THROTTLED_ATTEMPTS) => THROTTLED_MS << attempt,
-                (Some(Cancellation::Invalid), _) => {
-                    return Err(Error::internal(format!(
-                        "DynamoDB refused a transaction: {error:?}"
-                    )));
-                }
-                _ => return Err(failed(error)),
-            };
-            let pause_ms = rand::rng().random_range(pause_ms / 2..=pause_ms);
-            tokio::time::sleep(Duration::from_millis(pause_ms)).await;
-            attempt += 1;
-        }
-    }
-}
-
-/// Why DynamoDB cancelled a transaction.
-#[derive(Debug, PartialEq, Eq)]
-enum Cancellation {
-    /// The condition of this step does not hold.
-    Refused { step: usize },
-    /// Another write is under way on one of the items.
-    Conflict,
-    /// A table or an index is over its throughput.
-    Throttled,
-    /// An item that is too large, for one: no retry helps.
-    Invalid,
-}
-
-fn cancellation(error: &SdkError<TransactWriteItemsError>) -> Option<Cancellation> {
-    let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error()
-    else {
-        return None;
-    };
-    let codes: Vec<_> = cancelled
-        .cancellation_reasons()
-        .iter()
-        .map(|reason| reason.code().unwrap_or_default())
-        .collect();
-    let place = |wanted: &str| codes.iter().position(|code| *code == wanted);
-    let has = |wanted: &str| place(wanted).is_some();
-    if let Some(step) = place("ConditionalCheckFailed") {
-        Some(Cancellation::Refused { step })
-    } else if has("ValidationError") {
-        Some(Cancellation::Invalid)
-    } else if has("ThrottlingError") || has("ProvisionedThroughputExceeded") {
-        Some(Cancellation::Throttled)
-    } else {
-        has("TransactionConflict").then_some(Cancellation::Conflict)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use axum::Router;
-    use axum::http::StatusCode;
-    use axum::routing::post;
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::aws::{Keys, sdk_config_for};
-    use crate::config::Secret;
-    use crate::error::ErrorKind;
-
-    /// A table whose first transactions are cancelled for these reasons.
-    async fn table(reasons: Vec<Vec<&'static str>>) -> (Table, Arc<AtomicUsize>) {
-        let calls = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&calls);
-        let answer = move || {
-            let call = counted.fetch_add(1, Ordering::SeqCst);
-            let cancelled = reasons.get(call).map(|codes| {
-                let reasons: Vec<Value> = codes.iter().map(|code| json!({ "Code": code })).collect();
-                json!({
-                    "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
-                    "CancellationReasons": reasons,
-                })
-            });
-            async move {
-                match cancelled {
-                    Some(body) => (StatusCode::BAD_REQUEST, body.to_string()),
-                    None => (StatusCode::OK, "{}".to_owned()),
-                }
-            }
-        };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(axum::serve(listener, Router::new().route("/", post(answer))).into_future());
-        let sdk = sdk_config_for(&endpoint, Keys::shown(&Secret::new("secret")));
-        (Table::connect(&sdk, "table"), calls)
-    }
-
-    async fn commit(table: &Table) -> Result<Written> {
-        let key = Key::new("p", "s");
-        let transaction = table.transaction().put(&key, &json!({}), Condition::Absent)?;
-        transaction.commit().await
-    }
-
-    #[tokio::test]
-    async fn throttling_is_retried_and_then_unavailable() {
-        let (table, calls) = table(vec![vec!["None", "ThrottlingError"]; 2]).await;
-        assert_eq!(commit(&table).await.unwrap(), Written::Done);
-        assert_eq!(calls.load(Ordering::SeqCst), 3);
-
-        let (table, calls) = self::table(vec![vec!["ThrottlingError"]; 20]).await;
-        assert_eq!(commit(&table).await.unwrap_err().kind(), ErrorKind::Unavailable);
-        assert_eq!(calls.load(Ordering::SeqCst), MAX_THROTTLED_ATTEMPTS as usize);
-    }
-
-    #[tokio::test]
-    async fn a_condition_that_does_not_hold_comes_before_throttling() {
-        let (table, calls) = table(vec![vec!["ThrottlingError", "ConditionalCheckFailed"]]).await;
-        assert_eq!(commit(&table).await.unwrap(), Written::Refused { step: 1 });
-        assert_eq!(calls.load(Ordering::SeqCst), 1);
-    }
-
-    #[tokio::test]
-    async fn a_conflict_that_lasts_is_contention() {
-        let (table, calls) = table(vec![vec!["TransactionConflict"]; 20]).await;
-        assert_eq!(commit(&table).await.unwrap(), Written::Contended);
-        assert_eq!(calls.load(Ordering::SeqCst), MAX_ATTEMPTS as usize);
-    }
-
-    #[tokio::test]
-    async fn an_invalid_item_is_not_retried() {
-        let (table, calls) = table(vec![vec!["ValidationError"]]).await;
-        assert_eq!(commit(&table).await.unwrap_err().kind(), ErrorKind::Internal);
-        assert_eq!(calls.load(Ordering::SeqCst), 1);
+        self.table.store.transact(self.steps).await
     }
 }

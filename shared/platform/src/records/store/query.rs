@@ -15,16 +15,24 @@ pub enum Order {
 /// A range of one partition.
 #[derive(Clone, Debug)]
 pub struct Query {
-    pub(super) pk: String,
-    pub(super) sort: Sort,
-    pub(super) index: Option<&'static str>,
-    pub(super) order: Order,
+    /// The partition.
+    pub pk: String,
+    /// The sort keys.
+    pub sort: Sort,
+    /// The index that is read; None for the table itself.
+    pub index: Option<&'static str>,
+    /// The direction.
+    pub order: Order,
 }
 
+/// The sort keys of a range.
 #[derive(Clone, Debug)]
-pub(super) enum Sort {
+pub enum Sort {
+    /// Every one.
     All,
+    /// Those that begin with this text.
     Prefix(String),
+    /// Those from the first to the second, both included.
     Between(String, String),
 }
 

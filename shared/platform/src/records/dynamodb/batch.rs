@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use rand::RngExt as _;
-use serde::de::DeserializeOwned;
 
-use super::{Item, Key, Table, failed, read};
+use super::attribute::{Attributes, item, key};
+use super::{DynamoDb, failed};
 use crate::error::{Error, Result};
+use crate::records::store::{Item, Key};
 
 /// Attempts without a further item: the SDK does not repeat what a throttled read left out.
 const MAX_ATTEMPTS: u32 = 6;
@@ -16,27 +17,10 @@ const MAX_ATTEMPTS: u32 = 6;
 /// long.
 const PAUSE_MS: u64 = 25;
 
-impl Table {
-    /// The records at `keys` that are in this index now, in the order of the keys; None for the others.
-    /// Reads consistently, up to 100 keys, none of them twice.
-    pub(crate) async fn find_in_index<T: DeserializeOwned>(
-        &self,
-        keys: &[Key],
-        index: &str,
-    ) -> Result<Vec<Option<T>>> {
-        let mut items = self.items(keys).await?;
-        let in_index = format!("{index}pk");
-        let records = keys.iter().map(|key| {
-            let item = items.remove(&(key.pk.clone(), key.sk.clone()));
-            let item = item.filter(|item| item.contains_key(&in_index));
-            item.map(read).transpose()
-        });
-        records.collect()
-    }
-
-    async fn items(&self, keys: &[Key]) -> Result<HashMap<(String, String), Item>> {
-        let mut missing: Vec<Item> = keys.iter().map(Key::attributes).collect();
-        let mut found = HashMap::new();
+impl DynamoDb {
+    pub(super) async fn batch_get(&self, table: &str, keys: &[Key]) -> Result<Vec<Option<Item>>> {
+        let mut missing: Vec<Attributes> = keys.iter().map(key).collect();
+        let mut found: HashMap<(String, String), Attributes> = HashMap::new();
         let mut attempt = 0;
         while !missing.is_empty() {
             let wanted = KeysAndAttributes::builder()
@@ -44,21 +28,16 @@ impl Table {
                 .consistent_read(true)
                 .build()
                 .map_err(Error::internal)?;
-            let request = self.client.batch_get_item().request_items(&*self.name, wanted);
+            let request = self.client.batch_get_item().request_items(table, wanted);
             let mut answer = request.send().await.map_err(failed)?;
-            let items = answer
-                .responses
-                .as_mut()
-                .and_then(|items| items.remove(&*self.name));
+            let items = answer.responses.as_mut().and_then(|items| items.remove(table));
             let before = found.len();
             for item in items.unwrap_or_default() {
                 if let (Some(pk), Some(sk)) = (text(&item, "pk"), text(&item, "sk")) {
                     found.insert((pk, sk), item);
                 }
             }
-            let left = answer
-                .unprocessed_keys
-                .and_then(|mut keys| keys.remove(&*self.name));
+            let left = answer.unprocessed_keys.and_then(|mut keys| keys.remove(table));
             missing = left.map(|left| left.keys).unwrap_or_default();
             attempt = if found.len() > before { 0 } else { attempt + 1 };
             if attempt >= MAX_ATTEMPTS && !missing.is_empty() {
@@ -70,11 +49,14 @@ impl Table {
                 tokio::time::sleep(Duration::from_millis(pause)).await;
             }
         }
-        Ok(found)
+        let items = keys
+            .iter()
+            .map(|key| found.remove(&(key.pk.clone(), key.sk.clone())));
+        items.map(|found| found.map(item).transpose()).collect()
     }
 }
 
-fn text(item: &Item, name: &str) -> Option<String> {
+fn text(item: &Attributes, name: &str) -> Option<String> {
     item.get(name)
         .and_then(|value: &AttributeValue| value.as_s().ok())
         .cloned()

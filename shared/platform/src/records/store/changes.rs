@@ -1,0 +1,117 @@
+//! Changes of single attributes of an item, for a writer who has not read it.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Item;
+use super::key::key_names;
+use crate::error::{Error, Result};
+use crate::records::schema::DUE;
+
+/// Changes of single attributes of an item.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// Attributes and their new values.
+    pub set: Vec<(String, Value)>,
+    /// Lists, and the values that come behind those that are there.
+    pub append: Vec<(String, Vec<Value>)>,
+    /// Numbers, and what is added to them.
+    pub add: Vec<(String, i64)>,
+    /// Attributes that go.
+    pub remove: Vec<String>,
+}
+
+impl Changes {
+    /// Gives an attribute this value.
+    pub fn set<T: Serialize>(mut self, name: &str, new: &T) -> Result<Self> {
+        self.set.push((name.to_owned(), value(new)?));
+        Ok(self)
+    }
+
+    /// Takes an attribute away where there is no value, else gives it this one.
+    pub fn set_or_remove<T: Serialize>(self, name: &str, value: Option<&T>) -> Result<Self> {
+        match value {
+            Some(value) => self.set(name, value),
+            None => Ok(self.remove(name)),
+        }
+    }
+
+    /// Puts these values at the end of a list; a missing list is as an empty one.
+    pub fn append<T: Serialize>(mut self, name: &str, values: &[T]) -> Result<Self> {
+        if !values.is_empty() {
+            let values: Result<Vec<Value>> = values.iter().map(value).collect();
+            self.append.push((name.to_owned(), values?));
+        }
+        Ok(self)
+    }
+
+    /// Adds to a number, or takes from it; a missing one is as 0.
+    #[must_use]
+    pub fn add(mut self, name: &str, amount: i64) -> Self {
+        self.add.push((name.to_owned(), amount));
+        self
+    }
+
+    /// Takes an attribute away.
+    #[must_use]
+    pub fn remove(mut self, name: &str) -> Self {
+        self.remove.push(name.to_owned());
+        self
+    }
+
+    /// Moves the item to this place of an index.
+    #[must_use]
+    pub fn place(mut self, index: &str, pk: String, sk: String) -> Self {
+        let [pk_name, sk_name] = key_names(index);
+        self.set.push((pk_name.into_owned(), Value::String(pk)));
+        self.set.push((sk_name.into_owned(), Value::String(sk)));
+        self
+    }
+
+    /// Takes the item out of this index.
+    #[must_use]
+    pub fn leave(self, index: &str) -> Self {
+        let [pk_name, sk_name] = key_names(index);
+        self.remove(&pk_name).remove(&sk_name)
+    }
+
+    /// Takes the item out of the index of unfinished work.
+    #[must_use]
+    pub fn not_due(self) -> Self {
+        self.leave(DUE)
+    }
+
+    /// Does them to an item.
+    pub fn apply(&self, item: &mut Item) -> Result<()> {
+        for (name, value) in &self.set {
+            item.set(name, value.clone());
+        }
+        for (name, values) in &self.append {
+            let mut list = match item.remove(name) {
+                None => Vec::new(),
+                Some(Value::Array(list)) => list,
+                Some(_) => return Err(Error::internal(format!("the attribute {name} is no list"))),
+            };
+            list.extend(values.iter().cloned());
+            item.set(name, list);
+        }
+        for (name, amount) in &self.add {
+            let number = match item.get(name) {
+                None => 0,
+                Some(value) => {
+                    let number = value.as_i64();
+                    number.ok_or_else(|| Error::internal(format!("the attribute {name} is no number")))?
+                }
+            };
+            item.set(name, number.saturating_add(*amount));
+        }
+        for name in &self.remove {
+            item.remove(name);
+        }
+        Ok(())
+    }
+}
+
+fn value<T: Serialize>(value: &T) -> Result<Value> {
+    serde_json::to_value(value).map_err(Error::internal)
+}

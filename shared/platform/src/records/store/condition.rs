@@ -1,0 +1,51 @@
+//! What must hold for a write to happen.
+
+use serde_json::Value;
+
+use super::Item;
+use crate::records::schema::EXPIRES_AT;
+
+/// What must hold for a write to happen.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    /// The item is not there.
+    Absent,
+    /// The item is there.
+    Present,
+    /// The item is there and this attribute has this value.
+    NumberIs(&'static str, u64),
+    /// The item is there and this attribute has this value.
+    TextIs(&'static str, String),
+    /// The item is there and this attribute is a number below this one.
+    NumberBelow(&'static str, u64),
+    /// The item is there and has this attribute.
+    Has(&'static str),
+    /// The item is there and does not have this attribute.
+    Lacks(&'static str),
+    /// The item is not there, or its life has ended by this many seconds since the Unix epoch and nobody has removed it yet.
+    AbsentOrExpired(i64),
+}
+
+impl Condition {
+    /// Whether it holds for an item, or for none.
+    pub fn holds(&self, item: Option<&Item>) -> bool {
+        let number = |name: &str| match item?.get(name)? {
+            Value::Number(number) => number.as_i128(),
+            _ => None,
+        };
+        match self {
+            Self::Absent => item.is_none(),
+            Self::Present => item.is_some(),
+            Self::NumberIs(name, expected) => number(name) == Some(i128::from(*expected)),
+            Self::NumberBelow(name, expected) => {
+                number(name).is_some_and(|number| number < i128::from(*expected))
+            }
+            Self::TextIs(name, expected) => item.is_some_and(|item| item.text(name) == Some(expected)),
+            Self::Has(name) => item.is_some_and(|item| item.get(name).is_some()),
+            Self::Lacks(name) => item.is_some_and(|item| item.get(name).is_none()),
+            Self::AbsentOrExpired(now) => {
+                item.is_none() || number(EXPIRES_AT).is_some_and(|expires_at| expires_at < i128::from(*now))
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The attributes of an item, as every adapter understands them.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::Key;
+use crate::error::{Error, Result};
+
+/// The attributes of an item, keys and places in indexes included.
+///
+/// JSON's model is what a record uses of DynamoDB's: no sets and no binary values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Item(Map<String, Value>);
+
+impl Item {
+    /// A record at its key.
+    pub fn of<T: Serialize>(key: &Key, record: &T) -> Result<Self> {
+        let Value::Object(fields) = serde_json::to_value(record).map_err(Error::internal)? else {
+            return Err(Error::internal("a record has no fields"));
+        };
+        let mut item = Self(fields);
+        item.extend(key.attributes());
+        Ok(item)
+    }
+
+    /// The record in an item.
+    pub fn read<T: DeserializeOwned>(self) -> Result<T> {
+        serde_json::from_value(Value::Object(self.0)).map_err(Error::internal)
+    }
+
+    /// The value of an attribute.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    /// The text of an attribute.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.as_str()
+    }
+
+    /// Gives an attribute a value.
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
+        self.0.insert(name.into(), value.into());
+    }
+
+    /// Takes an attribute away.
+    pub fn remove(&mut self, name: &str) -> Option<Value> {
+        self.0.remove(name)
+    }
+
+    /// Gives several attributes their values.
+    pub fn extend(&mut self, attributes: impl IntoIterator<Item = (String, String)>) {
+        self.0.extend(
+            attributes
+                .into_iter()
+                .map(|(name, value)| (name, Value::String(value))),
+        );
+    }
+
+    /// Keeps the attributes of these names alone, as an index does.
+    pub fn retain(&mut self, is_kept: impl Fn(&str) -> bool) {
+        self.0.retain(|name, _| is_kept(name));
+    }
+
+    /// The attributes.
+    pub fn attributes(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
+    /// The attributes.
+    pub fn into_attributes(self) -> Map<String, Value> {
+        self.0
+    }
+}
+
+impl From<Map<String, Value>> for Item {
+    fn from(attributes: Map<String, Value>) -> Self {
+        Self(attributes)
+    }
+}

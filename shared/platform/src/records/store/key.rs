@@ -1,0 +1,89 @@
+//! Where an item is.
+
+use std::borrow::Cow;
+
+use crate::clock::UtcTime;
+use crate::records::schema::{DUE, GSI1};
+
+/// The key of an item, and of its places in the indexes where it has any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Partition key.
+    pub pk: String,
+    /// Sort key.
+    pub sk: String,
+    /// Partition and sort keys in further indexes, by their names.
+    pub indexes: Vec<(&'static str, String, String)>,
+    /// Which kind of unfinished work it is, and when somebody should look at it.
+    pub due: Option<(&'static str, UtcTime)>,
+}
+
+impl Key {
+    /// A key outside of every further index.
+    pub fn new(pk: impl Into<String>, sk: impl Into<String>) -> Self {
+        Self {
+            pk: pk.into(),
+            sk: sk.into(),
+            indexes: Vec::new(),
+            due: None,
+        }
+    }
+
+    /// The same key with a place in `gsi1`.
+    #[must_use]
+    pub fn with_gsi1(self, pk: impl Into<String>, sk: impl Into<String>) -> Self {
+        self.with_index(GSI1, pk, sk)
+    }
+
+    /// The same key with a place in the index of this name.
+    #[must_use]
+    pub fn with_index(mut self, index: &'static str, pk: impl Into<String>, sk: impl Into<String>) -> Self {
+        self.indexes.push((index, pk.into(), sk.into()));
+        self
+    }
+
+    /// The same key, of unfinished work of the kind `shard` that somebody should look at by `at`.
+    #[must_use]
+    pub fn with_due(mut self, shard: &'static str, at: UtcTime) -> Self {
+        self.due = Some((shard, at));
+        self
+    }
+
+    /// The attributes that the item has by it.
+    pub(super) fn attributes(&self) -> Vec<(String, String)> {
+        let mut attributes = vec![
+            ("pk".to_owned(), self.pk.clone()),
+            ("sk".to_owned(), self.sk.clone()),
+        ];
+        for (index, pk, sk) in &self.indexes {
+            let [pk_name, sk_name] = key_names(index);
+            attributes.push((pk_name.into_owned(), pk.clone()));
+            attributes.push((sk_name.into_owned(), sk.clone()));
+        }
+        if let Some((shard, at)) = &self.due {
+            let [pk_name, sk_name] = key_names(DUE);
+            attributes.push((pk_name.into_owned(), (*shard).to_owned()));
+            attributes.push((sk_name.into_owned(), at.to_string()));
+        }
+        attributes
+    }
+}
+
+/// Names of the attributes that place an item in an index.
+pub fn key_names(index: &str) -> [Cow<'static, str>; 2] {
+    match index {
+        DUE => ["due_shard".into(), "due_at".into()],
+        index => [format!("{index}pk").into(), format!("{index}sk").into()],
+    }
+}
+
+/// Behind which item the rest of a range begins, whether the item is there or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Partition key of the item.
+    pub pk: String,
+    /// Sort key of the item.
+    pub sk: String,
+    /// Partition and sort key of its place in the index that is read; None for a range of the table.
+    pub in_index: Option<(String, String)>,
+}
