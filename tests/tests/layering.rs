@@ -86,6 +86,7 @@ fn shared_crates_depend_downwards_only() {
     // A crate may use those before it.
     let order = [
         "platform",
+        "embedded",
         "sandbox",
         "models",
         "process",

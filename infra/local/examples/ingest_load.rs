@@ -16,7 +16,6 @@ use local::sealer::LocalSealer;
 use local::server::{self, Limits};
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, Services};
 use platform::config::{CorsOrigins, EdgeConfig, Environment};
-use platform::objects::Objects;
 use platform::records::channels::Channels;
 use platform::records::events::Events;
 use platform::records::ingest_counts::IngestCounts;
@@ -43,7 +42,7 @@ async fn main() -> Result<(), Error> {
     let tenant = Tenant::new("acme", "demo")?;
     let token = ids::new_id(Clock::System.now());
     let channel = channel(&token);
-    let channels = Channels::new(Table::connect(&services.records, RECORDS_TABLE));
+    let channels = Channels::new(services.table(RECORDS_TABLE));
     channels.insert(&tenant, &channel.record(1)?).await?;
     let origin = serve(&data, &services, channels).await?;
     let ingest = Arc::new(IngestClient {
@@ -51,7 +50,7 @@ async fn main() -> Result<(), Error> {
         url: format!("{origin}/webhooks/events/acme/demo/{}", channel.id),
         token,
     });
-    let table = Table::connect(&services.records, RECORDS_TABLE);
+    let table = services.table(RECORDS_TABLE);
     let (mut taken, mut written) = (Vec::new(), Vec::new());
     for turn in 0..TURNS {
         let ingest = Arc::clone(&ingest);
@@ -71,10 +70,10 @@ async fn main() -> Result<(), Error> {
 /// The endpoint as the runner has it, on a port of its own.
 async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Result<String, Error> {
     let clock = Clock::System;
-    let table = Table::connect(&services.records, EVENTS_TABLE);
+    let table = services.table(EVENTS_TABLE);
     let counts = IngestCounts::new(table.clone());
     let events = Events::new(table);
-    let objects = Objects::connect(&services.objects, DATA_BUCKET);
+    let objects = services.bucket(DATA_BUCKET);
     let ingest = Ingest {
         channels,
         sealer: Arc::new(LocalSealer::open(data)?),

@@ -10,8 +10,6 @@ use clap::{Parser, ValueEnum};
 use event_log::{LogStore, LogStoreConfig, columns, merge};
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
-use platform::objects::Objects;
-use platform::records::Table;
 use platform::records::logs::{KnownLogs, LogFile, LogHead, LogId, LogKind, Logs};
 use platform::{Clock, UtcTime, ids};
 use serde_json::json;
@@ -58,7 +56,7 @@ async fn fill() -> Result<(), Error> {
     let data = DataDir::open(&arguments.data_dir)?;
     let services = Services::open(&data).await?;
     let folder = tempfile::tempdir()?;
-    let table = |name| Table::connect(&services.records, name);
+    let table = |name| services.table(name);
     let (kind, of) = match arguments.kind {
         Kind::Events => (LogKind::Events, table(EVENTS_TABLE)),
         Kind::Audit => (LogKind::Audit, table(AUDIT_TABLE)),
@@ -68,7 +66,7 @@ async fn fill() -> Result<(), Error> {
         log: LogId::new("acme", Some(&arguments.project), kind),
         store: LogStore::new(
             Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE)),
-            Objects::connect(&services.objects, DATA_BUCKET),
+            services.bucket(DATA_BUCKET),
             &LogStoreConfig {
                 program: None,
                 directory: folder.path().to_owned(),

@@ -14,9 +14,7 @@ use clap::Parser;
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
 use platform::bus::Bus;
-use platform::objects::Objects;
 use platform::queue::BoxFuture;
-use platform::records::Table;
 use platform::records::runs::Runs;
 use platform::{Clock, Tenant};
 use serde_json::json;
@@ -110,11 +108,11 @@ async fn one(arguments: &Arguments, engine: &Engine, http: &reqwest::Client) -> 
 
 /// An engine that only starts runs.
 fn engine(services: &Services) -> Result<Engine, Error> {
-    let events = Table::connect(&services.records, EVENTS_TABLE);
+    let events = services.table(EVENTS_TABLE);
     let queue = services.queue("tasks").ok_or("the runner has no queue")?;
     let wiring = Wiring {
-        runs: Runs::new(Table::connect(&services.records, RUNS_TABLE), events),
-        objects: Objects::connect(&services.objects, DATA_BUCKET),
+        runs: Runs::new(services.table(RUNS_TABLE), events),
+        objects: services.bucket(DATA_BUCKET),
         queue: Arc::new(queue),
         bus: Arc::new(Nowhere),
         clock: Clock::System,

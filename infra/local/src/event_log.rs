@@ -9,8 +9,6 @@ use event_log::{LogStore, LogStoreConfig};
 use platform::Clock;
 use platform::archive_hints::ArchiveHints;
 use platform::config::{ConfigError, Environment};
-use platform::objects::Objects;
-use platform::records::Table;
 use platform::records::logs::Logs;
 use sweeper_function::LogSweeper;
 use tracing::warn;
@@ -60,7 +58,7 @@ impl LocalEventLog {
         environment: &Environment,
         clock: &Clock,
     ) -> Result<Self, ConfigError> {
-        let table = |name| Table::connect(&services.records, name);
+        let table = |name| services.table(name);
         let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
         let config = ArchiverConfig {
             folder: data.path("cache/archiver"),
@@ -68,7 +66,7 @@ impl LocalEventLog {
             crash: Crash::from_environment(environment)?,
             ..ArchiverConfig::from_environment(environment)?
         };
-        let objects = Objects::connect(&services.objects, DATA_BUCKET);
+        let objects = services.bucket(DATA_BUCKET);
         let of_readers = LogStoreConfig {
             program: None,
             directory: data.path("cache/log"),

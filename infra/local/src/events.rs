@@ -10,10 +10,8 @@ use platform::Platform;
 use platform::archive_hints::ArchiveHints;
 use platform::bus::Bus;
 use platform::config::{ConfigError, Environment};
-use platform::objects::Objects;
 use platform::outbound::Outbound;
 use platform::queue::{BoxFuture, Delivery, Queue};
-use platform::records::Table;
 use platform::records::channels::Channels;
 use platform::records::deliveries::Deliveries;
 use platform::records::events::Events;
@@ -87,8 +85,8 @@ impl LocalEvents {
             }),
         );
         let bus: Arc<dyn Bus> = Arc::new(LocalBus::new(clock.clone(), vec![queue.clone()]));
-        let table = Table::connect(&services.records, EVENTS_TABLE);
-        let objects = Objects::connect(&services.objects, DATA_BUCKET);
+        let table = services.table(EVENTS_TABLE);
+        let objects = services.bucket(DATA_BUCKET);
         let sealer: Arc<dyn Sealer> = Arc::new(OpenedOnce::new(Arc::new(LocalSealer::open(data)?)));
         let events = Events::new(table.clone());
         let counts = IngestCounts::new(table.clone());

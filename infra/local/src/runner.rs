@@ -25,9 +25,7 @@ use platform::fair::FairPermits;
 use platform::http::audit::AuditLog;
 use platform::http::openapi;
 use platform::http::serve::API_ROOT;
-use platform::objects::Objects;
 use platform::outbound::Outbound;
-use platform::records::Table;
 use platform::records::api_keys::ApiKeys;
 use platform::records::audit::AuditTrail;
 use platform::records::stores::Stores;
@@ -177,7 +175,7 @@ impl Service {
         events.deliver_with(&runs.workflows.engine);
         let sources = Sources::from_environment(environment, &services.objects, outbound)?;
         let stores = |queue, config: &StoreConfig| {
-            let objects = Objects::connect(&services.objects, DATA_BUCKET);
+            let objects = services.bucket(DATA_BUCKET);
             let records = Stores::new(platform.records.clone());
             let imports = ImportServices {
                 sources: Some(sources.clone()),
@@ -274,8 +272,8 @@ fn platform(
     archive_hints: ArchiveHints,
 ) -> Platform {
     let clock = Clock::System;
-    let records = Table::connect(&services.records, RECORDS_TABLE);
-    let trail = AuditTrail::new(Table::connect(&services.records, AUDIT_TABLE));
+    let records = services.table(RECORDS_TABLE);
+    let trail = AuditTrail::new(services.table(AUDIT_TABLE));
     let writer = trail.clone();
     let retry = LocalQueue::start(
         "audit-retry",

@@ -7,9 +7,7 @@ use platform::Clock;
 use platform::api::Api;
 use platform::bus::Bus;
 use platform::config::{ConfigError, Secret};
-use platform::objects::Objects;
 use platform::page_token::PageTokens;
-use platform::records::Table;
 use platform::records::events::Events;
 use platform::records::runs::Runs;
 use sweeper_function::Sweeper;
@@ -74,11 +72,11 @@ impl LocalRuns {
             }),
         );
         let followers = Arc::new(Followers::default());
-        let events = Table::connect(&services.records, EVENTS_TABLE);
-        let runs = Runs::new(Table::connect(&services.records, RUNS_TABLE), events.clone());
+        let events = services.table(EVENTS_TABLE);
+        let runs = Runs::new(services.table(RUNS_TABLE), events.clone());
         let wiring = Wiring {
             runs: runs.clone(),
-            objects: Objects::connect(&services.objects, DATA_BUCKET),
+            objects: services.bucket(DATA_BUCKET),
             queue: tasks.clone(),
             bus: Arc::clone(&bus),
             clock: clock.clone(),

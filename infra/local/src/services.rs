@@ -19,7 +19,9 @@ use base64::Engine as _;
 use dynoxide::Database;
 use platform::aws::{Keys, sdk_config_for};
 use platform::config::{ConfigError, Secret};
+use platform::objects::Objects;
 use platform::queue::SqsQueue;
+use platform::records::Table;
 use platform::records::schema::{TableKind, create_table};
 use rand::Rng as _;
 use s3s::auth::SimpleAuth;
@@ -91,6 +93,16 @@ impl Services {
             }
         }
         Ok(services)
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Table {
+        Table::connect(&self.records, name)
+    }
+
+    /// The bucket of this name.
+    pub fn bucket(&self, name: &str) -> Objects {
+        Objects::connect(&self.objects, name)
     }
 
     /// What a caller of the record store and the queues must show.

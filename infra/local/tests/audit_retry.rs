@@ -47,7 +47,7 @@ fn consumer(trail: &AuditTrail) -> Handler {
 }
 
 async fn written(services: &Services) -> Vec<AuditEvent> {
-    let table = |name| Table::connect(&services.records, name);
+    let table = |name| services.table(name);
     let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
     let log = LogId::new("acme", Some("demo"), LogKind::Audit);
     let found = logs.tail::<AuditEvent>(&log, None).await.unwrap();
@@ -60,7 +60,7 @@ async fn a_record_that_the_table_refused_is_written_later_and_once() {
     let services = Services::open(&DataDir::open(folder.path()).unwrap())
         .await
         .unwrap();
-    let trail = AuditTrail::new(Table::connect(&services.records, AUDIT_TABLE));
+    let trail = AuditTrail::new(services.table(AUDIT_TABLE));
     let queue = LocalQueue::start("audit-retry", SETTINGS, Clock::System, consumer(&trail));
     let broken = AuditTrail::new(Table::connect(&services.records, "no-such-table"));
     let log = AuditLog::new(broken, queue.clone());
@@ -78,7 +78,7 @@ async fn what_is_no_record_is_set_aside_and_does_not_hold_up_the_others() {
     let services = Services::open(&DataDir::open(folder.path()).unwrap())
         .await
         .unwrap();
-    let trail = AuditTrail::new(Table::connect(&services.records, AUDIT_TABLE));
+    let trail = AuditTrail::new(services.table(AUDIT_TABLE));
     let queue = LocalQueue::start("audit-retry", SETTINGS, Clock::System, consumer(&trail));
     let record = a_record();
     queue.send("not a record").await.unwrap();

@@ -50,7 +50,7 @@ impl World {
     }
 
     fn over(kind: Kind, services: &Services) -> Self {
-        let table = Table::connect(&services.records, RECORDS_TABLE);
+        let table = services.table(RECORDS_TABLE);
         Self {
             kind,
             subscriptions: Subscriptions::new(table.clone()),

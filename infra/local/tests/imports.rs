@@ -21,7 +21,6 @@ use platform::config::{AwsEnvironment, Environment, Secret};
 use platform::objects::{Objects, artifact_key};
 use platform::outbound::Outbound;
 use platform::queue::{BoxFuture, Delivery, Queue};
-use platform::records::Table;
 use platform::records::stores::{ImportMode, ImportRecord, ImportStatus, Stores};
 use platform::sources::Sources;
 use platform::{Clock, Result, Tenant, UtcTime, aws};
@@ -120,7 +119,7 @@ impl World {
             .create_tables(&tenant(), &author(), &store, &[table], None)
             .await
             .unwrap();
-        let objects = Objects::connect(&services.objects, DATA_BUCKET);
+        let objects = services.bucket(DATA_BUCKET);
         let key = artifact_key(&tenant(), "rows.csv").unwrap();
         objects
             .put(&key, b"id,u\n1,a\n2,b\n3,c\n".to_vec())
@@ -221,7 +220,7 @@ fn stores(
         sources: Some(Sources::from_environment(&environment, &services.objects, outbound).unwrap()),
         queue: queue.cloned().map(|queue| -> Arc<dyn Queue> { queue }),
     };
-    let records = Stores::new(Table::connect(&services.records, RECORDS_TABLE));
+    let records = Stores::new(services.table(RECORDS_TABLE));
     let objects = Objects::connect(objects, DATA_BUCKET);
     DataStores::new(clock.clone(), records, objects, imports, &config).unwrap()
 }

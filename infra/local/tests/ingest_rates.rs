@@ -5,7 +5,6 @@ use ingest_function::ChannelRates;
 use local::data_dir::DataDir;
 use local::services::{EVENTS_TABLE, Services};
 use platform::config::Environment;
-use platform::records::Table;
 use platform::records::ingest_counts::IngestCounts;
 use platform::{Clock, ErrorKind, Tenant, UtcTime};
 
@@ -23,7 +22,7 @@ async fn two_instances_take_what_a_channel_may_and_then_refuse() {
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let environment = Environment::from_variables(variables).unwrap();
     let instance = || {
-        let counts = IngestCounts::new(Table::connect(&services.records, EVENTS_TABLE));
+        let counts = IngestCounts::new(services.table(EVENTS_TABLE));
         ChannelRates::from_environment(&environment, counts, clock.clone()).unwrap()
     };
     let instances = [instance(), instance()];

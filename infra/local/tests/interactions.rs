@@ -26,7 +26,7 @@ impl World {
         let services = Services::open(&DataDir::open(folder.path()).unwrap())
             .await
             .unwrap();
-        let table = Table::connect(&services.records, RECORDS_TABLE);
+        let table = services.table(RECORDS_TABLE);
         let world = Self {
             _folder: folder,
             interactions: Interactions::new(table.clone()),

@@ -5,7 +5,7 @@ use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, EVENTS_TABLE, Services};
 use platform::records::events::{EventRecord, Events};
 use platform::records::logs::{FileRef, LogFile, LogHead, LogId, LogKind, Logs};
-use platform::records::{Condition, Key, Table};
+use platform::records::{Condition, Key};
 use platform::{Tenant, UtcTime};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ impl World {
         let services = Services::open(&DataDir::open(folder.path()).unwrap())
             .await
             .unwrap();
-        let table = |name| Table::connect(&services.records, name);
+        let table = |name| services.table(name);
         Self {
             events: Events::new(table(EVENTS_TABLE)),
             logs: Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE)),
@@ -197,8 +197,8 @@ async fn of_two_commits_over_one_head_one_lands() {
 #[tokio::test]
 async fn records_from_before_there_were_logs_are_adopted_once() {
     let world = World::new().await;
-    let audit = Table::connect(&world.services.records, AUDIT_TABLE);
-    let events = Table::connect(&world.services.records, EVENTS_TABLE);
+    let audit = world.services.table(AUDIT_TABLE);
+    let events = world.services.table(EVENTS_TABLE);
     let time = "2026-01-02T03:04:05.678Z";
     let old = Key::new("acme#*#audit", format!("{time}#a1")).with_gsi1("acme#*#audit", format!("{time}#a1"));
     let record = json!({ "id": "a1", "timestamp": time });

@@ -14,7 +14,6 @@ use lake::store::{Author, DataStores, ImportServices, MAX_INPUT_BYTES, NewStore,
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, RECORDS_TABLE, Services};
 use platform::config::{AwsEnvironment, Environment};
-use platform::objects::Objects;
 use platform::outbound::Outbound;
 use platform::records::Table;
 use platform::records::stores::Stores;
@@ -121,7 +120,7 @@ impl World {
             max_input_bytes: MAX_INPUT_BYTES,
         };
         let records = Stores::new(Table::connect(records, RECORDS_TABLE));
-        let objects = Objects::connect(&self.services.objects, DATA_BUCKET);
+        let objects = self.services.bucket(DATA_BUCKET);
         let environment = Environment::from_variables([]).unwrap();
         let outbound = Outbound::local(&AwsEnvironment::default()).unwrap();
         let imports = ImportServices {

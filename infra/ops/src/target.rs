@@ -163,16 +163,16 @@ impl TargetArguments {
         Ok(Target {
             clock,
             tenant,
-            records: Table::connect(&services.records, RECORDS_TABLE),
-            audit_table: Table::connect(&services.records, AUDIT_TABLE),
-            runs: Table::connect(&services.records, RUNS_TABLE),
-            events: Table::connect(&services.records, EVENTS_TABLE),
+            records: services.table(RECORDS_TABLE),
+            audit_table: services.table(AUDIT_TABLE),
+            runs: services.table(RUNS_TABLE),
+            events: services.table(EVENTS_TABLE),
             bus: Arc::new(LocalBus::new(
                 Clock::System,
                 services.queue("events").map(shared).into_iter().collect(),
             )),
             tasks: services.queue("tasks").map(shared),
-            objects: Objects::connect(&services.objects, DATA_BUCKET),
+            objects: services.bucket(DATA_BUCKET),
             data_dir: Some(data),
         })
     }

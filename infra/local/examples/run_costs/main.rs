@@ -14,7 +14,6 @@ use std::sync::Arc;
 use counter::{Counter, Taken};
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
-use platform::objects::Objects;
 use platform::records::Table;
 use platform::records::runs::Runs;
 use platform::{Clock, Tenant};
@@ -47,7 +46,7 @@ async fn count() -> Result<(), Error> {
     let table = |name| Table::connect(&counted, name);
     let wiring = Wiring {
         runs: Runs::new(table(RUNS_TABLE), table(EVENTS_TABLE)),
-        objects: Objects::connect(&services.objects, DATA_BUCKET),
+        objects: services.bucket(DATA_BUCKET),
         queue: Arc::new(counter.clone()),
         bus: Arc::new(counter.clone()),
         clock: Clock::System,

@@ -49,7 +49,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(&folder.path().join("data")).unwrap();
         let services = Services::open(&data).await.unwrap();
-        let table = |name| Table::connect(&services.records, name);
+        let table = |name| services.table(name);
         let children = folder.path().join("children");
         std::fs::create_dir_all(&children).unwrap();
         let mut engine = EngineConfig::new(children).unwrap();
@@ -61,7 +61,7 @@ impl World {
             events_table: table(EVENTS_TABLE),
             trail: AuditTrail::new(table(AUDIT_TABLE)),
             logs: Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE)),
-            objects: Objects::connect(&services.objects, DATA_BUCKET),
+            objects: services.bucket(DATA_BUCKET),
             key: Arc::new(LocalSigningKey::of_digests(&data).unwrap()),
             tenant: Tenant::new("acme", "demo").unwrap(),
             log: LogId::new("acme", Some("demo"), LogKind::Events),

@@ -9,8 +9,6 @@ use events::envelope::{Category, Envelope};
 use events::payload;
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
-use platform::objects::Objects;
-use platform::records::Table;
 use platform::records::audit::AuditTrail;
 use platform::records::events::{EventRecord, Events};
 use platform::records::logs::{FileRef, LogFile, LogHead, LogId, LogKind, Logs, TailRecord};
@@ -69,7 +67,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(&folder.path().join("data")).unwrap();
         let services = Services::open(&data).await.unwrap();
-        let table = |name| Table::connect(&services.records, name);
+        let table = |name| services.table(name);
         Self {
             store: store(&services, folder.path().join("cache"), 1 << 30),
             audit: AuditTrail::new(table(AUDIT_TABLE)),
@@ -232,7 +230,7 @@ pub(crate) async fn ids_of(snapshot: &Snapshot) -> Result<Vec<String>> {
 }
 
 fn store(services: &Services, directory: PathBuf, cache_bytes: u64) -> LogStore {
-    let table = |name| Table::connect(&services.records, name);
+    let table = |name| services.table(name);
     let config = LogStoreConfig {
         program: Some(PathBuf::from(env!("CARGO_BIN_EXE_millrace"))),
         directory,
@@ -241,6 +239,6 @@ fn store(services: &Services, directory: PathBuf, cache_bytes: u64) -> LogStore 
         max_children: 2,
     };
     let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
-    let objects = Objects::connect(&services.objects, DATA_BUCKET);
+    let objects = services.bucket(DATA_BUCKET);
     LogStore::new(logs, objects, &config).unwrap()
 }

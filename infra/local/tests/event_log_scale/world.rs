@@ -10,8 +10,6 @@ use event_log::{LogStore, LogStoreConfig, write};
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
 use local::signing_key::LocalSigningKey;
-use platform::objects::Objects;
-use platform::records::Table;
 use platform::records::audit::AuditTrail;
 use platform::records::events::Events;
 use platform::records::logs::{LogHead, LogId, Logs};
@@ -37,9 +35,9 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(&folder.path().join("data")).unwrap();
         let services = Services::open(&data).await.unwrap();
-        let table = |name| Table::connect(&services.records, name);
+        let table = |name| services.table(name);
         let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
-        let objects = Objects::connect(&services.objects, DATA_BUCKET);
+        let objects = services.bucket(DATA_BUCKET);
         // This program is a test and cannot be a child of the engine.
         let program = Some(PathBuf::from(env!("CARGO_BIN_EXE_millrace")));
         let store = LogStoreConfig {

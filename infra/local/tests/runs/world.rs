@@ -10,7 +10,6 @@ use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
 use platform::bus::Bus;
 use platform::objects::Objects;
 use platform::queue::{BoxFuture, Delivery, Queue};
-use platform::records::Table;
 use platform::records::runs::{Committed, DueRun, Runs, UpdatesHead};
 use platform::{Clock, Error, Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
@@ -254,9 +253,9 @@ impl World {
             Arc::new(Sent::default()),
             Clock::manual("2026-01-01T00:00:00Z".parse().unwrap()),
         );
-        let events = Table::connect(&services.records, EVENTS_TABLE);
-        let objects = Objects::connect(&services.objects, DATA_BUCKET);
-        let runs = Runs::new(Table::connect(&services.records, RUNS_TABLE), events);
+        let events = services.table(EVENTS_TABLE);
+        let objects = services.bucket(DATA_BUCKET);
+        let runs = Runs::new(services.table(RUNS_TABLE), events);
         let swallowing = Arc::<Swallowing>::default();
         let (failing, calls) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
         let store = Arc::new(Flaky {

@@ -1,0 +1,2 @@
+//! Adapters that need no service: records in SQLite and objects in files, for the local runner, tests and
+//! single servers.
