@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::types::{
 };
 
 use crate::error::{Error, Result};
+use crate::records::store::key_names;
 
 /// The attribute that ends an item's life, in seconds since the Unix epoch.
 pub const EXPIRES_AT: &str = "expires_at";
@@ -24,6 +25,11 @@ pub const DUE: &str = "due";
 /// delivery's subscription and event.
 pub const LISTING_INDEXES: [&str; 4] = [GSI1, "gsi2", "gsi3", "gsi4"];
 
+const INDEXES_OF_LISTED: [&str; 5] = {
+    let [time, status, first, second] = LISTING_INDEXES;
+    [DUE, time, status, first, second]
+};
+
 /// The attribute that these indexes carry beside keys: what a listing shows, or chooses by.
 pub const SUMMARY: &str = "summary";
 
@@ -35,6 +41,34 @@ pub enum TableKind {
     /// Runs, events and deliveries: an index for each question of a listing, with the summary alone. A run is written with each of its
     /// steps, and an index only where what it carries has changed.
     Listed,
+}
+
+/// What an index holds of an item, beside the keys of the item and of its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// Every attribute.
+    All,
+    /// [`SUMMARY`].
+    Summary,
+    /// Nothing.
+    Keys,
+}
+
+/// The indexes of a table.
+pub const fn indexes(kind: TableKind) -> &'static [&'static str] {
+    match kind {
+        TableKind::Records => &[DUE, GSI1],
+        TableKind::Listed => &INDEXES_OF_LISTED,
+    }
+}
+
+/// What an index of a table holds of an item.
+pub fn carried(kind: TableKind, index: &str) -> Carried {
+    match (kind, index) {
+        (TableKind::Records, _) => Carried::All,
+        (TableKind::Listed, DUE) => Carried::Keys,
+        (TableKind::Listed, _) => Carried::Summary,
+    }
 }
 
 /// Makes a table with the schema unless it exists.
@@ -49,7 +83,7 @@ pub async fn create_table(sdk: &SdkConfig, name: &str, kind: TableKind) -> Resul
         .billing_mode(BillingMode::PayPerRequest)
         .set_attribute_definitions(Some(attributes(kind)?))
         .set_key_schema(Some(key_schema("pk", "sk")?))
-        .set_global_secondary_indexes(Some(indexes(kind)?))
+        .set_global_secondary_indexes(Some(further_indexes(kind)?))
         .send()
         .await;
     match created {
@@ -71,48 +105,28 @@ pub async fn create_table(sdk: &SdkConfig, name: &str, kind: TableKind) -> Resul
 }
 
 fn attributes(kind: TableKind) -> Result<Vec<AttributeDefinition>> {
-    let of_indexes = further_indexes(kind)
-        .iter()
-        .flat_map(|index| [format!("{index}pk"), format!("{index}sk")]);
-    ["pk", "sk", "due_shard", "due_at"]
-        .map(str::to_owned)
+    let of_indexes = indexes(kind).iter().flat_map(|index| key_names(index));
+    ["pk".into(), "sk".into()]
         .into_iter()
         .chain(of_indexes)
         .map(|name| attribute(&name))
         .collect()
 }
 
-fn further_indexes(kind: TableKind) -> &'static [&'static str] {
-    match kind {
-        TableKind::Records => &[GSI1],
-        TableKind::Listed => &LISTING_INDEXES,
-    }
-}
-
-fn indexes(kind: TableKind) -> Result<Vec<GlobalSecondaryIndex>> {
-    let (carried, due) = match kind {
-        TableKind::Records => (
-            Projection::builder().projection_type(ProjectionType::All),
-            Projection::builder().projection_type(ProjectionType::All),
-        ),
-        TableKind::Listed => (
-            Projection::builder()
+fn further_indexes(kind: TableKind) -> Result<Vec<GlobalSecondaryIndex>> {
+    let mut made = Vec::new();
+    for name in indexes(kind) {
+        let projection = match carried(kind, name) {
+            Carried::All => Projection::builder().projection_type(ProjectionType::All),
+            Carried::Keys => Projection::builder().projection_type(ProjectionType::KeysOnly),
+            Carried::Summary => Projection::builder()
                 .projection_type(ProjectionType::Include)
                 .non_key_attributes(SUMMARY),
-            Projection::builder().projection_type(ProjectionType::KeysOnly),
-        ),
-    };
-    let carried = carried.build();
-    let mut indexes = vec![index(DUE, "due_shard", "due_at", due.build())?];
-    for name in further_indexes(kind) {
-        indexes.push(index(
-            name,
-            &format!("{name}pk"),
-            &format!("{name}sk"),
-            carried.clone(),
-        )?);
+        };
+        let [hash, range] = key_names(name);
+        made.push(index(name, &hash, &range, projection.build())?);
     }
-    Ok(indexes)
+    Ok(made)
 }
 
 fn attribute(name: &str) -> Result<AttributeDefinition> {

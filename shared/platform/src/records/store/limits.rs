@@ -7,6 +7,8 @@ use crate::error::{Error, Result};
 
 /// Largest item, in bytes, names of attributes included.
 pub const MAX_ITEM_BYTES: usize = 400 * 1_024;
+/// Most levels of lists and objects in an attribute: DynamoDB's depth of nesting.
+pub const MAX_DEPTH: usize = 32;
 /// Most steps of a transaction.
 pub const MAX_STEPS: usize = 100;
 /// Most bytes of the items of a transaction.
@@ -28,7 +30,8 @@ pub fn bytes_of(item: &Item) -> usize {
         .sum()
 }
 
-fn value_bytes(value: &Value) -> usize {
+/// Bytes of the value of an attribute.
+pub fn value_bytes(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 1,
         Value::String(text) => text.len(),
@@ -81,7 +84,7 @@ pub fn check_steps(steps: &[Step]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses an item that is too large, or whose keys DynamoDB would not take.
+/// Refuses an item that is too large or too deep, or whose keys DynamoDB would not take.
 pub fn check_item(item: &Item) -> Result<()> {
     let bytes = bytes_of(item);
     if bytes > MAX_ITEM_BYTES {
@@ -89,6 +92,13 @@ pub fn check_item(item: &Item) -> Result<()> {
         return Err(Error::internal(format!(
             "the item {pk:?} {sk:?} has {bytes} bytes, and can have {MAX_ITEM_BYTES}"
         )));
+    }
+    for (name, value) in item.attributes() {
+        if is_deeper(value, MAX_DEPTH) {
+            return Err(Error::internal(format!(
+                "the attribute {name} of an item has more than {MAX_DEPTH} levels"
+            )));
+        }
     }
     for (name, most) in [("pk", MAX_PK_BYTES), ("sk", MAX_SK_BYTES)] {
         let length = item.text(name).map_or(0, str::len);
@@ -99,4 +109,13 @@ pub fn check_item(item: &Item) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    match (value, levels.checked_sub(1)) {
+        (Value::Array(_) | Value::Object(_), None) => true,
+        (Value::Array(values), Some(levels)) => values.iter().any(|value| is_deeper(value, levels)),
+        (Value::Object(values), Some(levels)) => values.values().any(|value| is_deeper(value, levels)),
+        _ => false,
+    }
 }

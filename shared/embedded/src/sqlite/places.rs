@@ -1,0 +1,87 @@
+//! The places of an item in the indexes of its table.
+
+use platform::records::schema::{Carried, SUMMARY};
+use platform::records::store::{Item, Key};
+use platform::{Error, Result};
+use rusqlite::Connection;
+
+use super::layout::{Index, Table};
+
+/// A place in an index, and what the index carries there.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pk: String,
+    sk: String,
+    carried: Option<Vec<u8>>,
+}
+
+/// The place in each index of the table, in the order of the indexes; None where the item lacks one of the keys.
+pub(super) fn places(table: &Table, item: &Item) -> Result<Vec<Option<Place>>> {
+    table.indexes.iter().map(|index| place(index, item)).collect()
+}
+
+fn place(index: &Index, item: &Item) -> Result<Option<Place>> {
+    let [pk, sk] = &index.key_names;
+    let (Some(pk), Some(sk)) = (item.text(pk), item.text(sk)) else {
+        return Ok(None);
+    };
+    let summary = match index.carried {
+        Carried::Summary => item.get(SUMMARY),
+        Carried::All | Carried::Keys => None,
+    };
+    Ok(Some(Place {
+        pk: pk.to_owned(),
+        sk: sk.to_owned(),
+        carried: summary
+            .map(serde_json::to_vec)
+            .transpose()
+            .map_err(Error::internal)?,
+    }))
+}
+
+/// Rewrites the entries in which something changes. An empty list is an item that is not there.
+pub(super) fn rewrite(
+    connection: &Connection,
+    table: &Table,
+    key: &Key,
+    before: &[Option<Place>],
+    after: &[Option<Place>],
+) -> rusqlite::Result<()> {
+    for (at, index) in table.indexes.iter().enumerate() {
+        let (before, after) = (
+            before.get(at).and_then(Option::as_ref),
+            after.get(at).and_then(Option::as_ref),
+        );
+        if before == after {
+            continue;
+        }
+        let stays = before
+            .zip(after)
+            .is_some_and(|(one, other)| one.pk == other.pk && one.sk == other.sk);
+        if let (Some(place), false) = (before, stays) {
+            let sql = "DELETE FROM entries WHERE tbl = ?1 AND idx = ?2 AND ipk = ?3 AND isk = ?4 AND pk = ?5 AND sk = ?6";
+            connection.prepare_cached(sql)?.execute((
+                table.id,
+                index.number,
+                &place.pk,
+                &place.sk,
+                &key.pk,
+                &key.sk,
+            ))?;
+        }
+        if let Some(place) = after {
+            let sql = "INSERT OR REPLACE INTO entries (tbl, idx, ipk, isk, pk, sk, carried) \
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+            connection.prepare_cached(sql)?.execute((
+                table.id,
+                index.number,
+                &place.pk,
+                &place.sk,
+                &key.pk,
+                &key.sk,
+                &place.carried,
+            ))?;
+        }
+    }
+    Ok(())
+}

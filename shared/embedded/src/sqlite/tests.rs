@@ -1,0 +1,58 @@
+use platform::ErrorKind;
+use platform::records::store::{Item, Query};
+use serde_json::json;
+
+use super::*;
+
+fn put(sk: &str, bytes: usize) -> Step {
+    let key = Key::new("p", sk);
+    let record = json!({ "text": "a".repeat(bytes), "gsi1pk": "index", "gsi1sk": sk });
+    let item = Item::of(&key, &record).unwrap();
+    Step {
+        table: "records".into(),
+        key,
+        action: Action::Put(item),
+        condition: None,
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_writes_and_loses_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("records.db");
+    let tables = [("records", TableKind::Records)];
+    let store = SqliteRecords::open_with(&path, &tables, Some(100)).unwrap();
+    let mut written = 0_u64;
+    let error = loop {
+        match store.write(put(&format!("{written:04}"), 20_000)).await {
+            Ok(done) => assert_eq!(done, Written::Done),
+            Err(error) => break error,
+        }
+        written += 1;
+    };
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("the disk is full"), "{error}");
+    // The whole batch is refused together: the small ones share the fate of the large one.
+    let batch = futures::future::join_all((0..20).map(|n| store.write(put(&format!("more-{n}"), 20_000))));
+    assert!(batch.await.iter().all(|written| written.is_err()));
+
+    let partition = Query::partition("p");
+    assert_eq!(store.count("records", &partition).await.unwrap(), written);
+    assert_eq!(
+        store
+            .count("records", &Query::partition("index").gsi1())
+            .await
+            .unwrap(),
+        written
+    );
+    let removed = Step {
+        action: Action::Delete,
+        ..put("0000", 1)
+    };
+    assert_eq!(store.write(removed).await.unwrap(), Written::Done);
+    assert_eq!(store.write(put("0000", 19_000)).await.unwrap(), Written::Done);
+    drop(store);
+    let store = SqliteRecords::open(&path, &tables).unwrap();
+    assert_eq!(store.count("records", &partition).await.unwrap(), written);
+    assert_eq!(store.write(put("more", 20_000)).await.unwrap(), Written::Done);
+}

@@ -1,0 +1,100 @@
+//! The thread that writes: one transaction of SQLite, and so one sync of the disk, for all requests that wait.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use platform::Result;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+use tracing::warn;
+
+use super::failure::failure;
+use super::layout::Tables;
+use super::open::is_busy;
+use super::plan::{Failure, carry_out};
+use super::queue::{Outcome, Queue, Request};
+
+/// Attempts while another process writes, each as long as a statement waits for it.
+const MAX_BUSY_ATTEMPTS: u32 = 6;
+
+/// Ends the queue however the thread ends.
+struct Abandon(Arc<Queue>);
+
+impl Drop for Abandon {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+/// Starts the thread. It ends when the queue is closed and empty.
+pub(super) fn start(
+    connection: Connection,
+    tables: Arc<Tables>,
+    queue: Arc<Queue>,
+) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name("records".to_owned())
+        .spawn(move || {
+            let queue = Abandon(queue);
+            while let Some(batch) = queue.0.take() {
+                write(&connection, &tables, batch);
+            }
+        })
+}
+
+/// Answers each request. Where a receiver is gone its request is done all the same.
+fn write(connection: &Connection, tables: &Tables, batch: Vec<Request>) {
+    let mut senders: Vec<oneshot::Sender<_>> = Vec::with_capacity(batch.len());
+    let mut requests = Vec::with_capacity(batch.len());
+    for request in batch {
+        senders.push(request.answer);
+        requests.push((request.steps, request.number));
+    }
+    let answers = transaction(connection, || {
+        let answers = requests.into_iter().map(|(steps, number)| {
+            match carry_out(connection, tables, steps, number.as_deref()) {
+                Ok(outcome) => Ok(Ok(outcome)),
+                Err(Failure::Request(error)) => Ok(Err(error)),
+                Err(Failure::Batch(error)) => Err(error),
+            }
+        });
+        answers.collect::<rusqlite::Result<Vec<Result<Outcome>>>>()
+    });
+    match answers {
+        Ok(answers) => {
+            for (sender, answer) in senders.into_iter().zip(answers) {
+                let _ = sender.send(answer);
+            }
+        }
+        Err(error) => {
+            warn!(requests = senders.len(), %error, "a commit of records failed; nothing of it was written");
+            for sender in senders {
+                let _ = sender.send(Err(failure(&error)));
+            }
+        }
+    }
+}
+
+/// A transaction that takes its lock at once: one that reads first could not write beside another process.
+fn transaction<T>(
+    connection: &Connection,
+    work: impl FnOnce() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    execute(connection, "BEGIN IMMEDIATE")?;
+    let done = work().and_then(|done| execute(connection, "COMMIT").map(|()| done));
+    // A full disk may have ended it already.
+    if done.is_err() && !connection.is_autocommit() {
+        connection.execute_batch("ROLLBACK")?;
+    }
+    done
+}
+
+fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    let mut attempt = 1;
+    loop {
+        match connection.execute_batch(sql) {
+            Err(error) if is_busy(&error) && attempt < MAX_BUSY_ATTEMPTS => attempt += 1,
+            other => return other,
+        }
+    }
+}
