@@ -10,8 +10,8 @@ use super::failure::failed;
 use super::readers::connect;
 
 impl SqliteRecords {
-    /// Writes a copy of one state of the records to a new file. The copy is complete when it gets its name. It is not
-    /// made where there is a file of this name.
+    /// Writes a copy of one state of the records to a new file. The copy is complete when it gets its name.
+    /// It is not made where there is a file of this name.
     pub async fn backup(&self, path: &Path) -> Result<()> {
         let (from, to) = (self.path.clone(), path.to_owned());
         let copying = tokio::task::spawn_blocking(move || copy(&from, &to));

@@ -14,8 +14,8 @@ use super::{SqliteRecords, answered};
 const AT_ONCE: usize = 256;
 
 impl SqliteRecords {
-    /// Removes at most `most` items whose `expires_at` is a number below `now_seconds`, in seconds since the Unix epoch;
-    /// how many it removed. One whose life is prolonged meanwhile stays.
+    /// Removes at most `most` items whose `expires_at` is a number below `now_seconds`, in seconds since the
+    /// Unix epoch; how many it removed. One whose life is prolonged meanwhile stays.
     pub async fn expired(&self, now_seconds: i64, most: usize) -> Result<usize> {
         let Ok(now) = u64::try_from(now_seconds) else {
             return Ok(0);

@@ -1,8 +1,8 @@
 //! Records in one SQLite file.
 //!
-//! One thread writes: it commits all requests that wait together, with one sync of the disk. Reads have connections of
-//! their own and see the last commit. Another process may use the file at the same time, so nothing of it is cached
-//! beyond a statement.
+//! One thread writes: it commits all requests that wait together, with one sync of the disk. Reads have
+//! connections of their own and see the last commit. Another process may use the file at the same time, so
+//! nothing of it is cached beyond a statement.
 
 mod backup;
 mod expire;
@@ -49,8 +49,8 @@ pub struct SqliteRecords {
 }
 
 impl SqliteRecords {
-    /// Opens the file, or makes it, and adds the tables that it lacks. Refuses with a sentence for the operator what is
-    /// no file of records, or cannot be written.
+    /// Opens the file, or makes it, and adds the tables that it lacks. Refuses with a sentence for the
+    /// operator what is no file of records, or cannot be written.
     pub fn open(path: &Path, tables: &[(&str, TableKind)]) -> Result<Self, ConfigError> {
         Self::open_with(path, tables, None)
     }
@@ -98,8 +98,8 @@ impl SqliteRecords {
 }
 
 impl RecordStore for SqliteRecords {
-    /// On the calling thread: it is a search in two B-trees, which takes less time than the way to another thread and
-    /// back. The largest item takes about a millisecond.
+    /// On the calling thread: it is a search in two B-trees, which takes less time than the way to another
+    /// thread and back. The largest item takes about a millisecond.
     fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
         Box::pin(async move {
             let table = self.tables.get(table)?;
@@ -188,8 +188,8 @@ impl RecordStore for SqliteRecords {
 }
 
 impl Drop for SqliteRecords {
-    /// Waits until what was taken is written. The writer's connection closes last, because only one that writes can
-    /// move what is in the WAL into the file.
+    /// Waits until what was taken is written. The writer's connection closes last, because only one that
+    /// writes can move what is in the WAL into the file.
     fn drop(&mut self) {
         self.readers.close();
         self.queue.close();

@@ -17,9 +17,10 @@ pub(super) const STATEMENTS: usize = 64;
 /// Bytes that a connection keeps of the file, as SQLite counts them: negative, in KiB.
 pub(super) const CACHE_SIZE: i32 = -16_384;
 const MAX_WAL_ATTEMPTS: u32 = 100;
-const PAGE_BYTES: u32 = 8_192;
+/// Of 4, 8 and 16 KiB the one with which commits write the fewest bytes: each writes whole pages.
+const PAGE_BYTES: u32 = 4_096;
 /// Pages of the WAL at which a commit moves them into the file: 32 MiB.
-const CHECKPOINT_PAGES: u32 = 4_096;
+const CHECKPOINT_PAGES: u32 = 8_192;
 /// Bytes of the WAL that are kept when it is begun anew.
 const KEPT_WAL_BYTES: u32 = 64 * 1_024 * 1_024;
 

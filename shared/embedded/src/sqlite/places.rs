@@ -15,7 +15,8 @@ pub(super) struct Place {
     carried: Option<Vec<u8>>,
 }
 
-/// The place in each index of the table, in the order of the indexes; None where the item lacks one of the keys.
+/// The place in each index of the table, in the order of the indexes; None where the item lacks one of the
+/// keys.
 pub(super) fn places(table: &Table, item: &Item) -> Result<Vec<Option<Place>>> {
     table.indexes.iter().map(|index| place(index, item)).collect()
 }
@@ -84,4 +85,48 @@ pub(super) fn rewrite(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::records::schema::{DUE, GSI1, TableKind};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::sqlite::layout::{SCHEMA, Tables, kind_name};
+
+    #[test]
+    fn an_entry_is_written_only_where_it_changes() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(SCHEMA).unwrap();
+        let kind = kind_name(TableKind::Listed);
+        connection
+            .execute("INSERT INTO tables (name, kind) VALUES ('runs', ?1)", [kind])
+            .unwrap();
+        let tables = Tables::read(&connection).unwrap();
+        let table = tables.get("runs").unwrap();
+        let key = Key::new("p", "s");
+        let of = |gsi1: &str, due: &str, record: Value| {
+            let mut item = Item::of(&key, &record).unwrap();
+            for (index, sk) in [(GSI1, gsi1), (DUE, due)] {
+                let [pk_name, sk_name] = platform::records::store::key_names(index);
+                item.set(pk_name, "i");
+                item.set(sk_name, sk);
+            }
+            places(table, &item).unwrap()
+        };
+        let first = of("a", "1", json!({ "summary": 1, "body": 1 }));
+        let check = |before: &[Option<Place>], after: &[Option<Place>], expected: u64| {
+            let changes = connection.total_changes();
+            rewrite(&connection, table, &key, before, after).unwrap();
+            assert_eq!(connection.total_changes() - changes, expected);
+        };
+        check(&[], &first, 2);
+        check(&first, &of("a", "1", json!({ "summary": 1, "body": 2 })), 0);
+        let summed = of("a", "1", json!({ "summary": 2 }));
+        check(&first, &summed, 1);
+        let moved = of("b", "1", json!({ "summary": 2 }));
+        check(&summed, &moved, 2);
+        check(&moved, &[], 2);
+    }
 }

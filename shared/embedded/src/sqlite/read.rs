@@ -175,7 +175,8 @@ pub(super) fn scan(connection: &Connection, table: &Table, start: Option<&Positi
     )
 }
 
-/// Items up to the number and the bytes of a page, but at least one; the statement gives one more than the number.
+/// Items up to the number and the bytes of a page, but at least one; the statement gives one more than the
+/// number.
 fn read_page(
     connection: &Connection,
     sql: &str,

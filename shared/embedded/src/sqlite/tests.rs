@@ -21,7 +21,7 @@ async fn a_full_disk_refuses_writes_and_loses_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("records.db");
     let tables = [("records", TableKind::Records)];
-    let store = SqliteRecords::open_with(&path, &tables, Some(100)).unwrap();
+    let store = SqliteRecords::open_with(&path, &tables, Some(200)).unwrap();
     let mut written = 0_u64;
     let error = loop {
         match store.write(put(&format!("{written:04}"), 20_000)).await {

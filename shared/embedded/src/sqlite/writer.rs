@@ -1,4 +1,5 @@
-//! The thread that writes: one transaction of SQLite, and so one sync of the disk, for all requests that wait.
+//! The thread that writes: one transaction of SQLite, and so one sync of the disk, for all requests that
+//! wait.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -80,13 +81,22 @@ fn transaction<T>(
     connection: &Connection,
     work: impl FnOnce() -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
+    // Where the last one could not be rolled back.
+    roll_back(connection)?;
     execute(connection, "BEGIN IMMEDIATE")?;
     let done = work().and_then(|done| execute(connection, "COMMIT").map(|()| done));
-    // A full disk may have ended it already.
-    if done.is_err() && !connection.is_autocommit() {
-        connection.execute_batch("ROLLBACK")?;
+    if let (Err(_), Err(error)) = (&done, roll_back(connection)) {
+        warn!(%error, "a failed commit of records is not rolled back yet; the next commit tries again");
     }
     done
+}
+
+/// Does nothing outside of a transaction: a full disk may have ended it already.
+fn roll_back(connection: &Connection) -> rusqlite::Result<()> {
+    if connection.is_autocommit() {
+        return Ok(());
+    }
+    connection.execute_batch("ROLLBACK")
 }
 
 fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {

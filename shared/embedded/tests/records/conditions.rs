@@ -119,10 +119,13 @@ async fn what_is_beyond_a_limit_is_refused_for_good() {
     let store = folder.open();
     let half = "a".repeat(limits::MAX_ITEM_BYTES / 2);
     done(&store, put(RECORDS, key("large"), json!({ "one": half }))).await;
-    let mut deep = json!(1);
-    for _ in 0..=limits::MAX_DEPTH {
-        deep = json!([deep]);
-    }
+    let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    done(
+        &store,
+        put(RECORDS, key("deep"), json!({ "deep": nested(limits::MAX_DEPTH) })),
+    )
+    .await;
+    let deep = nested(limits::MAX_DEPTH + 1);
     let grown = Changes::default().set("two", &half).unwrap();
     let not_a_list = Changes::default().append("one", &[1]).unwrap();
     let moved = Changes::default().set("sk", &"other").unwrap();

@@ -64,7 +64,7 @@ async fn a_truncated_file_is_refused() {
     drop(store);
     let whole = fs::read(folder.path("records.db")).unwrap();
     let path = folder.path("truncated");
-    for length in [whole.len() / 2, 8_192, 5_000, 1_000, 100, 20] {
+    for length in [whole.len() / 2, 8_192, 4_096, 5_000, 1_000, 100, 20] {
         fs::write(&path, &whole[..length]).unwrap();
         let refusal = refusal(&path);
         assert!(
