@@ -12,6 +12,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "name of the S3 bucket of store data and artifacts",
     ),
     (
+        "MILLRACE_OBJECTS",
+        "optional, for the local runner: files, which is the default, or s3 for the bucket of MILLRACE_DATA_BUCKET",
+    ),
+    (
         "MILLRACE_AUDIT_RETRY_QUEUE",
         "URL of the SQS queue of audit records whose first write failed",
     ),
