@@ -1,0 +1,143 @@
+//! Lists the objects in a folder of files.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirEntry, Metadata};
+use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use platform::UtcTime;
+use platform::objects::{ListedObject, MAX_KEY_BYTES};
+
+use super::names;
+
+/// A folder that is not read yet.
+struct Folder {
+    path: PathBuf,
+    /// What the keys in it begin with.
+    key: String,
+}
+
+/// The objects in the folder of a bucket whose keys begin with `prefix`, by key.
+pub fn objects(bucket: &Path, prefix: &str) -> io::Result<Vec<ListedObject>> {
+    let mut found = Vec::new();
+    let all = |_: &Folder| ControlFlow::Continue(());
+    walk(bucket, start(bucket, prefix), prefix, all, |key, file| {
+        found.push((key, file));
+        ControlFlow::Continue(())
+    })?;
+    found.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+    found.into_iter().map(|(key, file)| listed(key, &file)).collect()
+}
+
+/// What keys that begin with `prefix` have up to the next slash behind it.
+pub fn folders(bucket: &Path, prefix: &str) -> io::Result<BTreeSet<String>> {
+    let (mut found, mut candidates) = (BTreeSet::new(), Vec::new());
+    let is_above = |folder: &Folder| match folder.key.get(prefix.len()..) {
+        Some(behind) if behind.contains('/') => {
+            candidates.push(Folder {
+                path: folder.path.clone(),
+                key: folder.key.clone(),
+            });
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    };
+    walk(bucket, start(bucket, prefix), prefix, is_above, |_, _| {
+        ControlFlow::Continue(())
+    })?;
+    // A folder may be empty for a moment: before its first object comes, or after its last one went.
+    for folder in candidates {
+        let (key, mut is_empty) = (folder.key.clone(), true);
+        let all = |_: &Folder| ControlFlow::Continue(());
+        walk(bucket, folder, &key, all, |_, _| {
+            is_empty = false;
+            ControlFlow::Break(())
+        })?;
+        if !is_empty {
+            found.insert(key);
+        }
+    }
+    Ok(found)
+}
+
+/// The deepest folder that holds all keys with this prefix.
+fn start(bucket: &Path, prefix: &str) -> Folder {
+    let end = prefix.rfind('/').map_or(0, |slash| slash + 1);
+    let key = prefix.get(..end).unwrap_or_default();
+    Folder {
+        path: bucket.join(names::folder(key)),
+        key: key.to_owned(),
+    }
+}
+
+/// Shows the objects whose keys begin with `prefix` until `object` breaks off. Enters the folders for which
+/// `enter` does not.
+fn walk(
+    bucket: &Path,
+    start: Folder,
+    prefix: &str,
+    mut enter: impl FnMut(&Folder) -> ControlFlow<()>,
+    mut object: impl FnMut(String, Metadata) -> ControlFlow<()>,
+) -> io::Result<()> {
+    if prefix.len() > MAX_KEY_BYTES {
+        return Ok(());
+    }
+    let mut folders = vec![start];
+    while let Some(folder) = folders.pop() {
+        let Some(entries) = present(fs::read_dir(&folder.path))? else {
+            continue;
+        };
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                let below = below(&folder, &entry)
+                    .filter(|below| below.key.starts_with(prefix) || prefix.starts_with(&below.key));
+                folders.extend(below.filter(|below| enter(below).is_continue()));
+            } else if let Some(key) = key(bucket, &folder, &entry).filter(|key| key.starts_with(prefix))
+                && let Some(metadata) = present(entry.metadata())?
+                && object(key, metadata).is_break()
+            {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn below(folder: &Folder, entry: &DirEntry) -> Option<Folder> {
+    let part = names::key_of_folder(entry.file_name().to_str()?)?;
+    Some(Folder {
+        path: entry.path(),
+        key: format!("{}{part}", folder.key),
+    })
+}
+
+/// None for a file of another origin.
+fn key(bucket: &Path, folder: &Folder, entry: &DirEntry) -> Option<String> {
+    let part = names::key_of_file(entry.file_name().to_str()?)?;
+    let key = format!("{}{part}", folder.key);
+    (bucket.join(names::file(&key)) == entry.path()).then_some(key)
+}
+
+fn listed(key: String, file: &Metadata) -> io::Result<ListedObject> {
+    let since = file.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let modified = i64::try_from(since.as_millis())
+        .ok()
+        .and_then(UtcTime::from_millis);
+    Ok(ListedObject {
+        key,
+        modified: modified.unwrap_or(UtcTime::EPOCH),
+        bytes: file.len(),
+    })
+}
+
+/// None where there is no such file or folder: another caller may have removed it a moment ago.
+pub fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,255 @@
+//! Objects in files of one folder, with no service in between.
+//!
+//! A bucket is a folder in it, and [`names`] says where a key is. What a write confirms is on the disk. Several
+//! processes may have the folder open; one of them opens it with [`FileObjects::open`].
+
+mod links;
+mod listing;
+mod names;
+mod writing;
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use platform::objects::{ListedObject, MAX_KEY_BYTES, MAX_OBJECT_BYTES, ObjectStore, Range, too_large};
+use platform::queue::BoxFuture;
+use platform::{Error, Result};
+
+pub use links::{LINKS_PATH, Links};
+use listing::present;
+use writing::{Replace, Writer};
+
+/// Objects in files.
+#[derive(Clone, Debug)]
+pub struct FileObjects {
+    root: Arc<Path>,
+    writer: Arc<Writer>,
+    links: Option<Arc<Links>>,
+}
+
+impl FileObjects {
+    /// Over a folder that this process alone opens in this way. Makes it where it is missing, and removes what
+    /// interrupted writes left.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let opened = Self::beside(folder)?;
+        opened.writer.remove_drafts().map_err(Error::internal)?;
+        Ok(opened)
+    }
+
+    /// Beside the process that has opened the folder.
+    pub fn beside(folder: &Path) -> Result<Self> {
+        Ok(Self {
+            root: folder.into(),
+            writer: Arc::new(Writer::open(folder).map_err(Error::internal)?),
+            links: None,
+        })
+    }
+
+    /// The same objects, with links to them. Without, [`ObjectStore::link`] is an error.
+    #[must_use]
+    pub fn with_links(&self, links: Links) -> Self {
+        Self {
+            links: Some(Arc::new(links)),
+            ..self.clone()
+        }
+    }
+
+    /// The object that a link with this query leads to, and the name to save it as; None where it is gone. 403
+    /// where the link does not hold.
+    pub async fn follow(&self, bucket: &str, key: &str, query: &str) -> Result<Option<(File, String)>> {
+        let links = self.links.as_ref().ok_or_else(without_links)?;
+        let file_name = links.verify(bucket, key, query)?;
+        let path = self.path(bucket, key)?;
+        let file = blocking(move || present(File::open(path))).await?;
+        Ok(file.map(|file| (file, file_name)))
+    }
+
+    fn bucket(&self, bucket: &str) -> PathBuf {
+        self.root.join(names::plain(bucket))
+    }
+
+    fn path(&self, bucket: &str, key: &str) -> Result<PathBuf> {
+        if key.is_empty() || key.len() > MAX_KEY_BYTES {
+            let bytes = key.len();
+            return Err(Error::internal(format!(
+                "a key of an object has {bytes} bytes, and 1 to {MAX_KEY_BYTES} are allowed"
+            )));
+        }
+        Ok(self.bucket(bucket).join(names::file(key)))
+    }
+
+    async fn write(
+        &self,
+        path: PathBuf,
+        replace: Replace,
+        fill: impl FnOnce(&mut File) -> io::Result<()> + Send + 'static,
+    ) -> Result<bool> {
+        let writer = Arc::clone(&self.writer);
+        blocking(move || writer.write(&path, replace, fill)).await
+    }
+
+    async fn write_bytes(&self, path: PathBuf, replace: Replace, bytes: Vec<u8>) -> Result<bool> {
+        check_size(bytes.len() as u64)?;
+        self.write(path, replace, move |file| io::Write::write_all(file, &bytes))
+            .await
+    }
+}
+
+impl ObjectStore for FileObjects {
+    fn put<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let path = self.path(bucket, key)?;
+            self.write_bytes(path, Replace::Yes, bytes).await.map(drop)
+        })
+    }
+
+    fn put_new<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            self.write_bytes(self.path(bucket, key)?, Replace::No, bytes)
+                .await
+        })
+    }
+
+    fn put_file<'a>(&'a self, bucket: &'a str, key: &'a str, path: &'a Path) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let to = self.path(bucket, key)?;
+            // The object keeps its bytes when the file changes: it is a copy, which the system makes.
+            let from = path.to_owned();
+            let opened = tokio::task::spawn_blocking(move || {
+                let file = File::open(from)?;
+                let bytes = file.metadata()?.len();
+                Ok::<_, io::Error>((file, bytes))
+            });
+            let opened = opened.await.map_err(Error::internal)?;
+            let (mut from, bytes) = opened.map_err(Error::internal)?;
+            check_size(bytes)?;
+            let copy = move |to: &mut File| io::copy(&mut from, to).map(drop);
+            self.write(to, Replace::Yes, copy).await.map(drop)
+        })
+    }
+
+    fn get<'a>(
+        &'a self,
+        bucket: &'a str,
+        key: &'a str,
+        range: Option<Range>,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>>> {
+        Box::pin(async move {
+            let path = self.path(bucket, key)?;
+            blocking(move || {
+                let Some(mut file) = present(File::open(path))? else {
+                    return Ok(None);
+                };
+                let mut bytes = Vec::new();
+                match range {
+                    None => file.read_to_end(&mut bytes)?,
+                    Some(Range { from, length }) => {
+                        // Beyond what the system takes as a place there is nothing either.
+                        file.seek(SeekFrom::Start(from.min(MAX_OBJECT_BYTES)))?;
+                        file.take(length).read_to_end(&mut bytes)?
+                    }
+                };
+                Ok(Some(bytes))
+            })
+            .await
+        })
+    }
+
+    fn get_to_file<'a>(
+        &'a self,
+        bucket: &'a str,
+        key: &'a str,
+        path: &'a Path,
+        max_bytes: u64,
+    ) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            let from = self.path(bucket, key)?;
+            let opened = blocking(move || {
+                let Some(file) = present(File::open(from))? else {
+                    return Ok(None);
+                };
+                let bytes = file.metadata()?.len();
+                Ok(Some((file, bytes)))
+            });
+            let Some((mut from, bytes)) = opened.await? else {
+                return Ok(false);
+            };
+            if bytes > max_bytes {
+                return Err(too_large(max_bytes));
+            }
+            let to = path.to_owned();
+            let copied = tokio::task::spawn_blocking(move || io::copy(&mut from, &mut File::create(to)?));
+            copied.await.map_err(Error::internal)?.map_err(Error::internal)?;
+            Ok(true)
+        })
+    }
+
+    fn exists<'a>(&'a self, bucket: &'a str, key: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            let path = self.path(bucket, key)?;
+            blocking(move || path.try_exists()).await
+        })
+    }
+
+    fn link<'a>(
+        &'a self,
+        bucket: &'a str,
+        key: &'a str,
+        lifetime: Duration,
+        file_name: &'a str,
+    ) -> BoxFuture<'a, Result<String>> {
+        Box::pin(async move {
+            let links = self.links.as_ref().ok_or_else(without_links)?;
+            links.link(bucket, key, lifetime, file_name)
+        })
+    }
+
+    fn list<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ListedObject>>> {
+        let (bucket, prefix) = (self.bucket(bucket), prefix.to_owned());
+        Box::pin(blocking(move || listing::objects(&bucket, &prefix)))
+    }
+
+    fn folders<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        let (bucket, prefix) = (self.bucket(bucket), prefix.to_owned());
+        Box::pin(blocking(move || {
+            Ok(listing::folders(&bucket, &prefix)?.into_iter().collect())
+        }))
+    }
+
+    fn remove<'a>(&'a self, bucket: &'a str, key: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let (path, root) = (self.path(bucket, key)?, self.bucket(bucket));
+            blocking(move || writing::remove(&path, &root)).await
+        })
+    }
+}
+
+/// Runs work on files, which may wait for the disk, on a thread that may wait.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(Error::internal)?
+        .map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::InvalidFilename
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory => Error::internal(error),
+            _ => Error::unavailable(error),
+        })
+}
+
+fn check_size(bytes: u64) -> Result<()> {
+    if bytes > MAX_OBJECT_BYTES {
+        return Err(Error::internal(format!(
+            "an object has {bytes} bytes, and {MAX_OBJECT_BYTES} are the most that is written"
+        )));
+    }
+    Ok(())
+}
+
+fn without_links() -> Error {
+    Error::internal("these objects are open without links")
+}

@@ -1,0 +1,116 @@
+//! Writes and removes files so that each is there whole or not at all, also after a loss of power.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use tempfile::NamedTempFile;
+
+/// Tries to move a file into a folder that others remove when it becomes empty.
+const MAX_ATTEMPTS: u32 = 100;
+
+/// Whether an object that is there is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replace {
+    /// By a rename.
+    Yes,
+    /// A hard link is made where no file is: of several, one.
+    No,
+}
+
+/// Writes files below a root.
+#[derive(Debug)]
+pub struct Writer {
+    /// Folder of files that are not whole yet. It is in the root: a rename cannot leave a file system.
+    drafts: PathBuf,
+    /// Held while folders are made, so that none is used before it is durable.
+    making: Mutex<()>,
+}
+
+impl Writer {
+    /// With the name of a folder that no bucket has.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        let drafts = root.join(".drafts");
+        fs::create_dir_all(&drafts)?;
+        Ok(Self {
+            drafts,
+            making: Mutex::new(()),
+        })
+    }
+
+    /// Removes what interrupted writes left; only for the process that has the root for itself.
+    pub fn remove_drafts(&self) -> io::Result<()> {
+        for draft in fs::read_dir(&self.drafts)? {
+            fs::remove_file(draft?.path())?;
+        }
+        Ok(())
+    }
+
+    /// Writes what `fill` gives to `path`; false where there is a file that is not replaced.
+    pub fn write(
+        &self,
+        path: &Path,
+        replace: Replace,
+        fill: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<bool> {
+        if replace == Replace::No && path.try_exists()? {
+            return Ok(false);
+        }
+        let mut draft = NamedTempFile::new_in(&self.drafts)?;
+        fill(draft.as_file_mut())?;
+        draft.as_file().sync_all()?;
+        let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
+        for _ in 0..MAX_ATTEMPTS {
+            let moved = self.make(folder).and_then(|()| match replace {
+                Replace::Yes => fs::rename(draft.path(), path),
+                Replace::No => fs::hard_link(draft.path(), path),
+            });
+            match moved {
+                Ok(()) => return sync(folder).map(|()| true),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && replace == Replace::No => {
+                    return Ok(false);
+                }
+                // A caller removed the last object of the folder in between.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(ErrorKind::ResourceBusy.into())
+    }
+
+    fn make(&self, folder: &Path) -> io::Result<()> {
+        let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing: Vec<_> = folder.ancestors().take_while(|folder| !folder.is_dir()).collect();
+        for folder in missing.into_iter().rev() {
+            match fs::create_dir(folder) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+                _ => folder.parent().map_or(Ok(()), sync)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes a file, and the folders above it, up to `root`, that become empty. The system removes no other, and
+/// [`Writer::write`] makes them again where it needs them.
+pub fn remove(path: &Path, root: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        removed => removed?,
+    }
+    let mut folders = path.ancestors().skip(1);
+    // The first folder that stays makes the removal durable.
+    match folders.find(|folder| *folder == root || fs::remove_dir(folder).is_err()) {
+        Some(folder) => sync(folder),
+        None => Ok(()),
+    }
+}
+
+/// Makes the names in a folder durable. One that is gone has none.
+fn sync(folder: &Path) -> io::Result<()> {
+    match File::open(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        opened => opened?.sync_all(),
+    }
+}
