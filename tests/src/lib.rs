@@ -55,6 +55,7 @@ pub mod hostile;
 pub mod judged;
 pub mod lambda;
 pub mod model;
+pub mod object_store;
 mod operator;
 mod process;
 mod program;

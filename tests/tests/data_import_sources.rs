@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use tests::file_server::{file, status, with_headers};
+use tests::object_store::ObjectStore;
 use tests::stores::elsewhere;
 use tests::{Answer, FileServer, Store};
 
@@ -189,20 +190,18 @@ async fn nothing_of_a_bucket_is_open_by_default() {
 #[tokio::test]
 async fn an_object_of_s3_is_imported_from_the_places_of_the_project() {
     let places = "s3://uploads/{account}/{project}/,s3://shared/all/";
-    let store = Store::start_local_with(&[("MILLRACE_IMPORT_BUCKETS", places)]).await;
+    let s3 = ObjectStore::start().await;
+    let [endpoint, id, key] = s3.variables();
+    let variables = [("MILLRACE_IMPORT_BUCKETS", places), endpoint, id, key];
+    let store = Store::start_local_with(&variables).await;
     let Some(store) = with_table(store).await else {
         return;
     };
     let (account, project) = (&store.scope.account, &store.scope.project);
-    let put = |name: &str, bytes: &[u8]| {
-        let path = store.service.data_dir().join("objects").join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, bytes).unwrap();
-    };
-    put(&format!("uploads/{account}/{project}/in/rows.csv"), CSV);
-    put(&format!("uploads/{account}/other/rows.csv"), CSV);
-    put("shared/all/rows.csv", CSV);
-    put("shared/private/rows.csv", CSV);
+    s3.put("uploads", &format!("{account}/{project}/in/rows.csv"), CSV);
+    s3.put("uploads", &format!("{account}/other/rows.csv"), CSV);
+    s3.put("shared", "all/rows.csv", CSV);
+    s3.put("shared", "private/rows.csv", CSV);
     for uri in [
         format!("s3://uploads/{account}/{project}/in/rows.csv"),
         "s3://shared/all/rows.csv".to_owned(),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tests::lambda::invocations::{api_request, messages, url_request};
 use tests::lambda::{Answer, Aws, Function};
+use tests::object_store::ObjectStore;
 use tests::{Runs, Scope, binary, unique};
 
 /// How often each function is asked and frozen.
@@ -22,8 +23,9 @@ struct World {
 
 impl World {
     async fn start() -> Option<Self> {
-        let runs = Runs::start_local().await?;
-        let aws = Aws::over(&runs.service.data_dir()).await;
+        let objects = ObjectStore::start().await;
+        let runs = Runs::start_local_with(&objects.variables_of_runner()).await?;
+        let aws = Aws::over(&runs.service.data_dir(), &objects).await;
         Some(Self { runs, aws })
     }
 

@@ -135,7 +135,7 @@ fn only_adapters_know_the_aws_sdk() {
         "shared/models/src/bedrock/",
         "shared/platform/src/aws.rs",
         "shared/platform/src/bus.rs",
-        "shared/platform/src/objects.rs",
+        "shared/platform/src/objects/s3.rs",
         "shared/platform/src/queue.rs",
         "shared/platform/src/records/",
         "shared/platform/src/sealing.rs",

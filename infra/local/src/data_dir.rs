@@ -8,8 +8,8 @@
 //! | `endpoints.json` | where that process answers, for the operator command |
 //! | `address.json` | the port on which the runner answers callers, or answered last |
 //! | `records.sqlite` | the tables |
-//! | `objects/<bucket>/…` | the objects |
-//! | `keys/` | the keys that sign local tokens and seal secrets, and the secrets of the other ports |
+//! | `objects/<bucket>/…` | the objects, each a file; a path says its key |
+//! | `keys/` | the keys that sign local tokens and links and seal secrets, and the secret of the other ports |
 //! | `cache/` | copies of data files; may be deleted while nothing runs |
 
 use std::fs::{self, File, OpenOptions};
@@ -27,8 +27,6 @@ const FORMAT: u32 = 1;
 pub struct Endpoints {
     /// The tables' endpoint.
     pub records: String,
-    /// The object store's endpoint.
-    pub objects: String,
     /// The queues' endpoint, where the process has queues.
     #[serde(default)]
     pub queues: Option<String>,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, ORIGIN};
+use axum::http::header::{HeaderName, ORIGIN};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use platform::config::Secret;
@@ -23,12 +23,6 @@ const TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
 /// The routes, for callers whose session token is the secret.
 pub fn for_holders_of(secret: Secret, routes: Router) -> Router {
     without_browsers(routes.layer(from_fn_with_state(Arc::new(secret), prove)))
-}
-
-/// The routes, for requests with a signature, which the routes check. A form, whose signature follows in the
-/// body, is refused: it would be read whole before that.
-pub fn for_signed_requests(routes: Router) -> Router {
-    without_browsers(routes.layer(from_fn(refuse_unsigned)))
 }
 
 /// The routes, for programs alone.
@@ -48,17 +42,6 @@ async fn prove(State(secret): State<Arc<Secret>>, request: Request, next: Next) 
 async fn refuse_browsers(request: Request, next: Next) -> Response {
     if request.headers().contains_key(ORIGIN) || !Hosts::default().know(&request) {
         return refusal("This port is not for browsers.");
-    }
-    next.run(request).await
-}
-
-async fn refuse_unsigned(request: Request, next: Next) -> Response {
-    let query = request.uri().query().unwrap_or_default();
-    let is_signed = request.headers().contains_key(AUTHORIZATION) || query.contains("X-Amz-Signature=");
-    let content_type = request.headers().get(CONTENT_TYPE).map(|value| value.as_bytes());
-    let is_form = content_type.is_some_and(|value| value.to_ascii_lowercase().starts_with(b"multipart/"));
-    if is_form || !is_signed {
-        return refusal("This port is for signed requests of programs that can read the data directory.");
     }
     next.run(request).await
 }

@@ -1,7 +1,7 @@
 //! The local runner: the whole service in one process, for a laptop.
 //!
-//! Every function's routes are merged into one server. Records and objects are twins of DynamoDB and S3 over a data
-//! directory, asked through the AWS SDK as in the cloud; queues and the bus are twins in memory.
+//! Every function's routes are merged into one server. Records are a twin of DynamoDB over a data directory, asked
+//! through the AWS SDK as in the cloud; objects are files in it; queues and the bus are twins in memory.
 
 pub mod arguments;
 pub mod bus;
@@ -12,7 +12,8 @@ pub mod gateway;
 mod guard;
 pub mod hosts;
 pub mod issuer;
-mod object_files;
+mod object_links;
+pub mod objects;
 pub mod queue;
 pub mod queue_server;
 mod record_server;

@@ -53,7 +53,7 @@ fn start(arguments: Arguments) -> Result<(), ConfigError> {
 
 async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     let environment = Environment::read()?;
-    telemetry::init(&environment, Format::Text, "info,s3s=warn,dynoxide=error")?;
+    telemetry::init(&environment, Format::Text, "info,dynoxide=error")?;
     let listener = listen(arguments.port).await?;
     let port = listener
         .local_addr()
@@ -66,7 +66,7 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
         )));
     }
     let issuer = Issuer::open(&data)?;
-    let services = Services::open(&data).await?;
+    let services = Services::open_with(&data, &environment).await?;
     let service = Service::new(&data, &services, &environment, Some(port))?;
     let queues = [
         ("events", service.events.queue.clone()),

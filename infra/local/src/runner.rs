@@ -41,6 +41,8 @@ use crate::events::LocalEvents;
 use crate::gateway;
 use crate::hosts::{Hosts, only_known_hosts};
 use crate::issuer::Issuer;
+use crate::object_links;
+use crate::objects::LocalObjects;
 use crate::queue::{LocalQueue, Settings};
 use crate::reference;
 use crate::runs::LocalRuns;
@@ -114,6 +116,7 @@ pub struct Service {
     /// Events, subscriptions and ingest channels.
     pub events: LocalEvents,
     retention: Retention,
+    objects: LocalObjects,
     hosts: Hosts,
     /// Children that check prompt templates.
     pub prompt_checks: Sandbox,
@@ -173,9 +176,17 @@ impl Service {
             registry,
         )?;
         events.deliver_with(&runs.workflows.engine);
-        let sources = Sources::from_environment(environment, &services.objects, outbound)?;
+        // The buckets of imports are those of the environment, wherever our own objects are.
+        let sources = Sources::from_environment(environment, &platform::aws::sdk_config(), outbound)?;
+        let objects = match port {
+            Some(port) => {
+                let origin = format!("http://{}:{port}", Ipv4Addr::LOCALHOST);
+                services.objects().with_links(&origin, &platform.clock)
+            }
+            None => services.objects().clone(),
+        };
         let stores = |queue, config: &StoreConfig| {
-            let objects = services.bucket(DATA_BUCKET);
+            let objects = objects.bucket(DATA_BUCKET);
             let records = Stores::new(platform.records.clone());
             let imports = ImportServices {
                 sources: Some(sources.clone()),
@@ -211,6 +222,7 @@ impl Service {
             importer,
             imports,
             retention: Retention::from_environment(environment)?,
+            objects,
             hosts: Hosts::from_environment(environment),
             prompt_checks: prompts_function::sandbox(MAX_PROMPT_CHECKS)
                 .map_err(|error| ConfigError::new(error.to_string()))?,
@@ -351,6 +363,10 @@ impl Service {
             .nest(INGEST_ROOT, ingest_function::routes(self.events.ingest.clone()))
             .merge(pages)
             .into();
+        let api = match &self.objects {
+            LocalObjects::Files { files, .. } => api.merge(object_links::routes(files.clone())),
+            LocalObjects::S3(_) => api,
+        };
         let api = api.layer(from_fn_with_state(self.hosts.clone(), only_known_hosts));
         let edge = platform::http::edge(api, self.platform.clock.clone(), self.platform.edge.clone());
         Ok(edge.layer(from_fn_with_state(BODY, gateway::read_to_end)))

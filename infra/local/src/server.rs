@@ -41,7 +41,7 @@ impl Limits {
         Self::of(files() / 4, 2_048)
     }
 
-    /// Of each of the three ports behind it. The process is the client too, so a connection takes two files.
+    /// Of each of the ports behind it. The process is the client too, so a connection takes two files.
     pub fn internal() -> Self {
         Self::of(files() / 12, 1_024)
     }

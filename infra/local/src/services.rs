@@ -1,8 +1,8 @@
-//! The twins of the cloud's record and object services, in this process, over the data directory.
+//! The services that hold records and objects, over the data directory.
 //!
-//! Both answer HTTP on ports of their own, so that everything above goes the same way as in the cloud, SDK
-//! included. They answer only programs that hold a secret of the directory: the records see it with each
-//! request, the objects see signatures made with it.
+//! The twin of DynamoDB answers HTTP on a port of its own, so that everything above goes the same way as in the
+//! cloud, SDK included. It answers only programs that hold a secret of the directory. Objects are files, or in a
+//! bucket of S3.
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -10,30 +10,22 @@ use std::thread;
 use std::time::Duration;
 
 use aws_config::SdkConfig;
-use axum::Router;
-use axum::body::Body;
-use axum::error_handling::HandleError;
-use axum::extract::Request;
-use axum::http::StatusCode;
 use base64::Engine as _;
 use dynoxide::Database;
 use platform::aws::{Keys, sdk_config_for};
-use platform::config::{ConfigError, Secret};
+use platform::config::{ConfigError, Environment, Secret};
 use platform::objects::Objects;
 use platform::queue::SqsQueue;
 use platform::records::Table;
 use platform::records::schema::{TableKind, create_table};
 use rand::Rng as _;
-use s3s::auth::SimpleAuth;
-use s3s::service::S3ServiceBuilder;
 use tokio::net::TcpListener;
 use tokio::runtime;
-use tower::ServiceExt;
 use tracing::error;
 
 use crate::data_dir::{DataDir, Endpoints, read_or_make};
 use crate::guard;
-use crate::object_files::ObjectFiles;
+use crate::objects::LocalObjects;
 use crate::record_server;
 use crate::server::{Limits, serve};
 
@@ -56,8 +48,7 @@ const TTL_SWEEP: Duration = Duration::from_secs(60);
 pub struct Services {
     /// The tables.
     pub records: SdkConfig,
-    /// The object store.
-    pub objects: SdkConfig,
+    objects: LocalObjects,
     endpoints: Endpoints,
     /// What the record store and the queues ask for.
     secret: Secret,
@@ -67,17 +58,21 @@ impl Services {
     /// Starts them over a directory that this process has for itself; connects to those of the process that has it
     /// otherwise.
     pub async fn open(data: &DataDir) -> Result<Self, ConfigError> {
+        Self::open_with(data, &Environment::from_variables([])?).await
+    }
+
+    /// The same, with objects as the environment says.
+    pub async fn open_with(data: &DataDir, environment: &Environment) -> Result<Self, ConfigError> {
         let secret = Secret::new(secret(data, "services")?);
-        let object_store = Secret::new(self::secret(data, "object-store")?);
         let endpoints = if data.is_ours() {
-            start(data, &secret, &object_store).await?
+            start(data, &secret)?
         } else {
             data.endpoints()?
         };
         let services = Self {
             endpoints: endpoints.clone(),
             records: sdk_config_for(&endpoints.records, Keys::shown(&secret)),
-            objects: sdk_config_for(&endpoints.objects, Keys::signing(&object_store)),
+            objects: LocalObjects::open(data, environment)?,
             secret,
         };
         if data.is_ours() {
@@ -102,7 +97,12 @@ impl Services {
 
     /// The bucket of this name.
     pub fn bucket(&self, name: &str) -> Objects {
-        Objects::connect(&self.objects, name)
+        self.objects.bucket(name)
+    }
+
+    /// The objects.
+    pub fn objects(&self) -> &LocalObjects {
+        &self.objects
     }
 
     /// What a caller of the record store and the queues must show.
@@ -126,25 +126,12 @@ impl Services {
     }
 }
 
-async fn start(data: &DataDir, secret: &Secret, object_store: &Secret) -> Result<Endpoints, ConfigError> {
+fn start(data: &DataDir, secret: &Secret) -> Result<Endpoints, ConfigError> {
     let path = data.private_file("records.sqlite")?;
     let database = Database::new(&path.to_string_lossy()).map_err(broken)?;
     let records_at = serve_records(database, secret.clone()).map_err(broken)?;
-
-    std::fs::create_dir_all(data.path("objects").join(DATA_BUCKET)).map_err(broken)?;
-    let files =
-        s3s_fs::FileSystem::new(data.path("objects")).map_err(|error| broken(format!("{error:?}")))?;
-    let mut builder = S3ServiceBuilder::new(ObjectFiles::new(files, data.path("objects")));
-    builder.set_auth(SimpleAuth::from_single("local", object_store.expose()));
-    let service = ServiceExt::<Request>::map_response(builder.build(), |response| response.map(Body::new));
-    let service = HandleError::new(service, |_| async { StatusCode::INTERNAL_SERVER_ERROR });
-    let (objects, objects_at) = listen().await?;
-    let router = guard::for_signed_requests(Router::new().fallback_service(service));
-    tokio::spawn(serve(objects, router, Limits::internal(), pending()));
-
     Ok(Endpoints {
         records: format!("http://{records_at}"),
-        objects: format!("http://{objects_at}"),
         queues: None,
     })
 }
@@ -201,6 +188,6 @@ pub(crate) fn secret(data: &DataDir, name: &str) -> Result<String, ConfigError> 
     String::from_utf8(made).map_err(|_| broken(format!("{} is not a key; remove it", path.display())))
 }
 
-fn broken(error: impl std::fmt::Display) -> ConfigError {
+pub(crate) fn broken(error: impl std::fmt::Display) -> ConfigError {
     ConfigError::new(format!("The local services did not start: {error}."))
 }

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aws_config::SdkConfig;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use bytes::Bytes;
 use lake::FileFormat;
@@ -101,7 +100,7 @@ impl World {
             &folder,
             &services,
             &clock,
-            &services.objects,
+            services.bucket(DATA_BUCKET),
             Some(&queue),
             patience,
             "api",
@@ -137,10 +136,10 @@ impl World {
 
     /// An importer with caches of its own.
     fn importer(&self, cache: &str) -> DataStores {
-        self.importer_over(&self.services.objects, cache)
+        self.importer_over(self.services.bucket(DATA_BUCKET), cache)
     }
 
-    fn importer_over(&self, objects: &SdkConfig, cache: &str) -> DataStores {
+    fn importer_over(&self, objects: Objects, cache: &str) -> DataStores {
         let patience = Duration::from_secs(600);
         stores(
             &self.folder,
@@ -156,7 +155,7 @@ impl World {
     /// An importer whose object store is away.
     fn broken_importer(&self) -> DataStores {
         let nowhere = aws::sdk_config_for("http://127.0.0.1:9", aws::Keys::signing(&Secret::new("key")));
-        self.importer_over(&nowhere, "broken")
+        self.importer_over(Objects::connect(&nowhere, DATA_BUCKET), "broken")
     }
 
     async fn taken(&self) -> (ImportRecord, ImportHint) {
@@ -196,7 +195,7 @@ fn stores(
     folder: &TempDir,
     services: &Services,
     clock: &Clock,
-    objects: &SdkConfig,
+    objects: Objects,
     queue: Option<&Arc<Messages>>,
     import_patience: Duration,
     cache: &str,
@@ -217,11 +216,10 @@ fn stores(
     let environment = Environment::from_variables([]).unwrap();
     let outbound = Outbound::local(&AwsEnvironment::default()).unwrap();
     let imports = ImportServices {
-        sources: Some(Sources::from_environment(&environment, &services.objects, outbound).unwrap()),
+        sources: Some(Sources::from_environment(&environment, &aws::sdk_config(), outbound).unwrap()),
         queue: queue.cloned().map(|queue| -> Arc<dyn Queue> { queue }),
     };
     let records = Stores::new(services.table(RECORDS_TABLE));
-    let objects = Objects::connect(objects, DATA_BUCKET);
     DataStores::new(clock.clone(), records, objects, imports, &config).unwrap()
 }
 
@@ -380,7 +378,7 @@ async fn an_import_that_its_request_cannot_wait_for_goes_on_in_the_background() 
         &world.folder,
         services,
         &world.clock,
-        &services.objects,
+        services.bucket(DATA_BUCKET),
         queue,
         Duration::ZERO,
         "hasty",

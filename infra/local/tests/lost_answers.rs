@@ -124,7 +124,9 @@ impl World {
         let environment = Environment::from_variables([]).unwrap();
         let outbound = Outbound::local(&AwsEnvironment::default()).unwrap();
         let imports = ImportServices {
-            sources: Some(Sources::from_environment(&environment, &self.services.objects, outbound).unwrap()),
+            sources: Some(
+                Sources::from_environment(&environment, &platform::aws::sdk_config(), outbound).unwrap(),
+            ),
             queue: None,
         };
         DataStores::new(Clock::System, records, objects, imports, &config).unwrap()

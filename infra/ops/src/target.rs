@@ -125,10 +125,11 @@ impl TargetArguments {
 
     /// The data directory, once nobody is in the middle of opening or leaving it.
     async fn data(&self) -> Result<(DataDir, Services)> {
+        let environment = Environment::read().map_err(refused)?;
         let mut attempt = 1;
         loop {
             let data = DataDir::open(&self.data_dir).map_err(refused)?;
-            match Services::open(&data).await {
+            match Services::open_with(&data, &environment).await {
                 Ok(services) => return Ok((data, services)),
                 Err(refusal) if data.is_ours() || attempt == MAX_ATTEMPTS => return Err(refused(refusal)),
                 Err(_) => tokio::time::sleep(PAUSE).await,

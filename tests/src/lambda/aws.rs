@@ -1,6 +1,6 @@
-//! AWS as functions see it, over the record store, object store and queues of a local service.
+//! AWS as functions see it, over the record store and queues of a local service and an object store.
 //!
-//! The services of the local runner have a port each; a function has one `AWS_ENDPOINT_URL` for all.
+//! Each of these has a port of its own; a function has one `AWS_ENDPOINT_URL` for all.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -16,6 +16,8 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+
+use crate::object_store::{KEY_ID, ObjectStore, SECRET_KEY};
 
 /// The services at one address.
 pub struct Aws {
@@ -46,15 +48,15 @@ struct Behind {
 }
 
 impl Aws {
-    /// Over the services of the runner that has `data_dir` open.
-    pub async fn over(data_dir: &Path) -> Self {
+    /// Over the services of the runner that has `data_dir` open, and the object store that it uses.
+    pub async fn over(data_dir: &Path, objects: &ObjectStore) -> Self {
         let read = |name: &str| std::fs::read_to_string(data_dir.join(name)).expect("the runner wrote it");
         let endpoints: Value = serde_json::from_str(&read("endpoints.json")).expect("it is JSON");
         let endpoint = |name: &str| endpoints[name].as_str().expect("an endpoint").to_owned();
         let calls = Calls::default();
         let behind = Behind {
             records: endpoint("records"),
-            objects: endpoint("objects"),
+            objects: objects.endpoint().to_owned(),
             queues: endpoint("queues"),
             client: Client::builder().no_proxy().build().expect("a client"),
             calls: Arc::clone(&calls),
@@ -74,8 +76,8 @@ impl Aws {
             connections,
             // The object store checks the signature, and the record store wants its secret as it is.
             keys: [
-                ("AWS_ACCESS_KEY_ID", "local".to_owned()),
-                ("AWS_SECRET_ACCESS_KEY", read("keys/object-store")),
+                ("AWS_ACCESS_KEY_ID", KEY_ID.to_owned()),
+                ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.to_owned()),
                 ("AWS_SESSION_TOKEN", read("keys/services")),
             ],
         }

@@ -45,7 +45,7 @@ pub async fn measure() -> Result<Vec<Row>> {
             let store = Store::create(&runner, "Line items", &definition()).await?;
             store.append(&existing).await?;
 
-            let objects = store.objects()?;
+            let objects = store.objects();
             let file = folder.path().join(format!("new.{ending}"));
             let (mut ours, mut object_store, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
             for number in 0..=TIMES {
@@ -53,7 +53,7 @@ pub async fn measure() -> Result<Vec<Row>> {
                 stores::write(&mut plain, &new.replace("$from", &from), &file)?;
                 let ms = store.append(&file).await?;
                 let beside = plain.query(&copy(&file), false)?.ms;
-                let store_ms = store.object_store_ms(&objects, &file).await?;
+                let store_ms = store.object_store_ms(&objects, &file)?;
                 if number > 0 {
                     ours.push(ms);
                     object_store.push(store_ms);

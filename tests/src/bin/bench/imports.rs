@@ -44,13 +44,13 @@ pub async fn measure() -> Result<Vec<Row>> {
     stores::write(&mut plain, &stores::orders(ROWS), &file)?;
     let (mut ours, mut object_store, mut theirs, mut peaks) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (tables, objects) = (store.put(&file)?, store.objects()?);
+    let (tables, objects) = (store.put(&file)?, store.objects());
     for number in 0..=TIMES {
         let watch = Watch::over(runner.process_id());
         let ms = store.import(&tables).await?;
         let peak = watch.peak_megabytes();
         let beside = plain.query(&copy(&file), false)?.ms;
-        let store_ms = store.object_store_ms(&objects, &file).await?;
+        let store_ms = store.object_store_ms(&objects, &file)?;
         if number > 0 {
             ours.push(ms);
             object_store.push(store_ms);

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 use tests::lambda::invocations::{api_request, messages, url_request};
 use tests::lambda::{Answer, Aws, Function};
+use tests::object_store::ObjectStore;
 
 use crate::report::{Figure, Row};
 use crate::runner::{Runner, id, json};
@@ -55,8 +56,9 @@ struct Times {
 /// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
-    let runner = Runner::start(&folder.path().join("data"))?;
-    let aws = Aws::over(runner.data_dir()).await;
+    let objects = ObjectStore::start().await;
+    let runner = Runner::start_with(&folder.path().join("data"), objects.variables_of_runner())?;
+    let aws = Aws::over(runner.data_dir(), &objects).await;
     let subjects = subjects(&runner, &aws).await?;
     let mut times: Vec<Times> = subjects.iter().map(|_| Times::default()).collect();
     for number in 0..=STARTS {

@@ -76,18 +76,16 @@ impl<'a> Store<'a> {
     }
 
     /// The object store under it.
-    pub fn objects(&self) -> Result<Objects> {
+    pub fn objects(&self) -> Objects {
         Objects::of(self.runner.data_dir())
     }
 
     /// The milliseconds that the object store alone takes for the files of the last append: the one that was read, and the
     /// one that was written.
-    pub async fn object_store_ms(&self, objects: &Objects, file: &Path) -> Result<f64> {
+    pub fn object_store_ms(&self, objects: &Objects, file: &Path) -> Result<f64> {
         let written = self.segments()?.pop().ok_or("a store without segments")?;
         let key = format!("artifacts/acme/demo/{}", artifact(file));
-        objects
-            .get_and_put(&key, &file.with_extension("fetched"), &written)
-            .await
+        objects.get_and_put(&key, &file.with_extension("fetched"), &written)
     }
 
     /// Puts a file where imports find it: the tables of an import of it.

@@ -1,0 +1,218 @@
+//! `GET /objects/{bucket}/{key}`: an object in files, for the holder of a link to it.
+//!
+//! The link is all that a caller needs, as with a presigned URL of S3: it names the object, its end and the name
+//! of the file, and is signed.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use bytes::BytesMut;
+use embedded::files::{FileObjects, LINKS_PATH};
+use futures::stream;
+use platform::{Error, ErrorKind, Result};
+use tokio::fs::File;
+use tokio::io::AsyncReadExt as _;
+
+/// The bytes of a file that are read at a time: each time costs a change of threads.
+const PIECE_BYTES: usize = 512 * 1_024;
+
+/// The route.
+pub fn routes(files: FileObjects) -> Router {
+    Router::new()
+        .route(&format!("{LINKS_PATH}/{{bucket}}/{{*key}}"), get(handler))
+        .with_state(files)
+}
+
+async fn handler(
+    State(files): State<FileObjects>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    RawQuery(query): RawQuery,
+) -> Result<Response> {
+    let gone = || {
+        Error::new(
+            ErrorKind::NotFound,
+            "The file of this link is gone; ask for a new link.",
+        )
+    };
+    let Path((bucket, key)) = path.map_err(|_| gone())?;
+    let followed = files.follow(&bucket, &key, &query.unwrap_or_default()).await?;
+    let (file, file_name) = followed.ok_or_else(gone)?;
+    let file = File::from_std(file);
+    let bytes = file.metadata().await.map_err(Error::internal)?.len();
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+        (CONTENT_LENGTH, bytes.into()),
+        (CONTENT_DISPOSITION, attachment(&file_name)?),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ];
+    Ok((headers, body(file)).into_response())
+}
+
+/// As S3 answers. A name ends at a quotation mark, so it has none.
+fn attachment(file_name: &str) -> Result<HeaderValue> {
+    let fits =
+        |character: char| (character == ' ' || character.is_ascii_graphic()) && !"\"\\".contains(character);
+    let name: String = file_name
+        .chars()
+        .map(|character| if fits(character) { character } else { '_' })
+        .collect();
+    HeaderValue::try_from(format!("attachment; filename=\"{name}\"")).map_err(Error::internal)
+}
+
+fn body(file: File) -> Body {
+    Body::from_stream(stream::try_unfold(file, |mut file| async {
+        let mut piece = BytesMut::with_capacity(PIECE_BYTES);
+        let read = file.read_buf(&mut piece).await?;
+        Ok::<_, std::io::Error>((read > 0).then(|| (piece.freeze(), file)))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use embedded::files::Links;
+    use platform::config::{CorsOrigins, EdgeConfig, Secret};
+    use platform::http::edge;
+    use platform::http::serve::normalized;
+    use platform::objects::Objects;
+    use platform::{Clock, UtcTime};
+    use reqwest::Client;
+    use serde_json::Value;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::server::{Limits, serve};
+    use crate::services::listen;
+
+    struct World {
+        objects: Objects,
+        clock: Clock,
+        client: Client,
+        _folder: TempDir,
+    }
+
+    impl World {
+        async fn start() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let clock = Clock::manual(UtcTime::from_millis(1_750_000_000_000).unwrap());
+            let (listener, address) = listen().await.unwrap();
+            let links = Links::new(&format!("http://{address}"), Secret::new("key"), clock.clone());
+            let files = FileObjects::open(folder.path()).unwrap().with_links(links);
+            let cors = CorsOrigins::Any;
+            let router = edge(routes(files.clone()), clock.clone(), EdgeConfig { cors });
+            tokio::spawn(serve(
+                listener,
+                normalized(router),
+                Limits::internal(),
+                std::future::pending(),
+            ));
+            Self {
+                objects: Objects::new(Arc::new(files), "data"),
+                clock,
+                client: Client::builder().no_proxy().build().unwrap(),
+                _folder: folder,
+            }
+        }
+
+        async fn link(&self, key: &str) -> String {
+            let link = self
+                .objects
+                .link(key, Duration::from_secs(900), "a \"b\"ü.zip")
+                .await;
+            link.unwrap()
+        }
+
+        async fn get(&self, url: &str) -> reqwest::Response {
+            self.client.get(url).send().await.unwrap()
+        }
+
+        async fn refusal(&self, url: &str) -> (u16, String) {
+            let answer = self.get(url).await;
+            let status = answer.status().as_u16();
+            let body: Value = answer.json().await.unwrap();
+            assert_eq!(body["status"], status);
+            (status, body["message"].as_str().unwrap().to_owned())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_link_answers_the_file_of_any_key() {
+        let world = World::start().await;
+        for key in [
+            "stores/acme/demo/x.zip",
+            "a b+c%d/ü😀?#&=.json",
+            "a%20b%2Fc",
+            "a//b",
+            "/a",
+            "a/",
+            "a/../b",
+            "./a",
+            "a/..",
+        ] {
+            world.objects.put(key, key.into()).await.unwrap();
+            let answer = world.get(&world.link(key).await).await;
+            assert_eq!(answer.status(), 200, "{key}");
+            for (name, value) in [
+                ("content-disposition", "attachment; filename=\"a _b__.zip\""),
+                ("content-type", "application/octet-stream"),
+                ("x-content-type-options", "nosniff"),
+            ] {
+                assert_eq!(answer.headers()[name], value);
+            }
+            assert_eq!(answer.headers()["content-length"], key.len().to_string());
+            assert_eq!(answer.text().await.unwrap(), key);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_large_file_comes_whole() {
+        let world = World::start().await;
+        let bytes: Vec<u8> = (0..3_000_001_u32).map(|number| (number % 251) as u8).collect();
+        world.objects.put("large", bytes.clone()).await.unwrap();
+        let answer = world.get(&world.link("large").await).await;
+        assert!(answer.bytes().await.unwrap() == bytes);
+    }
+
+    #[tokio::test]
+    async fn what_does_not_hold_is_refused() {
+        let world = World::start().await;
+        let link = world.link("a/b").await;
+        let (status, message) = world.refusal(&link).await;
+        assert_eq!((status, message.contains("is gone")), (404, true), "{message}");
+        world.objects.put("a/b", b"b".to_vec()).await.unwrap();
+        world.objects.put("a/c", b"c".to_vec()).await.unwrap();
+        for changed in [
+            link.replace("a/b?", "a/c?"),
+            link.replace("a/b?", "a%2Fc?"),
+            link.replace("/data/", "/other/"),
+            link.replace("zip", "exe"),
+            link.replace("expires=1", "expires=2"),
+            link.split_once('?').unwrap().0.to_owned(),
+        ] {
+            assert_ne!(changed, link);
+            let (status, message) = world.refusal(&changed).await;
+            assert_eq!(
+                (status, message.contains("signature")),
+                (403, true),
+                "{changed} {message}"
+            );
+        }
+        assert_eq!(world.refusal(&link.replace("a/b?", "%FF?")).await.0, 404);
+        assert_eq!(world.client.put(&link).send().await.unwrap().status(), 405);
+        assert_eq!(world.get(&link).await.status(), 200);
+        world.clock.advance_ms(900_000);
+        let (status, message) = world.refusal(&link).await;
+        assert_eq!(
+            (status, message.contains("has expired")),
+            (403, true),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! Where objects are: in files of the data directory, or in a bucket of S3.
+
+use std::sync::Arc;
+
+use embedded::files::{FileObjects, Links};
+use platform::Clock;
+use platform::aws::sdk_config;
+use platform::config::{ConfigError, Environment, Secret};
+use platform::objects::{ObjectStore, Objects};
+
+use crate::data_dir::DataDir;
+use crate::services::{broken, secret};
+
+/// The objects of a data directory.
+#[derive(Clone)]
+pub enum LocalObjects {
+    /// In its files.
+    Files {
+        /// Below `objects`.
+        files: FileObjects,
+        /// What links are signed with.
+        link_key: Secret,
+    },
+    /// In one bucket of S3, whatever the name that is asked for.
+    S3(Objects),
+}
+
+impl LocalObjects {
+    /// As `MILLRACE_OBJECTS` says.
+    pub fn open(data: &DataDir, environment: &Environment) -> Result<Self, ConfigError> {
+        match environment.optional("MILLRACE_OBJECTS").unwrap_or("files") {
+            "files" => {
+                let folder = data.path("objects");
+                let files = match data.is_ours() {
+                    true => FileObjects::open(&folder),
+                    false => FileObjects::beside(&folder),
+                };
+                Ok(Self::Files {
+                    files: files.map_err(broken)?,
+                    link_key: Secret::new(secret(data, "object-links")?),
+                })
+            }
+            "s3" => {
+                let bucket = environment.required("MILLRACE_DATA_BUCKET")?;
+                Ok(Self::S3(Objects::connect(&sdk_config(), &bucket)))
+            }
+            other => Err(ConfigError::new(format!(
+                "The variable MILLRACE_OBJECTS is '{other}'. Set it to files or s3."
+            ))),
+        }
+    }
+
+    /// The same objects, whose links lead to the runner at `origin`.
+    #[must_use]
+    pub fn with_links(&self, origin: &str, clock: &Clock) -> Self {
+        match self {
+            Self::Files { files, link_key } => Self::Files {
+                files: files.with_links(Links::new(origin, link_key.clone(), clock.clone())),
+                link_key: link_key.clone(),
+            },
+            Self::S3(objects) => Self::S3(objects.clone()),
+        }
+    }
+
+    /// The bucket of this name.
+    pub fn bucket(&self, name: &str) -> Objects {
+        match self {
+            Self::Files { files, .. } => {
+                let store: Arc<dyn ObjectStore> = Arc::new(files.clone());
+                Objects::new(store, name)
+            }
+            Self::S3(objects) => objects.clone(),
+        }
+    }
+}
