@@ -1,7 +1,7 @@
 //! Changes of single attributes of an item, for a writer who has not read it.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::Item;
 use super::key::key_names;
@@ -96,14 +96,14 @@ impl Changes {
             item.set(name, list);
         }
         for (name, amount) in &self.add {
-            let number = match item.get(name) {
-                None => 0,
-                Some(value) => {
-                    let number = value.as_i64();
-                    number.ok_or_else(|| Error::internal(format!("the attribute {name} is no number")))?
-                }
+            let sum = match item.get(name) {
+                None => Some(Number::from(*amount)),
+                Some(Value::Number(number)) => sum(number, *amount),
+                Some(_) => None,
             };
-            item.set(name, number.saturating_add(*amount));
+            let sum =
+                sum.ok_or_else(|| Error::internal(format!("nothing can be added to the attribute {name}")))?;
+            item.set(name, sum);
         }
         for name in &self.remove {
             item.remove(name);
@@ -114,4 +114,17 @@ impl Changes {
 
 fn value<T: Serialize>(value: &T) -> Result<Value> {
     serde_json::to_value(value).map_err(Error::internal)
+}
+
+/// None where the sum is no integer of 64 bits.
+fn sum(number: &Number, amount: i64) -> Option<Number> {
+    match number.as_i128() {
+        Some(number) => {
+            let sum = number.checked_add(i128::from(amount))?;
+            let positive = u64::try_from(sum).ok().map(Number::from);
+            positive.or_else(|| i64::try_from(sum).ok().map(Number::from))
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a fraction is not exact either")]
+        None => Number::from_f64(number.as_f64()? + amount as f64),
+    }
 }

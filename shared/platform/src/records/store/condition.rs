@@ -1,6 +1,8 @@
 //! What must hold for a write to happen.
 
-use serde_json::Value;
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
 
 use super::Item;
 use crate::records::schema::EXPIRES_AT;
@@ -29,23 +31,32 @@ pub enum Condition {
 impl Condition {
     /// Whether it holds for an item, or for none.
     pub fn holds(&self, item: Option<&Item>) -> bool {
-        let number = |name: &str| match item?.get(name)? {
-            Value::Number(number) => number.as_i128(),
+        let compared = |name: &str, other: i128| match item?.get(name)? {
+            Value::Number(number) => compare(number, other),
             _ => None,
         };
         match self {
             Self::Absent => item.is_none(),
             Self::Present => item.is_some(),
-            Self::NumberIs(name, expected) => number(name) == Some(i128::from(*expected)),
+            Self::NumberIs(name, expected) => compared(name, i128::from(*expected)) == Some(Ordering::Equal),
             Self::NumberBelow(name, expected) => {
-                number(name).is_some_and(|number| number < i128::from(*expected))
+                compared(name, i128::from(*expected)) == Some(Ordering::Less)
             }
             Self::TextIs(name, expected) => item.is_some_and(|item| item.text(name) == Some(expected)),
             Self::Has(name) => item.is_some_and(|item| item.get(name).is_some()),
             Self::Lacks(name) => item.is_some_and(|item| item.get(name).is_none()),
             Self::AbsentOrExpired(now) => {
-                item.is_none() || number(EXPIRES_AT).is_some_and(|expires_at| expires_at < i128::from(*now))
+                item.is_none() || compared(EXPIRES_AT, i128::from(*now)) == Some(Ordering::Less)
             }
         }
+    }
+}
+
+/// Compares values, as DynamoDB does: 1.0 is 1.
+fn compare(number: &Number, other: i128) -> Option<Ordering> {
+    match number.as_i128() {
+        Some(number) => Some(number.cmp(&other)),
+        #[expect(clippy::cast_precision_loss, reason = "a fraction is not exact either")]
+        None => number.as_f64()?.partial_cmp(&(other as f64)),
     }
 }

@@ -5,6 +5,7 @@
 //! strongly consistent; an index may lag behind.
 
 mod changes;
+pub mod checks;
 mod condition;
 mod item;
 mod key;
