@@ -87,6 +87,7 @@ fn shared_crates_depend_downwards_only() {
     let order = [
         "platform",
         "embedded",
+        "conformance",
         "sandbox",
         "models",
         "process",
