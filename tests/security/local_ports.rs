@@ -1,5 +1,5 @@
-//! The ports of the local runner besides the public one: another user of the machine and a page of a browser
-//! reach them, and learn and change nothing.
+//! The port of the local runner besides the public one, that of its queues: another user of the machine and a
+//! page of a browser reach it, and learn and change nothing.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,35 +17,26 @@ const OF_A_PAGE: [(&str, &str); 5] = [
     ("sec-fetch-dest", "empty"),
 ];
 
-/// SigV4 in form, of a key that everyone can guess. The local record store does not check signatures.
+/// SigV4 in form, of a key that everyone can guess. The queues do not check signatures.
 const FORGED: &str = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, \
     SignedHeaders=host;x-amz-date;x-amz-target, Signature=0000000000000000000000000000000000000000000000000000000000000000";
 
 struct Ports {
     service: Service,
     secret: String,
-    records: String,
     queues: String,
 }
 
 impl Ports {
     async fn start() -> Option<Self> {
         let service = Service::start_local().await?;
-        let text = std::fs::read(service.data_dir().join("endpoints.json")).unwrap();
-        let endpoints: Value = serde_json::from_slice(&text).unwrap();
-        let port = |name: &str| endpoints[name].as_str().unwrap().to_owned();
+        let text = std::fs::read(service.data_dir().join("queues.json")).unwrap();
+        let queues: Value = serde_json::from_slice(&text).unwrap();
         Some(Self {
             secret: std::fs::read_to_string(service.data_dir().join("keys/services")).unwrap(),
-            records: port("records"),
-            queues: port("queues"),
+            queues: queues["endpoint"].as_str().unwrap().to_owned(),
             service,
         })
-    }
-
-    /// A scan of the record store, as an attacker sends it.
-    fn scan(&self) -> tests::Request {
-        let body = json!({ "TableName": "millrace-records" }).to_string();
-        self.signed(&self.records, "DynamoDB_20120810.Scan", body)
     }
 
     /// A message about a run, as an attacker sends it.
@@ -72,18 +63,15 @@ async fn only_the_secret_of_the_directory_opens_them() {
     let flipped: String = ports.secret.chars().rev().collect();
     let (prefix, extended) = (&ports.secret[1..], format!("{}x", ports.secret));
     for wrong in ["", "local", "Bearer", prefix, &extended, &flipped] {
-        for request in [ports.scan(), ports.message()] {
-            let answer = request.header("x-amz-security-token", wrong).await;
-            assert_eq!(answer.status, 403, "{wrong}: {}", answer.text());
-        }
+        let answer = ports.message().header("x-amz-security-token", wrong).await;
+        assert_eq!(answer.status, 403, "{wrong}: {}", answer.text());
     }
-    for request in [ports.scan(), ports.message()] {
-        assert_eq!(request.await.status, 403);
-    }
-    for request in [ports.scan(), ports.message()] {
-        let answer = request.header("x-amz-security-token", &ports.secret).await;
-        assert_eq!(answer.status, 200, "{}", answer.text());
-    }
+    assert_eq!(ports.message().await.status, 403);
+    let answer = ports
+        .message()
+        .header("x-amz-security-token", &ports.secret)
+        .await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
 #[tokio::test]
@@ -94,26 +82,22 @@ async fn a_page_of_a_browser_is_refused_whatever_it_knows() {
             .iter()
             .fold(request, |request, (name, value)| request.header(name, value))
     };
-    for endpoint in [&ports.records, &ports.queues] {
-        let url = format!("{endpoint}/");
-        let preflight = ports.service.request(Method::OPTIONS, &url);
-        let preflight = preflight
-            .header("access-control-request-method", "POST")
-            .header("access-control-request-headers", "authorization,x-amz-target");
-        let answer = of_a_page(preflight).await;
-        assert_eq!(answer.status, 403, "{url}");
-        assert_eq!(answer.header("access-control-allow-origin"), "", "{url}");
-        let rebound = ports
-            .service
-            .request(Method::GET, &url)
-            .header("host", "evil.example");
-        assert_eq!(rebound.await.status, 403, "{url}");
-    }
-    for request in [ports.scan(), ports.message()] {
-        let answer = of_a_page(request.header("x-amz-security-token", &ports.secret)).await;
-        assert_eq!(answer.status, 403);
-        assert_eq!(answer.header("access-control-allow-origin"), "");
-    }
+    let url = format!("{}/", ports.queues);
+    let preflight = ports.service.request(Method::OPTIONS, &url);
+    let preflight = preflight
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", "authorization,x-amz-target");
+    let answer = of_a_page(preflight).await;
+    assert_eq!(answer.status, 403);
+    assert_eq!(answer.header("access-control-allow-origin"), "");
+    let rebound = ports
+        .service
+        .request(Method::GET, &url)
+        .header("host", "evil.example");
+    assert_eq!(rebound.await.status, 403);
+    let answer = of_a_page(ports.message().header("x-amz-security-token", &ports.secret)).await;
+    assert_eq!(answer.status, 403);
+    assert_eq!(answer.header("access-control-allow-origin"), "");
 }
 
 /// A program of another user of the machine. Only root can become one, so elsewhere this checks what such a
@@ -123,7 +107,7 @@ async fn another_user_of_the_machine_reads_and_plants_nothing() {
     let Some(ports) = Ports::start().await else { return };
     let token = ports.service.scope().token(Persona::Developer);
     let data = ports.service.data_dir();
-    for name in ["records.sqlite", "keys/services", "keys/object-links"] {
+    for name in ["records.sqlite", "records.sqlite-wal", "keys/services"] {
         assert_eq!(mode(&data.join(name)) & 0o077, 0, "{name}");
     }
     for name in ["keys", "objects", "cache"] {
@@ -140,12 +124,10 @@ async fn another_user_of_the_machine_reads_and_plants_nothing() {
          \x20   try: return urllib.request.build_opener(urllib.request.ProxyHandler({{}})).open(request).status\n\
          \x20   except urllib.error.HTTPError as error: return error.code\n\
          base = {{'content-type': 'application/x-amz-json-1.0', 'authorization': '{FORGED}', 'x-amz-date': '20260101T000000Z'}}\n\
-         print(ask('{records}/', base | {{'x-amz-target': 'DynamoDB_20120810.Scan'}}, '{{\"TableName\":\"millrace-records\"}}'))\n\
          print(ask('{queues}/', base | {{'x-amz-target': 'AmazonSQS.SendMessage'}}, '{{\"QueueUrl\":\"{queues}/tasks\",\"MessageBody\":\"x\"}}'))\n\
-         for path in ['keys/services', 'keys/object-links', 'records.sqlite', 'endpoints.json']:\n\
+         for path in ['keys/services', 'records.sqlite', 'records.sqlite-wal', 'queues.json']:\n\
          \x20   try: open('{data}/' + path, 'rb').read(1); print('read')\n\
          \x20   except PermissionError: print('kept')\n",
-        records = ports.records,
         queues = ports.queues,
         data = data.display(),
     );
@@ -167,7 +149,7 @@ async fn another_user_of_the_machine_reads_and_plants_nothing() {
     let told = String::from_utf8_lossy(&output.stdout);
     assert_eq!(
         told.split_whitespace().collect::<Vec<_>>(),
-        ["403", "403", "kept", "kept", "kept", "kept"],
+        ["403", "kept", "kept", "kept", "kept"],
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
@@ -186,13 +168,13 @@ async fn a_page_in_a_real_browser_reaches_none_of_them() {
     let page = ports.service.folder().join("page.html");
     let script = format!(
         "<body><script>(async () => {{ const told = [];\n\
-         for (const [url, target] of [['{}/', 'DynamoDB_20120810.Scan'], ['{}/', 'AmazonSQS.SendMessage']]) {{\n\
+         for (const [url, target] of [['{}/', 'AmazonSQS.SendMessage']]) {{\n\
            for (const mode of ['cors', 'no-cors']) {{\n\
-             try {{ const a = await fetch(url, {{method: 'POST', mode, body: '{{\"TableName\":\"millrace-records\"}}', \
+             try {{ const a = await fetch(url, {{method: 'POST', mode, body: '{{}}', \
                 headers: mode == 'cors' ? {{'x-amz-target': target, 'authorization': `{FORGED}`, 'x-amz-date': 'x'}} : {{}}}});\n\
                told.push(a.type == 'opaque' ? 'opaque' : 'read ' + a.status); }} catch (e) {{ told.push('refused'); }} }} }}\n\
          document.body.textContent = 'told: ' + told.join(', '); }})();</script></body>",
-        ports.records, ports.queues
+        ports.queues
     );
     std::fs::write(&page, script).unwrap();
     let url = format!("file://{}", page.display());
@@ -200,5 +182,5 @@ async fn a_page_in_a_real_browser_reaches_none_of_them() {
         return println!("{}", browser::SKIPPED);
     };
     let page = String::from_utf8_lossy(&output.stdout);
-    assert!(page.contains("told: refused, opaque, refused, opaque"), "{page}");
+    assert!(page.contains("told: refused, opaque"), "{page}");
 }

@@ -55,7 +55,6 @@ pub mod hostile;
 pub mod judged;
 pub mod lambda;
 pub mod model;
-pub mod object_store;
 mod operator;
 mod process;
 mod program;

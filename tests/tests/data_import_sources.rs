@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 use tests::file_server::{file, status, with_headers};
-use tests::object_store::ObjectStore;
+use tests::lambda::Emulators;
 use tests::stores::elsewhere;
-use tests::{Answer, FileServer, Store};
+use tests::{Answer, FileServer, Store, binary};
 
 const CSV: &[u8] = b"id,name\n1,a\n2,b\n";
 const PARQUET: &[u8] = include_bytes!("../data/rows.parquet");
@@ -190,9 +190,14 @@ async fn nothing_of_a_bucket_is_open_by_default() {
 #[tokio::test]
 async fn an_object_of_s3_is_imported_from_the_places_of_the_project() {
     let places = "s3://uploads/{account}/{project}/,s3://shared/all/";
-    let s3 = ObjectStore::start().await;
-    let [endpoint, id, key] = s3.variables();
-    let variables = [("MILLRACE_IMPORT_BUCKETS", places), endpoint, id, key];
+    let folder = tempfile::tempdir().unwrap();
+    let s3 = Emulators::start(&binary("emulators"), folder.path());
+    let keys = s3.keys();
+    let mut variables: Vec<_> = keys.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    variables.extend([
+        ("MILLRACE_IMPORT_BUCKETS", places),
+        ("AWS_ENDPOINT_URL", &s3.endpoint),
+    ]);
     let store = Store::start_local_with(&variables).await;
     let Some(store) = with_table(store).await else {
         return;

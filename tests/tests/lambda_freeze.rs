@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tests::lambda::invocations::{api_request, messages, url_request};
-use tests::lambda::{Answer, Aws, Function};
-use tests::object_store::ObjectStore;
+use tests::lambda::{Answer, Aws, Emulators, Function};
 use tests::{Runs, Scope, binary, unique};
 
 /// How often each function is asked and frozen.
@@ -19,14 +19,27 @@ const PAUSE: Duration = Duration::from_millis(5);
 struct World {
     runs: Runs,
     aws: Aws,
+    _emulators: Emulators,
+    _folder: TempDir,
 }
 
 impl World {
     async fn start() -> Option<Self> {
-        let objects = ObjectStore::start().await;
-        let runs = Runs::start_local_with(&objects.variables_of_runner()).await?;
-        let aws = Aws::over(&runs.service.data_dir(), &objects).await;
-        Some(Self { runs, aws })
+        let folder = tempfile::tempdir().unwrap();
+        let emulators = Emulators::start(&binary("emulators"), folder.path());
+        let variables = emulators.of_a_runner();
+        let variables: Vec<_> = variables
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        let runs = Runs::start_local_with(&variables).await?;
+        let aws = Aws::over(&emulators, &runs.service.data_dir()).await;
+        Some(Self {
+            runs,
+            aws,
+            _emulators: emulators,
+            _folder: folder,
+        })
     }
 
     async fn function(&self, name: &str) -> Function {

@@ -38,7 +38,7 @@ const TURNS: usize = 6;
 async fn main() -> Result<(), Error> {
     let folder = tempfile::tempdir()?;
     let data = DataDir::open(&folder.path().join("data"))?;
-    let services = Services::open(&data).await?;
+    let services = Services::open(&data)?;
     let tenant = Tenant::new("acme", "demo")?;
     let token = ids::new_id(Clock::System.now());
     let channel = channel(&token);

@@ -54,7 +54,7 @@ fn main() -> Result<(), Error> {
 async fn fill() -> Result<(), Error> {
     let arguments = Arguments::parse();
     let data = DataDir::open(&arguments.data_dir)?;
-    let services = Services::open(&data).await?;
+    let services = Services::open(&data)?;
     let folder = tempfile::tempdir()?;
     let table = |name| services.table(name);
     let (kind, of) = match arguments.kind {

@@ -51,7 +51,7 @@ struct Arguments {
 async fn main() -> Result<(), Error> {
     let arguments = Arc::new(Arguments::parse());
     let data = DataDir::open(&arguments.data_dir)?;
-    let services = Services::open(&data).await?;
+    let services = Services::open(&data)?;
     let engine = engine(&services)?;
     let http = reqwest::Client::builder().no_proxy().build()?;
     let next = Arc::new(AtomicU64::new(0));

@@ -5,13 +5,14 @@
 //! |---|---|
 //! | `format.json` | the format of the directory, a number |
 //! | `lock` | held by the process that has the directory open |
-//! | `endpoints.json` | where that process answers, for the operator command |
+//! | `queues.json` | where the queues of that process answer, for the operator command |
 //! | `address.json` | the port on which the runner answers callers, or answered last |
-//! | `records.sqlite` | the tables |
+//! | `records.sqlite`, `records.sqlite-wal`, `records.sqlite-shm` | the tables |
 //! | `objects/<bucket>/…` | the objects, each a file; a path says its key |
-//! | `keys/` | the keys that sign local tokens and links and seal secrets, and the secret of the other ports |
+//! | `keys/` | the keys that sign local tokens and links and seal secrets, and the secret of the queues |
 //! | `cache/` | copies of data files; may be deleted while nothing runs |
 
+use std::cmp::Ordering;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,17 +20,14 @@ use std::path::{Path, PathBuf};
 use platform::config::ConfigError;
 use serde::{Deserialize, Serialize};
 
-/// The format that this version reads and writes.
-const FORMAT: u32 = 1;
+/// The format that this version reads and writes. Up to format 1, records were in an emulator of DynamoDB.
+const FORMAT: u32 = 2;
+/// Where the queues of the process that has the directory open answer.
+const QUEUES: &str = "queues.json";
 
-/// Where the process that has the directory open answers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Endpoints {
-    /// The tables' endpoint.
-    pub records: String,
-    /// The queues' endpoint, where the process has queues.
-    #[serde(default)]
-    pub queues: Option<String>,
+#[derive(Serialize, Deserialize)]
+struct Queues {
+    endpoint: String,
 }
 
 /// Where the runner over a directory answers callers, or answered last.
@@ -74,7 +72,7 @@ impl DataDir {
         };
         if lock.is_some() {
             // Of a process that is gone: its ports may be anybody's by now.
-            let _ = fs::remove_file(root.join("endpoints.json"));
+            let _ = fs::remove_file(root.join(QUEUES));
         }
         let opened = Self {
             root: root.to_owned(),
@@ -124,15 +122,19 @@ impl DataDir {
                 self.root.display()
             ))
         })?;
-        if found.format > FORMAT {
-            return Err(ConfigError::new(format!(
-                "The data directory {} has format {}, written by a newer version of Millrace; this one reads up to {FORMAT}. \
-                 Use the newer version, or set DATA_DIR to another folder.",
-                self.root.display(),
-                found.format
-            )));
+        let (root, format) = (self.root.display(), found.format);
+        match format.cmp(&FORMAT) {
+            Ordering::Equal => Ok(()),
+            Ordering::Greater => Err(ConfigError::new(format!(
+                "The data directory {root} has format {format}, written by a newer version of Millrace; this one reads \
+                 {FORMAT}. Use the newer version, or set DATA_DIR to another folder."
+            ))),
+            Ordering::Less => Err(ConfigError::new(format!(
+                "The data directory {root} has format {format}, written by an older version of Millrace; this one reads \
+                 {FORMAT}. Move it away (`mv {root} {root}-format-{format}`) to begin with a new one, or set DATA_DIR to \
+                 another folder. The older version still reads it."
+            ))),
         }
-        Ok(())
     }
 
     /// Whether this process has the directory for itself.
@@ -159,21 +161,17 @@ impl DataDir {
         Ok(path)
     }
 
-    /// Where the process that has the directory open answers.
-    pub fn endpoints(&self) -> Result<Endpoints, ConfigError> {
-        let text = fs::read(self.path("endpoints.json")).unwrap_or_default();
-        serde_json::from_slice(&text).map_err(|_| {
-            ConfigError::new(format!(
-                "Another process has the data directory {} open, but is not ready yet. Try again in a moment.",
-                self.root.display()
-            ))
-        })
+    /// Where the queues of the process that has the directory open answer; None where it has none, or none yet.
+    pub fn queues(&self) -> Option<String> {
+        let text = fs::read(self.path(QUEUES)).ok()?;
+        let queues: Queues = serde_json::from_slice(&text).ok()?;
+        Some(queues.endpoint)
     }
 
-    /// Says where this process answers.
-    pub fn publish(&self, endpoints: &Endpoints) -> Result<(), ConfigError> {
-        let text = serde_json::to_vec(endpoints).unwrap_or_default();
-        write_whole(&self.path("endpoints.json"), &text, false)
+    /// Says where the queues of this process answer.
+    pub fn publish_queues(&self, endpoint: String) -> Result<(), ConfigError> {
+        let text = serde_json::to_vec(&Queues { endpoint }).unwrap_or_default();
+        write_whole(&self.path(QUEUES), &text, false)
     }
 
     /// Says on which port the runner answers callers.
@@ -304,15 +302,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_newer_format_is_refused_in_a_sentence() {
+    fn another_format_is_refused_in_a_sentence() {
         let folder = tempfile::tempdir().unwrap();
         drop(DataDir::open(folder.path()).unwrap());
-        fs::write(folder.path().join("format.json"), r#"{"format": 2}"#).unwrap();
-        let refusal = DataDir::open(folder.path()).unwrap_err().to_string();
-        assert!(
-            refusal.contains("has format 2, written by a newer version of Millrace"),
-            "{refusal}"
-        );
+        for (format, refusal) in [
+            (3, "has format 3, written by a newer version of Millrace"),
+            (1, "has format 1, written by an older version of Millrace"),
+        ] {
+            let text = serde_json::to_vec(&Format { format }).unwrap();
+            fs::write(folder.path().join("format.json"), text).unwrap();
+            for opened in [DataDir::open(folder.path()), DataDir::open_keys(folder.path())] {
+                let found = opened.unwrap_err().to_string();
+                assert!(found.contains(refusal), "{found}");
+            }
+        }
     }
 
     #[cfg(unix)]

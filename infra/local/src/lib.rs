@@ -1,7 +1,7 @@
 //! The local runner: the whole service in one process, for a laptop.
 //!
-//! Every function's routes are merged into one server. Records are a twin of DynamoDB over a data directory, asked
-//! through the AWS SDK as in the cloud; objects are files in it; queues and the bus are twins in memory.
+//! Every function's routes are merged into one server. Records are in SQLite and objects in files, both in a data
+//! directory; queues and the bus are in memory.
 
 pub mod arguments;
 pub mod bus;
@@ -16,7 +16,6 @@ mod object_links;
 pub mod objects;
 pub mod queue;
 pub mod queue_server;
-mod record_server;
 mod reference;
 pub mod runner;
 mod runs;

@@ -53,7 +53,7 @@ fn start(arguments: Arguments) -> Result<(), ConfigError> {
 
 async fn run(arguments: Arguments) -> Result<(), ConfigError> {
     let environment = Environment::read()?;
-    telemetry::init(&environment, Format::Text, "info,dynoxide=error")?;
+    telemetry::init(&environment, Format::Text, "info")?;
     let listener = listen(arguments.port).await?;
     let port = listener
         .local_addr()
@@ -66,14 +66,14 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
         )));
     }
     let issuer = Issuer::open(&data)?;
-    let services = Services::open_with(&data, &environment).await?;
+    let services = Services::from_environment(&data, &environment)?;
     let service = Service::new(&data, &services, &environment, Some(port))?;
     let queues = [
         ("events", service.events.queue.clone()),
         ("tasks", service.runs.tasks.clone()),
     ];
     let queues = queue_server::serve(queues.into(), services.secret()).await?;
-    services.publish(&data, queues)?;
+    data.publish_queues(queues)?;
     data.publish_port(port)?;
     let router = service.router()?;
     service
@@ -81,6 +81,7 @@ async fn run(arguments: Arguments) -> Result<(), ConfigError> {
         .warm()
         .and_then(|()| service.prompt_checks.warm())
         .map_err(|error| ConfigError::new(error.to_string()))?;
+    services.remove_expired(Clock::System);
     service
         .resume_upkeep()
         .await

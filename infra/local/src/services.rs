@@ -1,33 +1,27 @@
-//! The services that hold records and objects, over the data directory.
-//!
-//! The twin of DynamoDB answers HTTP on a port of its own, so that everything above goes the same way as in the
-//! cloud, SDK included. It answers only programs that hold a secret of the directory. Objects are files, or in a
-//! bucket of S3.
+//! The records and objects of the local runner: embedded in this process over the data directory, or in AWS
+//! where the environment says so.
 
-use std::future::pending;
-use std::net::SocketAddr;
-use std::thread;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use aws_config::SdkConfig;
 use base64::Engine as _;
-use dynoxide::Database;
-use platform::aws::{Keys, sdk_config_for};
+use embedded::sqlite::SqliteRecords;
+use platform::Clock;
+use platform::aws::{Keys, sdk_config, sdk_config_for};
 use platform::config::{ConfigError, Environment, Secret};
 use platform::objects::Objects;
 use platform::queue::SqsQueue;
 use platform::records::Table;
-use platform::records::schema::{TableKind, create_table};
+use platform::records::dynamodb::DynamoDb;
+use platform::records::schema::TableKind;
+use platform::records::store::RecordStore;
 use rand::Rng as _;
 use tokio::net::TcpListener;
-use tokio::runtime;
-use tracing::error;
+use tracing::warn;
 
-use crate::data_dir::{DataDir, Endpoints, read_or_make};
-use crate::guard;
+use crate::data_dir::{DataDir, read_or_make};
 use crate::objects::LocalObjects;
-use crate::record_server;
-use crate::server::{Limits, serve};
 
 /// Name of the table of records.
 pub const RECORDS_TABLE: &str = "millrace-records";
@@ -39,60 +33,70 @@ pub const RUNS_TABLE: &str = "millrace-runs";
 pub const EVENTS_TABLE: &str = "millrace-events";
 /// Name of the bucket of store data and artifacts.
 pub const DATA_BUCKET: &str = "millrace-data";
+/// Every table.
+pub const TABLES: [(&str, TableKind); 4] = [
+    (RECORDS_TABLE, TableKind::Records),
+    (AUDIT_TABLE, TableKind::Records),
+    (RUNS_TABLE, TableKind::Listed),
+    (EVENTS_TABLE, TableKind::Listed),
+];
 
+/// File of the records in a data directory.
+const RECORDS_FILE: &str = "records.sqlite";
 /// How often expired records are removed.
-const TTL_SWEEP: Duration = Duration::from_secs(60);
+const EXPIRY: Duration = Duration::from_secs(60);
+/// Expired records that are removed in one go.
+const EXPIRED_AT_ONCE: usize = 10_000;
 
-/// How to reach the services.
+/// Where records and objects are, and the queues of the process that has the directory open.
 #[derive(Clone)]
 pub struct Services {
-    /// The tables.
-    pub records: SdkConfig,
+    records: Arc<dyn RecordStore>,
+    /// The records, where they are in the data directory.
+    embedded: Option<Arc<SqliteRecords>>,
     objects: LocalObjects,
-    endpoints: Endpoints,
-    /// What the record store and the queues ask for.
+    /// Where the queues of the process that has the directory open answer.
+    queues: Option<String>,
+    /// What the queues ask for.
     secret: Secret,
 }
 
 impl Services {
-    /// Starts them over a directory that this process has for itself; connects to those of the process that has it
-    /// otherwise.
-    pub async fn open(data: &DataDir) -> Result<Self, ConfigError> {
-        Self::open_with(data, &Environment::from_variables([])?).await
+    /// Everything in the data directory.
+    pub fn open(data: &DataDir) -> Result<Self, ConfigError> {
+        Self::from_environment(data, &Environment::from_variables([])?)
     }
 
-    /// The same, with objects as the environment says.
-    pub async fn open_with(data: &DataDir, environment: &Environment) -> Result<Self, ConfigError> {
-        let secret = Secret::new(secret(data, "services")?);
-        let endpoints = if data.is_ours() {
-            start(data, &secret)?
-        } else {
-            data.endpoints()?
-        };
-        let services = Self {
-            endpoints: endpoints.clone(),
-            records: sdk_config_for(&endpoints.records, Keys::shown(&secret)),
-            objects: LocalObjects::open(data, environment)?,
-            secret,
-        };
-        if data.is_ours() {
-            for (table, kind) in [
-                (RECORDS_TABLE, TableKind::Records),
-                (AUDIT_TABLE, TableKind::Records),
-                (RUNS_TABLE, TableKind::Listed),
-                (EVENTS_TABLE, TableKind::Listed),
-            ] {
-                create_table(&services.records, table, kind)
-                    .await
-                    .map_err(broken)?;
+    /// As `MILLRACE_RECORDS` says: `sqlite`, in the data directory, where it is missing, or `dynamodb`, which
+    /// the SDK's variables reach. `MILLRACE_OBJECTS` says the same of objects.
+    pub fn from_environment(data: &DataDir, environment: &Environment) -> Result<Self, ConfigError> {
+        let (records, embedded): (Arc<dyn RecordStore>, _) = match environment
+            .optional("MILLRACE_RECORDS")
+            .unwrap_or("sqlite")
+        {
+            "sqlite" => {
+                let embedded = open_records(data)?;
+                (embedded.clone(), Some(embedded))
             }
-        }
-        Ok(services)
+            "dynamodb" => (Arc::new(DynamoDb::new(&sdk_config())), None),
+            other => {
+                return Err(ConfigError::new(format!(
+                    "The variable MILLRACE_RECORDS is '{other}'. Set it to sqlite or dynamodb, or leave it out."
+                )));
+            }
+        };
+        Ok(Self {
+            records,
+            embedded,
+            objects: LocalObjects::open(data, environment)?,
+            queues: (!data.is_ours()).then(|| data.queues()).flatten(),
+            secret: Secret::new(secret(data, "services")?),
+        })
     }
 
     /// The table of this name.
     pub fn table(&self, name: &str) -> Table {
-        Table::connect(&self.records, name)
+        Table::new(Arc::clone(&self.records), name)
     }
 
     /// The bucket of this name.
@@ -105,74 +109,48 @@ impl Services {
         &self.objects
     }
 
-    /// What a caller of the record store and the queues must show.
+    /// The records, where they are in the data directory.
+    pub fn embedded(&self) -> Option<&SqliteRecords> {
+        self.embedded.as_deref()
+    }
+
+    /// Removes expired records from now on, as DynamoDB does by itself.
+    pub fn remove_expired(&self, clock: Clock) {
+        let Some(records) = self.embedded.clone() else {
+            return;
+        };
+        tokio::spawn(async move {
+            loop {
+                let now = clock.now().as_seconds();
+                match records.expired(now, EXPIRED_AT_ONCE).await {
+                    Ok(removed) if removed == EXPIRED_AT_ONCE => {}
+                    Ok(_) => tokio::time::sleep(EXPIRY).await,
+                    Err(cause) => {
+                        warn!(%cause, "expired records are not removed");
+                        tokio::time::sleep(EXPIRY).await;
+                    }
+                }
+            }
+        });
+    }
+
+    /// What a caller of the queues must show.
     pub fn secret(&self) -> &Secret {
         &self.secret
     }
 
-    /// Says in the directory where the services answer, and where the queues do: for a process that stays.
-    pub fn publish(&self, data: &DataDir, queues: String) -> Result<(), ConfigError> {
-        data.publish(&Endpoints {
-            queues: Some(queues),
-            ..self.endpoints.clone()
-        })
-    }
-
     /// The queue of this name of the process that has the directory open; None where that has no queues.
     pub fn queue(&self, name: &str) -> Option<SqsQueue> {
-        let endpoint = self.endpoints.queues.as_ref()?;
+        let endpoint = self.queues.as_ref()?;
         let sdk = sdk_config_for(endpoint, Keys::shown(&self.secret));
         Some(SqsQueue::connect(&sdk, format!("{endpoint}/{name}")))
     }
 }
 
-fn start(data: &DataDir, secret: &Secret) -> Result<Endpoints, ConfigError> {
-    let path = data.private_file("records.sqlite")?;
-    let database = Database::new(&path.to_string_lossy()).map_err(broken)?;
-    let records_at = serve_records(database, secret.clone()).map_err(broken)?;
-    Ok(Endpoints {
-        records: format!("http://{records_at}"),
-        queues: None,
-    })
-}
-
-/// The twin of DynamoDB does its work at once, on the thread that its request came in on, and one request at a time: with a
-/// thread of its own, nothing else waits for it.
-fn serve_records(database: Database, secret: Secret) -> std::io::Result<SocketAddr> {
-    let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
-    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-    let serve = async move {
-        match TcpListener::from_std(listener) {
-            Ok(listener) => {
-                tokio::spawn(sweep(database.clone()));
-                let router = guard::for_holders_of(secret, record_server::routes(database));
-                serve(listener, router, Limits::internal(), pending()).await;
-            }
-            Err(error) => error!(%error, "the record store did not start"),
-        }
-    };
-    thread::Builder::new()
-        .name("records".to_owned())
-        .spawn(move || runtime.block_on(serve))?;
-    Ok(address)
-}
-
-/// A free port of this machine to listen on.
-pub(crate) async fn listen() -> Result<(TcpListener, SocketAddr), ConfigError> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
-    let address = listener.local_addr().map_err(broken)?;
-    Ok((listener, address))
-}
-
-async fn sweep(database: Database) {
-    let mut ticks = tokio::time::interval(TTL_SWEEP);
-    loop {
-        ticks.tick().await;
-        let database = database.clone();
-        let _ = tokio::task::spawn_blocking(move || database.sweep_ttl()).await;
-    }
+fn open_records(data: &DataDir) -> Result<Arc<SqliteRecords>, ConfigError> {
+    let path = data.private_file(RECORDS_FILE)?;
+    let records = SqliteRecords::open(&path, &TABLES).map_err(|error| ConfigError::new(error.to_string()))?;
+    Ok(Arc::new(records))
 }
 
 /// A secret of this directory alone, made when it is first needed.
@@ -185,9 +163,20 @@ pub(crate) fn secret(data: &DataDir, name: &str) -> Result<String, ConfigError> 
             .encode(random)
             .into_bytes())
     })?;
-    String::from_utf8(made).map_err(|_| broken(format!("{} is not a key; remove it", path.display())))
+    let unusable = |path: &Path| ConfigError::new(format!("{} is not a key; remove it.", path.display()));
+    String::from_utf8(made).map_err(|_| unusable(&path))
 }
 
+/// A free port of this machine to listen on.
+pub(crate) async fn listen() -> Result<(TcpListener, std::net::SocketAddr), ConfigError> {
+    let broken =
+        |error: std::io::Error| ConfigError::new(format!("No port of 127.0.0.1 can be used: {error}."));
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(broken)?;
+    let address = listener.local_addr().map_err(broken)?;
+    Ok((listener, address))
+}
+
+/// What keeps the data directory from being used.
 pub(crate) fn broken(error: impl std::fmt::Display) -> ConfigError {
-    ConfigError::new(format!("The local services did not start: {error}."))
+    ConfigError::new(format!("The data directory cannot be used: {error}."))
 }

@@ -9,7 +9,6 @@ use local::services::{AUDIT_TABLE, EVENTS_TABLE, Services};
 use platform::auth::{Principal, PrincipalKind};
 use platform::http::audit::{AuditLog, event};
 use platform::queue::Queue as _;
-use platform::records::Table;
 use platform::records::audit::{AuditAction, AuditEvent, AuditTrail};
 use platform::records::logs::{LogId, LogKind, Logs};
 use platform::{Clock, ids};
@@ -57,12 +56,10 @@ async fn written(services: &Services) -> Vec<AuditEvent> {
 #[tokio::test]
 async fn a_record_that_the_table_refused_is_written_later_and_once() {
     let folder = tempfile::tempdir().unwrap();
-    let services = Services::open(&DataDir::open(folder.path()).unwrap())
-        .await
-        .unwrap();
+    let services = Services::open(&DataDir::open(folder.path()).unwrap()).unwrap();
     let trail = AuditTrail::new(services.table(AUDIT_TABLE));
     let queue = LocalQueue::start("audit-retry", SETTINGS, Clock::System, consumer(&trail));
-    let broken = AuditTrail::new(Table::connect(&services.records, "no-such-table"));
+    let broken = AuditTrail::new(services.table("no-such-table"));
     let log = AuditLog::new(broken, queue.clone());
     let record = a_record();
     log.write(&record).await;
@@ -75,9 +72,7 @@ async fn a_record_that_the_table_refused_is_written_later_and_once() {
 #[tokio::test]
 async fn what_is_no_record_is_set_aside_and_does_not_hold_up_the_others() {
     let folder = tempfile::tempdir().unwrap();
-    let services = Services::open(&DataDir::open(folder.path()).unwrap())
-        .await
-        .unwrap();
+    let services = Services::open(&DataDir::open(folder.path()).unwrap()).unwrap();
     let trail = AuditTrail::new(services.table(AUDIT_TABLE));
     let queue = LocalQueue::start("audit-retry", SETTINGS, Clock::System, consumer(&trail));
     let record = a_record();

@@ -43,9 +43,7 @@ fn tenant() -> Tenant {
 impl World {
     async fn new(kind: Kind) -> (TempDir, Self) {
         let folder = tempfile::tempdir().unwrap();
-        let services = Services::open(&DataDir::open(folder.path()).unwrap())
-            .await
-            .unwrap();
+        let services = Services::open(&DataDir::open(folder.path()).unwrap()).unwrap();
         (folder, Self::over(kind, &services))
     }
 
@@ -283,7 +281,7 @@ async fn answer(router: &Router, token: &str, method: &str, path: &str, body: &V
 async fn the_api_refuses_the_creation_after_the_last() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDir::open(&folder.path().join("data")).unwrap();
-    let services = Services::open(&data).await.unwrap();
+    let services = Services::open(&data).unwrap();
     let issuer = Issuer::open(&data).unwrap();
     let token = issuer
         .token(&Subject::default(), Clock::System.now(), 600)

@@ -92,7 +92,7 @@ impl World {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(&folder.path().join("data")).unwrap();
-        let services = Services::open(&data).await.unwrap();
+        let services = Services::open(&data).unwrap();
         let clock = Clock::manual(UtcTime::from_millis(1_750_000_000_000).unwrap());
         let queue = Arc::new(Messages::default());
         let patience = Duration::from_secs(600);

@@ -11,9 +11,7 @@ use platform::{Clock, ErrorKind, Tenant, UtcTime};
 #[tokio::test]
 async fn two_instances_take_what_a_channel_may_and_then_refuse() {
     let folder = tempfile::tempdir().unwrap();
-    let services = Services::open(&DataDir::open(folder.path()).unwrap())
-        .await
-        .unwrap();
+    let services = Services::open(&DataDir::open(folder.path()).unwrap()).unwrap();
     let clock = Clock::manual(UtcTime::EPOCH.plus_ms(3_000));
     let variables = [
         ("MILLRACE_INGEST_CHANNEL_RATE", "2"),

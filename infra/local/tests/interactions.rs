@@ -23,9 +23,7 @@ struct World {
 impl World {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let services = Services::open(&DataDir::open(folder.path()).unwrap())
-            .await
-            .unwrap();
+        let services = Services::open(&DataDir::open(folder.path()).unwrap()).unwrap();
         let table = services.table(RECORDS_TABLE);
         let world = Self {
             _folder: folder,

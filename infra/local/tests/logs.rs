@@ -21,9 +21,7 @@ struct World {
 impl World {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let services = Services::open(&DataDir::open(folder.path()).unwrap())
-            .await
-            .unwrap();
+        let services = Services::open(&DataDir::open(folder.path()).unwrap()).unwrap();
         let table = |name| services.table(name);
         Self {
             events: Events::new(table(EVENTS_TABLE)),

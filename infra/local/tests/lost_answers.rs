@@ -9,11 +9,12 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use emulators::Emulators;
 use lake::schema::TableDefinition;
 use lake::store::{Author, DataStores, ImportServices, MAX_INPUT_BYTES, NewStore, StoreConfig};
-use local::data_dir::DataDir;
-use local::services::{DATA_BUCKET, RECORDS_TABLE, Services};
+use local::services::{DATA_BUCKET, RECORDS_TABLE, TABLES};
 use platform::config::{AwsEnvironment, Environment};
+use platform::objects::Objects;
 use platform::outbound::Outbound;
 use platform::records::Table;
 use platform::records::stores::Stores;
@@ -94,15 +95,15 @@ async fn create_table(stores: &DataStores, store: &str, name: &str) -> Result<()
 
 struct World {
     folder: TempDir,
-    services: Services,
+    sdk: SdkConfig,
 }
 
 impl World {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let data = DataDir::open(&folder.path().join("data")).unwrap();
-        let services = Services::open(&data).await.unwrap();
-        Self { folder, services }
+        let emulators = Emulators::start(&folder.path().join("aws"), &TABLES).await;
+        let sdk = emulators.unwrap().sdk();
+        Self { folder, sdk }
     }
 
     fn stores(&self, records: &SdkConfig, cache: &str) -> DataStores {
@@ -120,13 +121,11 @@ impl World {
             max_input_bytes: MAX_INPUT_BYTES,
         };
         let records = Stores::new(Table::connect(records, RECORDS_TABLE));
-        let objects = self.services.bucket(DATA_BUCKET);
+        let objects = Objects::connect(&self.sdk, DATA_BUCKET);
         let environment = Environment::from_variables([]).unwrap();
         let outbound = Outbound::local(&AwsEnvironment::default()).unwrap();
         let imports = ImportServices {
-            sources: Some(
-                Sources::from_environment(&environment, &platform::aws::sdk_config(), outbound).unwrap(),
-            ),
+            sources: Some(Sources::from_environment(&environment, &self.sdk, outbound).unwrap()),
             queue: None,
         };
         DataStores::new(Clock::System, records, objects, imports, &config).unwrap()
@@ -136,7 +135,7 @@ impl World {
 /// The table names and the number of versions after a change whose answer was lost.
 async fn after_a_lost_answer(with_repetitions: Next, rival: bool) -> (Vec<String>, u64) {
     let world = World::new().await;
-    let beside = world.stores(&world.services.records, "beside");
+    let beside = world.stores(&world.sdk, "beside");
     let new = NewStore {
         name: "orders".to_owned(),
         description: None,
@@ -145,7 +144,7 @@ async fn after_a_lost_answer(with_repetitions: Next, rival: bool) -> (Vec<String
     let store = beside.create(&tenant(), &author(), new).await.unwrap().record.id;
 
     let proxy = Proxy {
-        backend: world.services.records.endpoint_url().unwrap().to_owned(),
+        backend: world.sdk.endpoint_url().unwrap().to_owned(),
         client: reqwest::Client::new(),
         next: Arc::new(Mutex::new(Next::Swallow)),
         with_repetitions,
@@ -155,15 +154,7 @@ async fn after_a_lost_answer(with_repetitions: Next, rival: bool) -> (Vec<String
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let routes = Router::new().fallback(pass).with_state(proxy);
     tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
-    let behind_proxy = world.stores(
-        &world
-            .services
-            .records
-            .to_builder()
-            .endpoint_url(&endpoint)
-            .build(),
-        "behind",
-    );
+    let behind_proxy = world.stores(&world.sdk.to_builder().endpoint_url(&endpoint).build(), "behind");
 
     create_table(&behind_proxy, &store, "ours").await.unwrap();
     let loaded = beside.load(&tenant(), &store).await.unwrap();

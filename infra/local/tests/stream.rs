@@ -30,7 +30,7 @@ fn update(message: &str) -> PostedUpdate {
 async fn a_stream_that_is_not_told_sees_messages_and_the_end_of_its_run() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDir::open(&folder.path().join("data")).unwrap();
-    let services = Services::open(&data).await.unwrap();
+    let services = Services::open(&data).unwrap();
     let token = Issuer::open(&data)
         .unwrap()
         .token(&Subject::default(), Clock::System.now(), 600)

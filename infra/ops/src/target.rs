@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
 use local::arguments::DEFAULT_DATA_DIR;
@@ -22,11 +21,6 @@ use platform::records::audit::{AuditAction, AuditTrail};
 use platform::sealing::{KmsSealer, Sealer};
 use platform::signing::{KmsSigningKey, SigningKey};
 use platform::{Clock, Error, Result, Tenant};
-
-/// Attempts to open a directory that another process has open and whose services do not answer yet.
-const MAX_ATTEMPTS: u32 = 50;
-/// Between two of them.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Where the data is, and whose.
 #[derive(Args)]
@@ -123,21 +117,6 @@ impl TargetArguments {
         )))
     }
 
-    /// The data directory, once nobody is in the middle of opening or leaving it.
-    async fn data(&self) -> Result<(DataDir, Services)> {
-        let environment = Environment::read().map_err(refused)?;
-        let mut attempt = 1;
-        loop {
-            let data = DataDir::open(&self.data_dir).map_err(refused)?;
-            match Services::open_with(&data, &environment).await {
-                Ok(services) => return Ok((data, services)),
-                Err(refusal) if data.is_ours() || attempt == MAX_ATTEMPTS => return Err(refused(refusal)),
-                Err(_) => tokio::time::sleep(PAUSE).await,
-            }
-            attempt += 1;
-        }
-    }
-
     /// Opens the data.
     pub async fn open(&self) -> Result<Target> {
         let tenant = Tenant::new(&self.account, &self.project)?;
@@ -160,7 +139,9 @@ impl TargetArguments {
             });
         }
         self.require_data_dir()?;
-        let (data, services) = self.data().await?;
+        let data = DataDir::open(&self.data_dir).map_err(refused)?;
+        let environment = Environment::read().map_err(refused)?;
+        let services = Services::from_environment(&data, &environment).map_err(refused)?;
         Ok(Target {
             clock,
             tenant,

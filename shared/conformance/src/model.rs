@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use platform::queue::BoxFuture;
-use platform::records::schema::{EXPIRES_AT, TableKind};
+use platform::records::schema::{EXPIRES_AT, TableKind, indexes};
 use platform::records::store::checks::{check_key, check_keys, check_step, check_values};
 use platform::records::store::limits::{MAX_PAGE_BYTES, bytes_of, check_item, check_steps};
 use platform::records::store::{Action, Item, Page, Position, Query, RecordStore, Step};
@@ -13,7 +13,7 @@ use platform::records::{Changes, Key, Written};
 use platform::{Error, Result};
 
 use crate::Tables;
-use crate::ranges::{cut, entry, indexes, sort};
+use crate::ranges::{cut, entry, sort};
 
 type Place = (String, String);
 type Items = BTreeMap<Place, Item>;

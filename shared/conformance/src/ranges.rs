@@ -1,16 +1,8 @@
 //! Ranges of tables and indexes that are held in memory.
 
-use platform::records::schema::{DUE, GSI1, SUMMARY, TableKind};
+use platform::records::schema::{Carried, SUMMARY, TableKind, carried};
 use platform::records::store::limits::{MAX_PAGE_BYTES, bytes_of};
 use platform::records::store::{Item, Order, Page, Position, Query, Sort, key_names};
-
-/// The indexes of tables of a kind.
-pub(crate) fn indexes(kind: TableKind) -> &'static [&'static str] {
-    match kind {
-        TableKind::Records => &[DUE, GSI1],
-        TableKind::Listed => &[DUE, GSI1, "gsi2", "gsi3", "gsi4"],
-    }
-}
 
 /// What a range shows of an item; None where the item is not in it.
 pub(crate) fn entry(kind: TableKind, query: &Query, item: &Item) -> Option<Item> {
@@ -25,9 +17,11 @@ pub(crate) fn entry(kind: TableKind, query: &Query, item: &Item) -> Option<Item>
         return None;
     }
     let mut entry = item.clone();
-    if let (TableKind::Listed, Some(index)) = (kind, query.index) {
+    let carried = query.index.map_or(Carried::All, |index| carried(kind, index));
+    if carried != Carried::All {
+        let has_summary = carried == Carried::Summary;
         entry.retain(|name| {
-            ["pk", "sk", &pk_name, &sk_name].contains(&name) || (index != DUE && name == SUMMARY)
+            ["pk", "sk", &pk_name, &sk_name].contains(&name) || (has_summary && name == SUMMARY)
         });
     }
     Some(entry)

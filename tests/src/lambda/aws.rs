@@ -1,6 +1,6 @@
-//! AWS as functions see it, over the record store and queues of a local service and an object store.
+//! AWS as functions see it: emulators of DynamoDB and S3, and the queues of a local service over these.
 //!
-//! Each of these has a port of its own; a function has one `AWS_ENDPOINT_URL` for all.
+//! A function has one `AWS_ENDPOINT_URL` for all.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::object_store::{KEY_ID, ObjectStore, SECRET_KEY};
+use super::emulators::Emulators;
 
 /// The services at one address.
 pub struct Aws {
     address: SocketAddr,
     calls: Calls,
     connections: Arc<Mutex<JoinSet<()>>>,
-    keys: [(&'static str, String); 3],
+    keys: Vec<(&'static str, String)>,
 }
 
 /// A call of a function.
@@ -40,24 +40,21 @@ type Calls = Arc<Mutex<Vec<Call>>>;
 
 #[derive(Clone)]
 struct Behind {
-    records: String,
-    objects: String,
+    emulators: String,
     queues: String,
     client: Client,
     calls: Calls,
 }
 
 impl Aws {
-    /// Over the services of the runner that has `data_dir` open, and the object store that it uses.
-    pub async fn over(data_dir: &Path, objects: &ObjectStore) -> Self {
+    /// Over emulators, and the queues of the runner over these that has `data_dir` open.
+    pub async fn over(emulators: &Emulators, data_dir: &Path) -> Self {
         let read = |name: &str| std::fs::read_to_string(data_dir.join(name)).expect("the runner wrote it");
-        let endpoints: Value = serde_json::from_str(&read("endpoints.json")).expect("it is JSON");
-        let endpoint = |name: &str| endpoints[name].as_str().expect("an endpoint").to_owned();
+        let queues: Value = serde_json::from_str(&read("queues.json")).expect("it is JSON");
         let calls = Calls::default();
         let behind = Behind {
-            records: endpoint("records"),
-            objects: objects.endpoint().to_owned(),
-            queues: endpoint("queues"),
+            emulators: emulators.endpoint.clone(),
+            queues: queues["endpoint"].as_str().expect("an endpoint").to_owned(),
             client: Client::builder().no_proxy().build().expect("a client"),
             calls: Arc::clone(&calls),
         };
@@ -74,12 +71,12 @@ impl Aws {
             address,
             calls,
             connections,
-            // The object store checks the signature, and the record store wants its secret as it is.
-            keys: [
-                ("AWS_ACCESS_KEY_ID", KEY_ID.to_owned()),
-                ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.to_owned()),
-                ("AWS_SESSION_TOKEN", read("keys/services")),
-            ],
+            // The queues want their secret as it is.
+            keys: emulators
+                .keys()
+                .into_iter()
+                .chain([("AWS_SESSION_TOKEN", read("keys/services"))])
+                .collect(),
         }
     }
 
@@ -147,8 +144,7 @@ async fn answer(
         "AWSEvents" => took_events(&body),
         "TrentService" => sealed(operation, &body),
         "AmazonSQS" => forward(&behind, &behind.queues, method, &uri, headers, body).await,
-        "" => forward(&behind, &behind.objects, method, &uri, headers, body).await,
-        _ => forward(&behind, &behind.records, method, &uri, headers, body).await,
+        _ => forward(&behind, &behind.emulators, method, &uri, headers, body).await,
     };
     if let Some(call) = locked(&behind.calls).get_mut(number) {
         call.answered = Some(Instant::now());

@@ -1,8 +1,10 @@
 //! The programs of the Lambda functions, started as Lambda starts them, one invocation at a time.
 //!
-//! Their tables, bucket and queues are those of a local service; between invocations they can be frozen.
+//! Their tables and bucket are in emulators, and so are those of a local service beside them, which has their
+//! queues. Between invocations they can be frozen.
 
 mod aws;
+mod emulators;
 pub mod invocations;
 mod runtime_api;
 
@@ -14,6 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 pub use aws::{Aws, Call};
+pub use emulators::Emulators;
 
 use crate::environment;
 use runtime_api::{RuntimeApi, Said};

@@ -2,7 +2,7 @@
 //! messages for a run of one activity, for one of three, and for an event that one webhook gets, and what
 //! an event in the log takes, for the benchmarks. It prints one JSON object.
 //!
-//! The engine speaks to the twin of DynamoDB through a proxy; the units are DynamoDB's own, those of the indexes included.
+//! The engine speaks to an emulator of DynamoDB through a proxy; the units are DynamoDB's own, those of the indexes included.
 
 mod counter;
 mod log;
@@ -12,8 +12,10 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use counter::{Counter, Taken};
+use emulators::Emulators;
 use local::data_dir::DataDir;
-use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
+use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, TABLES};
+use platform::objects::Objects;
 use platform::records::Table;
 use platform::records::runs::Runs;
 use platform::{Clock, Tenant};
@@ -36,17 +38,13 @@ fn main() -> Result<(), Error> {
 async fn count() -> Result<(), Error> {
     let folder = tempfile::tempdir()?;
     let data = DataDir::open(&folder.path().join("data"))?;
-    let services = Services::open(&data).await?;
-    let backend = services
-        .records
-        .endpoint_url()
-        .ok_or("the records have no endpoint")?;
-    let (counter, endpoint) = Counter::before(backend).await?;
-    let counted = services.records.to_builder().endpoint_url(&endpoint).build();
+    let emulators = Emulators::start(&folder.path().join("aws"), &TABLES).await?;
+    let (counter, endpoint) = Counter::before(&emulators.endpoint).await?;
+    let counted = emulators.sdk().to_builder().endpoint_url(&endpoint).build();
     let table = |name| Table::connect(&counted, name);
     let wiring = Wiring {
         runs: Runs::new(table(RUNS_TABLE), table(EVENTS_TABLE)),
-        objects: services.bucket(DATA_BUCKET),
+        objects: Objects::connect(&emulators.sdk(), DATA_BUCKET),
         queue: Arc::new(counter.clone()),
         bus: Arc::new(counter.clone()),
         clock: Clock::System,

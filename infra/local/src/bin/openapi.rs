@@ -12,7 +12,7 @@ async fn main() -> Result<(), ConfigError> {
     // The routes want services to be made of; the document does not ask them anything.
     let folder = tempfile::tempdir().map_err(|error| ConfigError::new(error.to_string()))?;
     let data = DataDir::open(folder.path())?;
-    let services = Services::open(&data).await?;
+    let services = Services::open(&data)?;
     let document = Service::new(&data, &services, &Environment::from_variables([])?, None)?.openapi()?;
     writeln!(std::io::stdout(), "{document}").map_err(|error| ConfigError::new(error.to_string()))
 }

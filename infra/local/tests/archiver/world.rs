@@ -48,7 +48,7 @@ impl World {
     pub async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(&folder.path().join("data")).unwrap();
-        let services = Services::open(&data).await.unwrap();
+        let services = Services::open(&data).unwrap();
         let table = |name| services.table(name);
         let children = folder.path().join("children");
         std::fs::create_dir_all(&children).unwrap();

@@ -214,7 +214,7 @@ impl World {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(folder.path()).unwrap();
-        let services = Services::open(&data).await.unwrap();
+        let services = Services::open(&data).unwrap();
         let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
         let (told, hints, letters) = (Kept::new(&clock), Kept::new(&clock), Kept::new(&clock));
         let table = |name| services.table(name);

@@ -66,7 +66,7 @@ impl World {
     pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(&folder.path().join("data")).unwrap();
-        let services = Services::open(&data).await.unwrap();
+        let services = Services::open(&data).unwrap();
         let table = |name| services.table(name);
         Self {
             store: store(&services, folder.path().join("cache"), 1 << 30),

@@ -34,7 +34,7 @@ impl World {
     pub async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(&folder.path().join("data")).unwrap();
-        let services = Services::open(&data).await.unwrap();
+        let services = Services::open(&data).unwrap();
         let table = |name| services.table(name);
         let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
         let objects = services.bucket(DATA_BUCKET);

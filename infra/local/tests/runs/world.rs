@@ -248,7 +248,7 @@ impl World {
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(&folder.path().join("data")).unwrap();
-        let services = Services::open(&data).await.unwrap();
+        let services = Services::open(&data).unwrap();
         let (sent, clock) = (
             Arc::new(Sent::default()),
             Clock::manual("2026-01-01T00:00:00Z".parse().unwrap()),

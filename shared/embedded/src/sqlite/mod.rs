@@ -27,8 +27,9 @@ use std::thread::JoinHandle;
 use platform::config::ConfigError;
 use platform::queue::BoxFuture;
 use platform::records::schema::{EXPIRES_AT, TableKind};
+use platform::records::store::checks::{check_key, check_keys};
 use platform::records::store::{
-    Action, Changes, Item, Key, Page, Position, Query, RecordStore, Step, Written, limits,
+    Action, Changes, Item, Key, Page, Position, Query, RecordStore, Step, Written,
 };
 use platform::{Error, Result};
 
@@ -102,6 +103,7 @@ impl RecordStore for SqliteRecords {
     /// thread and back. The largest item takes about a millisecond.
     fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
         Box::pin(async move {
+            check_key(key)?;
             let table = self.tables.get(table)?;
             self.readers.with(|connection| read::find(connection, table, key))
         })
@@ -109,12 +111,7 @@ impl RecordStore for SqliteRecords {
 
     fn find_many<'a>(&'a self, table: &'a str, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Option<Item>>>> {
         Box::pin(async move {
-            if keys.len() > limits::MAX_KEYS {
-                let (keys, most) = (keys.len(), limits::MAX_KEYS);
-                return Err(Error::internal(format!(
-                    "{keys} keys are read at once, and {most} can be"
-                )));
-            }
+            check_keys(keys)?;
             if keys.len() <= MAX_KEYS_ON_CALLER {
                 let table = self.tables.get(table)?;
                 return self

@@ -91,18 +91,18 @@ fn refuse_emptied(path: &Path) -> Result<(), ConfigError> {
 }
 
 fn identify(connection: &Connection, path: &Path) -> Result<Identity, ConfigError> {
-    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-    let read = || -> rusqlite::Result<_> {
-        let application = number("SELECT application_id FROM pragma_application_id")?;
-        let version = number("SELECT user_version FROM pragma_user_version")?;
+    // One statement, and so one state of the file: another process may be making it.
+    let sql = "SELECT application_id, (SELECT user_version FROM pragma_user_version), \
+               (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id";
+    let read = connection.query_row(sql, [], |row| {
         Ok((
-            application,
-            version,
-            number("SELECT count(*) FROM sqlite_schema")?,
+            row.get::<_, i64>(0)?,
+            row.get::<_, i64>(1)?,
+            row.get::<_, i64>(2)?,
         ))
-    };
+    });
     let path_shown = path.display();
-    match read().map_err(|error| unusable(path, &error))? {
+    match read.map_err(|error| unusable(path, &error))? {
         (0, 0, 0) => Ok(Identity::Empty),
         (application, version, _) if application == i64::from(APPLICATION_ID) => {
             if version == i64::from(VERSION) {

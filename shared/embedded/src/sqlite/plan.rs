@@ -1,6 +1,7 @@
 //! Decides about the steps of a request before any of them is applied.
 
 use platform::records::schema::EXPIRES_AT;
+use platform::records::store::checks::check_values;
 use platform::records::store::limits::check_item;
 use platform::records::store::{Action, Condition, Item, Key, Step, Written};
 use platform::{Error, Result};
@@ -155,6 +156,7 @@ fn keyed(key: &Key) -> Item {
 
 impl New {
     fn of(table: &Table, mut item: Item) -> Result<Self> {
+        check_values(&item, table.indexes.iter().map(|index| index.name))?;
         let places = places(table, &item)?;
         item.remove("pk");
         item.remove("sk");

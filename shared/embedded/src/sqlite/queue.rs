@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use platform::records::store::checks::check_step;
 use platform::records::store::limits::{bytes_of, check_item, check_steps, value_bytes};
 use platform::records::store::{Action, Step, Written};
 use platform::{Error, Result};
@@ -45,6 +46,7 @@ impl Request {
         check_steps(&steps)?;
         let mut bytes = 0;
         for step in &steps {
+            check_step(step)?;
             bytes += STEP_BYTES + step.key.pk.len() + step.key.sk.len();
             match &step.action {
                 Action::Put(item) => {

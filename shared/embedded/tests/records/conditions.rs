@@ -91,12 +91,11 @@ async fn an_update_changes_attributes_and_makes_a_missing_item() {
     let folder = Folder::new();
     let store = folder.open();
     let changes = Changes::default()
-        .set("text", &"ü\0\n")
-        .unwrap()
         .append("list", &[1, 2])
         .unwrap()
         .add("number", -2);
-    done(&store, update(RECORDS, key("a"), changes.clone())).await;
+    let text = changes.clone().set("text", &"ü\0\n").unwrap();
+    done(&store, update(RECORDS, key("a"), text)).await;
     done(&store, update(RECORDS, key("a"), changes.remove("text"))).await;
     let expected = json!({ "pk": "p", "sk": "a", "list": [1, 2, 1, 2], "number": -4 });
     assert_eq!(found(&store, "a").await, Some(expected));

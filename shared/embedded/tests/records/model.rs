@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use embedded::sqlite::SqliteRecords;
-use platform::records::schema::{DUE, GSI1, SUMMARY};
+use platform::records::schema::{DUE, GSI1, SUMMARY, indexes};
+use platform::records::store::checks::{check_step, check_values};
 use platform::records::store::{
     Action, Changes, Condition, Item, Key, Order, Query, RecordStore as _, Sort, Step, Written, key_names,
 };
@@ -153,7 +154,7 @@ fn place_of(step: &Step) -> (String, String, String) {
 /// What the store must answer; None for an error that is final.
 fn transact(model: &mut Model, steps: &[Step]) -> Option<Written> {
     let places: BTreeSet<_> = steps.iter().map(place_of).collect();
-    if places.len() < steps.len() {
+    if places.len() < steps.len() || steps.iter().any(|step| check_step(step).is_err()) {
         return None;
     }
     for (at, step) in steps.iter().enumerate() {
@@ -170,13 +171,20 @@ fn transact(model: &mut Model, steps: &[Step]) -> Option<Written> {
     for step in steps {
         let place = place_of(step);
         match &step.action {
-            Action::Put(item) => drop(next.insert(place, item.clone())),
+            Action::Put(item) => drop(next.insert(place.clone(), item.clone())),
             Action::Delete => drop(next.remove(&place)),
             Action::Check => {}
             Action::Update(changes) => {
                 let made = item(&step.key, json!({}));
-                changes.apply(next.entry(place).or_insert(made)).ok()?;
+                changes.apply(next.entry(place.clone()).or_insert(made)).ok()?;
             }
+        }
+        let indexes = TABLES
+            .iter()
+            .find(|(name, _)| *name == place.0)
+            .map(|(_, kind)| indexes(*kind))?;
+        if let Some(item) = next.get(&place) {
+            check_values(item, indexes.iter().copied()).ok()?;
         }
     }
     *model = next;
@@ -259,8 +267,10 @@ async fn run(operations: Vec<Operation>) {
             }
             Operation::Expire(now) => {
                 let before = model.len();
+                // A fraction ends no life.
                 let ended = |item: &Item| {
-                    now >= 0 && Condition::NumberBelow("expires_at", now as u64).holds(Some(item))
+                    let expires_at = item.get("expires_at").and_then(Value::as_i64);
+                    now >= 0 && expires_at.is_some_and(|expires_at| expires_at < now)
                 };
                 model.retain(|_, item| !ended(item));
                 assert_eq!(store.expired(now, 100).await.unwrap(), before - model.len());

@@ -202,6 +202,14 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "optional: the small data files of a table from which on they are merged in the background; default 32",
     ),
     (
+        "MILLRACE_RECORDS",
+        "for the local runner, optional: `sqlite`, in the data directory, or `dynamodb`; default `sqlite`",
+    ),
+    (
+        "MILLRACE_OBJECTS",
+        "for the local runner, optional: `files`, in the data directory, or `s3`; default `files`",
+    ),
+    (
         "MILLRACE_COPIED_TABLE_MB",
         "for the local runner, optional: the largest table that queries get a faster copy of, in MiB, or 0 for none; default 512",
     ),

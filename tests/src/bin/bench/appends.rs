@@ -12,7 +12,7 @@ use tests::tpch;
 
 use crate::Result;
 use crate::plain::PlainDuckDb;
-use crate::query::imports_against_plain;
+use crate::query::against_plain;
 use crate::report::{Figure, Row};
 use crate::runner::Runner;
 use crate::statistics::{median, worst};
@@ -45,25 +45,22 @@ pub async fn measure() -> Result<Vec<Row>> {
             let store = Store::create(&runner, "Line items", &definition()).await?;
             store.append(&existing).await?;
 
-            let objects = store.objects();
             let file = folder.path().join(format!("new.{ending}"));
-            let (mut ours, mut object_store, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for number in 0..=TIMES {
                 let from = (number * 100_000).to_string();
                 stores::write(&mut plain, &new.replace("$from", &from), &file)?;
                 let ms = store.append(&file).await?;
                 let beside = plain.query(&copy(&file), false)?.ms;
-                let store_ms = store.object_store_ms(&objects, &file)?;
                 if number > 0 {
                     ours.push(ms);
-                    object_store.push(store_ms);
                     theirs.push(beside);
                 }
             }
             let what = format!("100,000 rows of {ending} to 6,000,000, {keys} keys");
             let row = Row::new(PART, what, Figure::Milliseconds(median(&ours)))
                 .unlucky("worst", Figure::Milliseconds(worst(&ours)));
-            rows.extend(imports_against_plain(row, &ours, &object_store, &theirs));
+            rows.push(against_plain(row, &ours, &theirs));
         }
     }
     Ok(rows)

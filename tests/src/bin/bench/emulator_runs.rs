@@ -1,17 +1,14 @@
-//! The items and calls of workflow runs, asked of the emulator directly.
+//! The items of workflow runs, written into the emulator directly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
-use aws_sdk_dynamodb::types::{
-    AttributeValue, Put, PutRequest, ReturnConsumedCapacity, TransactWriteItem, WriteRequest,
-};
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, ReturnConsumedCapacity, WriteRequest};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::Result;
-use crate::emulator::{BATCH, Emulator, Item, RECORDS, WRITERS, text};
+use crate::emulator::{BATCH, Emulator, Item, WRITERS, text};
 
 const RUNS: &str = "millrace-runs";
 const PROJECT: &str = "acme#demo";
@@ -45,95 +42,6 @@ impl Emulator {
             .send()
             .await?;
         answer.item.ok_or_else(|| format!("no run {run}").into())
-    }
-
-    /// The calls of a run of so many activities and of whoever waits for its end, one after another: the start, a read, a write for
-    /// each activity, the last of which ends the run, the note that the end was announced; and four reads of the waiting.
-    async fn run_calls(&self, sample: &Item, activities: u32) -> Result<()> {
-        let id = self.next_id();
-        let now = "2026-01-01T00:00:00.000Z";
-        let mut state = moved_run(sample, &id, now);
-        let put = |table: &str, item: &Item| {
-            let put = Put::builder()
-                .table_name(table)
-                .set_item(Some(item.clone()))
-                .condition_expression("attribute_not_exists(pk) OR attribute_exists(pk)")
-                .build()?;
-            Result::Ok(TransactWriteItem::builder().put(put).build())
-        };
-        let key = |pk: String, sk: &str| Item::from([("pk".into(), text(pk)), ("sk".into(), text(sk))]);
-        let event = |action: &str| {
-            let mut event = key(format!("{PROJECT}#event#{id}-{action}"), "event");
-            event.insert("envelope".into(), text("x".repeat(500)));
-            event
-        };
-        let mut current = key(format!("{PROJECT}#workflows"), &id);
-        current.insert("run_id".into(), text(&id));
-        state.insert("due_shard".into(), text("runs-0"));
-        state.insert("due_at".into(), text(now));
-        let mut transaction = self.client.transact_write_items();
-        for step in [
-            put(RUNS, &state)?,
-            put(RUNS, &current)?,
-            put(RECORDS, &event("s"))?,
-        ] {
-            transaction = transaction.transact_items(step);
-        }
-        transaction.send().await?;
-        self.run_sample(&id).await?;
-        for second in 1..activities {
-            state.insert("due_at".into(), text(format!("2026-01-01T00:00:0{second}.000Z")));
-            self.put_run(&state).await?;
-        }
-        let mut transaction = self.client.transact_write_items();
-        for step in [put(RUNS, &state)?, put(RECORDS, &event("e"))?] {
-            transaction = transaction.transact_items(step);
-        }
-        transaction.send().await?;
-        state.remove("due_shard");
-        state.remove("due_at");
-        self.put_run(&state).await?;
-        for _ in 0..4 {
-            self.run_sample(&id).await?;
-        }
-        Ok(())
-    }
-
-    async fn put_run(&self, item: &Item) -> Result<()> {
-        let put = self.client.put_item().table_name(RUNS);
-        let put = put.set_item(Some(item.clone()));
-        put.condition_expression("attribute_exists(pk)").send().await?;
-        Ok(())
-    }
-
-    /// Such runs by so many clients: how long each took, in milliseconds, and all of them, in seconds.
-    pub async fn run_load(
-        &self,
-        sample: &Item,
-        activities: u32,
-        clients: u32,
-        runs: u64,
-    ) -> Result<(Vec<f64>, f64)> {
-        let next = Arc::new(AtomicU64::new(0));
-        let began = Instant::now();
-        let mut all = JoinSet::new();
-        for _ in 0..clients {
-            let (this, sample, next) = (self.clone(), sample.clone(), next.clone());
-            all.spawn(async move {
-                let mut took = Vec::new();
-                while next.fetch_add(1, Ordering::Relaxed) < runs {
-                    let began = Instant::now();
-                    this.run_calls(&sample, activities).await?;
-                    took.push(began.elapsed().as_secs_f64() * 1e3);
-                }
-                Result::Ok(took)
-            });
-        }
-        let mut took = Vec::new();
-        while let Some(client) = all.join_next().await {
-            took.extend(client??);
-        }
-        Ok((took, began.elapsed().as_secs_f64()))
     }
 
     /// Writes runs like the sample, of these numbers, with statuses, types, documents and times of their own.

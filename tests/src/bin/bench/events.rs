@@ -1,4 +1,4 @@
-//! Events: matching by itself; taking them in, beside the emulator's own conditional put; from the ingest URL to a receiver; and what a
+//! Events: matching by itself; taking them in, beside a conditional put alone; from the ingest URL to a receiver; and what a
 //! delivered webhook costs.
 
 use serde_json::Value;
@@ -86,7 +86,7 @@ fn taking_in() -> Result<Vec<Row>> {
             Figure::PerSecond(ours),
         )
         .beside(
-            "the emulator's conditional put",
+            "a conditional put alone",
             Figure::PerSecond(puts),
             Comparison::Rates(ours / puts),
         ),

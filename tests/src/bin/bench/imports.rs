@@ -11,7 +11,7 @@ use tempfile::tempdir;
 
 use crate::memory::Watch;
 use crate::plain::PlainDuckDb;
-use crate::query::{against_plain, imports_against_plain};
+use crate::query::against_plain;
 use crate::report::{Figure, Row};
 use crate::runner::Runner;
 use crate::statistics::{median, worst};
@@ -42,18 +42,15 @@ pub async fn measure() -> Result<Vec<Row>> {
 
     let file = folder.path().join("rows.csv");
     stores::write(&mut plain, &stores::orders(ROWS), &file)?;
-    let (mut ours, mut object_store, mut theirs, mut peaks) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (tables, objects) = (store.put(&file)?, store.objects());
+    let (mut ours, mut theirs, mut peaks) = (Vec::new(), Vec::new(), Vec::new());
+    let tables = store.put(&file)?;
     for number in 0..=TIMES {
         let watch = Watch::over(runner.process_id());
         let ms = store.import(&tables).await?;
         let peak = watch.peak_megabytes();
         let beside = plain.query(&copy(&file), false)?.ms;
-        let store_ms = store.object_store_ms(&objects, &file)?;
         if number > 0 {
             ours.push(ms);
-            object_store.push(store_ms);
             theirs.push(beside);
             peaks.push(peak);
         }
@@ -61,7 +58,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     let what = format!("{ROWS} rows of CSV");
     let time = Row::new(PART, what.clone(), Figure::Milliseconds(median(&ours)))
         .unlucky("worst", Figure::Milliseconds(worst(&ours)));
-    let mut table = Vec::from(imports_against_plain(time, &ours, &object_store, &theirs));
+    let mut table = vec![against_plain(time, &ours, &theirs)];
     table.push(Row::new(
         PART,
         format!("{what}: memory"),

@@ -14,8 +14,7 @@ use flate2::write::DeflateEncoder;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 use tests::lambda::invocations::{api_request, messages, url_request};
-use tests::lambda::{Answer, Aws, Function};
-use tests::object_store::ObjectStore;
+use tests::lambda::{Answer, Aws, Emulators, Function};
 
 use crate::report::{Figure, Row};
 use crate::runner::{Runner, id, json};
@@ -56,9 +55,11 @@ struct Times {
 /// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
-    let objects = ObjectStore::start().await;
-    let runner = Runner::start_with(&folder.path().join("data"), objects.variables_of_runner())?;
-    let aws = Aws::over(runner.data_dir(), &objects).await;
+    let emulators = Emulators::start(&programs::binary("emulators")?, &folder.path().join("aws"));
+    let variables = emulators.of_a_runner();
+    let variables = variables.iter().map(|(name, value)| (*name, value.as_str()));
+    let runner = Runner::start_with(&folder.path().join("data"), variables)?;
+    let aws = Aws::over(&emulators, runner.data_dir()).await;
     let subjects = subjects(&runner, &aws).await?;
     let mut times: Vec<Times> = subjects.iter().map(|_| Times::default()).collect();
     for number in 0..=STARTS {

@@ -1,19 +1,19 @@
-//! Listing 50 of many workflow runs: by status, type, document and time, of 1,000 runs and of 100,000. What it takes must not depend
-//! on how many there are.
+//! Listing 50 of many workflow runs: by status, type, document and time, of 1,000 runs and of 100,000, which are in an emulator of
+//! DynamoDB. What it takes must not depend on how many there are.
 
 use std::time::Instant;
 
 use serde_json::{Value, json};
 use tempfile::tempdir;
+use tests::lambda::Emulators;
 
-use crate::Result;
 use crate::emulator::Emulator;
 use crate::emulator_runs::began;
 use crate::report::{Comparison, Figure, Row};
 use crate::runner::{Runner, answer, json as json_of};
 use crate::runs::{ended, start};
-use crate::say;
 use crate::statistics::{median, percentile};
+use crate::{Result, programs, say};
 
 const PART: &str = "listing";
 const FEW: u64 = 1_000;
@@ -26,8 +26,11 @@ const PAGE: u64 = 50;
 /// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
-    let runner = Runner::start(&folder.path().join("data"))?;
-    let emulator = Emulator::of(runner.data_dir())?;
+    let emulators = Emulators::start(&programs::binary("emulators")?, &folder.path().join("aws"));
+    let variables = emulators.of_a_runner();
+    let variables = variables.iter().map(|(name, value)| (*name, value.as_str()));
+    let runner = Runner::start_with(&folder.path().join("data"), variables)?;
+    let emulator = Emulator::of(&emulators);
     let path = start(&runner, "Steps", "sample", &json!({ "steps": 1 }))?;
     ended(&runner, &path).await?;
     let sample = emulator

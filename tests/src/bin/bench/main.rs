@@ -21,7 +21,6 @@ mod listing;
 mod load;
 mod memory;
 mod neighbours;
-mod objects;
 mod plain;
 mod processes;
 mod programs;

@@ -1,7 +1,4 @@
 //! Prompt templates under load: reading and creating one, through HTTP, with 16 clients.
-//!
-//! Beside each stand the same DynamoDB calls alone, from 16 clients of the AWS SDK on the same emulator. What HTTP takes
-//! beyond that is ours: the HTTP server, token, permission, shapes, log line and audit.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +7,6 @@ use serde_json::{Value, json};
 use tempfile::tempdir;
 
 use crate::Result;
-use crate::emulator::Emulator;
 use crate::load::Side;
 use crate::report::{Comparison, Figure, Row};
 use crate::runner::{Runner, answer, id, json};
@@ -46,16 +42,14 @@ pub fn body(name: &str) -> Value {
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let runner = Arc::new(Runner::start(&folder.path().join("data"))?);
-    let emulator = Emulator::of(runner.data_dir())?;
     let mut ids = Vec::new();
     for number in 0..PROMPTS {
         let made = json(runner.post("/prompts", &body(&format!("prompt {number}")))).await?;
         ids.push(id(&made)?);
     }
-    let sample = emulator.sample(ids.first().ok_or("no prompt template")?).await?;
     let ids = Arc::new(ids);
 
-    let [mut get, mut get_alone, mut create, mut create_alone] = [const { Side::new() }; 4];
+    let [mut get, mut create] = [const { Side::new() }; 2];
     for round in 0..=ROUNDS {
         let (of_runner, ids_of_runner) = (runner.clone(), ids.clone());
         get.round(move |number| {
@@ -63,13 +57,6 @@ pub async fn measure() -> Result<Vec<Row>> {
             async move { answer(request).await.map(drop) }
         })
         .await?;
-        let (of_emulator, ids_of_emulator) = (emulator.clone(), ids.clone());
-        get_alone
-            .round(move |number| {
-                let (emulator, id) = (of_emulator.clone(), pick(&ids_of_emulator, number).to_owned());
-                async move { emulator.get(&id).await.map(drop) }
-            })
-            .await?;
         let of_runner = runner.clone();
         create
             .round(move |number| {
@@ -77,20 +64,13 @@ pub async fn measure() -> Result<Vec<Row>> {
                 async move { answer(request).await.map(drop) }
             })
             .await?;
-        let (of_emulator, sample) = (emulator.clone(), sample.clone());
-        create_alone
-            .round(move |_| {
-                let (emulator, sample) = (of_emulator.clone(), sample.clone());
-                async move { emulator.create(&sample).await }
-            })
-            .await?;
         if round == 0 {
             // Connections were opened and caches filled.
-            [get, get_alone, create, create_alone] = [const { Side::new() }; 4];
+            [get, create] = [const { Side::new() }; 2];
         }
     }
-    let mut rows = compared("GET /prompts/{id}, 16 clients", &get, &get_alone);
-    rows.extend(compared("POST /prompts, 16 clients", &create, &create_alone));
+    let mut rows = Vec::from(told("GET /prompts/{id}, 16 clients", &get));
+    rows.extend(told("POST /prompts, 16 clients", &create));
     rows.push(checked(&runner).await?);
     Ok(rows)
 }
@@ -125,24 +105,14 @@ fn pick(ids: &[String], number: usize) -> &str {
     ids.get(number % PROMPTS).map_or("", String::as_str)
 }
 
-fn compared(what: &str, ours: &Side, alone: &Side) -> Vec<Row> {
-    const ALONE: &str = "emulator alone";
-    let time = Row::new(PART, format!("{what}: p50"), Figure::Milliseconds(ours.p50_ms()))
-        .unlucky("p99", Figure::Milliseconds(ours.p99_ms()))
-        .beside(
-            ALONE,
-            Figure::Milliseconds(alone.p50_ms()),
-            Comparison::share(ours.p50_ms(), alone.p50_ms()),
-        );
-    let rate = Row::new(
-        PART,
-        format!("{what}: throughput"),
-        Figure::PerSecond(ours.rate()),
-    )
-    .beside(
-        ALONE,
-        Figure::PerSecond(alone.rate()),
-        Comparison::share(1.0 / ours.rate(), 1.0 / alone.rate()),
-    );
-    vec![time, rate]
+fn told(what: &str, side: &Side) -> [Row; 2] {
+    let time = Row::new(PART, format!("{what}: p50"), Figure::Milliseconds(side.p50_ms()));
+    [
+        time.unlucky("p99", Figure::Milliseconds(side.p99_ms())),
+        Row::new(
+            PART,
+            format!("{what}: throughput"),
+            Figure::PerSecond(side.rate()),
+        ),
+    ]
 }

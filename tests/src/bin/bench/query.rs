@@ -132,27 +132,6 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Rows of imports: as they are, and without what the object store takes of them, which an import from S3 waits for rather than
-/// works on.
-pub fn imports_against_plain(row: Row, ours: &[f64], object_store: &[f64], plain: &[f64]) -> [Row; 2] {
-    let without: Vec<_> = ours
-        .iter()
-        .zip(object_store)
-        .map(|(all, store)| all - store)
-        .collect();
-    let figure = Figure::Milliseconds(median(&without));
-    let part = Row::new(
-        row.part,
-        format!("{}: without the object store", row.what),
-        figure,
-    )
-    .unlucky("object store", Figure::Milliseconds(median(object_store)));
-    [
-        against_plain(row, ours, plain),
-        against_plain(part, &without, plain),
-    ]
-}
-
 /// A row beside that of plain DuckDB.
 pub fn against_plain(row: Row, ours: &[f64], plain: &[f64]) -> Row {
     let (ours, plain) = (median(ours), median(plain));

@@ -22,8 +22,6 @@ pub enum Figure {
 /// How a number compares with the one beside it.
 #[derive(Clone, Copy, Debug)]
 pub enum Comparison {
-    /// The part of the time that is ours, beyond what the other side takes: 0 to 1.
-    Share(f64),
     /// How many times the other side's time ours is, and by how many milliseconds it is longer.
     Times(f64, f64),
     /// How many times the other side's size ours is.
@@ -83,11 +81,6 @@ impl Row {
 }
 
 impl Comparison {
-    /// Our share of a time of which `theirs` is the rest.
-    pub fn share(ours: f64, theirs: f64) -> Self {
-        Self::Share((ours - theirs) / ours)
-    }
-
     /// Two times in milliseconds.
     pub fn times(ours: f64, theirs: f64) -> Self {
         Self::Times(ours / theirs, ours - theirs)
@@ -112,7 +105,6 @@ impl fmt::Display for Figure {
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Share(share) => write!(f, "our share {:.0} %", share * 100.0),
             Self::Times(ratio, more) => write!(f, "{ratio:.2} times, {more:+.1} ms"),
             Self::Sizes(ratio) => write!(f, "{ratio:.1} times"),
             Self::Rates(ratio) => write!(f, "{ratio:.2} times as many"),
@@ -176,7 +168,6 @@ fn row_json(row: &Row) -> Value {
         "unlucky": named(row.unlucky),
         "beside": named(row.beside),
         "comparison": row.comparison.map(|comparison| match comparison {
-            Comparison::Share(share) => json!({ "our_share": share }),
             Comparison::Times(ratio, more) => json!({ "ratio": ratio, "more_ms": more }),
             Comparison::Sizes(ratio) | Comparison::Rates(ratio) => json!({ "ratio": ratio }),
         }),

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-use crate::emulator::Emulator;
 use crate::memory::resident_kib;
 use crate::report::{Comparison, Figure, Row};
 use crate::restate::Restate;
@@ -40,45 +39,22 @@ pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let restate = Arc::new(Restate::start(&folder.path().join("restate")).await?);
     let runner = Runner::start(&folder.path().join("data"))?;
-    let emulator = Emulator::of(runner.data_dir())?;
-    let path = start(&runner, "Steps", "sample", &json!({ "steps": STEPS }))?;
-    ended(&runner, &path).await?;
-    let sample = emulator
-        .run_sample(path.rsplit('/').next().unwrap_or_default())
-        .await?;
     let mut rows = Vec::new();
     for (clients, runs) in LOADS {
-        let (mut ours, mut theirs, mut emulated) = (Side::default(), Side::default(), Side::default());
+        let (mut ours, mut theirs) = (Side::default(), Side::default());
         for turn in 0..=TURNS {
             let of_turn = (
                 load(&runner, clients, runs)?,
                 restate.load(clients, runs, STEPS).await?,
-                emulator.run_load(&sample, STEPS, clients, runs).await?,
             );
             // The first turn warms all sides up.
             if turn > 0 {
                 ours.add(of_turn.0);
                 theirs.add(of_turn.1);
-                emulated.add(of_turn.2);
             }
         }
         let what = format!("run of {STEPS} activities, {clients} clients");
         rows.extend(ours.rows(&what, "Restate", &theirs));
-        let emulator = Figure::Milliseconds(emulated.p50());
-        rows.push(
-            Row::new(PART, format!("{what}: p50"), Figure::Milliseconds(ours.p50())).beside(
-                "the same calls on the emulator alone",
-                emulator,
-                Comparison::share(ours.p50(), emulated.p50()),
-            ),
-        );
-        rows.push(
-            Row::new(PART, format!("{what}: runs"), Figure::PerSecond(ours.rate())).beside(
-                "the same calls on the emulator alone",
-                Figure::PerSecond(emulated.rate()),
-                Comparison::Rates(ours.rate() / emulated.rate()),
-            ),
-        );
     }
     drop(restate);
     rows.push(queries(&runner).await?);

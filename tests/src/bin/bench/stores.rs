@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::objects::Objects;
 use crate::plain::PlainDuckDb;
 use crate::runner::{Runner, answer, id, json};
 use crate::{Result, programs};
@@ -73,19 +72,6 @@ impl<'a> Store<'a> {
                 _ => return Err(format!("the import ended as {record}").into()),
             }
         }
-    }
-
-    /// The object store under it.
-    pub fn objects(&self) -> Objects {
-        Objects::of(self.runner.data_dir())
-    }
-
-    /// The milliseconds that the object store alone takes for the files of the last append: the one that was read, and the
-    /// one that was written.
-    pub fn object_store_ms(&self, objects: &Objects, file: &Path) -> Result<f64> {
-        let written = self.segments()?.pop().ok_or("a store without segments")?;
-        let key = format!("artifacts/acme/demo/{}", artifact(file));
-        objects.get_and_put(&key, &file.with_extension("fetched"), &written)
     }
 
     /// Puts a file where imports find it: the tables of an import of it.

@@ -12,9 +12,6 @@ use crate::error::{Error, Result};
 /// Magnitudes of numbers but for 0: up to 38 digits before the power 126.
 const MAGNITUDES: Range<f64> = 1e-130..1e126;
 
-/// Most levels of lists and objects in an attribute.
-const MAX_LEVELS: usize = 32;
-
 /// Refuses a step whose key, changes or missing condition DynamoDB would not take, whatever is there.
 pub fn check_step(step: &Step) -> Result<()> {
     check_key(&step.key)?;
@@ -43,8 +40,8 @@ pub fn check_keys(keys: &[Key]) -> Result<()> {
     keys.iter().try_for_each(check_key)
 }
 
-/// Refuses an item whose places in these indexes are no keys, or that has numbers beyond DynamoDB's range,
-/// names without a character, or more than 32 levels.
+/// Refuses an item whose places in these indexes are no keys, or that has numbers beyond DynamoDB's range or
+/// names without a character.
 pub fn check_values<'a>(item: &Item, indexes: impl IntoIterator<Item = &'a str>) -> Result<()> {
     for index in indexes {
         for (name, most) in key_names(index).iter().zip([MAX_PK_BYTES, MAX_SK_BYTES]) {
@@ -57,7 +54,7 @@ pub fn check_values<'a>(item: &Item, indexes: impl IntoIterator<Item = &'a str>)
     }
     item.attributes()
         .iter()
-        .try_for_each(|(name, value)| check_value(name, value, MAX_LEVELS))
+        .try_for_each(|(name, value)| check_value(name, value))
 }
 
 /// An update expression names an attribute once, does not change the key, and is not empty.
@@ -91,16 +88,10 @@ fn check_text(name: &str, text: &str, most: usize) -> Result<()> {
     Ok(())
 }
 
-fn check_value(name: &str, value: &Value, levels: usize) -> Result<()> {
+fn check_value(name: &str, value: &Value) -> Result<()> {
     if name.is_empty() {
         return Err(Error::internal("an attribute has an empty name"));
     }
-    let inner = levels.checked_sub(1);
-    let too_deep = || {
-        Error::internal(format!(
-            "the attribute {name} of an item has more than {MAX_LEVELS} levels"
-        ))
-    };
     match value {
         Value::Number(number) => match number.as_f64().map(f64::abs) {
             Some(magnitude) if magnitude == 0.0 || MAGNITUDES.contains(&magnitude) => Ok(()),
@@ -108,18 +99,10 @@ fn check_value(name: &str, value: &Value, levels: usize) -> Result<()> {
                 "the number {number} in the attribute {name} is beyond DynamoDB's range"
             ))),
         },
-        Value::Array(values) => {
-            let inner = inner.ok_or_else(too_deep)?;
-            values
-                .iter()
-                .try_for_each(|value| check_value(name, value, inner))
-        }
-        Value::Object(values) => {
-            let inner = inner.ok_or_else(too_deep)?;
-            values
-                .iter()
-                .try_for_each(|(name, value)| check_value(name, value, inner))
-        }
+        Value::Array(values) => values.iter().try_for_each(|value| check_value(name, value)),
+        Value::Object(values) => values
+            .iter()
+            .try_for_each(|(name, value)| check_value(name, value)),
         Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
     }
 }

@@ -1,10 +1,13 @@
-//! An S3 in memory: the operations that Millrace uses, over the protocol and with the signatures of S3.
+//! S3 in memory: the operations that Millrace uses, over the protocol and with the signatures of S3.
+//!
+//! An object that was never put is read from a file, `<folder>/<bucket>/<key>`, so that a test can add objects from
+//! outside of the process. Listings leave these out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 use std::ops::Bound;
+use std::path::{Component, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use axum::Router;
@@ -14,6 +17,7 @@ use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::StatusCode;
 use bytes::Bytes;
 use futures::TryStreamExt as _;
+use platform::Clock;
 use s3s::auth::SimpleAuth;
 use s3s::dto::{
     CommonPrefix, DeleteObjectInput, DeleteObjectOutput, GetObjectInput, GetObjectOutput, HeadObjectInput,
@@ -22,16 +26,10 @@ use s3s::dto::{
 };
 use s3s::service::S3ServiceBuilder;
 use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
-use tokio::net::TcpListener;
 use tower::ServiceExt;
 
 /// Entries of a page of a listing: few, so that listings have pages.
 const PAGE: usize = 100;
-
-/// Id of the key that requests are signed with.
-pub const KEY_ID: &str = "local";
-/// The key that requests are signed with.
-pub const SECRET_KEY: &str = "the secret key of an object store of tests";
 
 #[derive(Clone)]
 struct Stored {
@@ -40,77 +38,57 @@ struct Stored {
 }
 
 impl Stored {
-    #[expect(clippy::disallowed_methods, reason = "S3 has a clock of its own")]
     fn now(bytes: Bytes) -> Self {
+        let millis = u64::try_from(Clock::System.now().as_millis()).unwrap_or_default();
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
         Self {
             bytes,
-            modified: SystemTime::now().into(),
+            modified: modified.into(),
         }
     }
 }
 
-/// By bucket and key. Every bucket is there.
+/// By bucket and key.
 type Contents = BTreeMap<(String, String), Stored>;
 
-/// An object store, until it is dropped.
+/// The objects of every bucket.
 #[derive(Clone)]
-pub struct ObjectStore {
+pub struct S3Emulator {
     contents: Arc<Mutex<Contents>>,
-    endpoint: String,
+    folder: PathBuf,
 }
 
-impl ObjectStore {
-    /// An empty one.
-    pub async fn start() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
-        let listener = listener.expect("a port is free");
-        let address = listener.local_addr().expect("it has an address");
-        let store = Self {
+impl S3Emulator {
+    /// Without objects but those in files below `folder`.
+    pub fn new(folder: PathBuf) -> Self {
+        Self {
             contents: Arc::default(),
-            endpoint: format!("http://{address}"),
-        };
-        let mut builder = S3ServiceBuilder::new(store.clone());
-        builder.set_auth(SimpleAuth::from_single(KEY_ID, SECRET_KEY));
+            folder,
+        }
+    }
+
+    /// The service, for requests that are signed with these keys.
+    pub fn routes(self, (key_id, secret): (&str, &str)) -> Router {
+        let mut builder = S3ServiceBuilder::new(self);
+        builder.set_auth(SimpleAuth::from_single(key_id, secret));
         let service =
             ServiceExt::<Request>::map_response(builder.build(), |response| response.map(Body::new));
         let service = HandleError::new(service, |_| async { StatusCode::INTERNAL_SERVER_ERROR });
-        let router = Router::new()
+        Router::new()
             .fallback_service(service)
-            .layer(DefaultBodyLimit::disable());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        store
-    }
-
-    /// Where it answers.
-    pub fn endpoint(&self) -> &str {
-        &self.endpoint
-    }
-
-    /// What a process needs to reach it.
-    pub fn variables(&self) -> [(&'static str, &str); 3] {
-        [
-            ("AWS_ENDPOINT_URL", &self.endpoint),
-            ("AWS_ACCESS_KEY_ID", KEY_ID),
-            ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
-        ]
-    }
-
-    /// The same for a runner, which then keeps its own objects here.
-    pub fn variables_of_runner(&self) -> [(&'static str, &str); 5] {
-        let [endpoint, id, key] = self.variables();
-        let bucket = ("MILLRACE_DATA_BUCKET", "millrace-data");
-        [("MILLRACE_OBJECTS", "s3"), bucket, endpoint, id, key]
-    }
-
-    /// Writes an object, as another program does.
-    pub fn put(&self, bucket: &str, key: &str, bytes: impl Into<Bytes>) {
-        let place = (bucket.to_owned(), key.to_owned());
-        self.contents().insert(place, Stored::now(bytes.into()));
+            .layer(DefaultBodyLimit::disable())
     }
 
     fn find(&self, bucket: &str, key: &str) -> S3Result<Stored> {
-        let found = self.contents().get(&(bucket.to_owned(), key.to_owned())).cloned();
-        found.ok_or_else(|| s3_error!(NoSuchKey))
+        if let Some(found) = self.contents().get(&(bucket.to_owned(), key.to_owned())) {
+            return Ok(found.clone());
+        }
+        let file = self.folder.join(bucket).join(key);
+        let is_inside = file.components().all(|part| part != Component::ParentDir);
+        match std::fs::read(file) {
+            Ok(bytes) if is_inside => Ok(Stored::now(bytes.into())),
+            _ => Err(s3_error!(NoSuchKey)),
+        }
     }
 
     fn contents(&self) -> MutexGuard<'_, Contents> {
@@ -123,7 +101,7 @@ fn length(bytes: &Bytes) -> Option<i64> {
 }
 
 #[async_trait]
-impl S3 for ObjectStore {
+impl S3 for S3Emulator {
     async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
         let input = request.input;
         let Stored { mut bytes, modified } = self.find(&input.bucket, &input.key)?;

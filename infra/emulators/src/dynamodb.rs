@@ -1,4 +1,4 @@
-//! What DynamoDB is to the AWS SDK, over a database of this process: the operations that Millrace uses.
+//! DynamoDB as the AWS SDK sees it, over a database of this process: the operations that Millrace uses.
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
@@ -11,6 +11,8 @@ use serde::de::DeserializeOwned;
 
 /// Largest request, in bytes; as of DynamoDB.
 const MAX_BYTES: usize = 16 * 1_024 * 1_024;
+/// Names the operation of a request.
+pub const TARGET_HEADER: &str = "x-amz-target";
 /// Before the name of an operation.
 const TARGET: &str = "DynamoDB_20120810.";
 
@@ -23,9 +25,7 @@ pub fn routes(database: Database) -> Router {
 }
 
 async fn answer(State(database): State<Database>, headers: HeaderMap, body: String) -> Response {
-    let target = headers
-        .get("x-amz-target")
-        .and_then(|target| target.to_str().ok());
+    let target = headers.get(TARGET_HEADER).and_then(|target| target.to_str().ok());
     let operation = target
         .and_then(|target| target.strip_prefix(TARGET))
         .unwrap_or_default();
@@ -62,7 +62,7 @@ fn run(database: &Database, operation: &str, body: &str) -> Result<String, Dynox
         "UpdateItem" => with(body, |request| database.update_item(request)),
         "UpdateTimeToLive" => with(body, |request| database.update_time_to_live(request)),
         other => Err(DynoxideError::ValidationException(format!(
-            "The record store of the local runner has no operation '{other}'."
+            "The emulator of DynamoDB has no operation '{other}'."
         ))),
     }
 }

@@ -1,0 +1,69 @@
+//! Emulators of DynamoDB and S3 at one address, over a folder: for tests and measurements of the adapters of
+//! AWS, and for functions that run on a laptop. The local runner needs neither.
+//!
+//! Whoever reaches their port of the loopback interface reads and writes everything in them: no data of
+//! value belongs there.
+
+mod dynamodb;
+mod s3;
+
+use std::error::Error;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use dynoxide::Database;
+use platform::aws::{Keys, SdkConfig, sdk_config_for};
+use platform::config::Secret;
+use platform::records::schema::{TableKind, create_table};
+use s3::S3Emulator;
+use tokio::net::TcpListener;
+use tower::ServiceExt as _;
+
+/// Access key id and secret access key that sign for the object store.
+pub const KEYS: (&str, &str) = ("local", "emulated");
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// The emulators of a folder.
+#[derive(Clone, Debug)]
+pub struct Emulators {
+    /// Where both answer: a value of `AWS_ENDPOINT_URL`.
+    pub endpoint: String,
+}
+
+impl Emulators {
+    /// Starts both over a folder, which this process has for itself, with these tables; every bucket is there.
+    /// They answer as long as the runtime lives.
+    pub async fn start(folder: &Path, tables: &[(&str, TableKind)]) -> Result<Self, Failure> {
+        std::fs::create_dir_all(folder)?;
+        let database = Database::new(&folder.join("records.sqlite").to_string_lossy())?;
+        let router = S3Emulator::new(folder.join("objects"))
+            .routes(KEYS)
+            .layer(from_fn_with_state(dynamodb::routes(database), records));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let endpoint = format!("http://{}", listener.local_addr()?);
+        tokio::spawn(axum::serve(listener, router).into_future());
+        let emulators = Self { endpoint };
+        for (table, kind) in tables {
+            create_table(&emulators.sdk(), table, *kind).await?;
+        }
+        Ok(emulators)
+    }
+
+    /// Reaches both.
+    pub fn sdk(&self) -> SdkConfig {
+        sdk_config_for(&self.endpoint, Keys::signing(&Secret::new(KEYS.1)))
+    }
+}
+
+/// A request of DynamoDB names its operation in a header; all others are S3's.
+async fn records(State(records): State<Router>, request: Request, next: Next) -> Response {
+    if request.headers().contains_key(dynamodb::TARGET_HEADER) {
+        return records.oneshot(request).await.into_response();
+    }
+    next.run(request).await
+}

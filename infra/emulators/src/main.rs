@@ -1,0 +1,33 @@
+//! The emulators as a program: `emulators FOLDER TABLES` prints where they answer, and with which keys,
+//! as JSON, and ends when its standard input does.
+//!
+//! Tables are names with commas between them; `+` stands before one with the indexes of listings.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use emulators::{Emulators, KEYS};
+use platform::records::schema::TableKind;
+use serde_json::json;
+use tokio::io::AsyncReadExt as _;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(folder), Some(tables)) = (arguments.next(), arguments.next()) else {
+        return Err("usage: emulators FOLDER TABLES".into());
+    };
+    let tables: Vec<(&str, TableKind)> = tables
+        .split(',')
+        .map(|table| match table.strip_prefix('+') {
+            Some(listed) => (listed, TableKind::Listed),
+            None => (table, TableKind::Records),
+        })
+        .collect();
+    let started = Emulators::start(&PathBuf::from(folder), &tables).await?;
+    let (key_id, secret) = KEYS;
+    let told = json!({ "endpoint": started.endpoint, "key_id": key_id, "secret": secret });
+    writeln!(std::io::stdout(), "{told}")?;
+    tokio::io::stdin().read_to_end(&mut Vec::new()).await?;
+    Ok(())
+}
