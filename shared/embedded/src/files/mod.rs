@@ -1,6 +1,6 @@
 //! Objects in files of one folder, with no service in between.
 //!
-//! A bucket is a folder in it, and [`names`] says where a key is. What a write confirms is on the disk. Several
+//! A bucket is a folder in it, and `names` says where a key is. What a write confirms is on the disk. Several
 //! processes may have the folder open; one of them opens it with [`FileObjects::open`].
 
 mod links;
