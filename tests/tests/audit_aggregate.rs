@@ -679,7 +679,8 @@ async fn who_sees_what() {
     }
     // `audit:read` is enough.
     assert_eq!(seen(&reader, None).await, json!([[ours, 2]]));
-    // In a token without a project it is for the account; `project:admin` is for a project, and none is named.
+    // In a token without a project it is for the account; `project:admin` is for a project, and none is
+    // named.
     let without_project =
         |permission: &str| scope.token_with(&["--whole-account", "--roles", "", "--permissions", permission]);
     let auditor = without_project("audit:read");

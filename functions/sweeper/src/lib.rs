@@ -1,6 +1,5 @@
-//! Finds the workflow runs and the events that nobody looks after, because a message was lost or a process
-//! died, and the runs whose time has come after longer than a queue can hold a message back; and the logs
-//! that are due; and sends a hint at each.
+//! Sends a hint at each workflow run, event and log that is overdue: its message was lost, its process died, or
+//! its time came after longer than a queue can hold a message back.
 
 mod logs;
 

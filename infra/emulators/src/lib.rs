@@ -1,8 +1,8 @@
 //! Emulators of DynamoDB and S3 at one address, over a folder: for tests and measurements of the adapters of
 //! AWS, and for functions that run on a laptop. The local runner needs neither.
 //!
-//! Whoever reaches their port of the loopback interface reads and writes everything in them: no data of
-//! value belongs there.
+//! A program of any user of this machine can read and write everything in them, so they are for data without
+//! value.
 
 mod dynamodb;
 mod s3;
@@ -28,7 +28,7 @@ pub const KEYS: (&str, &str) = ("local", "emulated");
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// The emulators of a folder.
+/// Running emulators; they end with the runtime.
 #[derive(Clone, Debug)]
 pub struct Emulators {
     /// Where both answer: a value of `AWS_ENDPOINT_URL`.
@@ -36,8 +36,8 @@ pub struct Emulators {
 }
 
 impl Emulators {
-    /// Starts both over a folder, which this process has for itself, with these tables; every bucket is there.
-    /// They answer as long as the runtime lives.
+    /// Starts both over a folder, which this process has for itself, with these tables; every bucket is
+    /// there. They answer as long as the runtime lives.
     pub async fn start(folder: &Path, tables: &[(&str, TableKind)]) -> Result<Self, Failure> {
         std::fs::create_dir_all(folder)?;
         let database = Database::new(&folder.join("records.sqlite").to_string_lossy())?;

@@ -1,11 +1,11 @@
 //! S3 in memory: the operations that Millrace uses, over the protocol and with the signatures of S3.
 //!
-//! An object that was never put is read from a file, `<folder>/<bucket>/<key>`, so that a test can add objects from
-//! outside of the process. Listings leave these out.
+//! An object that was never put is read from a file, `<folder>/<bucket>/<key>`, so that a test can add
+//! objects from outside of the process. Listings leave these out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::path::{Component, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -83,12 +83,17 @@ impl S3Emulator {
         if let Some(found) = self.contents().get(&(bucket.to_owned(), key.to_owned())) {
             return Ok(found.clone());
         }
-        let file = self.folder.join(bucket).join(key);
-        let is_inside = file.components().all(|part| part != Component::ParentDir);
-        match std::fs::read(file) {
-            Ok(bytes) if is_inside => Ok(Stored::now(bytes.into())),
-            _ => Err(s3_error!(NoSuchKey)),
+        // Neither a root nor `..` leads out of the folder.
+        let is_inside = |part: &str| {
+            let mut components = Path::new(part).components();
+            components.all(|component| matches!(component, Component::Normal(_)))
+        };
+        if !is_inside(bucket) || !is_inside(key) {
+            return Err(s3_error!(NoSuchKey));
         }
+        let read = std::fs::read(self.folder.join(bucket).join(key));
+        read.map(|bytes| Stored::now(bytes.into()))
+            .map_err(|_| s3_error!(NoSuchKey))
     }
 
     fn contents(&self) -> MutexGuard<'_, Contents> {
@@ -205,5 +210,30 @@ impl S3 for S3Emulator {
             next_continuation_token: last.filter(|_| is_truncated),
             ..ListObjectsV2Output::default()
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_leads_out_of_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let outside = folder.path().join("outside");
+        let objects = folder.path().join("objects");
+        std::fs::create_dir_all(objects.join("data/a")).unwrap();
+        std::fs::write(&outside, "outside").unwrap();
+        std::fs::write(objects.join("data/a/b"), "inside").unwrap();
+        let emulator = S3Emulator::new(objects);
+        assert_eq!(emulator.find("data", "a/b").unwrap().bytes, "inside");
+        for (bucket, key) in [
+            ("data", outside.to_str().unwrap()),
+            ("data", "../../outside"),
+            ("data", "a/../../../outside"),
+            ("..", "outside"),
+        ] {
+            assert!(emulator.find(bucket, key).is_err(), "{bucket} {key}");
+        }
     }
 }

@@ -12,7 +12,8 @@ use tempfile::TempDir;
 
 /// Rules of DynamoDB that the emulator does not have.
 const GAPS: &[Gap] = &[
-    // Outside of transactions it looks for the key among the placeholders of names, where DynamoDB looks for it among the names.
+    // Outside of transactions it looks for the key among the placeholders of names, where DynamoDB looks
+    // for it among the names.
     Gap::KeyUpdate,
     // It checks the lengths of the table's own keys alone.
     Gap::IndexKeyLength,

@@ -161,7 +161,8 @@ impl DataDir {
         Ok(path)
     }
 
-    /// Where the queues of the process that has the directory open answer; None where it has none, or none yet.
+    /// Where the queues of the process that has the directory open answer; None where it has none, or none
+    /// yet.
     pub fn queues(&self) -> Option<String> {
         let text = fs::read(self.path(QUEUES)).ok()?;
         let queues: Queues = serde_json::from_slice(&text).ok()?;

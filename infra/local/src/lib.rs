@@ -1,7 +1,7 @@
 //! The local runner: the whole service in one process, for a laptop.
 //!
-//! Every function's routes are merged into one server. Records are in SQLite and objects in files, both in a data
-//! directory; queues and the bus are in memory.
+//! Every function's routes are merged into one server. Records are in SQLite and objects in files, both in
+//! a data directory; queues and the bus are in memory.
 
 pub mod arguments;
 pub mod bus;

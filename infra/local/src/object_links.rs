@@ -1,7 +1,7 @@
 //! `GET /objects/{bucket}/{key}`: an object in files, for the holder of a link to it.
 //!
-//! The link is all that a caller needs, as with a presigned URL of S3: it names the object, its end and the name
-//! of the file, and is signed.
+//! The link is all that a caller needs, as with a presigned URL of S3: it names the object, its end and the
+//! name of the file, and is signed.
 
 use axum::Router;
 use axum::body::Body;
@@ -21,7 +21,7 @@ use tokio::io::AsyncReadExt as _;
 /// The bytes of a file that are read at a time: each time costs a change of threads.
 const PIECE_BYTES: usize = 512 * 1_024;
 
-/// The route.
+/// Answers links to objects in files.
 pub fn routes(files: FileObjects) -> Router {
     Router::new()
         .route(&format!("{LINKS_PATH}/{{bucket}}/{{*key}}"), get(handler))

@@ -14,11 +14,11 @@ use crate::services::{broken, secret};
 /// The objects of a data directory.
 #[derive(Clone)]
 pub enum LocalObjects {
-    /// In its files.
+    /// Below the folder `objects` of the directory.
     Files {
         /// Below `objects`.
         files: FileObjects,
-        /// What links are signed with.
+        /// Signs links; kept in the directory.
         link_key: Secret,
     },
     /// In one bucket of S3, whatever the name that is asked for.
@@ -62,7 +62,7 @@ impl LocalObjects {
         }
     }
 
-    /// The bucket of this name.
+    /// In S3 it is the configured bucket, whatever the name.
     pub fn bucket(&self, name: &str) -> Objects {
         match self {
             Self::Files { files, .. } => {

@@ -41,7 +41,7 @@ impl Limits {
         Self::of(files() / 4, 2_048)
     }
 
-    /// Of each of the ports behind it. The process is the client too, so a connection takes two files.
+    /// Of the port of the queues, whose client is the operator's command: a twelfth, at most 1,024.
     pub fn internal() -> Self {
         Self::of(files() / 12, 1_024)
     }

@@ -1,7 +1,6 @@
 //! The records and objects of the local runner: embedded in this process over the data directory, or in AWS
 //! where the environment says so.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +32,7 @@ pub const RUNS_TABLE: &str = "millrace-runs";
 pub const EVENTS_TABLE: &str = "millrace-events";
 /// Name of the bucket of store data and artifacts.
 pub const DATA_BUCKET: &str = "millrace-data";
-/// Every table.
+/// Every table, with the kind that decides about its indexes.
 pub const TABLES: [(&str, TableKind); 4] = [
     (RECORDS_TABLE, TableKind::Records),
     (AUDIT_TABLE, TableKind::Records),
@@ -94,24 +93,19 @@ impl Services {
         })
     }
 
-    /// The table of this name.
+    /// A table that does not exist is an error of its first use.
     pub fn table(&self, name: &str) -> Table {
         Table::new(Arc::clone(&self.records), name)
     }
 
-    /// The bucket of this name.
+    /// In S3 it is the configured bucket, whatever the name.
     pub fn bucket(&self, name: &str) -> Objects {
         self.objects.bucket(name)
     }
 
-    /// The objects.
+    /// For links, which the runner alone answers.
     pub fn objects(&self) -> &LocalObjects {
         &self.objects
-    }
-
-    /// The records, where they are in the data directory.
-    pub fn embedded(&self) -> Option<&SqliteRecords> {
-        self.embedded.as_deref()
     }
 
     /// Removes expired records from now on, as DynamoDB does by itself.
@@ -122,13 +116,12 @@ impl Services {
         tokio::spawn(async move {
             loop {
                 let now = clock.now().as_seconds();
-                match records.expired(now, EXPIRED_AT_ONCE).await {
-                    Ok(removed) if removed == EXPIRED_AT_ONCE => {}
-                    Ok(_) => tokio::time::sleep(EXPIRY).await,
-                    Err(cause) => {
-                        warn!(%cause, "expired records are not removed");
-                        tokio::time::sleep(EXPIRY).await;
-                    }
+                let removed = records.expired(now, EXPIRED_AT_ONCE).await;
+                if let Err(cause) = &removed {
+                    warn!(%cause, "expired records are not removed");
+                }
+                if !removed.is_ok_and(|removed| removed == EXPIRED_AT_ONCE) {
+                    tokio::time::sleep(EXPIRY).await;
                 }
             }
         });
@@ -149,8 +142,7 @@ impl Services {
 
 fn open_records(data: &DataDir) -> Result<Arc<SqliteRecords>, ConfigError> {
     let path = data.private_file(RECORDS_FILE)?;
-    let records = SqliteRecords::open(&path, &TABLES).map_err(|error| ConfigError::new(error.to_string()))?;
-    Ok(Arc::new(records))
+    SqliteRecords::open(&path, &TABLES).map(Arc::new)
 }
 
 /// A secret of this directory alone, made when it is first needed.
@@ -163,8 +155,8 @@ pub(crate) fn secret(data: &DataDir, name: &str) -> Result<String, ConfigError> 
             .encode(random)
             .into_bytes())
     })?;
-    let unusable = |path: &Path| ConfigError::new(format!("{} is not a key; remove it.", path.display()));
-    String::from_utf8(made).map_err(|_| unusable(&path))
+    String::from_utf8(made)
+        .map_err(|_| ConfigError::new(format!("{} is not a key; remove it.", path.display())))
 }
 
 /// A free port of this machine to listen on.

@@ -1,4 +1,5 @@
-//! What every adapter of the record store must do, an adapter in memory to compare with, and one that makes faults.
+//! What every adapter of the record store must do, an adapter in memory to compare with, and one that makes
+//! faults.
 //!
 //! A crate of tests alone: others have it as a dev-dependency. The suite follows DynamoDB's documentation.
 

@@ -28,7 +28,7 @@ struct Table {
 }
 
 impl Model {
-    /// Empty tables.
+    /// Without items.
     pub fn new(tables: &Tables) -> Self {
         let table = |(name, kind): (&str, _)| {
             let items = Items::new();

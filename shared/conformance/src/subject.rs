@@ -58,9 +58,9 @@ pub enum Gap {
 /// An adapter under test.
 #[derive(Clone)]
 pub struct Subject {
-    /// The adapter.
+    /// What is checked.
     pub store: Arc<dyn RecordStore>,
-    /// Its tables.
+    /// Where the topics put their items.
     pub tables: Tables,
     settle: Arc<dyn Fn() + Send + Sync>,
     gaps: Vec<Gap>,
@@ -178,8 +178,8 @@ impl Subject {
         );
     }
 
-    /// Repeats a read of an index until it gives what is expected; the last answer. Tells the adapter to settle
-    /// before the last try.
+    /// Repeats a read of an index until it gives what is expected; the last answer. Tells the adapter to
+    /// settle before the last try.
     pub(crate) async fn eventually<T, E: ?Sized>(&self, expected: &E, read: impl AsyncFn() -> T) -> T
     where
         T: PartialEq<E>,
@@ -213,7 +213,6 @@ pub(crate) fn refused<T: Debug>(result: Result<T>) {
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Internal);
 }
 
-/// One step of a write.
 pub(crate) fn step(table: &str, key: &Key, action: Action, condition: impl Into<Option<Condition>>) -> Step {
     Step {
         table: table.into(),

@@ -5,8 +5,9 @@ use platform::config::{AwsEnvironment, ConfigError, Environment};
 
 const MIB: u64 = 1_024 * 1_024;
 
-/// Refuses what does not fit into the memory and the temporary disk of a Lambda function, which would end with
-/// every request in it. `files_bytes` is the disk besides that which DuckDB spills to. Elsewhere everything fits.
+/// Refuses what does not fit into the memory and the temporary disk of a Lambda function, which would end
+/// with every request in it. `files_bytes` is the disk besides that which DuckDB spills to. Elsewhere
+/// everything fits.
 pub(crate) fn fits(
     environment: &Environment,
     machine: &AwsEnvironment,

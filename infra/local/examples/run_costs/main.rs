@@ -2,7 +2,8 @@
 //! messages for a run of one activity, for one of three, and for an event that one webhook gets, and what
 //! an event in the log takes, for the benchmarks. It prints one JSON object.
 //!
-//! The engine speaks to an emulator of DynamoDB through a proxy; the units are DynamoDB's own, those of the indexes included.
+//! The engine speaks to an emulator of DynamoDB through a proxy; the units are DynamoDB's own, those of the
+//! indexes included.
 
 mod counter;
 mod log;

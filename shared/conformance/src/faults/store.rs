@@ -18,7 +18,8 @@ use crate::ranges::{cut, entry, sort};
 /// Items that are read at a time, of an index that is behind.
 const READ_AT_ONCE: usize = 1_000;
 
-/// A store that makes faults around one that makes none. Its writes happen one at a time while indexes are late.
+/// A store that makes faults around one that makes none. Its writes happen one at a time while indexes are
+/// late.
 pub struct Faulty<S> {
     store: S,
     kinds: Vec<(Arc<str>, TableKind)>,

@@ -84,7 +84,8 @@ enum Sort {
     Between(&'static str, &'static str),
 }
 
-/// Does random operations to two adapters with exact indexes, and fails at the first that they answer otherwise.
+/// Does random operations to two adapters with exact indexes, and fails at the first that they answer
+/// otherwise.
 pub fn answer_alike(runtime: &Runtime, tables: [&Tables; 2], stores: [&Arc<dyn RecordStore>; 2], cases: u32) {
     let config = Config {
         cases,

@@ -17,7 +17,6 @@ pub(super) enum Outcome {
     Failed(ErrorKind),
 }
 
-/// The name of a table, by its place.
 fn table(tables: &Tables, place: usize) -> &str {
     tables.kinds()[place].0
 }

@@ -56,7 +56,8 @@ pub async fn records(subject: &Subject) {
     values(subject).await;
 }
 
-/// Makes a test of each topic. `$world` is an async function that gives a [`Subject`] and what must outlive it.
+/// Makes a test of each topic. `$world` is an async function that gives a [`Subject`] and what must outlive
+/// it.
 #[macro_export]
 macro_rules! records_suite {
     ($world:path) => {

@@ -1,5 +1,5 @@
-//! Repositories over a store that makes faults, with the retries that their callers do: afterwards every record
-//! is read back without faults.
+//! Repositories over a store that makes faults, with the retries that their callers do: afterwards every
+//! record is read back without faults.
 #![cfg(test)]
 
 mod prompts;

@@ -1,4 +1,5 @@
-//! Prompt templates: no update is lost or done twice, version numbers are dense, and each fork is linked once.
+//! Prompt templates: no update is lost or done twice, version numbers are dense, and each fork is linked
+//! once.
 
 use std::collections::BTreeMap;
 

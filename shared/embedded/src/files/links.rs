@@ -56,7 +56,8 @@ impl Links {
         Ok(format!("{}{LINKS_PATH}/{bucket}/{key}?{query}", self.base_url))
     }
 
-    /// The file name of a link whose query this is. 403 where its signature does not hold, or its time is over.
+    /// The file name of a link whose query this is. 403 where its signature does not hold, or its time is
+    /// over.
     pub fn verify(&self, bucket: &str, key: &str, query: &str) -> Result<String> {
         let (mut expires, mut file_name, mut signature) = (String::new(), String::new(), String::new());
         for (name, value) in parse(query.as_bytes()) {

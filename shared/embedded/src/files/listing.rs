@@ -15,7 +15,6 @@ use super::names;
 /// A folder that is not read yet.
 struct Folder {
     path: PathBuf,
-    /// What the keys in it begin with.
     key: String,
 }
 

@@ -22,7 +22,7 @@ pub use links::{LINKS_PATH, Links};
 use listing::present;
 use writing::{Replace, Writer};
 
-/// Objects in files.
+/// Objects in files. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct FileObjects {
     root: Arc<Path>,
@@ -31,8 +31,8 @@ pub struct FileObjects {
 }
 
 impl FileObjects {
-    /// Over a folder that this process alone opens in this way. Makes it where it is missing, and removes what
-    /// interrupted writes left.
+    /// Over a folder that this process alone opens in this way. Makes it where it is missing, and removes
+    /// what interrupted writes left.
     pub fn open(folder: &Path) -> Result<Self> {
         let opened = Self::beside(folder)?;
         opened.writer.remove_drafts().map_err(Error::internal)?;
@@ -57,8 +57,8 @@ impl FileObjects {
         }
     }
 
-    /// The object that a link with this query leads to, and the name to save it as; None where it is gone. 403
-    /// where the link does not hold.
+    /// The object that a link with this query leads to, and the name to save it as; None where it is gone.
+    /// 403 where the link does not hold.
     pub async fn follow(&self, bucket: &str, key: &str, query: &str) -> Result<Option<(File, String)>> {
         let links = self.links.as_ref().ok_or_else(without_links)?;
         let file_name = links.verify(bucket, key, query)?;

@@ -1,7 +1,7 @@
 //! Names of files for keys of objects.
 //!
-//! Each segment of a key is a folder, and the last one a file, so that `log/acme/demo/2026-11-24/x.parquet` is the
-//! path of its own object. Two keys never share a file, and no key leaves the folder:
+//! Each segment of a key is a folder, and the last one a file, so that `log/acme/demo/2026-11-24/x.parquet`
+//! is the path of its own object. Two keys never share a file, and no key leaves the folder:
 //!
 //! | of a key | in a path |
 //! |---|---|
@@ -13,8 +13,8 @@
 //! | last segment without one | itself and `.object` |
 //! | any other segment that ends like a file | itself with `%2E` for its last dot |
 //!
-//! Capital letters are escaped because there are file systems that do not tell them from small ones. Files and
-//! folders end differently because there may be objects `a` and `a/b`.
+//! Capital letters are escaped because there are file systems that do not tell them from small ones. Files
+//! and folders end differently because there may be objects `a` and `a/b`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -120,7 +120,6 @@ fn is_plain(character: char) -> bool {
     character.is_ascii_lowercase() || character.is_ascii_digit() || "-_.+=@,~:".contains(character)
 }
 
-/// The text that a piece stands for.
 fn read(piece: &str) -> Option<String> {
     if piece == EMPTY {
         return Some(String::new());

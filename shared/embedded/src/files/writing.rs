@@ -13,7 +13,6 @@ const MAX_ATTEMPTS: u32 = 100;
 /// Whether an object that is there is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replace {
-    /// By a rename.
     Yes,
     /// A hard link is made where no file is: of several, one.
     No,
@@ -92,8 +91,8 @@ impl Writer {
     }
 }
 
-/// Removes a file, and the folders above it, up to `root`, that become empty. The system removes no other, and
-/// [`Writer::write`] makes them again where it needs them.
+/// Removes a file, and the folders above it, up to `root`, that become empty. The system removes no other,
+/// and [`Writer::write`] makes them again where it needs them.
 pub fn remove(path: &Path, root: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

@@ -32,7 +32,6 @@ CREATE TABLE entries (
 /// The tables of records in a file, by their names.
 pub(super) struct Tables(HashMap<Arc<str>, Table>);
 
-/// A table of records.
 pub(super) struct Table {
     pub(super) id: i64,
     pub(super) name: Arc<str>,
@@ -98,7 +97,6 @@ impl Table {
     }
 }
 
-/// The name of a kind in the file.
 pub(super) const fn kind_name(kind: TableKind) -> &'static str {
     match kind {
         TableKind::Records => "records",

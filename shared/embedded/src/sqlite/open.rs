@@ -26,7 +26,6 @@ const KEPT_WAL_BYTES: u32 = 64 * 1_024 * 1_024;
 
 /// What a file is by its header.
 enum Identity {
-    /// It is new.
     Empty,
     /// It holds records in the present layout.
     Records,

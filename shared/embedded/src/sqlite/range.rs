@@ -3,10 +3,8 @@
 use platform::records::store::Sort;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 
-/// Where a range ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// Before this text.
     Before(String),
     /// Behind every text.
     Open,

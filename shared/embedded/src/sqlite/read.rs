@@ -13,7 +13,6 @@ use super::layout::{Index, Table};
 use super::range::{End, bounds, next};
 use super::statements;
 
-/// An item from its row.
 pub(super) fn item_of(pk: &str, sk: &str, json: &[u8]) -> Result<Item> {
     let attributes: Map<String, Value> = serde_json::from_slice(json).map_err(Error::internal)?;
     let mut item = Item::from(attributes);

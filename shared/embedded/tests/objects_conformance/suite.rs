@@ -1,4 +1,4 @@
-//! What is true of objects, whoever holds them.
+//! The rules that every store of objects keeps.
 
 use std::sync::Arc;
 

@@ -9,8 +9,8 @@ use super::Crash;
 use crate::budget::fits;
 
 const MIB: u64 = 1_024 * 1_024;
-/// Disk of two passes at a time, of which one merges: the files of a merge and the merged one, and rows of the
-/// other with the file that they become.
+/// Disk of two passes at a time, of which one merges: the files of a merge and the merged one, and rows of
+/// the other with the file that they become.
 const WORK_BYTES: u64 = 1_024 * MIB;
 
 /// How logs are archived.

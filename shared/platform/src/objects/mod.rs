@@ -17,7 +17,8 @@ use crate::clock::UtcTime;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tenant::Tenant;
 
-/// The key of a project's artifact, a file that imports read. 400 for a path that could leave the project's folder.
+/// The key of a project's artifact, a file that imports read. 400 for a path that could leave the project's
+/// folder.
 pub fn artifact_key(tenant: &Tenant, path: &str) -> Result<String> {
     let fits =
         |part: &str| !part.is_empty() && part != "." && part != ".." && !part.chars().any(char::is_control);
@@ -34,14 +35,14 @@ pub fn artifact_key(tenant: &Tenant, path: &str) -> Result<String> {
     ))
 }
 
-/// An object, as a listing has it.
+/// An entry of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedObject {
-    /// Its key.
+    /// Whole, with the prefix.
     pub key: String,
     /// When it was written.
     pub modified: UtcTime,
-    /// Its size.
+    /// Size of the object.
     pub bytes: u64,
 }
 
@@ -53,7 +54,7 @@ pub fn too_large(max_bytes: u64) -> Error {
     )
 }
 
-/// One bucket.
+/// One bucket. Cheap to clone.
 #[derive(Clone)]
 pub struct Objects {
     store: Arc<dyn ObjectStore>,
@@ -61,7 +62,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// The bucket of this name of a store.
+    /// S3 must have the bucket; among files its first object makes it.
     pub fn new(store: Arc<dyn ObjectStore>, bucket: &str) -> Self {
         Self {
             store,
@@ -101,19 +102,21 @@ impl Objects {
         self.range(key, 0, length).await
     }
 
-    /// Reads at most `length` bytes of an object, behind its first `from`: fewer, or none, where it ends earlier.
-    /// None where there is no object.
+    /// Reads at most `length` bytes of an object, behind its first `from`: fewer, or none, where it ends
+    /// earlier. None where there is no object.
     pub async fn range(&self, key: &str, from: u64, length: u64) -> Result<Option<Vec<u8>>> {
         let range = Range { from, length };
         self.store.get(&self.bucket, key, Some(range)).await
     }
 
-    /// Reads an object into a new file, at most `max_bytes` of it. False where there is none, 413 where it is larger.
+    /// Reads an object into a new file, at most `max_bytes` of it. False where there is none, 413 where it
+    /// is larger.
     pub async fn find_to_file(&self, key: &str, path: &Path, max_bytes: u64) -> Result<bool> {
         self.store.get_to_file(&self.bucket, key, path, max_bytes).await
     }
 
-    /// A link that reads an object without credentials for as long as `lifetime`, and saves it as `file_name`.
+    /// A link that reads an object without credentials for as long as `lifetime`, and saves it as
+    /// `file_name`.
     pub async fn link(&self, key: &str, lifetime: Duration, file_name: &str) -> Result<String> {
         self.store.link(&self.bucket, key, lifetime, file_name).await
     }
@@ -123,7 +126,8 @@ impl Objects {
         self.store.list(&self.bucket, prefix).await
     }
 
-    /// The folders right below a prefix that ends in a slash, such as `stores/acme/`, each with that prefix and a slash.
+    /// The folders right below a prefix that ends in a slash, such as `stores/acme/`, each with that prefix
+    /// and a slash.
     pub async fn folders(&self, prefix: &str) -> Result<Vec<String>> {
         self.store.folders(&self.bucket, prefix).await
     }

@@ -25,8 +25,8 @@ const MAX_PLACE: u64 = u64::MAX / 2;
 
 /// A client of S3, for buckets of ours and of others.
 pub(crate) fn client(sdk: &SdkConfig) -> Client {
-    // A large object takes its time. What stalls is ended by the SDK's stalled stream protection. What is only left out here
-    // would be as it is for the other services.
+    // A large object takes its time. What stalls is ended by the SDK's stalled stream protection. What is
+    // only left out here would be as it is for the other services.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(2))
         .disable_operation_timeout()
@@ -61,8 +61,8 @@ impl S3Objects {
             .set_if_none_match(is_new.then(|| "*".to_owned()))
             .body(body)
             .customize()
-            // Its checksum is sent with it, and goes with the TLS that S3 is asked over; without TLS, at a laptop's object
-            // store, the SDK would take a second hash of everything.
+            // Its checksum is sent with it, and goes with the TLS that S3 is asked over; without TLS, at a
+            // laptop's object store, the SDK would take a second hash of everything.
             .disable_payload_signing()
             .send()
             .await;

@@ -1,7 +1,7 @@
 //! The seam between objects and the service that holds them.
 //!
-//! It has what S3 gives and no more: objects are written whole under keys of any UTF-8, and what is written is
-//! read by everyone from then on. Every adapter passes the same conformance suite.
+//! It has what S3 gives and no more: objects are written whole under keys of any UTF-8, and what is written
+//! is read by everyone from then on. Every adapter passes the same conformance suite.
 
 use std::path::Path;
 use std::time::Duration;
@@ -27,8 +27,8 @@ pub struct Range {
 
 /// Holds objects: S3, or files.
 ///
-/// An error is [`Unavailable`](crate::ErrorKind::Unavailable) where a repeat may succeed; a write may then have
-/// happened. Of several writers of one key, one leaves its whole object.
+/// An error is [`Unavailable`](crate::ErrorKind::Unavailable) where a repeat may succeed; a write may then
+/// have happened. Of several writers of one key, one leaves its whole object.
 pub trait ObjectStore: Send + Sync {
     /// Writes an object, in the place of one that is there.
     fn put<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<()>>;

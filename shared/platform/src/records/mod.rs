@@ -1,4 +1,5 @@
-//! Records: one seam between them and what holds them ([`store`]), one module that knows keys, one repository a file.
+//! Records: one seam between them and what holds them ([`store`]), one module that knows keys, one
+//! repository a file.
 //!
 //! A repository takes the tenant first in every method. Its verbs: `find` (None where it is missing), `get` (missing is a
 //! 404), `list`, `insert` (refused where present), `save` (refused where the version is not the expected one), `remove`.

@@ -50,11 +50,11 @@ pub enum Carried {
     All,
     /// [`SUMMARY`].
     Summary,
-    /// Nothing.
+    /// The keys alone.
     Keys,
 }
 
-/// The indexes of a table.
+/// In the order that the SQLite adapter numbers them: new ones come last.
 pub const fn indexes(kind: TableKind) -> &'static [&'static str] {
     match kind {
         TableKind::Records => &[DUE, GSI1],

@@ -25,7 +25,6 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// That of running emulators.
     pub fn of(emulators: &Emulators) -> Self {
         let config = aws_sdk_dynamodb::Config::builder()
             .behavior_version(BehaviorVersion::latest())

@@ -1,5 +1,5 @@
-//! Events: matching by itself; taking them in, beside a conditional put alone; from the ingest URL to a receiver; and what a
-//! delivered webhook costs.
+//! Events: matching by itself; taking them in, beside a conditional put alone; from the ingest URL to a
+//! receiver; and what a delivered webhook costs.
 
 use serde_json::Value;
 use tempfile::tempdir;

@@ -1,5 +1,5 @@
-//! Listing 50 of many workflow runs: by status, type, document and time, of 1,000 runs and of 100,000, which are in an emulator of
-//! DynamoDB. What it takes must not depend on how many there are.
+//! Listing 50 of many workflow runs: by status, type, document and time, of 1,000 runs and of 100,000,
+//! which are in an emulator of DynamoDB. What it takes must not depend on how many there are.
 
 use std::time::Instant;
 

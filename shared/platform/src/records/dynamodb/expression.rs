@@ -12,7 +12,6 @@ use crate::records::store::{Changes, Condition};
 /// The names that an expression stands for.
 pub(super) type Names = HashMap<String, String>;
 
-/// What a condition is in an expression.
 pub(super) fn condition(condition: &Condition) -> String {
     match condition {
         Condition::Absent => "attribute_not_exists(pk)".to_owned(),
@@ -52,7 +51,6 @@ pub(super) fn condition_values(condition: &Condition) -> Option<Attributes> {
     Some(HashMap::from([(":expected".to_owned(), value)]))
 }
 
-/// Changes as an update expression.
 pub(super) fn update(changes: &Changes) -> String {
     let set = changes.set.iter().enumerate();
     let set = set.map(|(place, _)| format!("#s{place} = :s{place}"));
@@ -73,7 +71,6 @@ pub(super) fn update(changes: &Changes) -> String {
     parts.join(" ")
 }
 
-/// The names of an update and its condition.
 pub(super) fn update_names(changes: &Changes, condition: Option<&Condition>) -> Names {
     let mut names = condition.and_then(condition_names).unwrap_or_default();
     let mut name = |letter: char, given: &mut dyn Iterator<Item = &String>| {
@@ -88,7 +85,6 @@ pub(super) fn update_names(changes: &Changes, condition: Option<&Condition>) -> 
     names
 }
 
-/// The values of an update and its condition.
 pub(super) fn update_values(changes: &Changes, condition: Option<&Condition>) -> Result<Option<Attributes>> {
     let mut values = condition.and_then(condition_values).unwrap_or_default();
     for (place, (_, value)) in changes.set.iter().enumerate() {

@@ -14,9 +14,9 @@ pub enum Condition {
     Absent,
     /// The item is there.
     Present,
-    /// The item is there and this attribute has this value.
+    /// The item is there and this attribute is this number.
     NumberIs(&'static str, u64),
-    /// The item is there and this attribute has this value.
+    /// The item is there and this attribute is this text.
     TextIs(&'static str, String),
     /// The item is there and this attribute is a number below this one.
     NumberBelow(&'static str, u64),
@@ -24,7 +24,7 @@ pub enum Condition {
     Has(&'static str),
     /// The item is there and does not have this attribute.
     Lacks(&'static str),
-    /// The item is not there, or its life has ended by this many seconds since the Unix epoch and nobody has removed it yet.
+    /// The item is missing, or it has expired before this time, in seconds since the Unix epoch.
     AbsentOrExpired(i64),
 }
 

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub struct Item(Map<String, Value>);
 
 impl Item {
-    /// A record at its key.
+    /// A record with the attributes of its key. An error where the record has no fields.
     pub fn of<T: Serialize>(key: &Key, record: &T) -> Result<Self> {
         let Value::Object(fields) = serde_json::to_value(record).map_err(Error::internal)? else {
             return Err(Error::internal("a record has no fields"));
@@ -29,12 +29,12 @@ impl Item {
         serde_json::from_value(Value::Object(self.0)).map_err(Error::internal)
     }
 
-    /// The value of an attribute.
+    /// None where the item lacks the attribute.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
 
-    /// The text of an attribute.
+    /// None where the item lacks the attribute, or it is no text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.as_str()
     }
@@ -63,12 +63,12 @@ impl Item {
         self.0.retain(|name, _| is_kept(name));
     }
 
-    /// The attributes.
+    /// With keys and places in indexes.
     pub fn attributes(&self) -> &Map<String, Value> {
         &self.0
     }
 
-    /// The attributes.
+    /// The same, without a copy.
     pub fn into_attributes(self) -> Map<String, Value> {
         self.0
     }

@@ -14,7 +14,7 @@ pub struct Key {
     pub sk: String,
     /// Partition and sort keys in further indexes, by their names.
     pub indexes: Vec<(&'static str, String, String)>,
-    /// Which kind of unfinished work it is, and when somebody should look at it.
+    /// Kind of unfinished work, and the time from which on the sweeper finds it.
     pub due: Option<(&'static str, UtcTime)>,
 }
 
@@ -42,7 +42,7 @@ impl Key {
         self
     }
 
-    /// The same key, of unfinished work of the kind `shard` that somebody should look at by `at`.
+    /// The same key, of unfinished work of the kind `shard` that the sweeper finds from `at` on.
     #[must_use]
     pub fn with_due(mut self, shard: &'static str, at: UtcTime) -> Self {
         self.due = Some((shard, at));

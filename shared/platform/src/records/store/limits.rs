@@ -30,7 +30,7 @@ pub fn bytes_of(item: &Item) -> usize {
         .sum()
 }
 
-/// Bytes of the value of an attribute.
+/// By DynamoDB's rule, without the attribute's name.
 pub fn value_bytes(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 1,

@@ -41,7 +41,7 @@ pub enum Written {
 /// One write of an item, or a condition on one.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Name of the table.
+    /// In the same store as the tables of the other steps.
     pub table: Arc<str>,
     /// The item's key. Its places in indexes are part of the action.
     pub key: Key,

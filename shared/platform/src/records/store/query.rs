@@ -15,20 +15,20 @@ pub enum Order {
 /// A range of one partition.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// The partition.
+    /// Partition key, that of the index where one is read.
     pub pk: String,
-    /// The sort keys.
+    /// Which part of the partition.
     pub sort: Sort,
     /// The index that is read; None for the table itself.
     pub index: Option<&'static str>,
-    /// The direction.
+    /// Ascending where nothing else is said.
     pub order: Order,
 }
 
 /// The sort keys of a range.
 #[derive(Clone, Debug)]
 pub enum Sort {
-    /// Every one.
+    /// The whole partition.
     All,
     /// Those that begin with this text.
     Prefix(String),

@@ -24,7 +24,7 @@ pub use transaction::{Guard, Transaction};
 /// Records that one read of a whole range asks for at a time.
 const READ_AT_ONCE: usize = 1_000;
 
-/// One table.
+/// One table. Cheap to clone.
 #[derive(Clone)]
 pub struct Table {
     store: Arc<dyn RecordStore>,
@@ -32,7 +32,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table of this name in a store.
+    /// A table that does not exist is an error of its first use.
     pub fn new(store: Arc<dyn RecordStore>, name: &str) -> Self {
         Self {
             store,
