@@ -79,3 +79,18 @@ impl From<Map<String, Value>> for Item {
         Self(attributes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_fraction_keeps_its_last_digit_as_json() {
+        for fraction in [1.235_242_042_411_027_6e-85, 0.1, f64::MIN_POSITIVE, f64::MAX] {
+            let value = json!({ "n": fraction });
+            assert_eq!(serde_json::from_str::<Value>(&value.to_string()).unwrap(), value);
+        }
+    }
+}
