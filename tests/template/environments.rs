@@ -27,8 +27,14 @@ fn variables(function: &Value) -> Vec<(String, String)> {
                 (_, Value::String(text)) => text.clone(),
                 ("MILLRACE_INGEST_MAX_BODY_KB", _) => "256".to_owned(),
                 (
+                    "MILLRACE_RETAIN_AUDIT_DAYS"
+                    | "MILLRACE_RETAIN_DELIVERIES_DAYS"
+                    | "MILLRACE_RETAIN_EVENTS_DAYS"
+                    | "MILLRACE_RETAIN_RUNS_DAYS",
+                    _,
+                ) => "90".to_owned(),
+                (
                     "MILLRACE_KEEP_VERSIONS_DAYS"
-                    | "MILLRACE_KEEP_ARCHIVED_DAYS"
                     | "MILLRACE_INGEST_CHANNEL_RATE"
                     | "MILLRACE_INGEST_CONCURRENCY",
                     _,

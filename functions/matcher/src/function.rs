@@ -7,7 +7,7 @@ use events::matching::SubscriptionSets;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::archive_hints::ArchiveHints;
 use platform::batch::consume;
-use platform::config::Environment;
+use platform::config::{Environment, Retention};
 use platform::queue::SqsQueue;
 use platform::records::Table;
 use platform::records::deliveries::Deliveries;
@@ -34,7 +34,7 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Er
     let matcher = Matcher {
         engine: wiring.engine(registry)?,
         events: Events::new(events.clone()),
-        deliveries: Deliveries::new(events),
+        deliveries: Deliveries::new(events).retaining(Retention::from_environment(environment)?),
         objects: wiring.objects.clone(),
         sets: SubscriptionSets::new(subscriptions.clone()),
         subscriptions,

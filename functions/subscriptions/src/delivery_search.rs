@@ -105,7 +105,7 @@ pub async fn handler(
     };
     let page = app
         .search
-        .page(&tenant, &selection, limit, cursor.as_deref())
+        .page(&tenant, &selection, limit, cursor.as_deref(), call.now)
         .await?;
     Ok(Reply::ok(DeliveryList {
         deliveries: page.deliveries,

@@ -9,7 +9,7 @@ use matcher_function::Matcher;
 use platform::Platform;
 use platform::archive_hints::ArchiveHints;
 use platform::bus::Bus;
-use platform::config::{ConfigError, Environment};
+use platform::config::{ConfigError, Environment, Retention};
 use platform::outbound::Outbound;
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::records::channels::Channels;
@@ -55,6 +55,7 @@ pub struct LocalEvents {
     pub webhooks: Webhooks,
     listeners: Listeners,
     archive_hints: ArchiveHints,
+    retention: Retention,
     matcher: Arc<OnceLock<Matcher>>,
 }
 
@@ -118,6 +119,7 @@ impl LocalEvents {
             },
             listeners: Listeners::new(platform.records.clone()),
             archive_hints: platform.archive_hints.clone(),
+            retention: Retention::from_environment(environment)?,
             bus,
             queue,
             matcher,
@@ -130,7 +132,7 @@ impl LocalEvents {
         self.matcher.get_or_init(|| Matcher {
             engine: engine.clone(),
             events: webhooks.events.clone(),
-            deliveries: Deliveries::new(self.subscriptions.events.clone()),
+            deliveries: Deliveries::new(self.subscriptions.events.clone()).retaining(self.retention),
             objects: webhooks.objects.clone(),
             subscriptions: webhooks.subscriptions.clone(),
             processes: self.subscriptions.processes.clone(),

@@ -20,7 +20,9 @@ use platform::api::Api;
 use platform::archive_hints::ArchiveHints;
 use platform::auth::Verifier;
 use platform::auth::service::ServiceTokens;
-use platform::config::{AwsEnvironment, ConfigError, CorsOrigins, EdgeConfig, Environment};
+use platform::config::{
+    AwsEnvironment, ConfigError, CorsOrigins, EdgeConfig, Environment, Retention as Records,
+};
 use platform::fair::FairPermits;
 use platform::http::audit::AuditLog;
 use platform::http::openapi;
@@ -174,6 +176,7 @@ impl Service {
             &platform.clock,
             (events.bus.clone(), api),
             registry,
+            Records::from_environment(environment)?,
         )?;
         events.deliver_with(&runs.workflows.engine);
         // The buckets of imports are those of the environment, wherever our own objects are.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use platform::Clock;
 use platform::api::Api;
 use platform::bus::Bus;
-use platform::config::{ConfigError, Secret};
+use platform::config::{ConfigError, Retention, Secret};
 use platform::page_token::PageTokens;
 use platform::records::events::Events;
 use platform::records::runs::Runs;
@@ -47,13 +47,14 @@ pub struct LocalRuns {
 }
 
 impl LocalRuns {
-    /// Over an open directory and its services, with these workflow types.
+    /// Over an open directory and its services, with these workflow types. Ended runs are kept for so long.
     pub fn new(
         data: &DataDir,
         services: &Services,
         clock: &Clock,
         (bus, api): (Arc<dyn Bus>, Option<Arc<Api>>),
         registry: Registry,
+        retention: Retention,
     ) -> Result<Self, ConfigError> {
         let engine = Arc::new(OnceLock::<Engine>::new());
         let worker = Arc::clone(&engine);
@@ -73,7 +74,7 @@ impl LocalRuns {
         );
         let followers = Arc::new(Followers::default());
         let events = services.table(EVENTS_TABLE);
-        let runs = Runs::new(services.table(RUNS_TABLE), events.clone());
+        let runs = Runs::new(services.table(RUNS_TABLE), events.clone()).retaining(retention);
         let wiring = Wiring {
             runs: runs.clone(),
             objects: services.bucket(DATA_BUCKET),

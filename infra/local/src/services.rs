@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use embedded::sqlite::SqliteRecords;
-use platform::Clock;
 use platform::aws::{Keys, sdk_config, sdk_config_for};
 use platform::config::{ConfigError, Environment, Secret};
 use platform::objects::Objects;
@@ -15,6 +14,7 @@ use platform::records::Table;
 use platform::records::dynamodb::DynamoDb;
 use platform::records::schema::TableKind;
 use platform::records::store::RecordStore;
+use platform::{Clock, Result, UtcTime};
 use rand::Rng as _;
 use tokio::net::TcpListener;
 use tracing::warn;
@@ -45,7 +45,7 @@ const RECORDS_FILE: &str = "records.sqlite";
 /// How often expired records are removed.
 const EXPIRY: Duration = Duration::from_secs(60);
 /// Expired records that are removed in one go.
-const EXPIRED_AT_ONCE: usize = 10_000;
+pub const EXPIRED_AT_ONCE: usize = 10_000;
 
 /// Where records and objects are, and the queues of the process that has the directory open.
 #[derive(Clone)]
@@ -110,13 +110,10 @@ impl Services {
 
     /// Removes expired records from now on, as DynamoDB does by itself.
     pub fn remove_expired(&self, clock: Clock) {
-        let Some(records) = self.embedded.clone() else {
-            return;
-        };
+        let services = self.clone();
         tokio::spawn(async move {
             loop {
-                let now = clock.now().as_seconds();
-                let removed = records.expired(now, EXPIRED_AT_ONCE).await;
+                let removed = services.expire(clock.now()).await;
                 if let Err(cause) = &removed {
                     warn!(%cause, "expired records are not removed");
                 }
@@ -125,6 +122,14 @@ impl Services {
                 }
             }
         });
+    }
+
+    /// Removes records of the data directory that have expired by then, at most [`EXPIRED_AT_ONCE`]; how many.
+    pub async fn expire(&self, now: UtcTime) -> Result<usize> {
+        match &self.embedded {
+            Some(records) => records.expired(now.as_seconds(), EXPIRED_AT_ONCE).await,
+            None => Ok(0),
+        }
     }
 
     /// What a caller of the queues must show.

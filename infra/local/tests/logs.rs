@@ -68,6 +68,7 @@ fn file(id: &str, day: &str) -> LogFile {
         sha256: "00".to_owned(),
         from: at(1),
         to: at(2),
+        first_written_at: None,
         written_at: at(3),
         digest: 0,
         replaces: Vec::new(),

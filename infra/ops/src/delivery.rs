@@ -167,7 +167,7 @@ async fn redrive(target: &Target, failed: Vec<DeliveryRecord>, output: Output) -
 }
 
 fn redelivery(target: &Target) -> Result<Redelivery> {
-    let runs = Runs::new(target.runs.clone(), target.events.clone());
+    let runs = Runs::new(target.runs.clone(), target.events.clone()).retaining(target.retention);
     Ok(Redelivery {
         engine: crate::run::engine(target, &runs)?,
         deliveries: Deliveries::new(target.events.clone()),
@@ -191,7 +191,13 @@ async fn find(
     while found.len() < limit {
         let wanted = (limit - found.len()).min(PAGE);
         let page = search
-            .page(&target.tenant, selection, wanted, cursor.as_deref())
+            .page(
+                &target.tenant,
+                selection,
+                wanted,
+                cursor.as_deref(),
+                target.clock.now(),
+            )
             .await?;
         found.extend(page.deliveries);
         cursor = page.next_cursor;

@@ -69,7 +69,7 @@ pub enum RunCommand {
 
 /// Does it.
 pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result<()> {
-    let runs = Runs::new(target.runs.clone(), target.events.clone());
+    let runs = Runs::new(target.runs.clone(), target.events.clone()).retaining(target.retention);
     let engine = engine(target, &runs)?;
     match command {
         RunCommand::Start {

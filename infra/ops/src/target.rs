@@ -12,7 +12,7 @@ use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, RUN
 use local::signing_key::LocalSigningKey;
 use platform::auth::Principal;
 use platform::bus::{Bus, EventBridgeBus};
-use platform::config::{ConfigError, Environment};
+use platform::config::{ConfigError, Environment, Retention};
 use platform::http::audit;
 use platform::objects::Objects;
 use platform::queue::{Queue, SqsQueue};
@@ -59,6 +59,8 @@ pub struct Target {
     pub tasks: Option<Arc<dyn Queue>>,
     /// The bucket of store data and artifacts.
     pub objects: Objects,
+    /// How long ended records are kept.
+    pub retention: Retention,
     /// Keeps a data directory open.
     data_dir: Option<DataDir>,
 }
@@ -135,6 +137,7 @@ impl TargetArguments {
                 bus: Arc::new(EventBridgeBus::connect(&sdk, &name("MILLRACE_EVENT_BUS")?)),
                 tasks: Some(Arc::new(SqsQueue::connect(&sdk, name("MILLRACE_TASK_QUEUE")?))),
                 objects: Objects::connect(&sdk, &name("MILLRACE_DATA_BUCKET")?),
+                retention: Retention::from_environment(&environment).map_err(refused)?,
                 data_dir: None,
             });
         }
@@ -155,6 +158,7 @@ impl TargetArguments {
             )),
             tasks: services.queue("tasks").map(shared),
             objects: services.bucket(DATA_BUCKET),
+            retention: Retention::from_environment(&environment).map_err(refused)?,
             data_dir: Some(data),
         })
     }

@@ -47,6 +47,7 @@ impl Written {
             from: self.from,
             to: self.to,
             written_at,
+            first_written_at: None,
             digest,
             replaces: Vec::new(),
             replaced_by: None,

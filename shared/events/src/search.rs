@@ -78,6 +78,7 @@ impl DeliverySearch {
         selection: &DeliverySelection,
         limit: usize,
         cursor: Option<&str>,
+        now: UtcTime,
     ) -> Result<DeliveryPage> {
         let is_id = |id: &Option<String>| id.as_ref().is_none_or(|id| id.len() <= MAX_ID_BYTES);
         if !is_id(&selection.event_id) || !is_id(&selection.subscription_id) {
@@ -100,7 +101,7 @@ impl DeliverySearch {
             let wanted = batch.iter().filter(|summary| selection.takes(summary));
             let mut reads = Vec::new();
             for summary in wanted {
-                reads.push(self.deliveries.find(tenant, &summary.id));
+                reads.push(self.deliveries.find_unexpired(tenant, &summary.id, now));
             }
             let records = stream::iter(reads).buffered(RECORDS_AT_ONCE);
             let records: Vec<_> = records.try_collect().await?;

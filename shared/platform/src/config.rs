@@ -3,6 +3,7 @@
 //! Every variable begins with `MILLRACE_`. A missing one, or one that no struct knows (a misspelt name would silently
 //! fall back to a default), stops the start with a sentence that says how to set it.
 
+mod retention;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 
 use hyper::Uri;
 
+pub use retention::Retention;
 pub use variables::VARIABLES;
 
 /// Why a start was refused: one sentence for the person who set it up.

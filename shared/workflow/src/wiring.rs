@@ -5,7 +5,7 @@ use std::sync::Arc;
 use platform::api::Api;
 use platform::aws::SdkConfig;
 use platform::bus::{Bus, EventBridgeBus};
-use platform::config::{ConfigError, Environment};
+use platform::config::{ConfigError, Environment, Retention};
 use platform::objects::Objects;
 use platform::queue::{Queue, SqsQueue};
 use platform::records::Table;
@@ -42,7 +42,7 @@ impl Wiring {
         let events = Table::connect(sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
         let runs = Table::connect(sdk, &environment.required("MILLRACE_RUNS_TABLE")?);
         Ok(Self {
-            runs: Runs::new(runs, events),
+            runs: Runs::new(runs, events).retaining(Retention::from_environment(environment)?),
             objects: Objects::connect(sdk, &environment.required("MILLRACE_DATA_BUCKET")?),
             queue: Arc::new(SqsQueue::connect(
                 sdk,

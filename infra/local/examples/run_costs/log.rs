@@ -10,6 +10,7 @@ use events::document_processed::{DocumentProcessed, Origin, ProcessedDocument};
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, EVENTS_TABLE};
 use local::signing_key::LocalSigningKey;
+use platform::config::Retention;
 use platform::objects::Objects;
 use platform::records::events::{EventRecord, Events, MATCH_GRACE_MS};
 use platform::records::logs::{LogId, LogKind, Logs};
@@ -49,7 +50,7 @@ pub async fn costs(
         program: None,
         folder: data.path("archiver"),
         memory_bytes: 512 << 20,
-        keep_days: 30,
+        retention: Retention::default(),
         crash: Crash::Never,
     };
     let key = Arc::new(LocalSigningKey::of_digests(data)?);

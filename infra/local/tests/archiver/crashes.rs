@@ -44,10 +44,10 @@ async fn every_record_is_archived_once_if_a_pass_dies_after_its_digest() {
 async fn die_at(steps: &[Step]) {
     for step in steps {
         let world = prepared().await;
-        let dies = world.archiver_with("dies", 0, Crash::Pass(*step));
+        let dies = world.archiver_with("dies", 90, Crash::Pass(*step));
         let died = dies.pass(&world.log).await;
         assert!(died.is_err(), "{step:?} is not reached: {died:?}");
-        let lives = world.archiver_with("lives", 0, Crash::Never);
+        let lives = world.archiver_with("lives", 90, Crash::Never);
         lives.pass(&world.log).await.unwrap();
         world.events(40..41, NOON).await;
         for _ in 0..3 {

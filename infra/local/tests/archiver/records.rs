@@ -129,8 +129,8 @@ async fn two_archivers_at_once_archive_each_record_once() {
     let world = World::new().await;
     world.events(0..200, NOON).await;
     let (first, second) = (
-        world.archiver_with("first", 0, Default::default()),
-        world.archiver_with("second", 0, Default::default()),
+        world.archiver_with("first", 90, Default::default()),
+        world.archiver_with("second", 90, Default::default()),
     );
     let (one, other) = tokio::join!(first.pass(&world.log), second.pass(&world.log));
     let (one, other) = (one.unwrap(), other.unwrap());

@@ -1,4 +1,4 @@
-//! What is archived expires where that is configured, and never before.
+//! What is archived expires, and nothing before it is.
 
 use event_log::archive::{Crash, Step};
 use platform::records::{Condition, Written};
@@ -37,14 +37,6 @@ async fn records_expire_once_they_are_committed() {
     let expected = world.clock.now().as_seconds() + 30 * 24 * 3_600;
     assert_eq!(expiries(&world).await, [Some(expected); 5]);
     assert_eq!(world.archived().await.len(), 5);
-}
-
-#[tokio::test]
-async fn nothing_expires_without_retention() {
-    let world = World::new().await;
-    world.events(0..2, NOON).await;
-    world.pass().await;
-    assert_eq!(expiries(&world).await, [None; 2]);
 }
 
 #[tokio::test]

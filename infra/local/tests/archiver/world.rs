@@ -13,6 +13,7 @@ use lake::{Engine, EngineConfig, sql_path};
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
 use local::signing_key::LocalSigningKey;
+use platform::config::Retention;
 use platform::objects::Objects;
 use platform::records::Table;
 use platform::records::audit::AuditTrail;
@@ -73,16 +74,19 @@ impl World {
     }
 
     pub fn archiver(&self) -> Archiver {
-        self.archiver_with("archiver", 0, Crash::Never)
+        self.archiver_with("archiver", 90, Crash::Never)
     }
 
     /// Each with a folder of its own.
-    pub fn archiver_with(&self, name: &str, keep_days: u64, crash: Crash) -> Archiver {
+    pub fn archiver_with(&self, name: &str, events_days: u64, crash: Crash) -> Archiver {
         let config = ArchiverConfig {
             program: Some(program()),
             folder: self.folder.path().join(name),
             memory_bytes: 256 * 1_024 * 1_024,
-            keep_days,
+            retention: Retention {
+                events_days,
+                ..Retention::default()
+            },
             crash,
         };
         let (logs, objects) = (self.logs.clone(), self.objects.clone());

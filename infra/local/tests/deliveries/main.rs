@@ -6,6 +6,7 @@ mod circles;
 mod gone;
 mod listeners;
 mod lost;
+mod retention;
 mod schedule;
 mod targets;
 mod world;

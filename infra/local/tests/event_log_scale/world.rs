@@ -10,6 +10,7 @@ use event_log::{LogStore, LogStoreConfig, write};
 use local::data_dir::DataDir;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
 use local::signing_key::LocalSigningKey;
+use platform::config::Retention;
 use platform::records::audit::AuditTrail;
 use platform::records::events::Events;
 use platform::records::logs::{LogHead, LogId, Logs};
@@ -51,7 +52,7 @@ impl World {
             program,
             folder: folder.path().join("archiver"),
             memory_bytes: 1 << 29,
-            keep_days: 0,
+            retention: Retention::default(),
             crash: Crash::Never,
         };
         let key = Arc::new(LocalSigningKey::of_digests(&data).unwrap());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lake::{Engine, EngineConfig, EngineLimits};
-use platform::config::{AwsEnvironment, ConfigError, Environment};
+use platform::config::{AwsEnvironment, ConfigError, Environment, Retention};
 
 use super::Crash;
 use crate::budget::fits;
@@ -23,20 +23,20 @@ pub struct ArchiverConfig {
     pub folder: PathBuf,
     /// Most memory that DuckDB uses for one file, in bytes.
     pub memory_bytes: u64,
-    /// Days after which an archived record expires in DynamoDB; 0 keeps all.
-    pub keep_days: u64,
+    /// How long archived records stay in their tables.
+    pub retention: Retention,
     /// For tests: where a pass is to die.
     pub crash: Crash,
 }
 
 impl ArchiverConfig {
-    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_KEEP_ARCHIVED_DAYS` and `MILLRACE_QUERY_MEMORY_MB`.
+    /// From `MILLRACE_CACHE_DIR` and `MILLRACE_QUERY_MEMORY_MB`, and what [`Retention`] reads.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         Ok(Self {
             program: None,
             folder: environment.cache_folder().join("millrace-archiver"),
             memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
-            keep_days: environment.number("MILLRACE_KEEP_ARCHIVED_DAYS", 0)?,
+            retention: Retention::from_environment(environment)?,
             crash: Crash::Never,
         })
     }

@@ -70,6 +70,7 @@ impl Pass<'_> {
             )));
         }
         let merged = LogFile {
+            first_written_at: group.iter().map(first_written_at).min(),
             replaces: group.iter().map(|file| file.id.clone()).collect(),
             ..self.file(day, id, written)
         };
@@ -95,6 +96,15 @@ impl Pass<'_> {
         self.passed.merged += replaced.len() as u64;
         self.reached(Step::MergeCommitted)?;
         Ok(true)
+    }
+}
+
+/// When the first record of a file was committed; in doubt long ago.
+pub(super) fn first_written_at(file: &LogFile) -> UtcTime {
+    match file.first_written_at {
+        Some(at) => at,
+        None if file.replaces.is_empty() => file.written_at,
+        None => UtcTime::EPOCH,
     }
 }
 
@@ -157,6 +167,7 @@ mod tests {
             from: UtcTime::EPOCH,
             to: UtcTime::EPOCH,
             written_at: written_at.parse().unwrap(),
+            first_written_at: None,
             digest: 0,
             replaces: Vec::new(),
             replaced_by: None,

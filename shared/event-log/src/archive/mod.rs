@@ -23,9 +23,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lake::{Engine, FolderSession};
-use platform::config::ConfigError;
+use platform::config::{ConfigError, Retention};
 use platform::objects::Objects;
-use platform::records::logs::{LogFile, LogHead, LogId, Logs};
+use platform::records::logs::{LogFile, LogHead, LogId, LogKind, Logs};
 use platform::signing::SigningKey;
 use platform::{Clock, Error, Result, UtcTime, metrics};
 use tempfile::TempDir;
@@ -56,7 +56,7 @@ struct Inner {
     clock: Clock,
     /// For files in the making, by account.
     folder: PathBuf,
-    keep_days: u64,
+    retention: Retention,
     crash: Crash,
     passes: Semaphore,
 }
@@ -105,7 +105,7 @@ impl Archiver {
                 key,
                 clock,
                 folder,
-                keep_days: config.keep_days,
+                retention: config.retention,
                 crash: config.crash,
                 passes: Semaphore::new(PASSES_AT_ONCE),
             }),
@@ -188,6 +188,15 @@ impl Pass<'_> {
 
     fn now(&self) -> UtcTime {
         self.archiver.clock.now()
+    }
+
+    /// When a record of the log expires that was archived then.
+    fn until(&self, archived: UtcTime) -> UtcTime {
+        let retention = &self.archiver.retention;
+        match self.log.kind {
+            LogKind::Events => retention.event_until(archived),
+            LogKind::Audit => retention.audit_until(archived),
+        }
     }
 
     fn has_time(&self) -> bool {

@@ -11,11 +11,10 @@ use platform::records::logs::LogFile;
 use platform::{Error, Result};
 use serde_json::Value;
 
+use super::merging::first_written_at;
 use super::records::{Pending, write_rows};
 use super::{Pass, discard};
 use crate::columns;
-
-const DAY_MS: u64 = 24 * 3_600_000;
 
 impl Pass<'_> {
     /// The records whose ids no file of the day holds.
@@ -31,19 +30,11 @@ impl Pass<'_> {
             .collect())
     }
 
-    /// Files of a day whose records may have expired; none where nothing expires.
+    /// Files of a day whose records may have expired.
     async fn old_files(&self, day: &str) -> Result<Vec<LogFile>> {
-        let keep_ms = self.archiver.keep_days.saturating_mul(DAY_MS);
-        if keep_ms == 0 {
-            return Ok(Vec::new());
-        }
         let now = self.now();
         let mut files = self.archiver.logs.files(self.log, day, day).await?;
-        // A merged file is younger than its records.
-        files.retain(|file| {
-            file.replaced_by.is_none()
-                && (!file.replaces.is_empty() || file.written_at.plus_ms(keep_ms) <= now)
-        });
+        files.retain(|file| file.replaced_by.is_none() && self.until(first_written_at(file)) <= now);
         Ok(files)
     }
 

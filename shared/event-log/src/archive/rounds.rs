@@ -111,13 +111,9 @@ impl Pass<'_> {
         written.into_file(id, day, self.now(), self.head.next_digest)
     }
 
-    /// Takes records out of the tail, and lets them expire where that is configured.
+    /// Takes records out of the tail, and lets them expire.
     pub(super) async fn settle(&self, keys: &[RecordKey]) -> Result<()> {
-        let keep_days = i64::try_from(self.archiver.keep_days).unwrap_or(i64::MAX);
-        let expires_at = (keep_days > 0).then(|| {
-            let now = self.now().as_seconds();
-            now.saturating_add(keep_days.saturating_mul(24 * 3_600))
-        });
-        self.archiver.logs.settle(self.log, keys, expires_at).await
+        let expires_at = self.until(self.now()).as_seconds();
+        self.archiver.logs.settle(self.log, keys, Some(expires_at)).await
     }
 }

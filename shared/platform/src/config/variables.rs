@@ -53,8 +53,20 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "id, ARN or alias of the KMS key that signs the digests of the event log",
     ),
     (
-        "MILLRACE_KEEP_ARCHIVED_DAYS",
-        "optional: days after which archived events and audit records expire in DynamoDB; all stay without it",
+        "MILLRACE_RETAIN_RUNS_DAYS",
+        "optional: days for which workflow runs are kept after their end; default 90",
+    ),
+    (
+        "MILLRACE_RETAIN_DELIVERIES_DAYS",
+        "optional: days for which deliveries are kept after their end; default 90",
+    ),
+    (
+        "MILLRACE_RETAIN_EVENTS_DAYS",
+        "optional: days for which events are kept as records after they were archived; default 90",
+    ),
+    (
+        "MILLRACE_RETAIN_AUDIT_DAYS",
+        "optional: days for which audit records are kept as records after they were archived; default 90",
     ),
     (
         "MILLRACE_EVENT_DEAD_LETTER_QUEUE",

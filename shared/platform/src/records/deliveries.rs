@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::UtcTime;
+use crate::config::Retention;
 use crate::error::{Error, Result};
-use crate::records::schema::LISTING_INDEXES;
+use crate::records::schema::{EXPIRES_AT, LISTING_INDEXES};
 use crate::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, json_text, keys};
 use crate::tenant::Tenant;
 
@@ -200,6 +201,15 @@ struct StoredDelivery<'a> {
     record: &'a DeliveryRecord,
     #[serde(with = "json_text")]
     summary: DeliverySummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct KeptDelivery {
+    #[serde(flatten)]
+    record: DeliveryRecord,
+    expires_at: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -234,13 +244,14 @@ pub struct DeliveryChange {
 }
 
 impl DeliveryChange {
-    fn changes(&self, tenant: &Tenant) -> Result<Changes> {
+    fn changes(&self, tenant: &Tenant, expires_at: Option<i64>) -> Result<Changes> {
         let [_, by_status, ..] = LISTING_INDEXES;
         let mut changes = Changes::default()
             .set("status", &self.status)?
             .set("updated_at", &self.at)?
             .set("workflow_run_id", &self.workflow_run_id)?
             .set_or_remove("next_attempt_at", self.next_attempt_at.as_ref())?
+            .set_or_remove(EXPIRES_AT, expires_at.as_ref())?
             .append("attempts", &self.attempts)?
             .place(
                 by_status,
@@ -290,17 +301,45 @@ pub enum DeliveryIndex {
 #[derive(Clone)]
 pub struct Deliveries {
     table: Table,
+    retention: Retention,
 }
 
 impl Deliveries {
     /// In the table of events.
     pub fn new(table: Table) -> Self {
-        Self { table }
+        Self {
+            table,
+            retention: Retention::default(),
+        }
+    }
+
+    /// Ended ones are kept for so long.
+    #[must_use]
+    pub fn retaining(self, retention: Retention) -> Self {
+        Self { retention, ..self }
+    }
+
+    /// When a delivery goes, in Unix seconds; None while it has not ended.
+    fn expiry(&self, status: DeliveryStatus, at: UtcTime) -> Option<i64> {
+        let until = self.retention.delivery_until(at);
+        status.is_final().then(|| until.as_seconds())
     }
 
     /// A delivery; None where there is none.
     pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<DeliveryRecord>> {
         self.table.find(&keys::delivery(tenant, id)).await
+    }
+
+    /// A delivery whose time has not come; DynamoDB may keep one for days after it.
+    pub async fn find_unexpired(
+        &self,
+        tenant: &Tenant,
+        id: &str,
+        now: UtcTime,
+    ) -> Result<Option<DeliveryRecord>> {
+        let found: Option<KeptDelivery> = self.table.find(&keys::delivery(tenant, id)).await?;
+        let is_kept = |found: &KeptDelivery| found.expires_at.is_none_or(|at| at > now.as_seconds());
+        Ok(found.filter(is_kept).map(|found| found.record))
     }
 
     /// A delivery; a missing one is a 404.
@@ -313,7 +352,7 @@ impl Deliveries {
     pub async fn insert(&self, tenant: &Tenant, record: &DeliveryRecord) -> Result<()> {
         let written = self
             .table
-            .put(&place(tenant, record), &stored(record), Condition::Absent)
+            .put(&place(tenant, record), &self.stored(record), Condition::Absent)
             .await?;
         match written {
             Written::Done | Written::Refused { .. } => Ok(()),
@@ -332,13 +371,13 @@ impl Deliveries {
             DeliveryWrite::Insert(record) => transaction.put_into(
                 &self.table,
                 &place(tenant, record),
-                &stored(record),
+                &self.stored(record),
                 Condition::Absent,
             ),
             DeliveryWrite::Change(change) => transaction.update_in(
                 &self.table,
                 &keys::delivery(tenant, &change.id),
-                &change.changes(tenant)?,
+                &change.changes(tenant, self.expiry(change.status, change.at))?,
                 Condition::Present,
             ),
         }
@@ -380,12 +419,13 @@ impl Deliveries {
         let found = page.into_iter().map(|stored| stored.summary).collect();
         Ok((found, next.is_some()))
     }
-}
 
-fn stored(record: &DeliveryRecord) -> StoredDelivery<'_> {
-    StoredDelivery {
-        summary: DeliverySummary::of(record),
-        record,
+    fn stored<'a>(&self, record: &'a DeliveryRecord) -> StoredDelivery<'a> {
+        StoredDelivery {
+            summary: DeliverySummary::of(record),
+            expires_at: self.expiry(record.status, record.updated_at),
+            record,
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::UtcTime;
+use crate::config::Retention;
 use crate::error::Result;
 use crate::records::deliveries::{Deliveries, DeliveryWrite};
 use crate::records::events::{EventRecord, Events};
@@ -219,6 +220,15 @@ impl Runs {
             table,
             events: Events::new(events.clone()),
             deliveries: Deliveries::new(events),
+        }
+    }
+
+    /// Ended ones, and their deliveries, are kept for so long.
+    #[must_use]
+    pub fn retaining(self, retention: Retention) -> Self {
+        Self {
+            deliveries: self.deliveries.retaining(retention),
+            ..self
         }
     }
 

@@ -97,6 +97,9 @@ pub struct LogFile {
     pub to: UtcTime,
     /// When an archiver committed it.
     pub written_at: UtcTime,
+    /// When the first of its records was committed, of a merged file: from then on one may have expired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_written_at: Option<UtcTime>,
     /// Sequence of the digest that covers it.
     pub digest: u64,
     /// Ids of the files that were merged into it.
