@@ -31,10 +31,11 @@ pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Er
     let dead_letters = environment.required("MILLRACE_EVENT_DEAD_LETTER_QUEUE")?;
     let archive = environment.required("MILLRACE_ARCHIVE_QUEUE")?;
     let subscriptions = Subscriptions::new(records.clone());
+    let retention = Retention::from_environment(environment)?;
     let matcher = Matcher {
         engine: wiring.engine(registry)?,
-        events: Events::new(events.clone()),
-        deliveries: Deliveries::new(events).retaining(Retention::from_environment(environment)?),
+        events: Events::new(events.clone()).retaining(retention),
+        deliveries: Deliveries::new(events).retaining(retention),
         objects: wiring.objects.clone(),
         sets: SubscriptionSets::new(subscriptions.clone()),
         subscriptions,

@@ -54,7 +54,7 @@ pub async fn match_event(matcher: &Matcher, told: Told<'_>) -> Result<std::resul
         false => deliver(matcher, &event).await?,
     };
     let now = matcher.clock.now();
-    matcher.events.matched(tenant, &record.id, now).await?;
+    matcher.events.matched(tenant, &record, now).await?;
     let log = LogId::new(tenant.account(), Some(tenant.project()), LogKind::Events);
     matcher.archive_hints.new_record(&log, now).await;
     info!(

@@ -1,6 +1,7 @@
 //! Sends a hint at each workflow run, event and log that is overdue: its message was lost, its process died, or
 //! its time came after longer than a queue can hold a message back.
 
+mod large_events;
 mod logs;
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use platform::{Clock, Result, UtcTime, metrics};
 use tracing::{info, warn};
 use workflow::engine::Engine;
 
+pub use large_events::EventRemover;
 pub use logs::LogSweeper;
 
 /// How long a hint that was sent is left to have its effect before another is, in milliseconds.
@@ -109,16 +111,17 @@ impl Sweeper {
 
     /// Puts an event on the bus, and looks for it later each time: one that can never be matched must not be in the way of others.
     async fn tell_once_more(&self, event: &DueEvent) -> Result<()> {
-        let Some(record) = self.events.find(&event.tenant, &event.event_id).await? else {
+        let Some(kept) = self.events.find_kept(&event.tenant, &event.event_id).await? else {
             return Ok(());
         };
-        tell(self.bus.as_ref(), &record).await;
+        let record = &kept.record;
+        tell(self.bus.as_ref(), record).await;
         let now = self.clock.now();
         let pause = now
             .millis_since(record.received_at)
             .clamp(PATIENCE_MS, LONGEST_PAUSE_MS);
         self.events
-            .postpone(&event.tenant, &event.event_id, now.plus_ms(pause))
+            .postpone(&event.tenant, &kept, now.plus_ms(pause), now)
             .await
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::archive_hints::ArchiveHints;
-use platform::config::Environment;
+use platform::config::{Environment, Retention};
 use platform::metrics;
 use platform::queue::SqsQueue;
 use platform::records::Table;
@@ -12,7 +12,7 @@ use platform::records::events::Events;
 use platform::records::logs::Logs;
 use platform::telemetry::{self, Format};
 use serde_json::Value;
-use sweeper_function::{LogSweeper, Sweeper};
+use sweeper_function::{EventRemover, LogSweeper, Sweeper};
 use workflow::Registry;
 use workflow::wiring::Wiring;
 
@@ -26,9 +26,16 @@ async fn main() -> Result<(), Error> {
     let sdk = platform::aws::sdk_config();
     let wiring = Wiring::from_environment(&environment, &sdk)?;
     let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
+    let retention = Retention::from_environment(&environment)?;
+    let remover = EventRemover::new(
+        events.clone(),
+        wiring.objects.clone(),
+        retention,
+        wiring.clock.clone(),
+    );
     let sweeper = Sweeper::new(
         wiring.engine(Registry::new())?,
-        Events::new(events.clone()),
+        Events::new(events.clone()).retaining(retention),
         Arc::clone(&wiring.bus),
         wiring.clock.clone(),
     );
@@ -40,10 +47,11 @@ async fn main() -> Result<(), Error> {
         wiring.clock.clone(),
     );
     let handler = async |_: LambdaEvent<Value>| {
-        let (swept, of_logs) = tokio::join!(sweeper.sweep(AHEAD_MS), logs.sweep());
+        let (swept, of_logs, removed) = tokio::join!(sweeper.sweep(AHEAD_MS), logs.sweep(), remover.sweep());
         metrics::flush();
         swept?;
         of_logs?;
+        removed?;
         Ok::<_, Error>(())
     };
     lambda_runtime::run(service_fn(handler)).await

@@ -89,7 +89,8 @@ impl LocalEvents {
         let table = services.table(EVENTS_TABLE);
         let objects = services.bucket(DATA_BUCKET);
         let sealer: Arc<dyn Sealer> = Arc::new(OpenedOnce::new(Arc::new(LocalSealer::open(data)?)));
-        let events = Events::new(table.clone());
+        let retention = Retention::from_environment(environment)?;
+        let events = Events::new(table.clone()).retaining(retention);
         let counts = IngestCounts::new(table.clone());
         Ok(Self {
             subscriptions: Subscriptions {
@@ -119,7 +120,7 @@ impl LocalEvents {
             },
             listeners: Listeners::new(platform.records.clone()),
             archive_hints: platform.archive_hints.clone(),
-            retention: Retention::from_environment(environment)?,
+            retention,
             bus,
             queue,
             matcher,

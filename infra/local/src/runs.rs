@@ -10,7 +10,7 @@ use platform::config::{ConfigError, Retention, Secret};
 use platform::page_token::PageTokens;
 use platform::records::events::Events;
 use platform::records::runs::Runs;
-use sweeper_function::Sweeper;
+use sweeper_function::{EventRemover, Sweeper};
 use tracing::warn;
 use workflow::Registry;
 use workflow::engine::Engine;
@@ -32,6 +32,9 @@ const TASKS: Settings = Settings {
 /// How often runs are looked for that somebody should look at.
 const SWEEP: Duration = Duration::from_secs(1);
 
+/// How often events with large details are looked for that are at their end.
+const REMOVAL: Duration = Duration::from_secs(60);
+
 /// Workflow runs on the local runner.
 #[derive(Clone)]
 pub struct LocalRuns {
@@ -44,6 +47,7 @@ pub struct LocalRuns {
     /// The queue of hints.
     pub tasks: Arc<LocalQueue>,
     sweeper: Arc<Sweeper>,
+    remover: Arc<EventRemover>,
 }
 
 impl LocalRuns {
@@ -90,7 +94,18 @@ impl LocalRuns {
         Ok(Self {
             workflows: Workflows::new(wired.clone(), runs.clone(), tokens),
             stream: stream_function::Stream::told(wired.clone(), runs, followers.clone()),
-            sweeper: Arc::new(Sweeper::new(wired, Events::new(events), bus, clock.clone())),
+            remover: Arc::new(EventRemover::new(
+                events.clone(),
+                services.bucket(DATA_BUCKET),
+                retention,
+                clock.clone(),
+            )),
+            sweeper: Arc::new(Sweeper::new(
+                wired,
+                Events::new(events).retaining(retention),
+                bus,
+                clock.clone(),
+            )),
             followers,
             tasks,
         })
@@ -110,6 +125,15 @@ impl LocalRuns {
                 tokio::time::sleep(SWEEP).await;
                 if let Err(cause) = sweeper.sweep(0).await {
                     warn!(%cause, "due workflow runs and events were not looked for");
+                }
+            }
+        });
+        let remover = Arc::clone(&self.remover);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(REMOVAL).await;
+                if let Err(cause) = remover.sweep().await {
+                    warn!(%cause, "events at their end were not looked for");
                 }
             }
         });

@@ -96,14 +96,10 @@ async fn a_record_is_in_the_tail_until_it_is_settled() {
         })
         .collect();
     let (first, rest) = keys.split_at(1);
-    world.logs.settle(&world.log, first, None).await.unwrap();
-    world
-        .logs
-        .settle(&world.log, rest, Some(4_000_000_000))
-        .await
-        .unwrap();
+    world.logs.settle(&world.log, first, 4_000_000_000).await.unwrap();
+    world.logs.settle(&world.log, rest, 4_000_000_000).await.unwrap();
     // Twice is as once.
-    world.logs.settle(&world.log, first, None).await.unwrap();
+    world.logs.settle(&world.log, first, 4_000_000_000).await.unwrap();
     assert_eq!(world.tail(None).await, ["e229"]);
     // An archived event is neither in the tail again nor written again.
     world.insert("e003", 3).await;
@@ -224,7 +220,7 @@ async fn records_from_before_there_were_logs_are_adopted_once() {
 
     world
         .logs
-        .settle(&of_account, std::slice::from_ref(&tail[0].key), None)
+        .settle(&of_account, std::slice::from_ref(&tail[0].key), 4_000_000_000)
         .await
         .unwrap();
     assert_eq!(world.logs.adopt(LogKind::Audit, at(0)).await.unwrap(), 0);

@@ -170,8 +170,8 @@ fn redelivery(target: &Target) -> Result<Redelivery> {
     let runs = Runs::new(target.runs.clone(), target.events.clone()).retaining(target.retention);
     Ok(Redelivery {
         engine: crate::run::engine(target, &runs)?,
-        deliveries: Deliveries::new(target.events.clone()),
-        events: Events::new(target.events.clone()),
+        deliveries: Deliveries::new(target.events.clone()).retaining(target.retention),
+        events: Events::new(target.events.clone()).retaining(target.retention),
         subscriptions: Subscriptions::new(target.records.clone()),
         processes: Processes::new(target.records.clone()),
         objects: Arc::new(target.objects.clone()),

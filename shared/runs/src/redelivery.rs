@@ -142,12 +142,12 @@ impl Redelivery {
         let has_verdict = evaluation.is_some_and(|evaluation| evaluation.matched.is_some());
         let evaluates = subscription.filter.semantic_condition.is_some() && !has_verdict;
         let event = self.events.find(tenant, &record.event_id).await?;
-        let Some(event) = event else {
-            return Err(Error::conflict(format!(
-                "The event '{}' is no longer kept.",
-                record.event_id
-            )));
-        };
+        let gone = || Error::conflict(format!("The event '{}' is no longer kept.", record.event_id));
+        let event = event.ok_or_else(gone)?;
+        // Before the delivery is open again: from then on it names its event.
+        if !self.events.keep(tenant, &event, self.clock.now()).await? {
+            return Err(gone());
+        }
         let envelope = payload::whole(&self.objects, &event).await?;
         let next = DeliveryRef {
             id: record.id.clone(),

@@ -42,7 +42,7 @@ pub async fn costs(
     for number in 0..EVENTS {
         let record = record(&tenant, number)?;
         events.insert(&tenant, &record).await?;
-        events.matched(&tenant, &record.id, Clock::System.now()).await?;
+        events.matched(&tenant, &record, Clock::System.now()).await?;
     }
     let accepted = taken(counter);
 

@@ -1,6 +1,10 @@
 //! What has ended goes after its time; what has not, stays.
 
+use events::envelope::{RawObject, raw};
+use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE};
+use platform::config::Retention;
 use platform::records::deliveries::{DeliveryRecord, DeliveryStatus};
+use platform::records::logs::{LogId, LogKind, Logs};
 use serde_json::json;
 
 use crate::world::World;
@@ -73,4 +77,156 @@ async fn a_delivery_that_no_run_carries_out_goes_as_well() {
     world.pass(90 * DAY_SECONDS + 1);
     expire(&world).await;
     assert!(found(&world, &failed).await.is_none());
+}
+
+fn large() -> RawObject {
+    RawObject::from([("payload".to_owned(), raw(&"x".repeat(200_000)).unwrap())])
+}
+
+impl World {
+    /// As the archiver does with what is in a file.
+    async fn archive(&self, event_id: &str) {
+        let logs = self.logs();
+        let log = LogId::new("acme", Some("demo"), LogKind::Events);
+        let key = logs.record_key(&log, event_id, self.clock.now()).unwrap();
+        let until = Retention::default().event_until(self.clock.now());
+        logs.settle(&log, &[key], until.as_seconds()).await.unwrap();
+    }
+
+    fn logs(&self) -> Logs {
+        let table = |name| self.services.table(name);
+        Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE))
+    }
+
+    async fn has_event(&self, id: &str) -> bool {
+        self.events.find(&self.tenant, id).await.unwrap().is_some()
+    }
+
+    async fn payloads(&self) -> usize {
+        let bucket = self.services.bucket(DATA_BUCKET);
+        bucket.list("payloads/").await.unwrap().len()
+    }
+}
+
+#[tokio::test]
+async fn an_event_goes_90_days_after_it_was_archived_and_its_details_with_it() {
+    let world = World::start().await;
+    let small = world.event(None).await;
+    let with_details = world.event_with(None, large()).await;
+    world.settle().await;
+    let unarchived = world.event_with(None, large()).await;
+    world.settle().await;
+    world.archive(&small).await;
+    world.archive(&with_details).await;
+    assert_eq!(world.payloads().await, 2);
+    world.pass(90 * DAY_SECONDS - 1);
+    expire(&world).await;
+    assert_eq!(world.remover.sweep().await.unwrap(), 0);
+    assert!(world.has_event(&small).await && world.has_event(&with_details).await);
+    world.pass(2);
+    expire(&world).await;
+    world.remover.sweep().await.unwrap();
+    assert!(!world.has_event(&small).await && !world.has_event(&with_details).await);
+    assert!(world.has_event(&unarchived).await, "no file has it");
+    assert_eq!(world.payloads().await, 1);
+    world.archive(&unarchived).await;
+    world.pass(DAY_SECONDS);
+    world.remover.sweep().await.unwrap();
+    assert!(!world.has_event(&unarchived).await);
+    assert_eq!(world.payloads().await, 0);
+    assert!(
+        world
+            .events
+            .removals(world.clock.now(), 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn an_event_that_is_not_matched_stays() {
+    let world = World::start().await;
+    let event = world.event(None).await;
+    world.archive(&event).await;
+    for _ in 0..200 {
+        world.told.lose_all();
+        world.pass(DAY_SECONDS);
+        world.sweeper.sweep(0).await.unwrap();
+        expire(&world).await;
+        assert!(world.has_event(&event).await);
+    }
+    world.settle().await;
+    world.pass(91 * DAY_SECONDS);
+    expire(&world).await;
+    assert!(!world.has_event(&event).await);
+}
+
+#[tokio::test]
+async fn an_event_that_an_open_delivery_names_stays() {
+    let world = World::start().await;
+    let target = json!({ "type": "workflow", "endpoint": "Waiting" });
+    world.subscribe(&["external"], target).await;
+    let mut events = Vec::new();
+    for details in [RawObject::new(), large()] {
+        events.push(world.event_with(None, details).await);
+    }
+    assert_eq!(world.match_told().await, 0);
+    for event in &events {
+        world.archive(event).await;
+    }
+    let open = world.all().await;
+    assert_eq!(open.len(), 2);
+    for _ in 0..30 {
+        world.pass(10 * DAY_SECONDS);
+        let log = LogId::new("acme", Some("demo"), LogKind::Events);
+        let retention = Retention::default();
+        let logs = world.logs();
+        logs.keep_named(&log, &retention, world.clock.now())
+            .await
+            .unwrap();
+        expire(&world).await;
+        world.remover.sweep().await.unwrap();
+        for event in &events {
+            assert!(world.has_event(event).await);
+        }
+    }
+    for delivery in &open {
+        world
+            .redelivery
+            .cancel(&world.tenant, &delivery.id)
+            .await
+            .unwrap();
+    }
+    world.settle().await;
+    assert!(
+        world
+            .all()
+            .await
+            .iter()
+            .all(|delivery| delivery.status.is_final())
+    );
+    world.pass(95 * DAY_SECONDS);
+    expire(&world).await;
+    world.remover.sweep().await.unwrap();
+    for event in &events {
+        assert!(!world.has_event(event).await);
+    }
+}
+
+#[tokio::test]
+async fn a_delivery_is_not_made_again_without_its_event_and_keeps_it_where_it_is() {
+    let world = World::start().await;
+    world.webhook().await;
+    world.answer_with(404, None);
+    let event = world.event(None).await;
+    world.settle().await;
+    world.archive(&event).await;
+    let failed = world.one().await;
+    world.pass(89 * DAY_SECONDS);
+    world.answer_with(503, None);
+    world.redelivery.retry(&world.tenant, &failed.id).await.unwrap();
+    world.pass(2 * DAY_SECONDS);
+    expire(&world).await;
+    assert!(world.has_event(&event).await, "an open delivery names it");
 }

@@ -22,7 +22,7 @@ use matcher_function::Matcher;
 use models::{Model, NotConfigured};
 use platform::archive_hints::ArchiveHints;
 use platform::bus::Bus;
-use platform::config::AwsEnvironment;
+use platform::config::{AwsEnvironment, Retention};
 use platform::http::audit::AuditLog;
 use platform::outbound::Outbound;
 use platform::queue::{BoxFuture, Delivery, Queue};
@@ -39,7 +39,7 @@ use runs::process::Evaluator;
 use runs::redelivery::Redelivery;
 use runs::webhook_delivery::Webhooks;
 use serde_json::{Value, json};
-use sweeper_function::Sweeper;
+use sweeper_function::{EventRemover, Sweeper};
 use tempfile::TempDir;
 use workflow::engine::{Engine, Hint};
 use workflow::wiring::Wiring;
@@ -163,6 +163,7 @@ pub struct World {
     pub hints: Kept,
     pub letters: Kept,
     pub services: Services,
+    pub remover: EventRemover,
     sealer: Arc<dyn Sealer>,
     receiver: ReceiverState,
     origin: String,
@@ -217,6 +218,7 @@ impl World {
         let data = DataDir::open(folder.path()).unwrap();
         let services = Services::open(&data).unwrap();
         let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
+        let local_services = services.clone();
         let (told, hints, letters) = (Kept::new(&clock), Kept::new(&clock), Kept::new(&clock));
         let table = |name| services.table(name);
         let objects = services.bucket(DATA_BUCKET);
@@ -281,6 +283,12 @@ impl World {
                 dead_letters: Arc::new(letters.clone()),
                 clock: clock.clone(),
             },
+            remover: EventRemover::new(
+                table(EVENTS_TABLE),
+                objects.clone(),
+                Retention::default(),
+                clock.clone(),
+            ),
             sweeper: Sweeper::new(engine.clone(), events.clone(), bus.clone(), clock.clone()),
             publisher: Publisher::new(events.clone(), objects.clone(), bus),
             redelivery: Redelivery {
@@ -298,7 +306,7 @@ impl World {
             told,
             hints,
             letters,
-            services,
+            services: local_services,
             sealer,
             receiver,
             origin,

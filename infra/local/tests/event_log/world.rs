@@ -163,7 +163,7 @@ impl World {
     pub(crate) async fn settle(&self, log: &LogId, files: Vec<Unsettled>) {
         let keys = files.into_iter().flat_map(|file| file.tail);
         let keys: Vec<_> = keys.map(|record| record.key).collect();
-        self.store.logs().settle(log, &keys, None).await.unwrap();
+        self.store.logs().settle(log, &keys, 4_000_000_000).await.unwrap();
     }
 
     /// Forgets that files are unsettled.

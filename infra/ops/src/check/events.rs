@@ -1,10 +1,11 @@
 //! Events and deliveries: what was not matched is found by its time, and a delivery says what the run says that carries it out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use platform::Result;
 use platform::objects::Objects;
 use platform::records::Key;
+use platform::records::keys::EVENT_REMOVALS;
+use platform::{Result, UtcTime};
 use serde_json::Value;
 use workflow::state::RunState;
 
@@ -15,8 +16,14 @@ pub async fn deliveries_agree_with_their_runs(
     records: &[(Key, Value)],
     of_runs: &[(Key, Value)],
     objects: &Objects,
+    now: UtcTime,
     findings: &mut Vec<String>,
 ) -> Result<usize> {
+    let events_there: BTreeSet<&str> = records
+        .iter()
+        .filter(|(key, record)| key.sk == "event" && !is_expired(record, now))
+        .map(|(key, _)| key.pk.as_str())
+        .collect();
     let states: BTreeMap<&str, &Value> = of_runs
         .iter()
         .filter(|(key, _)| key.sk == "state")
@@ -27,17 +34,23 @@ pub async fn deliveries_agree_with_their_runs(
         let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
         if key.sk == "event" {
             events += 1;
-            if record.get("due_at").is_some() == record.get("matched_at").is_some() {
-                findings.push(format!(
-                    "The event {} is not matched and nobody will find it, or is matched and looked for all the same.",
-                    key.pk
-                ));
-            }
+            check_event(key, record, findings);
         }
-        if key.sk != "delivery" || text("workflow_run_id").is_empty() {
+        if key.sk != "delivery" || is_expired(record, now) {
             continue;
         }
         let tenant = key.pk.split("#delivery#").next().unwrap_or_default();
+        let is_over = ["succeeded", "failed", "cancelled"].contains(&text("status"));
+        if !is_over && record.get("expires_at").is_some() {
+            findings.push(format!("The delivery {} is open, and expires.", key.pk));
+        }
+        let event = format!("{tenant}#event#{}", text("event_id"));
+        if !is_over && !events_there.contains(event.as_str()) {
+            findings.push(format!("The delivery {} is open and its event is gone.", key.pk));
+        }
+        if text("workflow_run_id").is_empty() {
+            continue;
+        }
         let place = format!("{tenant}#run#{}", text("workflow_run_id"));
         let state = match states.get(place.as_str()) {
             Some(record) => read_state(record, objects).await?,
@@ -57,6 +70,40 @@ pub async fn deliveries_agree_with_their_runs(
         }
     }
     Ok(events)
+}
+
+/// An event is looked for until it is matched, and expires only after that and after it was archived. One with
+/// details in the bucket is found by the time of its removal instead.
+fn check_event(key: &Key, record: &Value, findings: &mut Vec<String>) {
+    let shard = record.get("due_shard").and_then(Value::as_str);
+    let is_for_removal = shard == Some(EVENT_REMOVALS);
+    let is_waiting = record.get("due_at").is_some() && !is_for_removal;
+    let is_large = record.get("details_key").is_some();
+    let mut claim = |holds: bool, what: &str| {
+        if !holds {
+            findings.push(format!("The event {} {what}.", key.pk));
+        }
+    };
+    let is_matched = record.get("matched_at").is_some();
+    claim(
+        is_waiting != is_matched,
+        "is not matched and nothing will find it, or is matched and looked for all the same",
+    );
+    let expires = record.get("expires_at").is_some();
+    claim(
+        !expires || (record.get("archived").is_some() && !is_large),
+        "expires, though it is not archived or has details in the bucket",
+    );
+    claim(
+        !is_for_removal || is_large,
+        "is to be removed with details that it does not have",
+    );
+}
+
+/// Whether DynamoDB may have removed it by now.
+pub(super) fn is_expired(record: &Value, now: UtcTime) -> bool {
+    let at = record.get("expires_at").and_then(Value::as_i64);
+    at.is_some_and(|at| at <= now.as_seconds())
 }
 
 /// Whether a delivery is over where its run is, and only there.

@@ -42,12 +42,12 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     prompts::versions_are_dense(&records, &mut findings);
     stores::versions_are_whole(&records, &target.objects, &mut findings).await?;
     let runs = runs::histories_are_whole(&of_runs, &target.objects, &mut findings).await?;
+    let now = target.clock.now();
     let events =
-        events::deliveries_agree_with_their_runs(&of_events, &of_runs, &target.objects, &mut findings)
+        events::deliveries_agree_with_their_runs(&of_events, &of_runs, &target.objects, now, &mut findings)
             .await?;
     let logs = Logs::new(target.events.clone(), target.audit_table.clone());
     let of_both = of_events.iter().chain(&audit);
-    let now = target.clock.now();
     logs::files_agree_with_their_heads(of_both, &logs, &target.objects, now, &mut findings).await?;
     let audit_records = audit.iter().filter(|(key, _)| key.pk.ends_with("#audit")).count();
     let lines = if findings.is_empty() {

@@ -74,6 +74,8 @@ pub struct Passed {
     pub repeats: u64,
     /// Records that cannot be read, and stay in the tail.
     pub unreadable: u64,
+    /// Archived events that are kept for longer, because an open delivery names them.
+    pub kept: u64,
     /// Digests that were signed.
     pub digests: u64,
     /// Objects that were removed.
@@ -166,6 +168,12 @@ impl Pass<'_> {
         // What costs a look at all files is done where there is time for it, and once an hour.
         self.passed.more = more;
         let looks_at_all = !more && (self.passed.records == 0 || self.is_digest_due());
+        if looks_at_all {
+            let logs = &self.archiver.logs;
+            self.passed.kept = logs
+                .keep_named(self.log, &self.archiver.retention, self.now())
+                .await?;
+        }
         Ok(self.merge_days(looks_at_all).await?
             && (!self.is_digest_due() || self.sign_digest().await?)
             && (!looks_at_all || self.collect().await?)
@@ -283,6 +291,7 @@ impl Pass<'_> {
             merged = passed.merged,
             repeats = passed.repeats,
             unreadable = passed.unreadable,
+            kept = passed.kept,
             digests = passed.digests,
             removed = passed.removed,
             lag_s = passed.lag_s,

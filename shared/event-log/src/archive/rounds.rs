@@ -114,6 +114,6 @@ impl Pass<'_> {
     /// Takes records out of the tail, and lets them expire.
     pub(super) async fn settle(&self, keys: &[RecordKey]) -> Result<()> {
         let expires_at = self.until(self.now()).as_seconds();
-        self.archiver.logs.settle(self.log, keys, Some(expires_at)).await
+        self.archiver.logs.settle(self.log, keys, expires_at).await
     }
 }

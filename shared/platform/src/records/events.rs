@@ -6,10 +6,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::UtcTime;
+use crate::config::Retention;
 use crate::error::{Error, Result};
 use crate::records::logs::{KnownLogs, LogId, LogKind};
+use crate::records::schema::EXPIRES_AT;
 use crate::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, keys};
 use crate::tenant::Tenant;
+
+pub use crate::records::kept_events::KeptEvent;
 
 /// After how long an event is looked at that nobody has matched, in milliseconds.
 pub const MATCH_GRACE_MS: u64 = 30_000;
@@ -34,6 +38,13 @@ pub struct EventRecord {
     /// When it was matched; None where that is to be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched_at: Option<UtcTime>,
+}
+
+impl EventRecord {
+    /// Whether it is only what is left of an event that is being removed.
+    pub(super) const fn is_hidden(&self) -> bool {
+        self.envelope.is_empty()
+    }
 }
 
 /// The idempotency key under which a channel was sent an event.
@@ -80,8 +91,9 @@ struct DueRecord {
 /// The events of the platform.
 #[derive(Clone)]
 pub struct Events {
-    table: Table,
+    pub(super) table: Table,
     logs: KnownLogs,
+    pub(super) retention: Retention,
 }
 
 impl Events {
@@ -90,7 +102,14 @@ impl Events {
         Self {
             table,
             logs: KnownLogs::default(),
+            retention: Retention::default(),
         }
+    }
+
+    /// Matched and archived ones are kept for so long.
+    #[must_use]
+    pub fn retaining(self, retention: Retention) -> Self {
+        Self { retention, ..self }
     }
 
     /// Makes sure that the log of a project is known, before [`insert_with`](Self::insert_with).
@@ -156,22 +175,36 @@ impl Events {
 
     /// An event; None where there is none.
     pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<EventRecord>> {
-        self.table.find(&keys::event(tenant, id)).await
+        let found: Option<EventRecord> = self.table.find(&keys::event(tenant, id)).await?;
+        Ok(found.filter(|event| !event.is_hidden()))
     }
 
-    /// Notes that an event was matched: from then on nobody looks for it.
-    pub async fn matched(&self, tenant: &Tenant, id: &str, at: UtcTime) -> Result<()> {
-        let changes = Changes::default().set("matched_at", &at)?.not_due();
-        let key = keys::event(tenant, id);
+    /// Notes that an event was matched: from then on it is not looked for.
+    pub async fn matched(&self, tenant: &Tenant, event: &EventRecord, at: UtcTime) -> Result<()> {
+        let changes = Changes::default().set("matched_at", &at)?;
+        let changes = self.end_of_matched(event, at, changes);
+        let key = keys::event(tenant, &event.id);
         match self.table.update(&key, &changes, Condition::Present).await? {
             Written::Done | Written::Refused { .. } => Ok(()),
             Written::Contended => Err(Error::unavailable("an event is being written")),
         }
     }
 
-    /// Lets an event that nobody has matched be looked for at another time.
-    pub async fn postpone(&self, tenant: &Tenant, id: &str, until: UtcTime) -> Result<()> {
+    /// Lets an unmatched event be looked for at another time. One that is archived already is kept for longer.
+    pub async fn postpone(
+        &self,
+        tenant: &Tenant,
+        event: &KeptEvent,
+        until: UtcTime,
+        now: UtcTime,
+    ) -> Result<()> {
+        let id = event.record.id.as_str();
+        let expires_at = self.retention.event_until(now).as_seconds();
         let changes = Changes::default().set("due_at", &until)?;
+        let changes = match event.expires_at {
+            Some(_) => changes.set(EXPIRES_AT, &expires_at)?,
+            None => changes,
+        };
         let key = keys::event(tenant, id);
         // Where it was matched meanwhile, it stays out of the index: that takes both of its attributes.
         let waits = Condition::TextIs("due_shard", keys::due_events(id).to_owned());
@@ -186,21 +219,32 @@ impl Events {
     pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueEvent>> {
         let mut found = Vec::new();
         for shard in keys::DUE_EVENTS {
-            let query = Query::due(shard, by);
-            let part: Vec<DueRecord> = match most {
-                Some(most) => self.table.page(&query, most, None).await?.0,
-                None => self.table.all(&query).await?,
-            };
-            found.extend(part.into_iter().filter_map(|due| {
-                let (tenant, event) = keys::event_of(&due.pk)?;
-                Some(DueEvent {
-                    tenant,
-                    event_id: event.to_owned(),
-                    due_at: due.due_at,
-                })
-            }));
+            found.extend(self.due_in(shard, by, most).await?);
         }
         Ok(found)
+    }
+
+    /// The events of one part of the index.
+    pub(super) async fn due_in(
+        &self,
+        shard: &'static str,
+        by: UtcTime,
+        most: Option<usize>,
+    ) -> Result<Vec<DueEvent>> {
+        let query = Query::due(shard, by);
+        let part: Vec<DueRecord> = match most {
+            Some(most) => self.table.page(&query, most, None).await?.0,
+            None => self.table.all(&query).await?,
+        };
+        let found = part.into_iter().filter_map(|due| {
+            let (tenant, event) = keys::event_of(&due.pk)?;
+            Some(DueEvent {
+                tenant,
+                event_id: event.to_owned(),
+                due_at: due.due_at,
+            })
+        });
+        Ok(found.collect())
     }
 
     /// Number of unmatched events that are due later than a time; at most `most` of each part of the

@@ -44,6 +44,7 @@
 //! | how many channels a project has, and the last creation or deletion | records | `A#P#channels-changed` | `last` |
 //! | an event of the platform | events | `A#P#event#<id>` | `event` |
 //! | the events that nobody has matched yet | events, due | `events-<shard>` | `<time>` |
+//! | the events to remove with their details | events, due | `event-removals` | `<time>` |
 //! | the event of an idempotency key of a channel | events | `A#P#ingested#<channel id>` | `<SHA-256 of the key>` |
 //! | how many events a channel took in a window of time | events | `A#P#ingest-count#<channel id>` | `<start in Unix seconds>` |
 //! | a delivery | events | `A#P#delivery#<id>` | `delivery` |
@@ -371,6 +372,9 @@ pub const DUE_EVENTS: [&str; 8] = [
 pub(crate) fn due_events(event: &str) -> &'static str {
     shard_of(event, DUE_EVENTS)
 }
+
+/// The kind of unfinished work that the removal of events with details in the bucket is: few are so large.
+pub const EVENT_REMOVALS: &str = "event-removals";
 
 /// The account, project and event of an event's partition key.
 pub(crate) fn event_of(pk: &str) -> Option<(Tenant, &str)> {

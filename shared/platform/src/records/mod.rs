@@ -15,6 +15,7 @@ pub mod events;
 pub mod import_jobs;
 pub mod ingest_counts;
 pub mod interactions;
+mod kept_events;
 pub mod keys;
 pub mod listeners;
 pub mod logs;

@@ -76,7 +76,7 @@ struct DueRecord {
 /// Logs, each in the table of its records.
 #[derive(Clone)]
 pub struct Logs {
-    events: Table,
+    pub(super) events: Table,
     audit: Table,
 }
 

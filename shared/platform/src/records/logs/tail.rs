@@ -118,26 +118,43 @@ impl Logs {
         Ok(RecordKey { pk, sk })
     }
 
-    /// Takes archived records out of the tail, and lets them expire at `expires_at`, in Unix seconds, where
-    /// that is given. Only for records of a committed file.
-    pub async fn settle(&self, log: &LogId, records: &[RecordKey], expires_at: Option<i64>) -> Result<()> {
-        let table = self.table(log.kind);
-        let changes = Changes::default().leave(GSI1).set(ARCHIVED, &true)?;
-        let changes = match expires_at {
-            Some(at) => changes.set(EXPIRES_AT, &at)?,
-            None => changes,
-        };
+    /// Takes archived records out of the tail, and lets them expire at `expires_at`, in Unix seconds. Only for
+    /// records of a committed file. An event with details in the bucket does not expire: the sweeper removes
+    /// both.
+    pub async fn settle(&self, log: &LogId, records: &[RecordKey], expires_at: i64) -> Result<()> {
+        let archived = Changes::default().leave(GSI1).set(ARCHIVED, &true)?;
+        let expiring = archived.clone().set(EXPIRES_AT, &expires_at)?;
         let settled = records.iter().map(|record| {
             let settled = async {
-                match table.update(&record.key(), &changes, Condition::Present).await? {
-                    Written::Done | Written::Refused { .. } => Ok(()),
-                    Written::Contended => Err(Error::unavailable("an archived record is being written")),
+                let alone = Condition::Lacks("details_key");
+                if !self.settle_one(log, record, &expiring, alone).await? {
+                    self.settle_one(log, record, &archived, Condition::Present)
+                        .await?;
                 }
+                Ok(())
             };
             settled.boxed()
         });
         let settled: Vec<BoxFuture<'_, Result<()>>> = settled.collect();
         let settled = stream::iter(settled);
         settled.buffer_unordered(SETTLED_AT_ONCE).try_collect().await
+    }
+
+    async fn settle_one(
+        &self,
+        log: &LogId,
+        record: &RecordKey,
+        changes: &Changes,
+        condition: Condition,
+    ) -> Result<bool> {
+        match self
+            .table(log.kind)
+            .update(&record.key(), changes, condition)
+            .await?
+        {
+            Written::Done => Ok(true),
+            Written::Refused { .. } => Ok(false),
+            Written::Contended => Err(Error::unavailable("an archived record is being written")),
+        }
     }
 }

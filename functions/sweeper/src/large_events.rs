@@ -1,0 +1,61 @@
+//! Removes events with details in the bucket, and the details, once their time has come.
+
+use futures::stream::{self, StreamExt as _};
+use platform::config::Retention;
+use platform::objects::Objects;
+use platform::records::Table;
+use platform::records::deliveries::Deliveries;
+use platform::records::events::{DueEvent, Events};
+use platform::{Clock, Result};
+use tracing::{info, warn};
+
+/// Most events of one look.
+const MOST_AT_ONCE: usize = 500;
+/// Events that are removed at a time.
+const REMOVED_AT_ONCE: usize = 16;
+
+/// Looks for events whose time has come, again and again.
+pub struct EventRemover {
+    events: Events,
+    deliveries: Deliveries,
+    objects: Objects,
+    clock: Clock,
+}
+
+impl EventRemover {
+    /// Over the table of events and the bucket.
+    pub fn new(events: Table, objects: Objects, retention: Retention, clock: Clock) -> Self {
+        Self {
+            events: Events::new(events.clone()).retaining(retention),
+            deliveries: Deliveries::new(events),
+            objects,
+            clock,
+        }
+    }
+
+    /// Removes what may go; how many events were looked at.
+    pub async fn sweep(&self) -> Result<usize> {
+        let due = self.events.removals(self.clock.now(), MOST_AT_ONCE).await?;
+        let found = due.len();
+        stream::iter(due)
+            .for_each_concurrent(REMOVED_AT_ONCE, |event| async move {
+                if let Err(cause) = self.remove(&event).await {
+                    warn!(event_id = event.event_id, %cause, "an event whose time has come is not removed yet");
+                }
+            })
+            .await;
+        if found > 0 {
+            info!(found, "events with details in the bucket are at their end");
+        }
+        Ok(found)
+    }
+
+    async fn remove(&self, event: &DueEvent) -> Result<()> {
+        let now = self.clock.now();
+        if let Some(key) = self.events.begin_removal(&self.deliveries, event, now).await? {
+            self.objects.remove(&key).await?;
+            self.events.end_removal(event).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! The end of events: how long each is kept, and how one with details in the bucket is removed with them.
+//!
+//! An event whose envelope is whole expires by itself. One with details in the bucket gets a place in the index
+//! `due` when it is matched, and the sweeper removes both: it hides the event, then removes the object, then the
+//! record, so that a sweeper that dies leaves nothing which the next one does not find.
+
+use serde::Deserialize;
+
+use crate::clock::UtcTime;
+use crate::config::Retention;
+use crate::error::{Error, Result};
+use crate::records::deliveries::{Deliveries, DeliveryIndex, DeliveryStatus};
+use crate::records::events::{DueEvent, EventRecord, Events};
+use crate::records::logs::{LogId, LogKind, Logs};
+use crate::records::schema::{DUE, EXPIRES_AT};
+use crate::records::{Changes, Condition, Written, keys};
+use crate::tenant::Tenant;
+
+/// Open deliveries that are read at a time.
+const DELIVERIES_AT_ONCE: usize = 500;
+/// To an event that cannot go yet the sweeper comes back after so long, in milliseconds.
+const NEXT_LOOK_MS: u64 = 24 * 3_600_000;
+
+/// An event, and what its end is to be.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct KeptEvent {
+    /// The event.
+    #[serde(flatten)]
+    pub record: EventRecord,
+    /// When it expires, in Unix seconds.
+    pub expires_at: Option<i64>,
+    due_shard: Option<String>,
+    due_at: Option<UtcTime>,
+    #[serde(default)]
+    archived: bool,
+}
+
+impl KeptEvent {
+    /// When it goes; None where that is not known yet.
+    fn goes_at(&self) -> Option<UtcTime> {
+        match self.is_for_sweeper() {
+            true => self.due_at,
+            false => UtcTime::from_millis(self.expires_at?.saturating_mul(1_000)),
+        }
+    }
+
+    fn is_for_sweeper(&self) -> bool {
+        self.due_shard.as_deref() == Some(keys::EVENT_REMOVALS)
+    }
+}
+
+impl Events {
+    /// What a matched event has in the place of its place among the unmatched.
+    pub(super) fn end_of_matched(&self, record: &EventRecord, at: UtcTime, changes: Changes) -> Changes {
+        match record.details_key {
+            None => changes.not_due(),
+            Some(_) => {
+                let until = self.retention.event_until(at).to_string();
+                changes.place(DUE, keys::EVENT_REMOVALS.to_owned(), until)
+            }
+        }
+    }
+
+    /// An event with its end; None where there is none.
+    pub async fn find_kept(&self, tenant: &Tenant, id: &str) -> Result<Option<KeptEvent>> {
+        self.table.find(&keys::event(tenant, id)).await
+    }
+
+    /// Keeps an event for as long as one that is archived now. False where it is gone.
+    pub async fn keep(&self, tenant: &Tenant, record: &EventRecord, now: UtcTime) -> Result<bool> {
+        self.keep_until(tenant, record, self.retention.event_until(now))
+            .await
+    }
+
+    async fn keep_until(&self, tenant: &Tenant, record: &EventRecord, until: UtcTime) -> Result<bool> {
+        let (changes, condition) = match record.details_key {
+            Some(_) => (
+                Changes::default().set("due_at", &until)?,
+                Condition::TextIs("due_shard", keys::EVENT_REMOVALS.to_owned()),
+            ),
+            None => (
+                Changes::default().set(EXPIRES_AT, &until.as_seconds())?,
+                Condition::Has(EXPIRES_AT),
+            ),
+        };
+        let key = keys::event(tenant, &record.id);
+        match self.table.update(&key, &changes, condition).await? {
+            Written::Done => Ok(true),
+            // It has no end yet, or is gone.
+            Written::Refused { .. } => Ok(self.find(tenant, &record.id).await?.is_some()),
+            Written::Contended => Err(busy()),
+        }
+    }
+
+    /// The events with details in the bucket whose time has come; at most `most`.
+    pub async fn removals(&self, by: UtcTime, most: usize) -> Result<Vec<DueEvent>> {
+        self.due_in(keys::EVENT_REMOVALS, by, Some(most)).await
+    }
+
+    /// Hides an event whose time has come, so that its details can be removed: their place. None where it must
+    /// stay, because it is not archived or an open delivery names it, or where it is gone.
+    pub async fn begin_removal(
+        &self,
+        deliveries: &Deliveries,
+        event: &DueEvent,
+        now: UtcTime,
+    ) -> Result<Option<String>> {
+        let tenant = &event.tenant;
+        let Some(kept) = self.find_kept(tenant, &event.event_id).await? else {
+            return Ok(None);
+        };
+        let due_at = kept.due_at.filter(|at| kept.is_for_sweeper() && *at <= now);
+        let (Some(due_at), Some(details_key)) = (due_at, &kept.record.details_key) else {
+            return Ok(None);
+        };
+        if kept.record.is_hidden() {
+            return Ok(Some(details_key.clone()));
+        }
+        if !kept.archived || deliveries.is_named(tenant, &event.event_id).await? {
+            self.keep_until(tenant, &kept.record, now.plus_ms(NEXT_LOOK_MS))
+                .await?;
+            return Ok(None);
+        }
+        let changes = Changes::default().set("envelope", &"")?;
+        // Refused where it was prolonged meanwhile.
+        let unchanged = Condition::TextIs("due_at", due_at.to_string());
+        let key = keys::event(tenant, &event.event_id);
+        match self.table.update(&key, &changes, unchanged).await? {
+            Written::Done => Ok(Some(details_key.clone())),
+            Written::Refused { .. } => Ok(None),
+            Written::Contended => Err(busy()),
+        }
+    }
+
+    /// Removes the record of a hidden event.
+    pub async fn end_removal(&self, event: &DueEvent) -> Result<()> {
+        let key = keys::event(&event.tenant, &event.event_id);
+        let is_hidden = Condition::TextIs("envelope", String::new());
+        match self.table.delete(&key, is_hidden).await? {
+            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Contended => Err(busy()),
+        }
+    }
+}
+
+impl Deliveries {
+    /// Whether an open delivery names an event.
+    async fn is_named(&self, tenant: &Tenant, event_id: &str) -> Result<bool> {
+        let index = DeliveryIndex::Event(event_id.to_owned());
+        let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
+        let mut before: (UtcTime, Option<String>) = (latest, None);
+        loop {
+            let until = (before.0, before.1.as_deref());
+            let (page, more) = self
+                .list(tenant, &index, UtcTime::EPOCH, until, DELIVERIES_AT_ONCE)
+                .await?;
+            for summary in &page {
+                let found = self.find(tenant, &summary.id).await?;
+                if found.is_some_and(|delivery| !delivery.status.is_final()) {
+                    return Ok(true);
+                }
+            }
+            match page.last() {
+                Some(last) if more && before.1.as_ref() != Some(&last.id) => {
+                    before = (last.created_at, Some(last.id.clone()));
+                }
+                _ => return Ok(false),
+            }
+        }
+    }
+}
+
+impl Logs {
+    /// Prolongs the lives of the events of a log that open deliveries name: those that have not half of their time
+    /// before them. How many.
+    pub async fn keep_named(&self, log: &LogId, retention: &Retention, now: UtcTime) -> Result<u64> {
+        let (LogKind::Events, Some(project)) = (log.kind, &log.project) else {
+            return Ok(0);
+        };
+        let tenant = Tenant::new(&log.account, project)?;
+        let events = Events::new(self.events.clone()).retaining(*retention);
+        let deliveries = Deliveries::new(self.events.clone());
+        let half_ms = i64::try_from(retention.event_until(now).millis_since(now) / 2).unwrap_or(i64::MAX);
+        let half_ago = now.as_millis().saturating_sub(half_ms);
+        let Some(half_ago) = UtcTime::from_millis(half_ago) else {
+            return Ok(0);
+        };
+        let mut kept = 0;
+        for status in DeliveryStatus::ALL
+            .into_iter()
+            .filter(|status| !status.is_final())
+        {
+            let index = DeliveryIndex::Status(status);
+            let mut before: (UtcTime, Option<String>) = (half_ago, None);
+            loop {
+                let until = (before.0, before.1.as_deref());
+                let (page, more) = deliveries
+                    .list(&tenant, &index, UtcTime::EPOCH, until, DELIVERIES_AT_ONCE)
+                    .await?;
+                for summary in &page {
+                    let Some(event) = events.find_kept(&tenant, &summary.event_id).await? else {
+                        continue;
+                    };
+                    let is_soon = |at: UtcTime| at.as_millis() < now.as_millis().saturating_add(half_ms);
+                    if event.goes_at().is_some_and(is_soon)
+                        && events.keep(&tenant, &event.record, now).await?
+                    {
+                        kept += 1;
+                    }
+                }
+                match page.last() {
+                    Some(last) if more && before.1.as_ref() != Some(&last.id) => {
+                        before = (last.created_at, Some(last.id.clone()));
+                    }
+                    _ => break,
+                }
+            }
+        }
+        Ok(kept)
+    }
+}
+
+fn busy() -> Error {
+    Error::unavailable("an event is being written")
+}
