@@ -180,7 +180,14 @@ impl Service {
         self.client = Client::new(self.local().process.base_url());
     }
 
-    /// The same with other variables in its environment, from now on.
+    /// Kills the runner and starts another one over another data directory, from now on.
+    pub fn restart_over(&mut self, data_dir: &Path) {
+        self.local_mut().process.kill();
+        self.local_mut().data_dir = data_dir.to_owned();
+        self.restart();
+    }
+
+    /// Kills the runner and starts another one with other variables in its environment, from now on.
     pub fn restart_with(&mut self, variables: &[(&str, &str)]) {
         let variables = variables.iter();
         let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `format.json` | the format of the directory, a number |
 //! | `lock` | held by the process that has the directory open |
+//! | `restoring` | what a restore has not put in place yet |
 //! | `queues.json` | where the queues of that process answer, for the operator command |
 //! | `address.json` | the port on which the runner answers callers, or answered last |
 //! | `records.sqlite`, `records.sqlite-wal`, `records.sqlite-shm` | the tables |
@@ -21,7 +22,9 @@ use platform::config::ConfigError;
 use serde::{Deserialize, Serialize};
 
 /// The format that this version reads and writes. Up to format 1, records were in an emulator of DynamoDB.
-const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 2;
+pub(crate) const LOCK: &str = "lock";
+pub(crate) const RESTORING: &str = "restoring";
 /// Where the queues of the process that has the directory open answer.
 const QUEUES: &str = "queues.json";
 
@@ -55,6 +58,7 @@ impl DataDir {
         let unusable = |error| unusable(root, &error);
         make_private(root).map_err(unusable)?;
         check_owner(root)?;
+        check_restored(root)?;
         for folder in ["keys", "objects", "cache"] {
             make_private(&root.join(folder)).map_err(unusable)?;
             set_mode(&root.join(folder), 0o700).map_err(unusable)?;
@@ -62,9 +66,9 @@ impl DataDir {
         // Another user who could open it could lock it.
         let lock = private_options()
             .truncate(false)
-            .open(root.join("lock"))
+            .open(root.join(LOCK))
             .map_err(unusable)?;
-        set_mode(&root.join("lock"), 0o600).map_err(unusable)?;
+        set_mode(&root.join(LOCK), 0o600).map_err(unusable)?;
         let lock = match lock.try_lock() {
             Ok(()) => Some(lock),
             Err(fs::TryLockError::WouldBlock) => None,
@@ -92,6 +96,7 @@ impl DataDir {
         let unusable = |error| unusable(root, &error);
         make_private(root).map_err(unusable)?;
         check_owner(root)?;
+        check_restored(root)?;
         make_private(&root.join("keys")).map_err(unusable)?;
         let opened = Self {
             root: root.to_owned(),
@@ -196,8 +201,20 @@ fn unusable(root: &Path, error: &std::io::Error) -> ConfigError {
     ))
 }
 
+/// Refuses a directory of which a restore has put only a part in place.
+fn check_restored(root: &Path) -> Result<(), ConfigError> {
+    if root.join(RESTORING).exists() {
+        let shown = root.display();
+        return Err(ConfigError::new(format!(
+            "A restore into the data directory {shown} is under way or was cut off. Wait for it, or remove the directory \
+             and restore again."
+        )));
+    }
+    Ok(())
+}
+
 /// Refuses a folder that another user can write: that user could replace the keys.
-fn check_owner(root: &Path) -> Result<(), ConfigError> {
+pub(crate) fn check_owner(root: &Path) -> Result<(), ConfigError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
@@ -218,7 +235,7 @@ fn check_owner(root: &Path) -> Result<(), ConfigError> {
 }
 
 /// Makes a folder that only its owner can enter; one that is there stays as it is.
-fn make_private(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn make_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -230,7 +247,7 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
 }
 
 /// For a file that is its owner's alone where it is made.
-fn private_options() -> OpenOptions {
+pub(crate) fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true).write(true);
     #[cfg(unix)]

@@ -4,6 +4,7 @@
 //! a data directory; queues and the bus are in memory.
 
 pub mod arguments;
+pub mod backup;
 pub mod bus;
 pub mod data_dir;
 pub mod event_log;

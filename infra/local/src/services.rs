@@ -41,7 +41,7 @@ pub const TABLES: [(&str, TableKind); 4] = [
 ];
 
 /// File of the records in a data directory.
-const RECORDS_FILE: &str = "records.sqlite";
+pub(crate) const RECORDS_FILE: &str = "records.sqlite";
 /// How often expired records are removed.
 const EXPIRY: Duration = Duration::from_secs(60);
 /// Expired records that are removed in one go.
@@ -145,7 +145,7 @@ impl Services {
     }
 }
 
-fn open_records(data: &DataDir) -> Result<Arc<SqliteRecords>, ConfigError> {
+pub(crate) fn open_records(data: &DataDir) -> Result<Arc<SqliteRecords>, ConfigError> {
     let path = data.private_file(RECORDS_FILE)?;
     SqliteRecords::open(&path, &TABLES).map(Arc::new)
 }

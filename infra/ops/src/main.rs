@@ -2,6 +2,7 @@
 
 mod artifact;
 mod audit;
+mod backup;
 mod check;
 mod completion;
 mod delivery;
@@ -15,6 +16,7 @@ mod output;
 mod process;
 mod prompt;
 mod receiver;
+mod restore;
 mod run;
 mod store;
 mod subscription;
@@ -67,6 +69,8 @@ const EXAMPLES: &str = r#"Examples:
   ops audit export --from 2026-11-01 --to 2026-11-30 --format csv audit.csv
                                                 the audit records of a month; --kind events for events
   ops check                                     hold the stored data against the invariants
+  ops backup millrace.tar.zst                   copy records, objects and keys to one file, while the runner runs
+  ops restore millrace.tar.zst --data-dir new   make a data directory of such a file
 
 A deployed stage is named by its environment: set MILLRACE_RECORDS_TABLE, MILLRACE_AUDIT_TABLE,
 MILLRACE_RUNS_TABLE, MILLRACE_EVENTS_TABLE, MILLRACE_TASK_QUEUE, MILLRACE_EVENT_BUS and MILLRACE_DATA_BUCKET (the
@@ -113,6 +117,10 @@ enum Command {
     Audit(audit::AuditCommand),
     /// Holds the stored data against the invariants.
     Check,
+    /// Copies the data directory to one new file, whether the runner is running or not.
+    Backup(backup::BackupArguments),
+    /// Makes a new data directory of a backup.
+    Restore(restore::RestoreArguments),
     /// Receives webhooks on this machine and prints what came.
     Receiver(receiver::ReceiverArguments),
     /// Stands in for a language model on this machine, to try agents and semantic conditions.
@@ -162,6 +170,8 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
         Command::Completion(command) => completion::run(&command, Arguments::command())?,
         Command::Receiver(command) => receiver::run(command).await?,
         Command::Model(command) => model::run(command).await?,
+        Command::Backup(command) => backup::run(command, target, output).await?,
+        Command::Restore(command) => restore::run(command, target, output).await?,
         Command::Env => env::run(target, output)?,
         Command::Token(command) => token::run(&command, target, output)?,
         Command::Key(command) => key::run(command, &target.open().await?, output).await?,

@@ -1,6 +1,6 @@
 //! What the command works on: a data directory, or a deployed stage.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -104,6 +104,33 @@ impl TargetArguments {
         }
         self.require_data_dir()?;
         Ok(self.data_dir.join("objects").join(DATA_BUCKET))
+    }
+
+    /// The path of a data directory that holds its records and objects itself. An error where DynamoDB or S3
+    /// has them, with what is backed up there instead.
+    pub fn embedded(&self) -> Result<&Path> {
+        let environment = Environment::read().map_err(refused)?;
+        let is = |variable, value| environment.optional(variable) == Some(value);
+        if self.deployed || is("MILLRACE_RECORDS", "dynamodb") {
+            return Err(Error::invalid(
+                "The records are in DynamoDB, which no file is a backup of. Use point-in-time recovery of the tables, and \
+                 versioning of the bucket in S3; docs/deploy.md says how they are restored.",
+            ));
+        }
+        if is("MILLRACE_OBJECTS", "s3") {
+            return Err(Error::invalid(
+                "The objects are in S3, which no file is a backup of. Use versioning of the bucket, and for the records a \
+                 continuous copy, as in docs/storage.md.",
+            ));
+        }
+        Ok(&self.data_dir)
+    }
+
+    /// The same, which must be there.
+    pub fn embedded_data(&self) -> Result<DataDir> {
+        let path = self.embedded()?;
+        self.require_data_dir()?;
+        DataDir::open_keys(path).map_err(refused)
     }
 
     /// Refuses a folder that no runner has made: a new one would hold nothing, and its keys would sign for no runner.

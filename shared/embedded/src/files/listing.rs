@@ -30,6 +30,14 @@ pub fn objects(bucket: &Path, prefix: &str) -> io::Result<Vec<ListedObject>> {
     found.into_iter().map(|(key, file)| listed(key, &file)).collect()
 }
 
+/// Shows the file of each object in the folder of a bucket until `file` breaks off.
+pub fn files(bucket: &Path, mut file: impl FnMut(&Path, &Metadata) -> ControlFlow<()>) -> io::Result<()> {
+    let all = |_: &Folder| ControlFlow::Continue(());
+    walk(bucket, start(bucket, ""), "", all, |key, metadata| {
+        file(&bucket.join(names::file(&key)), &metadata)
+    })
+}
+
 /// What keys that begin with `prefix` have up to the next slash behind it.
 pub fn folders(bucket: &Path, prefix: &str) -> io::Result<BTreeSet<String>> {
     let (mut found, mut candidates) = (BTreeSet::new(), Vec::new());

@@ -3,6 +3,7 @@
 //! A bucket is a folder in it, and `names` says where a key is. What a write confirms is on the disk. Several
 //! processes may have the folder open; one of them opens it with [`FileObjects::open`].
 
+mod held;
 mod links;
 mod listing;
 mod names;
@@ -18,6 +19,7 @@ use platform::objects::{ListedObject, MAX_KEY_BYTES, MAX_OBJECT_BYTES, ObjectSto
 use platform::queue::BoxFuture;
 use platform::{Error, Result};
 
+pub use held::HeldObjects;
 pub use links::{LINKS_PATH, Links};
 use listing::present;
 use writing::{Replace, Writer};
@@ -32,10 +34,11 @@ pub struct FileObjects {
 
 impl FileObjects {
     /// Over a folder that this process alone opens in this way. Makes it where it is missing, and removes
-    /// what interrupted writes left.
+    /// what interrupted writes and copies left.
     pub fn open(folder: &Path) -> Result<Self> {
         let opened = Self::beside(folder)?;
         opened.writer.remove_drafts().map_err(Error::internal)?;
+        held::remove_left(folder).map_err(Error::internal)?;
         Ok(opened)
     }
 

@@ -4,9 +4,9 @@
 //! connections of their own and see the last commit. Another process may use the file at the same time, so
 //! nothing of it is cached beyond a statement.
 
-mod backup;
 mod expire;
 mod failure;
+mod integrity;
 mod layout;
 mod open;
 mod places;
@@ -15,6 +15,7 @@ mod queue;
 mod range;
 mod read;
 mod readers;
+mod snapshot;
 mod statements;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ use platform::{Error, Result};
 use layout::Tables;
 use queue::{Queue, Request};
 use readers::Readers;
+pub use snapshot::Snapshot;
 
 /// Most keys that are read on the calling thread.
 const MAX_KEYS_ON_CALLER: usize = 4;

@@ -99,7 +99,8 @@ fn roll_back(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("ROLLBACK")
 }
 
-fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+/// Waits for another process that writes.
+pub(super) fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     let mut attempt = 1;
     loop {
         match connection.execute_batch(sql) {

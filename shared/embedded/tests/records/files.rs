@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use embedded::sqlite::SqliteRecords;
-use platform::ErrorKind;
 use platform::records::schema::TableKind;
 use platform::records::store::{Query, RecordStore as _};
 use rusqlite::Connection;
@@ -150,44 +149,22 @@ async fn what_was_answered_is_there_after_an_abrupt_end() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_backup_is_one_state_of_a_file_in_use() {
+#[tokio::test]
+async fn a_damaged_page_is_found() {
     let folder = Folder::new();
     let store = folder.open();
-    for sk in ["a", "b"] {
-        done(&store, put(RECORDS, key(sk), counter(0))).await;
+    for n in 0..100 {
+        let record = json!({ "text": "a".repeat(1_000), "gsi1pk": "i", "gsi1sk": "a" });
+        done(&store, put(RECORDS, key(&n.to_string()), record)).await;
     }
-    let writes = async {
-        for number in 1..200 {
-            let steps = ["a", "b"].map(|sk| put(RECORDS, key(sk), counter(number)));
-            assert!(store.transact(steps.to_vec()).await.is_ok());
-        }
-    };
-    let backups = async {
-        for n in 0..5 {
-            store.backup(&folder.path(&format!("backup-{n}"))).await.unwrap();
-        }
-    };
-    futures::join!(writes, backups);
-    for n in 0..5 {
-        let path = folder.path(&format!("backup-{n}"));
-        let copy = SqliteRecords::open(&path, &TABLES).unwrap();
-        assert_eq!(
-            found(&copy, "a").await.unwrap()["number"],
-            found(&copy, "b").await.unwrap()["number"]
-        );
-    }
-    let refused = store.backup(&folder.path("backup-0")).await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Conflict);
-    let unwritable = folder.path("missing").join("backup");
-    assert_eq!(
-        store.backup(&unwritable).await.unwrap_err().kind(),
-        ErrorKind::Unavailable
-    );
-    let left = fs::read_dir(folder.path("")).unwrap();
-    let left = left.filter(|entry| {
-        let name = entry.as_ref().unwrap().file_name();
-        name.to_str().unwrap().starts_with(".backup")
-    });
-    assert_eq!(left.count(), 0);
+    store.check_integrity().unwrap();
+    drop(store);
+    let path = folder.path("records.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let page = bytes.len() / 2 / 4_096 * 4_096;
+    bytes[page..page + 8].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    let refusal = folder.open().check_integrity().unwrap_err().to_string();
+    assert!(refusal.contains("Put a backup in its place"), "{refusal}");
+    assert!(refusal.contains(path.to_str().unwrap()), "{refusal}");
 }

@@ -8,4 +8,5 @@ mod expiry;
 mod files;
 mod model;
 mod pages;
+mod snapshots;
 mod support;
