@@ -112,7 +112,10 @@ impl DataDir {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let text = serde_json::to_vec(&Format { format: FORMAT }).unwrap_or_default();
-                return write_whole(&path, &text, false);
+                write_whole(&path, &text, false)?;
+                // The name of a new directory itself.
+                let above = sync_folder(&self.root.join(".."));
+                return above.map_err(|error| unusable(&self.root, &error));
             }
             Err(error) => {
                 return Err(ConfigError::new(format!(
@@ -285,11 +288,17 @@ pub fn write_whole(path: &Path, bytes: &[u8], private: bool) -> Result<(), Confi
         let mut file = options.create(true).truncate(true).write(true).open(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        fs::rename(&temporary, path)
+        fs::rename(&temporary, path)?;
+        path.parent().map_or(Ok(()), sync_folder)
     };
     write().map_err(|error: std::io::Error| {
         ConfigError::new(format!("{} cannot be written: {error}.", path.display()))
     })
+}
+
+/// Makes the names in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    File::open(folder)?.sync_all()
 }
 
 /// Reads a private file, and makes it with what `make` gives where it is missing. Of several processes that do so at once,
@@ -303,7 +312,7 @@ pub fn read_or_make(
     }
     let draft = path.with_extension(format!("draft-{}", std::process::id()));
     write_whole(&draft, &make()?, true)?;
-    let linked = fs::hard_link(&draft, path);
+    let linked = fs::hard_link(&draft, path).and_then(|()| path.parent().map_or(Ok(()), sync_folder));
     let _ = fs::remove_file(&draft);
     match linked {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(ConfigError::new(format!(

@@ -10,7 +10,7 @@ use platform::{Error, Result};
 
 use super::unpack::unpack;
 use super::{Contents, names};
-use crate::data_dir::{LOCK, RESTORING, check_owner, make_private, private_options};
+use crate::data_dir::{LOCK, RESTORING, check_owner, make_private, private_options, sync_folder};
 use crate::services::TABLES;
 
 /// What is moved into place, in this order. A directory without its format is none.
@@ -40,7 +40,8 @@ pub fn restore(file: &Path, root: &Path) -> Result<Contents> {
             }
         }
         fs::remove_dir(&restoring)?;
-        File::open(root)?.sync_all()
+        sync_folder(root)?;
+        sync_folder(&root.join(".."))
     };
     move_all().map_err(unusable)?;
     place.keep();

@@ -10,7 +10,7 @@ use tar::{Entry, EntryType};
 
 use super::sums::{Summed, Sums};
 use super::{BACKUP_FORMAT, Contents, Head, names};
-use crate::data_dir::{self, make_private, private_options};
+use crate::data_dir::{self, make_private, private_options, sync_folder};
 
 /// Largest head, in bytes.
 const MAX_HEAD_BYTES: u64 = 64 * 1_024;
@@ -151,9 +151,7 @@ impl Unpacking<'_> {
     }
 
     fn sync_folders(&self) -> io::Result<()> {
-        self.folders
-            .iter()
-            .try_for_each(|folder| File::open(folder)?.sync_all())
+        self.folders.iter().try_for_each(|folder| sync_folder(folder))
     }
 
     fn damaged(&self, fault: impl std::fmt::Display) -> Error {

@@ -32,6 +32,10 @@ impl Writer {
     pub fn open(root: &Path) -> io::Result<Self> {
         let drafts = root.join(".drafts");
         fs::create_dir_all(&drafts)?;
+        // Without its own name on the disk, the root keeps no object.
+        for folder in [root, &root.join("..")] {
+            sync(folder)?;
+        }
         Ok(Self {
             drafts,
             making: Mutex::new(()),

@@ -1,0 +1,88 @@
+//! Power loss: what was synced is there, and what was not is there in part.
+//!
+//! A writer runs under `strace`, which says in which order it wrote, synced and answered. From that the test
+//! makes the disks that a loss of power could have left at any point: of what was not synced, each name, each
+//! write and each sector of 512 bytes is there or not, by a seed. Each disk is opened as after a start, and
+//! must hold all that was answered, and nothing in part.
+
+#![cfg(test)]
+#![cfg(target_os = "linux")]
+
+mod calls;
+mod check;
+mod disk;
+mod writer;
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+use calls::{Call, Traced};
+use disk::Disk;
+
+/// Points at which the power fails.
+const POINTS: usize = 250;
+
+/// Runs the writer in a folder; None, and a line that says so, where nothing can trace it.
+fn traced(folder: &Path) -> Option<Vec<Traced>> {
+    let (trace, output) = (folder.join("trace"), folder.join("output"));
+    let data = folder.join("data");
+    fs::create_dir(&data).unwrap();
+    File::create(data.join(writer::MARK)).unwrap();
+    let program = std::env::current_exe().unwrap();
+    let ran = Command::new("strace")
+        .args(["-f", "-y", "-xx", "-s", "1000000", "-e", calls::TRACED, "-o"])
+        .arg(&trace)
+        .arg(program)
+        .args(["--exact", writer::NAME, "--ignored", "--nocapture"])
+        .current_dir(&data)
+        .stdout(File::create(&output).unwrap())
+        .output();
+    let Ok(ran) = ran else {
+        println!("skipped: it needs `strace`");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&ran.stderr);
+    if said.contains("PTRACE") || said.contains("ptrace") {
+        println!("skipped: no process may be traced here: {said}");
+        return None;
+    }
+    assert!(ran.status.success(), "the writer failed: {said}");
+    Some(calls::read(&trace, &data, &output))
+}
+
+#[test]
+fn whatever_the_power_leaves_is_whole_and_lacks_nothing_that_was_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    // As the trace has it.
+    let path = folder.path().canonicalize().unwrap();
+    let Some(traced) = traced(&path) else {
+        return;
+    };
+    let lines = traced.iter().filter_map(|call| call.ended).max().unwrap();
+    let (mut kept, mut lost) = (0, 0);
+    for point in 0..POINTS {
+        let line = lines * (point + 1) / POINTS;
+        let mut disk = Disk::default();
+        let mut answers = Vec::new();
+        for call in disk::until(&traced, line) {
+            match call {
+                disk::Moment::Begins(Traced {
+                    call: Call::Answer(text),
+                    ..
+                }) => answers.push(text.as_str()),
+                disk::Moment::Begins(call) => disk.begin(call),
+                disk::Moment::Ends(call) => disk.end(call),
+            }
+        }
+        let image = path.join(format!("image-{point}"));
+        lost += disk.write(&image, point as u64);
+        kept += check::whole(&image, &answers, point);
+        fs::remove_dir_all(&image).unwrap();
+    }
+    // The test would show nothing if every write were synced at once, or none.
+    assert!(
+        lost > POINTS && kept > POINTS,
+        "{lost} writes were lost, {kept} commits kept"
+    );
+}
