@@ -90,6 +90,7 @@ fn shared_crates_depend_downwards_only() {
         "conformance",
         "sandbox",
         "models",
+        "aws",
         "process",
         "events",
         "prompts",
@@ -131,21 +132,26 @@ fn only_lake_knows_duckdb() {
 }
 
 #[test]
-fn only_adapters_know_the_aws_sdk() {
-    let adapters = [
-        "shared/models/src/bedrock/",
-        "shared/platform/src/aws.rs",
-        "shared/platform/src/bus.rs",
-        "shared/platform/src/objects/s3.rs",
-        "shared/platform/src/queue.rs",
-        "shared/platform/src/records/",
-        "shared/platform/src/sealing.rs",
-        "shared/platform/src/secrets.rs",
-        "shared/platform/src/signing.rs",
-        "shared/platform/src/sources/",
-    ];
-    for file in files_with("aws_sdk_") {
-        assert!(adapters.iter().any(|adapter| file.starts_with(adapter)), "{file}");
+fn only_the_crate_for_aws_knows_the_sdk() {
+    for folder in ["functions", "infra", "shared"] {
+        for (name, dependencies) in crates(folder) {
+            let mut dependencies = dependencies.iter();
+            let of_sdk = dependencies.find(|name| name.starts_with("aws-sdk-") || *name == "aws-config");
+            assert!(
+                of_sdk.is_none() || name == "aws",
+                "{folder}/{name} depends on {of_sdk:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_shared_builds_without_the_sdk() {
+    for (name, dependencies) in crates("shared") {
+        assert!(
+            !dependencies.contains(&"aws".to_owned()),
+            "shared/{name} depends on aws"
+        );
     }
 }
 

@@ -2,9 +2,7 @@
 
 use event_log::{LogStore, LogStoreConfig};
 use platform::Platform;
-use platform::config::{AwsEnvironment, Environment};
-use platform::objects::Objects;
-use platform::records::Table;
+use platform::config::AwsEnvironment;
 use platform::records::logs::Logs;
 use platform::telemetry::{self, Format};
 
@@ -15,14 +13,15 @@ fn main() -> Result<(), lambda_http::Error> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve() -> Result<(), lambda_http::Error> {
-    let environment = Environment::read()?;
-    telemetry::init(&environment, Format::Json, "info")?;
-    let (sdk, machine) = (platform::aws::sdk_config(), AwsEnvironment::read());
-    let platform = Platform::from_environment(&environment, &sdk)?;
-    let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
-    let audit = Table::connect(&sdk, &environment.required("MILLRACE_AUDIT_TABLE")?);
-    let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
-    let config = LogStoreConfig::from_environment(&environment)?.fitting(&environment, &machine)?;
+    let deployment = aws::deployment()?;
+    let environment = deployment.environment();
+    telemetry::init(environment, Format::Json, "info")?;
+    let platform = Platform::of(&deployment)?;
+    let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
+    let audit = deployment.table("MILLRACE_AUDIT_TABLE")?;
+    let objects = deployment.bucket("MILLRACE_DATA_BUCKET")?;
+    let config = LogStoreConfig::from_environment(environment)?;
+    let config = config.fitting(environment, &AwsEnvironment::read())?;
     let log = LogStore::new(Logs::new(events, audit), objects, &config)?;
     log.engine().warm()?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());

@@ -1,13 +1,9 @@
 //! The Lambda of the data store endpoints.
 
-use std::sync::Arc;
-
 use lake::store::{DataStores, ImportServices, StoreConfig};
 use platform::Platform;
-use platform::config::{AwsEnvironment, Environment};
-use platform::objects::Objects;
+use platform::config::AwsEnvironment;
 use platform::outbound::Outbound;
-use platform::queue::SqsQueue;
 use platform::records::stores::Stores;
 use platform::sources::Sources;
 use platform::telemetry::{self, Format};
@@ -19,18 +15,18 @@ fn main() -> Result<(), lambda_http::Error> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve() -> Result<(), lambda_http::Error> {
-    let environment = Environment::read()?;
-    telemetry::init(&environment, Format::Json, "info")?;
-    let (sdk, machine) = (platform::aws::sdk_config(), AwsEnvironment::read());
-    let platform = Platform::from_environment(&environment, &sdk)?;
-    let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
+    let deployment = aws::deployment()?;
+    let environment = deployment.environment();
+    telemetry::init(environment, Format::Json, "info")?;
+    let machine = AwsEnvironment::read();
+    let platform = Platform::of(&deployment)?;
+    let objects = deployment.bucket("MILLRACE_DATA_BUCKET")?;
     let records = Stores::new(platform.records.clone());
-    let config = StoreConfig::from_environment(&environment)?.fitting(&environment, &machine)?;
-    let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_IMPORT_QUEUE")?);
-    let outbound = Outbound::from_environment(&environment, &machine)?;
+    let config = StoreConfig::from_environment(environment)?.fitting(environment, &machine)?;
+    let outbound = Outbound::from_environment(environment, &machine)?;
     let imports = ImportServices {
-        sources: Some(Sources::from_environment(&environment, &sdk, outbound)?),
-        queue: Some(Arc::new(queue)),
+        sources: Some(Sources::of(&deployment, outbound)?),
+        queue: Some(deployment.queue("MILLRACE_IMPORT_QUEUE")?),
     };
     let stores = DataStores::new(platform.clock.clone(), records, objects, imports, &config)?;
     stores.warm()?;

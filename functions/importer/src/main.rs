@@ -5,12 +5,9 @@ use lake::store::{DataStores, ImportServices, Retention, StoreConfig};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::Clock;
 use platform::batch::consume;
-use platform::config::{AwsEnvironment, Environment};
+use platform::config::AwsEnvironment;
 use platform::metrics;
-use platform::objects::Objects;
 use platform::outbound::Outbound;
-use platform::queue::SqsQueue;
-use platform::records::Table;
 use platform::records::stores::Stores;
 use platform::sources::Sources;
 use platform::telemetry::{self, Format};
@@ -23,22 +20,24 @@ fn main() -> Result<(), Error> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve() -> Result<(), Error> {
-    let environment = Environment::read()?;
-    telemetry::init(&environment, Format::Json, "info")?;
-    let (sdk, machine) = (platform::aws::sdk_config(), AwsEnvironment::read());
-    let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_IMPORT_QUEUE")?);
-    let records = Table::connect(&sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
-    let objects = Objects::connect(&sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
-    let outbound = Outbound::from_environment(&environment, &machine)?;
+    let deployment = aws::deployment()?;
+    let environment = deployment.environment();
+    telemetry::init(environment, Format::Json, "info")?;
+    let machine = AwsEnvironment::read();
+    let queue = deployment.queue("MILLRACE_IMPORT_QUEUE")?;
+    let inbox = deployment.inbox("MILLRACE_IMPORT_QUEUE")?;
+    let records = deployment.table("MILLRACE_RECORDS_TABLE")?;
+    let objects = deployment.bucket("MILLRACE_DATA_BUCKET")?;
+    let outbound = Outbound::from_environment(environment, &machine)?;
     let imports = ImportServices {
-        sources: Some(Sources::from_environment(&environment, &sdk, outbound)?),
+        sources: Some(Sources::of(&deployment, outbound)?),
         queue: None,
     };
-    let config = StoreConfig::from_environment(&environment)?
+    let config = StoreConfig::from_environment(environment)?
         .in_background()
-        .fitting(&environment, &machine)?;
+        .fitting(environment, &machine)?;
     let stores = DataStores::new(Clock::System, Stores::new(records), objects, imports, &config)?;
-    let retention = Retention::from_environment(&environment)?;
+    let retention = Retention::from_environment(environment)?;
     let handler = async |event: LambdaEvent<Value>| {
         if event.payload.get("collect").is_some() {
             importer_function::collect(&stores, retention).await?;
@@ -46,13 +45,13 @@ async fn serve() -> Result<(), Error> {
             return Ok(SqsBatchResponse::default());
         }
         if event.payload.get("Records").is_none() {
-            importer_function::sweep(&stores, &queue).await?;
+            importer_function::sweep(&stores, &*queue).await?;
             metrics::flush();
             return Ok(SqsBatchResponse::default());
         }
         let event = LambdaEvent::new(serde_json::from_value(event.payload)?, event.context);
         let handle = |batch| importer_function::handle(&stores, batch);
-        Ok::<_, Error>(consume(event, &queue, &Clock::System, handle).await)
+        Ok::<_, Error>(consume(event, &*inbox, &Clock::System, handle).await)
     };
     lambda_runtime::run(service_fn(handler)).await
 }

@@ -11,16 +11,13 @@ use aide::axum::ApiRouter;
 use aide::axum::routing::post_with;
 use axum::Extension;
 use events::publish::Publisher;
-use platform::aws::SdkConfig;
-use platform::bus::EventBridgeBus;
 use platform::config::{ConfigError, Environment};
+use platform::deployment::Deployment;
 use platform::http::BodyLimit;
-use platform::objects::Objects;
-use platform::records::Table;
 use platform::records::channels::Channels;
 use platform::records::events::Events;
 use platform::records::ingest_counts::IngestCounts;
-use platform::sealing::{KmsSealer, OpenedOnce, Sealer};
+use platform::sealing::{OpenedOnce, Sealer};
 use platform::{Clock, Error};
 
 pub use rate::ChannelRates;
@@ -48,19 +45,20 @@ pub struct Ingest {
 }
 
 impl Ingest {
-    /// From the environment of a Lambda function.
-    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
-        let events = Table::connect(sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
-        let records = Table::connect(sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
-        let objects = Objects::connect(sdk, &environment.required("MILLRACE_DATA_BUCKET")?);
-        let bus = EventBridgeBus::connect(sdk, &environment.required("MILLRACE_EVENT_BUS")?);
-        let sealer = KmsSealer::connect(sdk, environment.required("MILLRACE_SEALING_KEY")?);
+    /// Of a deployed function.
+    pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let environment = deployment.environment();
+        let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
+        let records = deployment.table("MILLRACE_RECORDS_TABLE")?;
+        let objects = deployment.bucket("MILLRACE_DATA_BUCKET")?;
+        let bus = deployment.bus("MILLRACE_EVENT_BUS")?;
+        let sealer = deployment.sealer("MILLRACE_SEALING_KEY")?;
         let counts = IngestCounts::new(events.clone());
         Ok(Self {
             rates: ChannelRates::from_environment(environment, counts, Clock::System)?,
             channels: Channels::new(records),
-            sealer: Arc::new(OpenedOnce::new(Arc::new(sealer))),
-            publisher: Publisher::new(Events::new(events), objects, Arc::new(bus)),
+            sealer: Arc::new(OpenedOnce::new(sealer)),
+            publisher: Publisher::new(Events::new(events), objects, bus),
             clock: Clock::System,
             max_body_bytes: max_body_bytes(environment)?,
         })

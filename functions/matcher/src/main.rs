@@ -1,8 +1,6 @@
 //! The Lambda that reads the queue of events.
 
-use platform::config::Environment;
-
 #[tokio::main]
 async fn main() -> Result<(), lambda_runtime::Error> {
-    matcher_function::run(&Environment::read()?, runs::registry()).await
+    matcher_function::run(&aws::deployment()?, runs::registry()).await
 }

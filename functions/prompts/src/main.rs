@@ -1,7 +1,6 @@
 //! The Lambda of the prompt template endpoints.
 
 use platform::Platform;
-use platform::config::Environment;
 use platform::telemetry::{self, Format};
 
 fn main() -> Result<(), lambda_http::Error> {
@@ -11,10 +10,9 @@ fn main() -> Result<(), lambda_http::Error> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn serve() -> Result<(), lambda_http::Error> {
-    let environment = Environment::read()?;
-    telemetry::init(&environment, Format::Json, "info")?;
-    let sdk = platform::aws::sdk_config();
-    let platform = Platform::from_environment(&environment, &sdk)?;
+    let deployment = aws::deployment()?;
+    telemetry::init(deployment.environment(), Format::Json, "info")?;
+    let platform = Platform::of(&deployment)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     // A function has one request at a time.
     let sandbox = prompts_function::sandbox(1)?;

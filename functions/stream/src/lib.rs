@@ -14,8 +14,8 @@ use aide::axum::routing::get_with;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use platform::Platform;
-use platform::aws::SdkConfig;
-use platform::config::{ConfigError, Environment};
+use platform::config::ConfigError;
+use platform::deployment::Deployment;
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS};
 use platform::http::{Credentials, authenticate};
 use platform::records::runs::Runs;
@@ -67,9 +67,9 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// From the environment of a Lambda function.
-    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
-        let wiring = Wiring::from_environment(environment, sdk)?;
+    /// Of a deployed function.
+    pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let wiring = Wiring::of(deployment)?;
         let engine = wiring.engine(workflow::Registry::new())?;
         Ok(Self::polling(engine, wiring.runs))
     }

@@ -23,8 +23,8 @@ use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use events::search::DeliverySearch;
 use platform::Platform;
-use platform::aws::SdkConfig;
-use platform::config::{AwsEnvironment, ConfigError, Environment};
+use platform::config::{AwsEnvironment, ConfigError};
+use platform::deployment::Deployment;
 use platform::http::audit::record;
 use platform::http::{Credentials, audited, authenticate};
 use platform::outbound::Outbound;
@@ -35,7 +35,7 @@ use platform::records::channels::Channels;
 use platform::records::deliveries::Deliveries;
 use platform::records::processes::Processes;
 use platform::records::subscriptions::Subscriptions as SubscriptionRecords;
-use platform::sealing::{KmsSealer, Sealer};
+use platform::sealing::Sealer;
 use platform::telemetry::{self, Format};
 use workflow::Registry;
 
@@ -57,24 +57,14 @@ pub struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// From the environment of a Lambda function.
-    fn from_environment(
-        environment: &Environment,
-        sdk: &SdkConfig,
-        registry: &Registry,
-    ) -> Result<Self, ConfigError> {
+    /// Of a deployed function.
+    fn of(deployment: &Deployment, registry: &Registry) -> Result<Self, ConfigError> {
         Ok(Self {
-            events: Table::connect(sdk, &environment.required("MILLRACE_EVENTS_TABLE")?),
-            tokens: PageTokens::from_environment(environment, sdk)?,
-            sealer: Arc::new(KmsSealer::connect(
-                sdk,
-                environment.required("MILLRACE_SEALING_KEY")?,
-            )),
-            outbound: Outbound::from_environment(environment, &AwsEnvironment::read())?,
-            processes: Processes::new(Table::connect(
-                sdk,
-                &environment.required("MILLRACE_RECORDS_TABLE")?,
-            )),
+            events: deployment.table("MILLRACE_EVENTS_TABLE")?,
+            tokens: PageTokens::of(deployment)?,
+            sealer: deployment.sealer("MILLRACE_SEALING_KEY")?,
+            outbound: Outbound::from_environment(deployment.environment(), &AwsEnvironment::read())?,
+            processes: Processes::new(deployment.table("MILLRACE_RECORDS_TABLE")?),
             workflow_types: registry.workflow_names().into(),
         })
     }
@@ -100,11 +90,10 @@ impl FromRef<App> for Platform {
 }
 
 /// Runs the Lambda function with these workflow types, until Lambda ends it.
-pub async fn run(environment: &Environment, registry: Registry) -> Result<(), lambda_http::Error> {
-    telemetry::init(environment, Format::Json, "info")?;
-    let sdk = platform::aws::sdk_config();
-    let platform = Platform::from_environment(environment, &sdk)?;
-    let subscriptions = Subscriptions::from_environment(environment, &sdk, &registry)?;
+pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), lambda_http::Error> {
+    telemetry::init(deployment.environment(), Format::Json, "info")?;
+    let platform = Platform::of(deployment)?;
+    let subscriptions = Subscriptions::of(deployment, &registry)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     platform::http::serve(routes(platform, subscriptions), clock, edge).await
 }

@@ -1,8 +1,6 @@
 //! The Lambda of the event subscription endpoints.
 
-use platform::config::Environment;
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_http::Error> {
-    subscriptions_function::run(&Environment::read()?, runs::registry()).await
+    subscriptions_function::run(&aws::deployment()?, runs::registry()).await
 }

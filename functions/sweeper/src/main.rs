@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use platform::archive_hints::ArchiveHints;
-use platform::config::{Environment, Retention};
+use platform::config::Retention;
 use platform::metrics;
-use platform::queue::SqsQueue;
-use platform::records::Table;
 use platform::records::events::Events;
 use platform::records::logs::Logs;
 use platform::telemetry::{self, Format};
@@ -21,12 +19,11 @@ const AHEAD_MS: u64 = 60_000;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let environment = Environment::read()?;
-    telemetry::init(&environment, Format::Json, "info")?;
-    let sdk = platform::aws::sdk_config();
-    let wiring = Wiring::from_environment(&environment, &sdk)?;
-    let events = Table::connect(&sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
-    let retention = Retention::from_environment(&environment)?;
+    let deployment = aws::deployment()?;
+    telemetry::init(deployment.environment(), Format::Json, "info")?;
+    let wiring = Wiring::of(&deployment)?;
+    let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
+    let retention = Retention::from_environment(deployment.environment())?;
     let remover = EventRemover::new(
         events.clone(),
         wiring.objects.clone(),
@@ -39,11 +36,10 @@ async fn main() -> Result<(), Error> {
         Arc::clone(&wiring.bus),
         wiring.clock.clone(),
     );
-    let audit = Table::connect(&sdk, &environment.required("MILLRACE_AUDIT_TABLE")?);
-    let archive = SqsQueue::connect(&sdk, environment.required("MILLRACE_ARCHIVE_QUEUE")?);
+    let audit = deployment.table("MILLRACE_AUDIT_TABLE")?;
     let logs = LogSweeper::new(
         Logs::new(events, audit),
-        ArchiveHints::new(Arc::new(archive)),
+        ArchiveHints::new(deployment.queue("MILLRACE_ARCHIVE_QUEUE")?),
         wiring.clock.clone(),
     );
     let handler = async |_: LambdaEvent<Value>| {

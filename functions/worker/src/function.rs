@@ -4,23 +4,20 @@ use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
-use models::ModelConfig;
+use models::{Connect, ModelConfig};
 use platform::Clock;
 use platform::api::Api;
 use platform::archive_hints::ArchiveHints;
 use platform::auth::service::ServiceTokens;
-use platform::aws::SdkConfig;
 use platform::batch::consume;
-use platform::config::{AwsEnvironment, ConfigError, Environment};
+use platform::config::{AwsEnvironment, ConfigError};
+use platform::deployment::Deployment;
 use platform::http::audit::AuditLog;
 use platform::outbound::Outbound;
-use platform::queue::SqsQueue;
-use platform::records::Table;
 use platform::records::audit::AuditTrail;
 use platform::records::events::Events;
 use platform::records::subscriptions::Subscriptions;
-use platform::sealing::{KmsSealer, OpenedOnce};
-use platform::signing::KmsSigningKey;
+use platform::sealing::OpenedOnce;
 use platform::telemetry::{self, Format};
 use runs::Services;
 use runs::process::{Evaluator, Expressions};
@@ -31,62 +28,60 @@ use workflow::wiring::Wiring;
 /// Most child processes that evaluate expressions of processes at a time.
 const MAX_CHILDREN: usize = 2;
 
-/// Runs the Lambda function with these workflow types, until Lambda ends it.
-pub async fn run(environment: &Environment, registry: Registry) -> Result<(), Error> {
-    telemetry::init(environment, Format::Json, "info")?;
-    let sdk = platform::aws::sdk_config();
+/// Runs the Lambda function with these workflow types, until Lambda ends it. `bedrock` makes the provider of
+/// that name.
+pub async fn run(deployment: &Deployment, bedrock: &Connect<'_>, registry: Registry) -> Result<(), Error> {
+    telemetry::init(deployment.environment(), Format::Json, "info")?;
     let wiring = Wiring {
-        api: Some(Arc::new(api(environment, &sdk)?)),
-        ..Wiring::from_environment(environment, &sdk)?
+        api: Some(Arc::new(api(deployment)?)),
+        ..Wiring::of(deployment)?
     };
     let evaluator = Evaluator::sandboxed(MAX_CHILDREN)?;
     let registry = runs::process::with_expressions(registry, Expressions::sandboxed(evaluator.clone()));
-    let services = services(environment, &sdk, &wiring, evaluator)?;
+    let services = services(deployment, bedrock, &wiring, evaluator)?;
     let registry = runs::with_activities(registry, &services);
     let engine = wiring.engine(registry)?;
-    let queue = SqsQueue::connect(&sdk, environment.required("MILLRACE_TASK_QUEUE")?);
+    let inbox = deployment.inbox("MILLRACE_TASK_QUEUE")?;
     let handler = async |event: LambdaEvent<SqsEvent>| {
         let handle = |batch| crate::handle(&engine, batch);
-        Ok::<_, Error>(consume(event, &queue, &wiring.clock, handle).await)
+        Ok::<_, Error>(consume(event, &*inbox, &wiring.clock, handle).await)
     };
     lambda_runtime::run(service_fn(handler)).await
 }
 
 /// The platform's API, which runs call with service tokens.
-fn api(environment: &Environment, sdk: &SdkConfig) -> Result<Api, ConfigError> {
-    let key = KmsSigningKey::connect(sdk, environment.required("MILLRACE_SERVICE_KEY")?);
-    let tokens = ServiceTokens::new(Arc::new(key), Clock::System);
-    Api::new(&environment.required("MILLRACE_API_URL")?, tokens)
+fn api(deployment: &Deployment) -> Result<Api, ConfigError> {
+    let key = deployment.signing_key("MILLRACE_SERVICE_KEY")?;
+    let tokens = ServiceTokens::new(key, Clock::System);
+    Api::new(&deployment.environment().required("MILLRACE_API_URL")?, tokens)
 }
 
 fn services(
-    environment: &Environment,
-    sdk: &SdkConfig,
+    deployment: &Deployment,
+    bedrock: &Connect<'_>,
     wiring: &Wiring,
     evaluator: Evaluator,
 ) -> Result<Services, ConfigError> {
-    let webhooks = webhooks(environment, sdk, wiring)?;
-    let records = Table::connect(sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
-    let config = ModelConfig::from_environment(environment, sdk)?;
-    let model = config.connect(sdk, &AwsEnvironment::read(), wiring.clock.clone());
+    let webhooks = webhooks(deployment, wiring)?;
+    let records = deployment.table("MILLRACE_RECORDS_TABLE")?;
+    let config = ModelConfig::from_environment(deployment.environment(), &deployment.secrets())?;
+    let model = config.connect(bedrock, &AwsEnvironment::read(), wiring.clock.clone());
     let bus = Arc::clone(&wiring.bus);
     let model = (model, config.provider());
     Ok(Services::new(webhooks, records, bus, model, evaluator))
 }
 
-fn webhooks(environment: &Environment, sdk: &SdkConfig, wiring: &Wiring) -> Result<Webhooks, ConfigError> {
-    let table = |name| Ok::<_, ConfigError>(Table::connect(sdk, &environment.required(name)?));
-    let sealer = KmsSealer::connect(sdk, environment.required("MILLRACE_SEALING_KEY")?);
-    let retry = SqsQueue::connect(sdk, environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?);
-    let archive = SqsQueue::connect(sdk, environment.required("MILLRACE_ARCHIVE_QUEUE")?);
+fn webhooks(deployment: &Deployment, wiring: &Wiring) -> Result<Webhooks, ConfigError> {
+    let audit = AuditTrail::new(deployment.table("MILLRACE_AUDIT_TABLE")?);
+    let retry = deployment.queue("MILLRACE_AUDIT_RETRY_QUEUE")?;
+    let archive = deployment.queue("MILLRACE_ARCHIVE_QUEUE")?;
     Ok(Webhooks {
-        subscriptions: Subscriptions::new(table("MILLRACE_RECORDS_TABLE")?),
-        events: Events::new(table("MILLRACE_EVENTS_TABLE")?),
+        subscriptions: Subscriptions::new(deployment.table("MILLRACE_RECORDS_TABLE")?),
+        events: Events::new(deployment.table("MILLRACE_EVENTS_TABLE")?),
         objects: wiring.objects.clone(),
-        sealer: Arc::new(OpenedOnce::new(Arc::new(sealer))),
-        outbound: Outbound::from_environment(environment, &AwsEnvironment::read())?,
-        audit: AuditLog::new(AuditTrail::new(table("MILLRACE_AUDIT_TABLE")?), Arc::new(retry))
-            .hinting(ArchiveHints::new(Arc::new(archive))),
+        sealer: Arc::new(OpenedOnce::new(deployment.sealer("MILLRACE_SEALING_KEY")?)),
+        outbound: Outbound::from_environment(deployment.environment(), &AwsEnvironment::read())?,
+        audit: AuditLog::new(audit, retry).hinting(ArchiveHints::new(archive)),
         clock: wiring.clock.clone(),
     })
 }

@@ -1,6 +1,6 @@
 //! The Lambda that reads the queue of hints at workflow runs.
 
-use platform::config::Environment;
+use aws::Aws;
 
 fn main() -> Result<(), lambda_runtime::Error> {
     runs::process::run_if_child();
@@ -9,5 +9,7 @@ fn main() -> Result<(), lambda_runtime::Error> {
 
 #[tokio::main]
 async fn serve() -> Result<(), lambda_runtime::Error> {
-    worker_function::run(&Environment::read()?, runs::registry()).await
+    let aws = Aws::from_environment();
+    let deployment = aws.deployment()?;
+    worker_function::run(&deployment, &aws.bedrock(), runs::registry()).await
 }

@@ -18,8 +18,8 @@ use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use platform::Platform;
-use platform::aws::SdkConfig;
-use platform::config::{ConfigError, Environment};
+use platform::config::ConfigError;
+use platform::deployment::Deployment;
 use platform::http::audit::record;
 use platform::http::{Credentials, audited, authenticate};
 use platform::page_token::PageTokens;
@@ -44,17 +44,13 @@ pub struct Workflows {
 }
 
 impl Workflows {
-    /// From the environment of a Lambda function.
-    fn from_environment(
-        environment: &Environment,
-        sdk: &SdkConfig,
-        registry: Registry,
-    ) -> Result<Self, ConfigError> {
-        let wiring = Wiring::from_environment(environment, sdk)?;
+    /// Of a deployed function.
+    fn of(deployment: &Deployment, registry: Registry) -> Result<Self, ConfigError> {
+        let wiring = Wiring::of(deployment)?;
         Ok(Self::new(
             wiring.engine(registry)?,
             wiring.runs.clone(),
-            PageTokens::from_environment(environment, sdk)?,
+            PageTokens::of(deployment)?,
         ))
     }
 
@@ -82,14 +78,13 @@ impl FromRef<App> for Platform {
 }
 
 /// Runs the Lambda function with these workflow types, until Lambda ends it.
-pub async fn run(environment: &Environment, registry: Registry) -> Result<(), lambda_http::Error> {
-    telemetry::init(environment, Format::Json, "info")?;
-    let sdk = platform::aws::sdk_config();
-    let platform = Platform::from_environment(environment, &sdk)?;
+pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), lambda_http::Error> {
+    telemetry::init(deployment.environment(), Format::Json, "info")?;
+    let platform = Platform::of(deployment)?;
     // A query replays its run. A function has one request at a time.
     let expressions = Expressions::sandboxed(Evaluator::sandboxed(1)?);
     let registry = runs::process::with_expressions(registry, expressions);
-    let workflows = Workflows::from_environment(environment, &sdk, registry)?;
+    let workflows = Workflows::of(deployment, registry)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
     platform::http::serve(routes(platform, workflows), clock, edge).await
 }

@@ -1,7 +1,5 @@
 //! The Lambda of the workflow run endpoints.
 
-use platform::config::Environment;
-
 fn main() -> Result<(), lambda_http::Error> {
     runs::process::run_if_child();
     serve()
@@ -9,5 +7,5 @@ fn main() -> Result<(), lambda_http::Error> {
 
 #[tokio::main]
 async fn serve() -> Result<(), lambda_http::Error> {
-    workflows_function::run(&Environment::read()?, runs::registry()).await
+    workflows_function::run(&aws::deployment()?, runs::registry()).await
 }

@@ -11,14 +11,14 @@ use std::error::Error;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use aws::{Keys, SdkConfig, create_table, sdk_config_for};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use dynoxide::Database;
-use platform::aws::{Keys, SdkConfig, sdk_config_for};
 use platform::config::Secret;
-use platform::records::schema::{TableKind, create_table};
+use platform::records::schema::TableKind;
 use s3::S3Emulator;
 use tokio::net::TcpListener;
 use tower::ServiceExt as _;

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use aws::DynamoDb;
 use conformance::model::Model;
 use conformance::{Gap, Subject, Tables};
 use emulators::Emulators;
-use platform::records::dynamodb::DynamoDb;
 use platform::records::store::RecordStore;
 use tempfile::TempDir;
 

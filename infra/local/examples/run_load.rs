@@ -113,7 +113,7 @@ fn engine(services: &Services) -> Result<Engine, Error> {
     let wiring = Wiring {
         runs: Runs::new(services.table(RUNS_TABLE), events),
         objects: services.bucket(DATA_BUCKET),
-        queue: Arc::new(queue),
+        queue,
         bus: Arc::new(Nowhere),
         clock: Clock::System,
         listener: None,

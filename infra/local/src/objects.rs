@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use aws::Aws;
 use embedded::files::{FileObjects, Links};
 use platform::Clock;
-use platform::aws::sdk_config;
 use platform::config::{ConfigError, Environment, Secret};
 use platform::objects::{ObjectStore, Objects};
 
@@ -42,7 +42,7 @@ impl LocalObjects {
             }
             "s3" => {
                 let bucket = environment.required("MILLRACE_DATA_BUCKET")?;
-                Ok(Self::S3(Objects::connect(&sdk_config(), &bucket)))
+                Ok(Self::S3(Aws::from_environment().bucket(&bucket)))
             }
             other => Err(ConfigError::new(format!(
                 "The variable MILLRACE_OBJECTS is '{other}'. Set it to files or s3."

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aide::axum::ApiRouter;
+use aws::Aws;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -23,6 +24,7 @@ use platform::auth::service::ServiceTokens;
 use platform::config::{
     AwsEnvironment, ConfigError, CorsOrigins, EdgeConfig, Environment, Retention as Records,
 };
+use platform::deployment::Backend as _;
 use platform::fair::FairPermits;
 use platform::http::audit::AuditLog;
 use platform::http::openapi;
@@ -160,6 +162,8 @@ impl Service {
             crash_at: Step::from_environment(environment)?,
         };
         let outbound = Outbound::from_environment(environment, &AwsEnvironment::read())?;
+        // Models, secrets by name and the buckets of imports are those of the environment: they have no twin here.
+        let aws = Aws::from_environment();
         let registry = samples::registry(environment)?;
         let types = registry.workflow_names();
         let events = LocalEvents::new(data, services, &platform, environment, (&outbound, types))?;
@@ -168,7 +172,7 @@ impl Service {
         let registry = runs::process::with_expressions(registry, Expressions::sandboxed(evaluator.clone()));
         let registry = runs::with_activities(
             registry,
-            &worker_services(environment, &platform, &events, evaluator)?,
+            &worker_services(&aws, environment, &platform, &events, evaluator)?,
         );
         let runs = LocalRuns::new(
             data,
@@ -179,8 +183,7 @@ impl Service {
             Records::from_environment(environment)?,
         )?;
         events.deliver_with(&runs.workflows.engine);
-        // The buckets of imports are those of the environment, wherever our own objects are.
-        let sources = Sources::from_environment(environment, &platform::aws::sdk_config(), outbound)?;
+        let sources = Sources::from_environment(environment, &aws.secrets(), aws.remote_objects(), outbound)?;
         let objects = match port {
             Some(port) => {
                 let origin = format!("http://{}:{port}", Ipv4Addr::LOCALHOST);
@@ -260,17 +263,16 @@ impl Service {
     }
 }
 
-/// What activities work with. The provider of the model is the one of the environment, because there is no
-/// twin of one.
+/// What activities work with.
 fn worker_services(
+    aws: &Aws,
     environment: &Environment,
     platform: &Platform,
     events: &LocalEvents,
     evaluator: Evaluator,
 ) -> Result<runs::Services, ConfigError> {
-    let sdk = platform::aws::sdk_config();
-    let config = ModelConfig::from_environment(environment, &sdk)?;
-    let model = config.connect(&sdk, &AwsEnvironment::read(), platform.clock.clone());
+    let config = ModelConfig::from_environment(environment, &aws.secrets())?;
+    let model = config.connect(&aws.bedrock(), &AwsEnvironment::read(), platform.clock.clone());
     Ok(runs::Services::new(
         events.webhooks.clone(),
         platform.records.clone(),

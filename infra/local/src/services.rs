@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws::{Aws, Keys, sdk_config_for};
 use base64::Engine as _;
 use embedded::sqlite::SqliteRecords;
-use platform::aws::{Keys, sdk_config, sdk_config_for};
 use platform::config::{ConfigError, Environment, Secret};
+use platform::deployment::Backend as _;
 use platform::objects::Objects;
-use platform::queue::SqsQueue;
+use platform::queue::Queue;
 use platform::records::Table;
-use platform::records::dynamodb::DynamoDb;
 use platform::records::schema::TableKind;
 use platform::records::store::RecordStore;
 use platform::{Clock, Result, UtcTime};
@@ -77,7 +77,7 @@ impl Services {
                 let embedded = open_records(data)?;
                 (embedded.clone(), Some(embedded))
             }
-            "dynamodb" => (Arc::new(DynamoDb::new(&sdk_config())), None),
+            "dynamodb" => (Aws::from_environment().records(), None),
             other => {
                 return Err(ConfigError::new(format!(
                     "The variable MILLRACE_RECORDS is '{other}'. Set it to sqlite or dynamodb, or leave it out."
@@ -138,10 +138,10 @@ impl Services {
     }
 
     /// The queue of this name of the process that has the directory open; None where that has no queues.
-    pub fn queue(&self, name: &str) -> Option<SqsQueue> {
+    pub fn queue(&self, name: &str) -> Option<Arc<dyn Queue>> {
         let endpoint = self.queues.as_ref()?;
         let sdk = sdk_config_for(endpoint, Keys::shown(&self.secret));
-        Some(SqsQueue::connect(&sdk, format!("{endpoint}/{name}")))
+        Some(Aws::new(sdk).queue(format!("{endpoint}/{name}")))
     }
 }
 

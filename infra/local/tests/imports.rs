@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use aws::Aws;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use bytes::Bytes;
 use lake::FileFormat;
@@ -17,12 +18,13 @@ use lake::store::{
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, RECORDS_TABLE, Services};
 use platform::config::{AwsEnvironment, Environment, Secret};
+use platform::deployment::Backend as _;
 use platform::objects::{Objects, artifact_key};
 use platform::outbound::Outbound;
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::records::stores::{ImportMode, ImportRecord, ImportStatus, Stores};
 use platform::sources::Sources;
-use platform::{Clock, Result, Tenant, UtcTime, aws};
+use platform::{Clock, Result, Tenant, UtcTime};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -155,7 +157,7 @@ impl World {
     /// An importer whose object store is away.
     fn broken_importer(&self) -> DataStores {
         let nowhere = aws::sdk_config_for("http://127.0.0.1:9", aws::Keys::signing(&Secret::new("key")));
-        self.importer_over(Objects::connect(&nowhere, DATA_BUCKET), "broken")
+        self.importer_over(Aws::new(nowhere).bucket(DATA_BUCKET), "broken")
     }
 
     async fn taken(&self) -> (ImportRecord, ImportHint) {
@@ -215,8 +217,10 @@ fn stores(
     };
     let environment = Environment::from_variables([]).unwrap();
     let outbound = Outbound::local(&AwsEnvironment::default()).unwrap();
+    let aws = Aws::from_environment();
+    let (secrets, s3) = (aws.secrets(), aws.remote_objects());
     let imports = ImportServices {
-        sources: Some(Sources::from_environment(&environment, &aws::sdk_config(), outbound).unwrap()),
+        sources: Some(Sources::from_environment(&environment, &secrets, s3, outbound).unwrap()),
         queue: queue.cloned().map(|queue| -> Arc<dyn Queue> { queue }),
     };
     let records = Stores::new(services.table(RECORDS_TABLE));

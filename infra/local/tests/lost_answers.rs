@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use aws_config::SdkConfig;
+use aws::{Aws, SdkConfig};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -14,9 +14,8 @@ use lake::schema::TableDefinition;
 use lake::store::{Author, DataStores, ImportServices, MAX_INPUT_BYTES, NewStore, StoreConfig};
 use local::services::{DATA_BUCKET, RECORDS_TABLE, TABLES};
 use platform::config::{AwsEnvironment, Environment};
-use platform::objects::Objects;
+use platform::deployment::Backend as _;
 use platform::outbound::Outbound;
-use platform::records::Table;
 use platform::records::stores::Stores;
 use platform::sources::Sources;
 use platform::{Clock, Result, Tenant};
@@ -96,6 +95,7 @@ async fn create_table(stores: &DataStores, store: &str, name: &str) -> Result<()
 struct World {
     folder: TempDir,
     sdk: SdkConfig,
+    aws: Aws,
 }
 
 impl World {
@@ -103,10 +103,17 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let emulators = Emulators::start(&folder.path().join("aws"), &TABLES).await;
         let sdk = emulators.unwrap().sdk();
-        Self { folder, sdk }
+        let aws = Aws::new(sdk.clone());
+        Self { folder, sdk, aws }
     }
 
-    fn stores(&self, records: &SdkConfig, cache: &str) -> DataStores {
+    fn sources(&self, outbound: Outbound) -> Sources {
+        let environment = Environment::from_variables([]).unwrap();
+        let (secrets, s3) = (self.aws.secrets(), self.aws.remote_objects());
+        Sources::from_environment(&environment, &secrets, s3, outbound).unwrap()
+    }
+
+    fn stores(&self, records: &Aws, cache: &str) -> DataStores {
         let config = StoreConfig {
             program: None,
             directory: self.folder.path().join(cache),
@@ -120,12 +127,11 @@ impl World {
             import_patience: std::time::Duration::from_secs(10),
             max_input_bytes: MAX_INPUT_BYTES,
         };
-        let records = Stores::new(Table::connect(records, RECORDS_TABLE));
-        let objects = Objects::connect(&self.sdk, DATA_BUCKET);
-        let environment = Environment::from_variables([]).unwrap();
+        let records = Stores::new(records.table(RECORDS_TABLE));
+        let objects = self.aws.bucket(DATA_BUCKET);
         let outbound = Outbound::local(&AwsEnvironment::default()).unwrap();
         let imports = ImportServices {
-            sources: Some(Sources::from_environment(&environment, &self.sdk, outbound).unwrap()),
+            sources: Some(self.sources(outbound)),
             queue: None,
         };
         DataStores::new(Clock::System, records, objects, imports, &config).unwrap()
@@ -135,7 +141,7 @@ impl World {
 /// The table names and the number of versions after a change whose answer was lost.
 async fn after_a_lost_answer(with_repetitions: Next, rival: bool) -> (Vec<String>, u64) {
     let world = World::new().await;
-    let beside = world.stores(&world.sdk, "beside");
+    let beside = world.stores(&world.aws, "beside");
     let new = NewStore {
         name: "orders".to_owned(),
         description: None,
@@ -154,7 +160,8 @@ async fn after_a_lost_answer(with_repetitions: Next, rival: bool) -> (Vec<String
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let routes = Router::new().fallback(pass).with_state(proxy);
     tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
-    let behind_proxy = world.stores(&world.sdk.to_builder().endpoint_url(&endpoint).build(), "behind");
+    let behind = world.sdk.to_builder().endpoint_url(&endpoint).build();
+    let behind_proxy = world.stores(&Aws::new(behind), "behind");
 
     create_table(&behind_proxy, &store, "ours").await.unwrap();
     let loaded = beside.load(&tenant(), &store).await.unwrap();

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aws::Aws;
 use clap::Args;
 use local::arguments::DEFAULT_DATA_DIR;
 use local::bus::LocalBus;
@@ -11,15 +12,16 @@ use local::sealer::LocalSealer;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, RUNS_TABLE, Services};
 use local::signing_key::LocalSigningKey;
 use platform::auth::Principal;
-use platform::bus::{Bus, EventBridgeBus};
+use platform::bus::Bus;
 use platform::config::{ConfigError, Environment, Retention};
+use platform::deployment::Backend as _;
 use platform::http::audit;
 use platform::objects::Objects;
-use platform::queue::{Queue, SqsQueue};
+use platform::queue::Queue;
 use platform::records::Table;
 use platform::records::audit::{AuditAction, AuditTrail};
-use platform::sealing::{KmsSealer, Sealer};
-use platform::signing::{KmsSigningKey, SigningKey};
+use platform::sealing::Sealer;
+use platform::signing::SigningKey;
 use platform::{Clock, Error, Result, Tenant};
 
 /// Where the data is, and whose.
@@ -87,8 +89,7 @@ impl TargetArguments {
         if self.deployed {
             let environment = Environment::read().map_err(refused)?;
             let key = environment.required("MILLRACE_DIGEST_KEY").map_err(refused)?;
-            let sdk = platform::aws::sdk_config_of_operator().await;
-            return Ok(Arc::new(KmsSigningKey::connect(&sdk, key)));
+            return Ok(Aws::of_operator().await.signing_key(key));
         }
         self.require_data_dir()?;
         let data = DataDir::open_keys(&self.data_dir).map_err(refused)?;
@@ -153,17 +154,17 @@ impl TargetArguments {
         if self.deployed {
             let environment = Environment::read().map_err(refused)?;
             let name = |variable| environment.required(variable).map_err(refused);
-            let sdk = platform::aws::sdk_config_of_operator().await;
+            let aws = Aws::of_operator().await;
             return Ok(Target {
                 clock,
                 tenant,
-                records: Table::connect(&sdk, &name("MILLRACE_RECORDS_TABLE")?),
-                audit_table: Table::connect(&sdk, &name("MILLRACE_AUDIT_TABLE")?),
-                runs: Table::connect(&sdk, &name("MILLRACE_RUNS_TABLE")?),
-                events: Table::connect(&sdk, &name("MILLRACE_EVENTS_TABLE")?),
-                bus: Arc::new(EventBridgeBus::connect(&sdk, &name("MILLRACE_EVENT_BUS")?)),
-                tasks: Some(Arc::new(SqsQueue::connect(&sdk, name("MILLRACE_TASK_QUEUE")?))),
-                objects: Objects::connect(&sdk, &name("MILLRACE_DATA_BUCKET")?),
+                records: aws.table(&name("MILLRACE_RECORDS_TABLE")?),
+                audit_table: aws.table(&name("MILLRACE_AUDIT_TABLE")?),
+                runs: aws.table(&name("MILLRACE_RUNS_TABLE")?),
+                events: aws.table(&name("MILLRACE_EVENTS_TABLE")?),
+                bus: aws.bus(&name("MILLRACE_EVENT_BUS")?),
+                tasks: Some(aws.queue(name("MILLRACE_TASK_QUEUE")?)),
+                objects: aws.bucket(&name("MILLRACE_DATA_BUCKET")?),
                 retention: Retention::from_environment(&environment).map_err(refused)?,
                 data_dir: None,
             });
@@ -181,9 +182,9 @@ impl TargetArguments {
             events: services.table(EVENTS_TABLE),
             bus: Arc::new(LocalBus::new(
                 Clock::System,
-                services.queue("events").map(shared).into_iter().collect(),
+                services.queue("events").into_iter().collect(),
             )),
-            tasks: services.queue("tasks").map(shared),
+            tasks: services.queue("tasks"),
             objects: services.bucket(DATA_BUCKET),
             retention: Retention::from_environment(&environment).map_err(refused)?,
             data_dir: Some(data),
@@ -199,8 +200,7 @@ impl Target {
         }
         let environment = Environment::read().map_err(refused)?;
         let key = environment.required("MILLRACE_SEALING_KEY").map_err(refused)?;
-        let sdk = platform::aws::sdk_config_of_operator().await;
-        Ok(Arc::new(KmsSealer::connect(&sdk, key)))
+        Ok(Aws::of_operator().await.sealer(key))
     }
 
     /// Whether it is a data directory of the local runner.
@@ -229,10 +229,6 @@ impl Target {
         event.request_id = platform::ids::new_id(now);
         AuditTrail::new(self.audit_table.clone()).insert(&event).await
     }
-}
-
-fn shared(queue: SqsQueue) -> Arc<dyn Queue> {
-    Arc::new(queue)
 }
 
 pub fn refused(error: ConfigError) -> Error {

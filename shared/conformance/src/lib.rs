@@ -11,6 +11,7 @@
 
 pub mod faults;
 pub mod model;
+pub mod nowhere;
 pub mod operations;
 mod ranges;
 pub mod records;

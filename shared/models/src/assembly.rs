@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tracing::warn;
 
 use crate::answer::{Content, StopReason, ToolCall};
-use crate::call::{Call, Failure};
+use crate::provider::{Call, Failure};
 
 /// Most characters of an unknown stop reason that a log line has.
 const MAX_LOGGED_CHARS: usize = 64;
@@ -23,11 +23,11 @@ enum Part {
 
 /// The parts that came, in the order of their numbers.
 #[derive(Default)]
-pub(crate) struct Assembly(BTreeMap<u64, Part>);
+pub struct Assembly(BTreeMap<u64, Part>);
 
 impl Assembly {
     /// Adds text to a part.
-    pub(crate) fn text(&mut self, number: u64, text: &str) {
+    pub fn text(&mut self, number: u64, text: &str) {
         let part = self.0.entry(number).or_insert_with(|| Part::Text(String::new()));
         if let Part::Text(so_far) = part {
             so_far.push_str(text);
@@ -35,7 +35,7 @@ impl Assembly {
     }
 
     /// Adds to a tool call. The first id and name count: some servers repeat them with each piece.
-    pub(crate) fn call(&mut self, number: u64, id: Option<&str>, name: Option<&str>, arguments: &str) {
+    pub fn call(&mut self, number: u64, id: Option<&str>, name: Option<&str>, arguments: &str) {
         let part = self.0.entry(number).or_insert_with(|| Part::Call {
             id: String::new(),
             name: String::new(),
@@ -64,11 +64,7 @@ impl Assembly {
 
     /// The content, and why it ends. A call of the output tool becomes the answer's text, as the model wrote
     /// it.
-    pub(crate) fn finish(
-        self,
-        call: &Call<'_>,
-        reason: Ended<'_>,
-    ) -> Result<(Vec<Content>, StopReason), Failure> {
+    pub fn finish(self, call: &Call<'_>, reason: Ended<'_>) -> Result<(Vec<Content>, StopReason), Failure> {
         let is_cut = reason == Ended::For(StopReason::MaxTokens);
         let output_tool = call.native_output().map(|output| output.name.as_str());
         let (mut content, mut output) = (Vec::new(), None);
@@ -128,7 +124,8 @@ impl Assembly {
 
 /// Why an answer ends, as the provider says it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended<'a> {
+pub enum Ended<'a> {
+    /// One of the known reasons.
     For(StopReason),
     /// A word that is not known here.
     Unknown(&'a str),

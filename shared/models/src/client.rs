@@ -1,7 +1,7 @@
 //! A model as the platform calls it: a provider, and around it time limits, retries and structured output.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,10 +9,10 @@ use tokio::time::{Instant, timeout_at};
 use tracing::debug;
 
 use crate::answer::{Answer, Content, StopReason, Usage};
-use crate::call::{Call, Form, Outlet, Provider, Reply};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::model::{Model, Sink};
 use crate::output::{self, Schema};
+use crate::provider::{Call, Form, Outlet, Provider, Reply};
 use crate::request::{Message, OutputSchema, Request};
 use crate::retry;
 
@@ -53,6 +53,12 @@ impl Default for Limits {
             longest_pause: Duration::from_secs(20),
         }
     }
+}
+
+/// A model of this name behind a provider.
+pub fn over(provider: Box<dyn Provider>, model: &str, limits: Limits) -> Arc<dyn Model> {
+    let model = model.to_owned();
+    Arc::new(Client::new(provider, model, limits, rand::random::<f64>))
 }
 
 /// A configured model.

@@ -3,21 +3,23 @@
 use std::sync::Arc;
 
 use platform::Clock;
-use platform::aws::SdkConfig;
 use platform::config::{AwsEnvironment, ConfigError, Environment};
-use platform::secrets::SecretSource;
+use platform::secrets::{SecretSource, SecretStore};
 use url::Url;
 
-use crate::bedrock::Bedrock;
-use crate::client::{Client, Limits};
+use crate::client::{Limits, over};
 use crate::model::{Model, NotConfigured};
 use crate::openai::OpenAi;
+use crate::provider::Provider;
 
 const PROVIDER: &str = "MILLRACE_MODEL_PROVIDER";
 const MODEL: &str = "MILLRACE_MODEL";
 const BASE_URL: &str = "MILLRACE_MODEL_BASE_URL";
 const KEY: &str = "MILLRACE_MODEL_API_KEY";
 const KEY_SECRET: &str = "MILLRACE_MODEL_API_KEY_SECRET";
+
+/// Makes a provider with these limits.
+pub type Connect<'a> = dyn Fn(Limits, Clock) -> Box<dyn Provider> + 'a;
 
 /// Which model a service has.
 #[derive(Clone, Debug)]
@@ -42,7 +44,10 @@ pub enum ModelConfig {
 
 impl ModelConfig {
     /// From the variables `MILLRACE_MODEL…`. Refuses a combination that cannot be meant.
-    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
+    pub fn from_environment(
+        environment: &Environment,
+        secrets: &Arc<dyn SecretStore>,
+    ) -> Result<Self, ConfigError> {
         let provider = environment.optional(PROVIDER).unwrap_or("none");
         let unused: &[&'static str] = match provider {
             "none" => &[MODEL, BASE_URL, KEY, KEY_SECRET],
@@ -71,7 +76,7 @@ impl ModelConfig {
             return Ok(Self::Bedrock { model });
         }
         let base_url = base_url(&environment.required(BASE_URL)?)?;
-        let key = SecretSource::from_environment(environment, sdk, KEY, KEY_SECRET)?;
+        let key = SecretSource::from_environment(environment, secrets, KEY, KEY_SECRET)?;
         let is_visible = |key: &str| key.bytes().all(|byte| byte.is_ascii_graphic());
         if let Some(given) = key.as_ref().and_then(SecretSource::value)
             && !is_visible(given.expose())
@@ -92,32 +97,27 @@ impl ModelConfig {
         }
     }
 
-    /// The model, with the usual limits. Connects to nothing yet.
-    pub fn connect(&self, sdk: &SdkConfig, machine: &AwsEnvironment, clock: Clock) -> Arc<dyn Model> {
-        self.connect_within(Limits::default(), sdk, machine, clock)
+    /// The model, with the usual limits; `bedrock` makes the provider of that name. Connects to nothing yet.
+    pub fn connect(&self, bedrock: &Connect<'_>, machine: &AwsEnvironment, clock: Clock) -> Arc<dyn Model> {
+        self.connect_within(Limits::default(), bedrock, machine, clock)
     }
 
     /// The model, with other limits.
     pub fn connect_within(
         &self,
         limits: Limits,
-        sdk: &SdkConfig,
+        bedrock: &Connect<'_>,
         machine: &AwsEnvironment,
         clock: Clock,
     ) -> Arc<dyn Model> {
-        let client =
-            |provider, model: &String| Client::new(provider, model.clone(), limits, rand::random::<f64>);
         match self {
             Self::None => Arc::new(NotConfigured),
-            Self::Bedrock { model } => {
-                let provider = Bedrock::new(sdk, limits, clock);
-                Arc::new(client(Box::new(provider), model))
-            }
+            Self::Bedrock { model } => over(bedrock(limits, clock), model, limits),
             Self::OpenAi { model, base_url, key } => {
                 // A function is frozen between two invocations, and its connections are closed meanwhile.
                 let keeps_connections = machine.function_name.is_none();
                 let provider = OpenAi::new(base_url, key.clone(), limits, clock, keeps_connections);
-                Arc::new(client(Box::new(provider), model))
+                over(Box::new(provider), model, limits)
             }
         }
     }
@@ -148,18 +148,28 @@ fn base_url(text: &str) -> Result<Url, ConfigError> {
 
 #[cfg(test)]
 mod tests {
-    use platform::aws::{Keys, sdk_config_for};
-    use platform::config::Secret;
+    use platform::Result as Answered;
+    use platform::queue::BoxFuture;
+    use platform::secrets::Versions;
 
     use super::*;
+
+    /// No test reads a secret by its name.
+    struct NoSecrets;
+
+    impl SecretStore for NoSecrets {
+        fn versions<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Answered<Versions>> {
+            panic!("{name} is read")
+        }
+    }
 
     fn config(variables: &[(&str, &str)]) -> Result<ModelConfig, String> {
         let variables = variables
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let environment = Environment::from_variables(variables).unwrap();
-        let sdk = sdk_config_for("http://127.0.0.1:1", Keys::shown(&Secret::new("s")));
-        ModelConfig::from_environment(&environment, &sdk).map_err(|error| error.to_string())
+        let secrets: Arc<dyn SecretStore> = Arc::new(NoSecrets);
+        ModelConfig::from_environment(&environment, &secrets).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl ModelError {
 
     /// Adds the provider's sentence, or the fault of an answer, cut to 500 characters. Never printed.
     #[must_use]
-    pub(crate) fn with_detail(mut self, detail: &str) -> Self {
+    pub fn with_detail(mut self, detail: &str) -> Self {
         let detail = detail.trim();
         self.detail = match detail.char_indices().nth(MAX_DETAIL_CHARS) {
             None => (!detail.is_empty()).then(|| detail.to_owned()),
@@ -78,8 +78,9 @@ impl ModelError {
         self
     }
 
+    /// Adds the pause that the provider asks for.
     #[must_use]
-    pub(crate) fn with_retry_after_ms(mut self, pause_ms: Option<u64>) -> Self {
+    pub fn with_retry_after_ms(mut self, pause_ms: Option<u64>) -> Self {
         self.retry_after_ms = pause_ms;
         self
     }

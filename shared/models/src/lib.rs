@@ -9,21 +9,20 @@
 
 mod answer;
 mod assembly;
-mod bedrock;
-mod call;
 mod client;
 mod config;
 mod error;
 mod model;
 mod openai;
 mod output;
+pub mod provider;
 mod request;
 mod retry;
 pub mod stand_in;
 
 pub use answer::{Answer, Content, StopReason, ToolCall, Usage};
-pub use client::Limits;
-pub use config::ModelConfig;
+pub use client::{Limits, over};
+pub use config::{Connect, ModelConfig};
 pub use error::{ModelError, ModelErrorKind};
 pub use model::{Model, NotConfigured, Sink};
 pub use request::{Message, OutputSchema, Request, Tool, ToolResult};

@@ -80,7 +80,7 @@ pub struct ToolResult {
 impl ToolResult {
     /// What the model reads. Not all models of Bedrock take a status, and OpenAI's form has none; a blank
     /// text is refused by some.
-    pub(crate) fn told(&self) -> String {
+    pub fn told(&self) -> String {
         let text = match self.text.trim() {
             "" => "(empty)",
             _ => self.text.as_str(),

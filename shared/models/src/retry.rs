@@ -9,9 +9,9 @@ use platform::{Clock, UtcTime};
 use tokio::time::{Instant, sleep};
 use tracing::warn;
 
-use crate::call::{Call, Outlet, Provider, Reply};
 use crate::client::Limits;
 use crate::error::ModelError;
+use crate::provider::{Call, Outlet, Provider, Reply};
 
 /// Sends until there is an answer, a failure that does not pass, or no time. `ends_at` is the end of the
 /// call.
@@ -64,7 +64,7 @@ fn pause(limits: &Limits, attempt: u32, told_ms: Option<u64>, random: f64) -> Du
 }
 
 /// Milliseconds of a `Retry-After`: seconds, or a date. None where it is neither.
-pub(crate) fn retry_after_ms(text: &str, clock: &Clock) -> Option<u64> {
+pub fn retry_after_ms(text: &str, clock: &Clock) -> Option<u64> {
     let text = text.trim();
     match text.parse::<u64>() {
         Ok(seconds) => Some(seconds.saturating_mul(1_000)),
@@ -81,10 +81,10 @@ mod tests {
 
     use super::*;
     use crate::answer::{Content, StopReason, Usage};
-    use crate::call::{Failure, Form};
     use crate::client::Client;
     use crate::error::ModelErrorKind;
     use crate::model::Model;
+    use crate::provider::{Failure, Form};
     use crate::request::{Message, Request};
 
     /// Fails in these ways, then answers. Keeps when it was asked.

@@ -18,7 +18,7 @@ use tracing::warn;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::metrics;
-use crate::queue::SqsQueue;
+use crate::queue::Inbox;
 
 /// From the end of the work to the end of the function.
 const MARGIN: Duration = Duration::from_secs(2);
@@ -96,7 +96,7 @@ impl Batch {
 /// of what failed.
 pub async fn consume<F>(
     event: LambdaEvent<SqsEvent>,
-    queue: &SqsQueue,
+    inbox: &dyn Inbox,
     clock: &Clock,
     handle: impl FnOnce(Batch) -> F,
 ) -> SqsBatchResponse
@@ -115,7 +115,7 @@ where
         .batch_item_failures
         .iter()
         .filter_map(|failure| receipts.get(&failure.item_identifier));
-    let postponed = failed.map(|(receipt, receives)| queue.postpone(receipt, back_off(*receives)));
+    let postponed = failed.map(|(receipt, receives)| inbox.postpone(receipt, back_off(*receives)));
     // Without it the message comes back after the visibility timeout.
     if timeout(POSTPONING, join_all(postponed)).await.is_err() {
         warn!("the back-off of failed messages is not set in time");
@@ -138,13 +138,10 @@ fn receipt(message: &SqsMessage) -> Option<(String, (String, u32))> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use axum::Router;
-    use axum::routing::post;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
-    use crate::aws::{Keys, sdk_config_for};
-    use crate::config::Secret;
+    use crate::queue::BoxFuture;
 
     #[test]
     fn ten_failures_take_about_twenty_minutes() {
@@ -164,19 +161,16 @@ mod tests {
         .unwrap()
     }
 
-    /// A queue that keeps what it is asked.
-    async fn queue() -> (SqsQueue, Arc<Mutex<Vec<Value>>>) {
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&asked);
-        let answer = move |body: String| async move {
-            kept.lock().unwrap().push(serde_json::from_str(&body).unwrap());
-            "{}"
-        };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(axum::serve(listener, Router::new().route("/", post(answer))).into_future());
-        let sdk = sdk_config_for(&endpoint, Keys::shown(&Secret::new("s")));
-        (SqsQueue::connect(&sdk, format!("{endpoint}/1/tasks")), asked)
+    /// Keeps what it is asked.
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<(String, u64)>>);
+
+    impl Inbox for Kept {
+        fn postpone<'a>(&'a self, receipt_handle: &'a str, delay: Duration) -> BoxFuture<'a, ()> {
+            let asked = (receipt_handle.to_owned(), delay.as_secs());
+            self.0.lock().unwrap().push(asked);
+            Box::pin(async {})
+        }
     }
 
     #[tokio::test]
@@ -188,13 +182,13 @@ mod tests {
             message("c", "hangs", "1"),
             message("d", "done", "1"),
         ];
-        let (queue, asked) = queue().await;
+        let inbox = Kept::default();
         let mut context = lambda_runtime::Context::default();
         context.deadline = u64::try_from(Clock::System.now().as_millis() + 2_300).unwrap();
         let handled = Arc::new(Mutex::new(Vec::new()));
         let response = consume(
             LambdaEvent::new(event, context),
-            &queue,
+            &inbox,
             &Clock::System,
             |batch| {
                 batch.without_repeats().each(|body| {
@@ -217,18 +211,11 @@ mod tests {
             .map(|failure| failure.item_identifier.as_str())
             .collect();
         assert_eq!(failed, ["b", "c"]);
-        let mut asked = asked.lock().unwrap().clone();
-        asked.sort_by_key(|request| request["ReceiptHandle"].to_string());
-        let visibilities: Vec<_> = asked
-            .iter()
-            .map(|request| (&request["ReceiptHandle"], &request["VisibilityTimeout"]))
-            .collect();
+        let mut asked = inbox.0.lock().unwrap().clone();
+        asked.sort();
         assert_eq!(
-            visibilities,
-            [
-                (&json!("receipt of b"), &json!(20)),
-                (&json!("receipt of c"), &json!(5))
-            ]
+            asked,
+            [("receipt of b".to_owned(), 20), ("receipt of c".to_owned(), 5)]
         );
     }
 }

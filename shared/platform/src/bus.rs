@@ -1,10 +1,6 @@
 //! The event bus: what happened, for whoever wants to know.
 
-use std::sync::Arc;
-
-use aws_sdk_eventbridge::types::PutEventsRequestEntry;
-
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::queue::BoxFuture;
 
 /// The `source` of every event that this service puts on the bus.
@@ -16,46 +12,4 @@ pub const DETAIL_TYPE: &str = "millrace.event";
 pub trait Bus: Send + Sync {
     /// Puts one event on the bus; `detail` is its envelope as JSON. Done when the bus has it.
     fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>>;
-}
-
-/// An EventBridge bus.
-pub struct EventBridgeBus {
-    client: aws_sdk_eventbridge::Client,
-    name: Arc<str>,
-}
-
-impl EventBridgeBus {
-    /// The bus of this name.
-    pub fn connect(sdk: &aws_config::SdkConfig, name: &str) -> Self {
-        Self {
-            client: aws_sdk_eventbridge::Client::new(sdk),
-            name: name.into(),
-        }
-    }
-}
-
-impl Bus for EventBridgeBus {
-    fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let entry = PutEventsRequestEntry::builder()
-                .event_bus_name(&*self.name)
-                .source(SOURCE)
-                .detail_type(DETAIL_TYPE)
-                .detail(detail)
-                .build();
-            let answer = self
-                .client
-                .put_events()
-                .entries(entry)
-                .send()
-                .await
-                .map_err(|error| {
-                    Error::unavailable(aws_sdk_eventbridge::error::DisplayErrorContext(error).to_string())
-                })?;
-            match answer.entries().first().and_then(|entry| entry.error_code()) {
-                Some(code) => Err(Error::unavailable(format!("the bus refused the event: {code}"))),
-                None => Ok(()),
-            }
-        })
-    }
 }

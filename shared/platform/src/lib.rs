@@ -3,11 +3,11 @@
 pub mod api;
 pub mod archive_hints;
 pub mod auth;
-pub mod aws;
 pub mod batch;
 pub mod bus;
 pub mod clock;
 pub mod config;
+pub mod deployment;
 pub mod error;
 pub mod fair;
 pub mod http;
@@ -27,22 +27,19 @@ pub mod tenant;
 
 use std::sync::Arc;
 
-use aws_config::SdkConfig;
-
 pub use clock::{Clock, UtcTime};
 pub use error::{Error, ErrorKind, Result};
 pub use tenant::Tenant;
 
 use archive_hints::ArchiveHints;
 use auth::{Verifier, VerifierConfig};
-use config::{ConfigError, EdgeConfig, Environment};
+use config::{ConfigError, EdgeConfig};
+use deployment::Deployment;
 use fair::FairPermits;
 use http::audit::AuditLog;
-use queue::SqsQueue;
 use records::Table;
 use records::api_keys::ApiKeys;
 use records::audit::AuditTrail;
-use signing::KmsSigningKey;
 
 /// What every HTTP function has: the time, who may call, the records and the audit trail.
 #[derive(Clone)]
@@ -66,23 +63,19 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// From the environment of a Lambda function. Connects to nothing yet.
-    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
-        let records = Table::connect(sdk, &environment.required("MILLRACE_RECORDS_TABLE")?);
-        let trail = AuditTrail::new(Table::connect(
-            sdk,
-            &environment.required("MILLRACE_AUDIT_TABLE")?,
-        ));
-        let retry_url = environment.required("MILLRACE_AUDIT_RETRY_QUEUE")?;
-        let retry = Arc::new(SqsQueue::connect(sdk, retry_url));
-        let archive = environment.required("MILLRACE_ARCHIVE_QUEUE")?;
-        let hints = ArchiveHints::new(Arc::new(SqsQueue::connect(sdk, archive)));
+    /// Of a deployed function.
+    pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let environment = deployment.environment();
+        let records = deployment.table("MILLRACE_RECORDS_TABLE")?;
+        let trail = AuditTrail::new(deployment.table("MILLRACE_AUDIT_TABLE")?);
+        let retry = deployment.queue("MILLRACE_AUDIT_RETRY_QUEUE")?;
+        let hints = ArchiveHints::new(deployment.queue("MILLRACE_ARCHIVE_QUEUE")?);
         let clock = Clock::System;
-        let service_key = KmsSigningKey::connect(sdk, environment.required("MILLRACE_SERVICE_KEY")?);
+        let service_key = deployment.signing_key("MILLRACE_SERVICE_KEY")?;
         Ok(Self {
             verifier: Arc::new(Verifier::new(
                 VerifierConfig::from_environment(environment)?,
-                Arc::new(service_key),
+                service_key,
                 clock.clone(),
             )),
             clock,

@@ -1,7 +1,6 @@
 //! Tokens by which a listing goes on where a page of it ended: opaque to callers, signed, and good only for the listing that
 //! they were given for.
 
-use aws_config::SdkConfig;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -9,7 +8,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
-use crate::config::{ConfigError, Environment, Secret};
+use crate::config::{ConfigError, Secret};
+use crate::deployment::Deployment;
 use crate::error::{Error, Result};
 use crate::secrets::{SecretSource, Versions};
 
@@ -31,9 +31,9 @@ impl PageTokens {
     }
 
     /// From `MILLRACE_PAGE_TOKEN_KEY` or the secret that `MILLRACE_PAGE_TOKEN_SECRET` names.
-    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
+    pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
         let (value, name) = ("MILLRACE_PAGE_TOKEN_KEY", "MILLRACE_PAGE_TOKEN_SECRET");
-        let key = SecretSource::from_environment(environment, sdk, value, name)?;
+        let key = deployment.secret(value, name)?;
         key.map(|key| Self { key })
             .ok_or_else(|| ConfigError::missing(name))
     }

@@ -4,9 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use tracing::warn;
-
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A boxed future, so that the traits of this crate can be objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -37,54 +35,9 @@ pub trait Queue: Send + Sync {
     fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>>;
 }
 
-/// An SQS queue.
-pub struct SqsQueue {
-    client: aws_sdk_sqs::Client,
-    url: String,
-}
-
-impl SqsQueue {
-    /// The queue at this URL.
-    pub fn connect(sdk: &aws_config::SdkConfig, url: String) -> Self {
-        Self {
-            client: aws_sdk_sqs::Client::new(sdk),
-            url,
-        }
-    }
-}
-
-impl SqsQueue {
+/// Where messages of a queue are received.
+pub trait Inbox: Send + Sync {
     /// Has a received message delivered again after `delay`. Best effort: else it comes back after the
     /// visibility timeout of the queue.
-    pub(crate) async fn postpone(&self, receipt_handle: &str, delay: Duration) {
-        let request = self.client.change_message_visibility().queue_url(&self.url);
-        let request = request
-            .receipt_handle(receipt_handle)
-            .visibility_timeout(i32::try_from(delay.as_secs()).unwrap_or(i32::MAX));
-        if let Err(error) = request.send().await {
-            let cause = aws_sdk_sqs::error::DisplayErrorContext(error).to_string();
-            warn!(cause, "the back-off of a failed message is not set");
-        }
-    }
-}
-
-impl Queue for SqsQueue {
-    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let delay = delivery.delay.min(MAX_DELAY).as_millis().div_ceil(1_000);
-            let sent = self
-                .client
-                .send_message()
-                .queue_url(&self.url)
-                .message_body(body)
-                .set_delay_seconds(i32::try_from(delay).ok().filter(|seconds| *seconds > 0))
-                .set_message_group_id(delivery.group.map(str::to_owned))
-                .send()
-                .await;
-            sent.map_err(|error| {
-                Error::unavailable(aws_sdk_sqs::error::DisplayErrorContext(error).to_string())
-            })?;
-            Ok(())
-        })
-    }
+    fn postpone<'a>(&'a self, receipt_handle: &'a str, delay: Duration) -> BoxFuture<'a, ()>;
 }

@@ -1,4 +1,4 @@
-//! Secrets of the deployment, such as signing keys: given by value, or by name in AWS Secrets Manager.
+//! Secrets of the deployment, such as signing keys: given by value, or by name in a [`SecretStore`].
 //!
 //! A named secret does not show in a function's configuration and rotates without a deployment. It is
 //! fetched with its first use, because a fetch at start would lengthen every cold start.
@@ -6,15 +6,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use aws_config::SdkConfig;
-use aws_sdk_secretsmanager::Client;
-use aws_sdk_secretsmanager::error::DisplayErrorContext;
 use tokio::sync::Mutex;
 use tracing::warn;
 
 use crate::clock::{Clock, UtcTime};
 use crate::config::{ConfigError, Environment, Secret};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::queue::BoxFuture;
 
 /// How long a fetched secret is used, in milliseconds.
 const FRESH_MS: u64 = 300_000;
@@ -30,6 +28,12 @@ pub struct Versions {
     pub previous: Option<Secret>,
 }
 
+/// Where secrets are by name.
+pub trait SecretStore: Send + Sync {
+    /// The versions in use of a secret. 500 where there is none of this name, or it has no text.
+    fn versions<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Versions>>;
+}
+
 /// A secret, by value or by name.
 #[derive(Clone)]
 pub struct SecretSource(Arc<Source>);
@@ -40,7 +44,7 @@ enum Source {
 }
 
 struct Stored {
-    client: Client,
+    store: Arc<dyn SecretStore>,
     name: String,
     clock: Clock,
     fetched: Mutex<Option<(UtcTime, Versions)>>,
@@ -63,20 +67,20 @@ impl SecretSource {
         })))
     }
 
-    /// By name or ARN in Secrets Manager.
-    pub fn stored(sdk: &SdkConfig, name: &str, clock: Clock) -> Self {
+    /// By name.
+    pub fn stored(store: Arc<dyn SecretStore>, name: &str, clock: Clock) -> Self {
         Self(Arc::new(Source::Stored(Stored {
-            client: Client::new(sdk),
+            store,
             name: name.to_owned(),
             clock,
             fetched: Mutex::default(),
         })))
     }
 
-    /// From the variable `value`, or from `name` with the name of the secret. None where both are missing.
+    /// From the variable `value`, or of the name in the variable `name`. None where both are missing.
     pub fn from_environment(
         environment: &Environment,
-        sdk: &SdkConfig,
+        store: &Arc<dyn SecretStore>,
         value: &'static str,
         name: &'static str,
     ) -> Result<Option<Self>, ConfigError> {
@@ -85,7 +89,7 @@ impl SecretSource {
                 "Both {value} and {name} are set. Set one of them."
             ))),
             (Some(value), None) => Ok(Some(Self::given(Secret::new(value)))),
-            (None, Some(name)) => Ok(Some(Self::stored(sdk, name, Clock::System))),
+            (None, Some(name)) => Ok(Some(Self::stored(Arc::clone(store), name, Clock::System))),
             (None, None) => Ok(None),
         }
     }
@@ -98,7 +102,7 @@ impl SecretSource {
         }
     }
 
-    /// The versions in use, at most five minutes old. 503 where Secrets Manager does not answer and none is
+    /// The versions in use, at most five minutes old. 503 where the store does not answer and none is
     /// known.
     pub async fn versions(&self) -> Result<Versions> {
         self.fetched_within(FRESH_MS).await
@@ -121,7 +125,7 @@ impl SecretSource {
         {
             return Ok(versions.clone());
         }
-        let versions = match (stored.fetch().await, fetched.as_ref()) {
+        let versions = match (stored.store.versions(&stored.name).await, fetched.as_ref()) {
             (Ok(versions), _) => versions,
             (Err(cause), Some((_, known))) => {
                 warn!(secret = stored.name, %cause, "secret not fetched again; the known versions are used");
@@ -131,36 +135,6 @@ impl SecretSource {
         };
         *fetched = Some((now, versions.clone()));
         Ok(versions)
-    }
-}
-
-impl Stored {
-    async fn fetch(&self) -> Result<Versions> {
-        let current = self.version("AWSCURRENT").await?;
-        let previous = self.version("AWSPREVIOUS").await?;
-        let current = current.ok_or_else(|| {
-            Error::internal(format!(
-                "the secret '{}' does not exist or has no text",
-                self.name
-            ))
-        })?;
-        Ok(Versions { current, previous })
-    }
-
-    /// None where the secret has no such version.
-    async fn version(&self, stage: &str) -> Result<Option<Secret>> {
-        let request = self.client.get_secret_value().secret_id(&self.name);
-        match request.version_stage(stage).send().await {
-            Ok(answer) => Ok(answer.secret_string.map(Secret::new)),
-            Err(error)
-                if error
-                    .as_service_error()
-                    .is_some_and(|error| error.is_resource_not_found_exception()) =>
-            {
-                Ok(None)
-            }
-            Err(error) => Err(Error::unavailable(DisplayErrorContext(error).to_string())),
-        }
     }
 }
 
@@ -177,45 +151,34 @@ impl fmt::Debug for SecretSource {
 mod tests {
     use std::sync::Mutex as StdMutex;
 
-    use axum::Router;
-    use axum::http::StatusCode;
-    use axum::routing::post;
-    use serde_json::{Value, json};
-
     use super::*;
-    use crate::aws::{Keys, sdk_config_for};
+    use crate::error::Error;
 
-    /// A store of one secret: its versions, the newest first. Counts what it is asked.
-    #[derive(Clone, Default)]
-    struct Store(Arc<StdMutex<(Vec<&'static str>, usize)>>);
+    /// A store of one secret. Counts what it is asked.
+    #[derive(Default)]
+    struct Store(StdMutex<(Option<Versions>, usize)>);
 
     impl Store {
-        fn answer(&self, request: &str) -> (StatusCode, String) {
-            let mut state = self.0.lock().unwrap();
-            state.1 += 1;
-            if state.0.is_empty() {
-                return (StatusCode::INTERNAL_SERVER_ERROR, "{}".to_owned());
-            }
-            let request: Value = serde_json::from_str(request).unwrap();
-            let place = usize::from(request["VersionStage"] == "AWSPREVIOUS");
-            match state.0.get(place) {
-                Some(secret) => (StatusCode::OK, json!({ "SecretString": secret }).to_string()),
-                None => (
-                    StatusCode::BAD_REQUEST,
-                    json!({ "__type": "ResourceNotFoundException" }).to_string(),
-                ),
-            }
+        fn set(&self, versions: Option<Versions>) {
+            self.0.lock().unwrap().0 = versions;
+        }
+
+        fn asked(&self) -> usize {
+            self.0.lock().unwrap().1
         }
     }
 
-    async fn source(store: &Store, clock: Clock) -> SecretSource {
-        let store = store.clone();
-        let answer = move |body: String| async move { store.answer(&body) };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(axum::serve(listener, Router::new().route("/", post(answer))).into_future());
-        let sdk = sdk_config_for(&endpoint, Keys::shown(&Secret::new("s")));
-        SecretSource::stored(&sdk, "page-tokens", clock)
+    impl SecretStore for Store {
+        fn versions<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Versions>> {
+            let mut state = self.0.lock().unwrap();
+            state.1 += 1;
+            let found = state.0.clone().ok_or_else(|| Error::unavailable("no answer"));
+            Box::pin(async move { found })
+        }
+    }
+
+    fn source(store: &Arc<Store>, clock: Clock) -> SecretSource {
+        SecretSource::stored(Arc::clone(store) as Arc<dyn SecretStore>, "page-tokens", clock)
     }
 
     fn ms(millis: u64) -> i64 {
@@ -232,31 +195,31 @@ mod tests {
     #[tokio::test]
     async fn a_rotation_is_seen_after_five_minutes_and_sooner_on_demand() {
         let clock = Clock::manual(UtcTime::EPOCH);
-        let store = Store::default();
-        store.0.lock().unwrap().0 = vec!["one"];
-        let source = source(&store, clock.clone()).await;
+        let store = Arc::new(Store::default());
+        store.set(Some(versions("one", None)));
+        let source = source(&store, clock.clone());
         assert_eq!(source.versions().await.unwrap(), versions("one", None));
-        store.0.lock().unwrap().0 = vec!["two", "one"];
+        store.set(Some(versions("two", Some("one"))));
         assert_eq!(source.versions().await.unwrap(), versions("one", None));
         clock.advance_ms(ms(RENEWAL_MS));
         assert_eq!(source.renewed().await.unwrap(), versions("two", Some("one")));
-        store.0.lock().unwrap().0 = vec!["three", "two"];
+        store.set(Some(versions("three", Some("two"))));
         clock.advance_ms(ms(FRESH_MS - 1));
         assert_eq!(source.versions().await.unwrap(), versions("two", Some("one")));
         clock.advance_ms(1);
         assert_eq!(source.versions().await.unwrap(), versions("three", Some("two")));
-        assert_eq!(store.0.lock().unwrap().1, 6);
+        assert_eq!(store.asked(), 3);
     }
 
     #[tokio::test]
     async fn known_versions_outlive_an_outage() {
         let clock = Clock::manual(UtcTime::EPOCH);
-        let store = Store::default();
-        let source = source(&store, clock.clone()).await;
+        let store = Arc::new(Store::default());
+        let source = source(&store, clock.clone());
         assert!(source.versions().await.is_err());
-        store.0.lock().unwrap().0 = vec!["one"];
+        store.set(Some(versions("one", None)));
         assert_eq!(source.versions().await.unwrap(), versions("one", None));
-        store.0.lock().unwrap().0.clear();
+        store.set(None);
         clock.advance_ms(ms(FRESH_MS));
         assert_eq!(source.versions().await.unwrap(), versions("one", None));
     }

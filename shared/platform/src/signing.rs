@@ -1,15 +1,9 @@
 //! Keys that sign, and the compact JWS that they make: service tokens, and the digests of the event log.
 
-use aws_config::SdkConfig;
-use aws_sdk_kms::Client;
-use aws_sdk_kms::error::DisplayErrorContext;
-use aws_sdk_kms::primitives::Blob;
-use aws_sdk_kms::types::{MessageType, SigningAlgorithmSpec};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, Header};
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, Result};
 use crate::queue::BoxFuture;
@@ -24,54 +18,6 @@ pub trait SigningKey: Send + Sync {
 
     /// The public key: the DER of an X.509 SubjectPublicKeyInfo.
     fn public_key(&self) -> BoxFuture<'_, Result<Vec<u8>>>;
-}
-
-/// An asymmetric KMS key. The private key never leaves KMS.
-pub struct KmsSigningKey {
-    client: Client,
-    key_id: String,
-}
-
-impl KmsSigningKey {
-    /// The key of this id, ARN or alias.
-    pub fn connect(sdk: &SdkConfig, key_id: String) -> Self {
-        Self {
-            client: Client::new(sdk),
-            key_id,
-        }
-    }
-}
-
-impl SigningKey for KmsSigningKey {
-    fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>> {
-        Box::pin(async move {
-            let sent = self
-                .client
-                .sign()
-                .key_id(&self.key_id)
-                .message(Blob::new(Sha256::digest(message).to_vec()))
-                .message_type(MessageType::Digest)
-                .signing_algorithm(SigningAlgorithmSpec::RsassaPkcs1V15Sha256)
-                .send()
-                .await;
-            let answer = sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
-            let signature = answer
-                .signature
-                .ok_or_else(|| Error::internal("KMS gave no signature"))?;
-            Ok(signature.into_inner())
-        })
-    }
-
-    fn public_key(&self) -> BoxFuture<'_, Result<Vec<u8>>> {
-        Box::pin(async move {
-            let sent = self.client.get_public_key().key_id(&self.key_id).send().await;
-            let answer = sent.map_err(|error| Error::unavailable(DisplayErrorContext(error).to_string()))?;
-            let key = answer
-                .public_key
-                .ok_or_else(|| Error::internal("KMS gave no public key"))?;
-            Ok(key.into_inner())
-        })
-    }
 }
 
 /// The JWS compact serialization of RFC 7515, 7.1, signed with RS256. The library signs only with keys that

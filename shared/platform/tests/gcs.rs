@@ -11,10 +11,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use futures::StreamExt as _;
-use platform::config::{AwsEnvironment, Environment, Secret};
+use platform::Tenant;
+use platform::config::{AwsEnvironment, ConfigError, Environment};
 use platform::outbound::Outbound;
-use platform::sources::{RemoteFile, Sources};
-use platform::{Tenant, aws};
+use platform::queue::BoxFuture;
+use platform::secrets::{SecretStore, Versions};
+use platform::sources::{Download, Place, RemoteFile, RemoteObjects, SourceError, Sources};
 use serde_json::json;
 
 const CONTENT: &[u8] = b"id,name\n1,a\n2,b\n3,c\n";
@@ -77,6 +79,30 @@ async fn object(State(log): State<Log>, Path(name): Path<String>, headers: Heade
     }
 }
 
+/// Neither S3 nor secrets by name are used.
+struct Nothing;
+
+impl RemoteObjects for Nothing {
+    fn get_to_file<'a>(
+        &'a self,
+        place: Place<'a>,
+        _: Download<'a>,
+    ) -> BoxFuture<'a, Result<(), SourceError>> {
+        panic!("{place:?} of S3 is read")
+    }
+}
+
+impl SecretStore for Nothing {
+    fn versions<'a>(&'a self, name: &'a str) -> BoxFuture<'a, platform::Result<Versions>> {
+        panic!("the secret {name} is read")
+    }
+}
+
+fn sources(environment: &Environment, outbound: Outbound) -> Result<Sources, ConfigError> {
+    let secrets: Arc<dyn SecretStore> = Arc::new(Nothing);
+    Sources::from_environment(environment, &secrets, Arc::new(Nothing), outbound)
+}
+
 struct World {
     sources: Sources,
     log: Log,
@@ -101,10 +127,9 @@ impl World {
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value));
         let environment = Environment::from_variables(variables).unwrap();
-        let s3 = aws::sdk_config_for("http://127.0.0.1:9", aws::Keys::signing(&Secret::new("key")));
         let outbound = Outbound::local(&AwsEnvironment::default()).unwrap();
         Self {
-            sources: Sources::from_environment(&environment, &s3, outbound).unwrap(),
+            sources: sources(&environment, outbound).unwrap(),
             log,
             folder: tempfile::tempdir().unwrap(),
         }
@@ -177,14 +202,13 @@ async fn what_cannot_be_fetched_says_why() {
 
 #[test]
 fn credentials_that_are_none_stop_the_start_without_being_shown() {
-    let s3 = aws::sdk_config_for("http://127.0.0.1:9", aws::Keys::signing(&Secret::new("key")));
     let refusal = |variables: &[(&str, &str)]| {
         let variables = variables
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let environment = Environment::from_variables(variables).unwrap();
         let outbound = Outbound::local(&AwsEnvironment::default()).unwrap();
-        let refused = Sources::from_environment(&environment, &s3, outbound);
+        let refused = sources(&environment, outbound);
         refused.err().unwrap().to_string()
     };
     let places = ("MILLRACE_IMPORT_BUCKETS", "gs://exports/");

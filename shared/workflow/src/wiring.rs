@@ -1,14 +1,13 @@
-//! An engine from the environment of a Lambda function.
+//! An engine of a deployed function.
 
 use std::sync::Arc;
 
 use platform::api::Api;
-use platform::aws::SdkConfig;
-use platform::bus::{Bus, EventBridgeBus};
-use platform::config::{ConfigError, Environment, Retention};
+use platform::bus::Bus;
+use platform::config::{ConfigError, Retention};
+use platform::deployment::Deployment;
 use platform::objects::Objects;
-use platform::queue::{Queue, SqsQueue};
-use platform::records::Table;
+use platform::queue::Queue;
 use platform::records::runs::Runs;
 use platform::{Clock, ids};
 
@@ -37,21 +36,16 @@ pub struct Wiring {
 }
 
 impl Wiring {
-    /// From the environment of a Lambda function.
-    pub fn from_environment(environment: &Environment, sdk: &SdkConfig) -> Result<Self, ConfigError> {
-        let events = Table::connect(sdk, &environment.required("MILLRACE_EVENTS_TABLE")?);
-        let runs = Table::connect(sdk, &environment.required("MILLRACE_RUNS_TABLE")?);
+    /// Of a deployed function.
+    pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
+        let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
+        let runs = deployment.table("MILLRACE_RUNS_TABLE")?;
+        let retention = Retention::from_environment(deployment.environment())?;
         Ok(Self {
-            runs: Runs::new(runs, events).retaining(Retention::from_environment(environment)?),
-            objects: Objects::connect(sdk, &environment.required("MILLRACE_DATA_BUCKET")?),
-            queue: Arc::new(SqsQueue::connect(
-                sdk,
-                environment.required("MILLRACE_TASK_QUEUE")?,
-            )),
-            bus: Arc::new(EventBridgeBus::connect(
-                sdk,
-                &environment.required("MILLRACE_EVENT_BUS")?,
-            )),
+            runs: Runs::new(runs, events).retaining(retention),
+            objects: deployment.bucket("MILLRACE_DATA_BUCKET")?,
+            queue: deployment.queue("MILLRACE_TASK_QUEUE")?,
+            bus: deployment.bus("MILLRACE_EVENT_BUS")?,
             clock: Clock::System,
             listener: None,
             api: None,

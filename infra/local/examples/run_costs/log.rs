@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use aws_config::SdkConfig;
+use aws::Aws;
 use event_log::archive::{Archiver, ArchiverConfig, Crash};
 use events::document_processed::{DocumentProcessed, Origin, ProcessedDocument};
 use local::data_dir::DataDir;
@@ -29,10 +29,10 @@ const FEW: u64 = 50;
 pub async fn costs(
     data: &DataDir,
     objects: Objects,
-    counted: &SdkConfig,
+    counted: &Aws,
     counter: &Counter,
 ) -> Result<Value, Error> {
-    let table = |name| Table::connect(counted, name);
+    let table = |name| counted.table(name);
     let tenant = Tenant::new("acme", "archived")?;
     let events = Events::new(table(EVENTS_TABLE));
     // The head of the log is not an event's.

@@ -12,12 +12,11 @@ mod webhook;
 use std::io::Write as _;
 use std::sync::Arc;
 
+use aws::Aws;
 use counter::{Counter, Taken};
 use emulators::Emulators;
 use local::data_dir::DataDir;
 use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, TABLES};
-use platform::objects::Objects;
-use platform::records::Table;
 use platform::records::runs::Runs;
 use platform::{Clock, Tenant};
 use serde_json::{Value, json};
@@ -42,10 +41,11 @@ async fn count() -> Result<(), Error> {
     let emulators = Emulators::start(&folder.path().join("aws"), &TABLES).await?;
     let (counter, endpoint) = Counter::before(&emulators.endpoint).await?;
     let counted = emulators.sdk().to_builder().endpoint_url(&endpoint).build();
-    let table = |name| Table::connect(&counted, name);
+    let counted = Aws::new(counted);
+    let table = |name| counted.table(name);
     let wiring = Wiring {
         runs: Runs::new(table(RUNS_TABLE), table(EVENTS_TABLE)),
-        objects: Objects::connect(&emulators.sdk(), DATA_BUCKET),
+        objects: Aws::new(emulators.sdk()).bucket(DATA_BUCKET),
         queue: Arc::new(counter.clone()),
         bus: Arc::new(counter.clone()),
         clock: Clock::System,

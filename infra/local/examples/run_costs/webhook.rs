@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aws_config::SdkConfig;
+use aws::Aws;
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use axum::Router;
 use events::channel::Channel;
@@ -22,7 +22,6 @@ use platform::bus::Bus as _;
 use platform::config::AwsEnvironment;
 use platform::http::audit::AuditLog;
 use platform::outbound::Outbound;
-use platform::records::Table;
 use platform::records::audit::AuditTrail;
 use platform::records::channels::Channels;
 use platform::records::deliveries::Deliveries;
@@ -56,7 +55,7 @@ const INVOCATIONS: f64 = 3.0;
 pub async fn costs(
     data: &DataDir,
     wiring: &Wiring,
-    counted: &SdkConfig,
+    counted: &Aws,
     counter: &Counter,
 ) -> Result<Value, Error> {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -64,7 +63,7 @@ pub async fn costs(
     let router = Router::new().fallback(|| async { "ok" });
     tokio::spawn(async move { axum::serve(listener, router).await });
     let tenant = Tenant::new("acme", "demo")?;
-    let table = |name| Table::connect(counted, name);
+    let table = |name| counted.table(name);
     let sealer: Arc<dyn Sealer> = Arc::new(OpenedOnce::new(Arc::new(LocalSealer::open(data)?)));
     let subscriptions = Subscriptions::new(table(RECORDS_TABLE));
     subscriptions

@@ -1,9 +1,7 @@
 //! The function `matcher` with the samples, for the emulator.
 
-use platform::config::Environment;
-
 #[tokio::main]
 async fn main() -> Result<(), lambda_runtime::Error> {
-    let environment = Environment::read()?;
-    matcher_function::run(&environment, samples::registry(&environment)?).await
+    let deployment = aws::deployment()?;
+    matcher_function::run(&deployment, samples::registry(deployment.environment())?).await
 }

@@ -1,9 +1,7 @@
 //! The function `subscriptions` with the samples, for the emulator.
 
-use platform::config::Environment;
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
-    let environment = Environment::read()?;
-    subscriptions_function::run(&environment, samples::registry(&environment)?).await
+    let deployment = aws::deployment()?;
+    subscriptions_function::run(&deployment, samples::registry(deployment.environment())?).await
 }

@@ -1,6 +1,6 @@
 //! The function `worker` with the samples, for the emulator.
 
-use platform::config::Environment;
+use aws::Aws;
 
 fn main() -> Result<(), lambda_runtime::Error> {
     runs::process::run_if_child();
@@ -9,6 +9,12 @@ fn main() -> Result<(), lambda_runtime::Error> {
 
 #[tokio::main]
 async fn serve() -> Result<(), lambda_runtime::Error> {
-    let environment = Environment::read()?;
-    worker_function::run(&environment, samples::registry(&environment)?).await
+    let aws = Aws::from_environment();
+    let deployment = aws.deployment()?;
+    worker_function::run(
+        &deployment,
+        &aws.bedrock(),
+        samples::registry(deployment.environment())?,
+    )
+    .await
 }

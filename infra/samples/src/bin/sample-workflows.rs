@@ -1,7 +1,5 @@
 //! The function `workflows` with the samples, for the emulator.
 
-use platform::config::Environment;
-
 fn main() -> Result<(), lambda_runtime::Error> {
     runs::process::run_if_child();
     serve()
@@ -9,6 +7,6 @@ fn main() -> Result<(), lambda_runtime::Error> {
 
 #[tokio::main]
 async fn serve() -> Result<(), lambda_runtime::Error> {
-    let environment = Environment::read()?;
-    workflows_function::run(&environment, samples::registry(&environment)?).await
+    let deployment = aws::deployment()?;
+    workflows_function::run(&deployment, samples::registry(deployment.environment())?).await
 }

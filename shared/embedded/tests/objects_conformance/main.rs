@@ -6,9 +6,9 @@ mod suite;
 
 use std::sync::Arc;
 
+use aws::S3Objects;
 use embedded::files::FileObjects;
 use emulators::Emulators;
-use platform::objects::S3Objects;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_pass_the_suite() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::failure;
 use crate::answer::{StopReason, Usage};
 use crate::assembly::{Assembly, Ended};
-use crate::call::{Call, Failure, Reply};
+use crate::provider::{Call, Failure, Reply};
 
 /// The number of the text; tool calls come after it.
 const TEXT: u64 = 0;

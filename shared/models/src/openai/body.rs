@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::answer::Content;
-use crate::call::Call;
+use crate::provider::Call;
 use crate::request::{Message, OutputSchema, ToolResult};
 
 /// The name of the limit of tokens that newer models of OpenAI ask for. Most other servers know `max_tokens`

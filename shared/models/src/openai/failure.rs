@@ -9,7 +9,7 @@ use reqwest::header::RETRY_AFTER;
 use serde_json::Value;
 
 use super::limited;
-use crate::call::Failure;
+use crate::provider::Failure;
 use crate::retry::retry_after_ms;
 
 /// Most bytes of such an answer that are read.

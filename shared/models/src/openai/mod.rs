@@ -26,9 +26,9 @@ use url::Url;
 
 use crate::MAX_ANSWER_BYTES;
 use crate::answer::Content;
-use crate::call::{Call, Failure, Outlet, Provider, Reply, causes};
 use crate::client::{Known, Limits};
 use crate::error::{ModelError, ModelErrorKind};
+use crate::provider::{Call, Failure, Outlet, Provider, Reply, causes};
 
 /// How long an unused connection is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);

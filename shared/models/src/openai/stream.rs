@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::answer::Reading;
 use super::sse::Events;
 use crate::MAX_ANSWER_BYTES;
-use crate::call::{Call, Failure, Outlet, Reply};
+use crate::provider::{Call, Failure, Outlet, Reply};
 
 pub(super) async fn read(
     mut response: Response,

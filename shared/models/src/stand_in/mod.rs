@@ -5,7 +5,7 @@
 //!
 //! ```
 //! # tokio_test(async {
-//! use models::stand_in::{Reply, StandIn, Wire};
+//! use models::stand_in::{Reply, StandIn};
 //! use models::{Message, Request};
 //!
 //! let stand_in = StandIn::start().await?;
@@ -14,7 +14,7 @@
 //!     messages: vec![Message::user("What is the weather?")],
 //!     ..Request::default()
 //! };
-//! let answer = stand_in.model(Wire::OpenAi).converse(&request, None).await?;
+//! let answer = stand_in.openai().converse(&request, None).await?;
 //! assert_eq!(answer.text(), "It rains.");
 //! # Ok(())
 //! # });
@@ -35,16 +35,15 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use platform::Clock;
-use platform::aws::{Keys, SdkConfig, sdk_config_for};
-use platform::config::{AwsEnvironment, Secret};
+use platform::config::Secret;
 use platform::secrets::SecretSource;
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use url::Url;
 
-use crate::client::Limits;
-use crate::config::ModelConfig;
-use crate::model::Model;
+use crate::client::{Limits, over};
+use crate::model::{Model, NotConfigured};
+use crate::openai::OpenAi;
 use script::Script;
 
 pub use received::Received;
@@ -126,32 +125,19 @@ impl StandIn {
         format!("http://{}/v1", self.address)
     }
 
-    /// A configuration of the SDK whose Bedrock is this server.
-    pub fn sdk(&self) -> SdkConfig {
-        sdk_config_for(
-            &format!("http://{}", self.address),
-            Keys::signing(&Secret::new(KEY)),
-        )
-    }
-
-    /// A model that asks this server.
-    pub fn model(&self, wire: Wire) -> Arc<dyn Model> {
-        self.model_within(wire, Limits::default())
+    /// A model that asks this server in OpenAI's form.
+    pub fn openai(&self) -> Arc<dyn Model> {
+        self.openai_within(Limits::default())
     }
 
     /// The same with other limits.
-    pub fn model_within(&self, wire: Wire, limits: Limits) -> Arc<dyn Model> {
-        let model = MODEL.to_owned();
-        let config = match (wire, Url::parse(&self.base_url())) {
-            (Wire::OpenAi, Ok(base_url)) => ModelConfig::OpenAi {
-                model,
-                base_url,
-                key: Some(SecretSource::given(Secret::new(KEY))),
-            },
-            (Wire::OpenAi, Err(_)) => ModelConfig::None,
-            (Wire::Bedrock, _) => ModelConfig::Bedrock { model },
+    pub fn openai_within(&self, limits: Limits) -> Arc<dyn Model> {
+        let Ok(base_url) = Url::parse(&self.base_url()) else {
+            return Arc::new(NotConfigured);
         };
-        config.connect_within(limits, &self.sdk(), &AwsEnvironment::default(), Clock::System)
+        let key = Some(SecretSource::given(Secret::new(KEY)));
+        let provider = OpenAi::new(&base_url, key, limits, Clock::System, true);
+        over(Box::new(provider), MODEL, limits)
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {

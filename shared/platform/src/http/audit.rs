@@ -216,10 +216,9 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::aws::{Keys, sdk_config_for};
-    use crate::config::Secret;
     use crate::queue::{BoxFuture, Delivery};
     use crate::records::Table;
+    use crate::records::store::{Item, Key, Page, Position, Query, RecordStore, Step, Written};
     use crate::tenant::Tenant;
 
     #[derive(Default)]
@@ -232,20 +231,58 @@ mod tests {
         }
     }
 
-    /// A table that takes connections and never answers.
-    async fn silent_table() -> Table {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move {
-            let mut open = Vec::new();
-            while let Ok((socket, _)) = listener.accept().await {
-                open.push(socket);
-            }
-        });
-        Table::connect(
-            &sdk_config_for(&endpoint, Keys::shown(&Secret::new("s"))),
-            "audit",
-        )
+    /// Never answers.
+    struct Silent;
+
+    impl RecordStore for Silent {
+        fn find<'a>(&'a self, _: &'a str, _: &'a Key) -> BoxFuture<'a, crate::Result<Option<Item>>> {
+            Box::pin(pending())
+        }
+
+        fn find_many<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a [Key],
+        ) -> BoxFuture<'a, crate::Result<Vec<Option<Item>>>> {
+            Box::pin(pending())
+        }
+
+        fn write(&self, _: Step) -> BoxFuture<'_, crate::Result<Written>> {
+            Box::pin(pending())
+        }
+
+        fn transact(&self, _: Vec<Step>) -> BoxFuture<'_, crate::Result<Written>> {
+            Box::pin(pending())
+        }
+
+        fn add<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a Key,
+            _: &'a str,
+            _: u64,
+            _: i64,
+        ) -> BoxFuture<'a, crate::Result<u64>> {
+            Box::pin(pending())
+        }
+
+        fn page<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a Query,
+            _: usize,
+            _: Option<Position>,
+        ) -> BoxFuture<'a, crate::Result<Page>> {
+            Box::pin(pending())
+        }
+
+        fn count<'a>(&'a self, _: &'a str, _: &'a Query) -> BoxFuture<'a, crate::Result<u64>> {
+            Box::pin(pending())
+        }
+
+        fn scan<'a>(&'a self, _: &'a str, _: Option<Position>) -> BoxFuture<'a, crate::Result<Page>> {
+            Box::pin(pending())
+        }
     }
 
     /// Invariant: a mutation leaves its record, also where its handler and the table hang until Lambda ends
@@ -254,7 +291,10 @@ mod tests {
     async fn a_mutation_that_takes_too_long_leaves_its_record() {
         let queue = Arc::new(Kept::default());
         let audited = Audited {
-            audit: AuditLog::new(AuditTrail::new(silent_table().await), queue.clone()),
+            audit: AuditLog::new(
+                AuditTrail::new(Table::new(Arc::new(Silent), "audit")),
+                queue.clone(),
+            ),
             clock: Clock::System,
             action: AuditAction::Update,
             resource_type: "prompt",

@@ -1,16 +1,11 @@
 //! Objects: immutable files, written once under keys that begin with their tenant.
 
-mod s3;
 mod store;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_config::SdkConfig;
-
-pub use s3::S3Objects;
-pub(crate) use s3::client;
 pub use store::{MAX_KEY_BYTES, MAX_OBJECT_BYTES, ObjectStore, Range};
 
 use crate::clock::UtcTime;
@@ -68,11 +63,6 @@ impl Objects {
             store,
             bucket: bucket.into(),
         }
-    }
-
-    /// The bucket of this name of S3.
-    pub fn connect(sdk: &SdkConfig, bucket: &str) -> Self {
-        Self::new(Arc::new(S3Objects::new(sdk)), bucket)
     }
 
     /// Writes an object.

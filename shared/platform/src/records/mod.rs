@@ -9,7 +9,6 @@ pub mod audit;
 pub mod channels;
 pub mod dashboards;
 pub mod deliveries;
-pub mod dynamodb;
 mod entries;
 pub mod events;
 pub mod import_jobs;

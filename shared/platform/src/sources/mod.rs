@@ -6,28 +6,27 @@
 
 mod gcs;
 mod places;
-mod s3;
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_config::SdkConfig;
 use serde::{Deserialize, Serialize};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::config::{ConfigError, Environment};
+use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::outbound::{Outbound, OutboundError};
-use crate::secrets::SecretSource;
+use crate::queue::BoxFuture;
+use crate::secrets::{SecretSource, SecretStore};
 use crate::tenant::Tenant;
 use gcs::Gcs;
-use places::{Place, Service};
-use s3::S3;
+use places::Service;
 
-pub use places::Places;
+pub use places::{Place, Places};
 
 /// A file elsewhere.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,26 +99,29 @@ pub struct Sources {
 struct Inner {
     outbound: Outbound,
     places: Places,
-    s3: S3,
+    s3: Arc<dyn RemoteObjects>,
     gcs: Option<Gcs>,
 }
 
 impl Sources {
+    /// Of a deployed function.
+    pub fn of(deployment: &Deployment, outbound: Outbound) -> Result<Self, ConfigError> {
+        let (secrets, s3) = (deployment.secrets(), deployment.remote_objects());
+        Self::from_environment(deployment.environment(), &secrets, s3, outbound)
+    }
+
     /// With the places of `MILLRACE_IMPORT_BUCKETS`, none where it is missing, and the Google credentials
-    /// of `MILLRACE_GCS_CREDENTIALS` or of the secret that `MILLRACE_GCS_CREDENTIALS_SECRET` names. S3 is
-    /// asked with the credentials of `s3`.
+    /// of `MILLRACE_GCS_CREDENTIALS` or of the secret that `MILLRACE_GCS_CREDENTIALS_SECRET` names.
     pub fn from_environment(
         environment: &Environment,
-        s3: &SdkConfig,
+        secrets: &Arc<dyn SecretStore>,
+        s3: Arc<dyn RemoteObjects>,
         outbound: Outbound,
     ) -> Result<Self, ConfigError> {
-        let places = Places::read(
-            environment
-                .optional("MILLRACE_IMPORT_BUCKETS")
-                .unwrap_or_default(),
-        )?;
+        let places = environment.optional("MILLRACE_IMPORT_BUCKETS");
+        let places = Places::read(places.unwrap_or_default())?;
         let (value, name) = ("MILLRACE_GCS_CREDENTIALS", "MILLRACE_GCS_CREDENTIALS_SECRET");
-        let key = SecretSource::from_environment(environment, s3, value, name)?;
+        let key = SecretSource::from_environment(environment, secrets, value, name)?;
         if places.any_of(Service::Gcs) && key.is_none() {
             return Err(ConfigError::new(
                 "The variable MILLRACE_IMPORT_BUCKETS names a place of gs://. Set MILLRACE_GCS_CREDENTIALS to the JSON key \
@@ -130,7 +132,7 @@ impl Sources {
             inner: Arc::new(Inner {
                 outbound,
                 places,
-                s3: S3::connect(s3),
+                s3,
                 gcs: key.map(Gcs::new).transpose()?,
             }),
         })
@@ -171,7 +173,7 @@ impl Sources {
                 }
                 RemoteFile::S3(uri) => {
                     let place = inner.places.find(tenant, Service::S3, uri)?;
-                    inner.s3.get_to_file(&place, download).await
+                    inner.s3.get_to_file(place, download).await
                 }
                 RemoteFile::Gcs(uri) => {
                     let place = inner.places.find(tenant, Service::Gcs, uri)?;
@@ -190,16 +192,26 @@ impl Sources {
     }
 }
 
+/// Buckets elsewhere.
+pub trait RemoteObjects: Send + Sync {
+    /// Fetches an object.
+    fn get_to_file<'a>(
+        &'a self,
+        place: Place<'a>,
+        download: Download<'a>,
+    ) -> BoxFuture<'a, Result<(), SourceError>>;
+}
+
 /// Where a file goes.
 #[derive(Clone, Copy)]
-struct Download<'a> {
+pub struct Download<'a> {
     path: &'a Path,
     max_bytes: u64,
 }
 
 impl Download<'_> {
     /// Begins it, unless it is known to be too large.
-    async fn begin(self, bytes: Option<u64>) -> Result<Begun, SourceError> {
+    pub async fn begin(self, bytes: Option<u64>) -> Result<Begun, SourceError> {
         if bytes.is_some_and(|bytes| bytes > self.max_bytes) {
             return Err(SourceError::too_large(self.max_bytes));
         }
@@ -211,14 +223,16 @@ impl Download<'_> {
     }
 }
 
-struct Begun {
+/// A file that is being fetched.
+pub struct Begun {
     file: File,
     written: u64,
     max_bytes: u64,
 }
 
 impl Begun {
-    async fn write(&mut self, chunk: &[u8]) -> Result<(), SourceError> {
+    /// The next piece of it.
+    pub async fn write(&mut self, chunk: &[u8]) -> Result<(), SourceError> {
         self.written += chunk.len() as u64;
         if self.written > self.max_bytes {
             return Err(SourceError::too_large(self.max_bytes));
@@ -226,7 +240,8 @@ impl Begun {
         self.file.write_all(chunk).await.map_err(SourceError::File)
     }
 
-    async fn finish(mut self) -> Result<(), SourceError> {
+    /// Its end.
+    pub async fn finish(mut self) -> Result<(), SourceError> {
         self.file.flush().await.map_err(SourceError::File)
     }
 }

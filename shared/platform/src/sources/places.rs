@@ -43,9 +43,11 @@ pub struct Places(Vec<(Service, String)>);
 
 /// An object in an open place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place<'a> {
-    pub(super) bucket: &'a str,
-    pub(super) key: &'a str,
+pub struct Place<'a> {
+    /// Its bucket.
+    pub bucket: &'a str,
+    /// Its key, or the name of the object.
+    pub key: &'a str,
 }
 
 impl Places {

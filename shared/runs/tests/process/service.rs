@@ -10,6 +10,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
+use conformance::nowhere::Nowhere;
 use events::publish::Publisher;
 use platform::bus::Bus;
 use platform::config::AwsEnvironment;
@@ -195,9 +196,8 @@ pub fn with_outbound(secrets: Value, outbound: Outbound) -> Registry {
         _ => BTreeMap::new(),
     };
     // Nothing is published or stored through these: mocks stand in.
-    let sdk = platform::aws::sdk_config();
-    let table = Table::connect(&sdk, "events");
-    let objects = Objects::connect(&sdk, "data");
+    let table = Table::new(Arc::new(Nowhere), "events");
+    let objects = Objects::new(Arc::new(Nowhere), "data");
     let services = ProcessServices {
         definitions: Arc::new(Nothing),
         secrets: Arc::new(secrets),

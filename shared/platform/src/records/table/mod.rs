@@ -8,11 +8,9 @@ mod transaction;
 
 use std::sync::Arc;
 
-use aws_config::SdkConfig;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::dynamodb::DynamoDb;
 use super::store::{
     Action, Changes, Condition, Item, Key, Position, Query, RecordStore, Step, Written, key_names,
 };
@@ -38,11 +36,6 @@ impl Table {
             store,
             name: name.into(),
         }
-    }
-
-    /// The table of this name in DynamoDB.
-    pub fn connect(sdk: &SdkConfig, name: &str) -> Self {
-        Self::new(Arc::new(DynamoDb::new(sdk)), name)
     }
 
     /// The record at `key`, None where there is none.

@@ -1,0 +1,112 @@
+//! Failed requests to Bedrock, by the error of the SDK.
+
+use std::error::Error;
+
+use aws_sdk_bedrockruntime::config::http::HttpResponse;
+use aws_sdk_bedrockruntime::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_bedrockruntime::types::error::ConverseStreamOutputError as EventError;
+use aws_smithy_types::event_stream::RawMessage;
+use http_body_util::LengthLimitError;
+use models::provider::{Failure, causes, retry_after_ms};
+use models::{ModelError, ModelErrorKind};
+use platform::Clock;
+use tracing::warn;
+
+use super::limit::WrongType;
+
+pub(super) fn of_request<E>(error: SdkError<E, HttpResponse>, clock: &Clock) -> Failure
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    if let Some(raw) = error.raw_response()
+        && !raw.status().is_success()
+    {
+        let retry_after = raw.headers().get("retry-after");
+        let pause_ms = retry_after.and_then(|text| retry_after_ms(text, clock));
+        return of_code(raw.status().as_u16(), &error, pause_ms);
+    }
+    if let SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) | SdkError::ConstructionFailure(_) =
+        &error
+    {
+        let cause = causes(&error);
+        warn!(cause, "the SDK got no answer of Bedrock");
+    }
+    match &error {
+        _ if has::<WrongType>(&error) => {
+            Failure::bad_answer("is of another content type; the operator checks the endpoint of AWS")
+        }
+        _ if has::<LengthLimitError>(&error) => Failure::too_long(),
+        SdkError::ResponseError(_) if has::<hyper::Error>(&error) => Failure::broke_off(),
+        SdkError::ResponseError(_) | SdkError::ServiceError(_) => {
+            Failure::bad_answer("is not of Bedrock's form")
+        }
+        SdkError::TimeoutError(_) => Failure::unreachable(),
+        SdkError::DispatchFailure(failure) if failure.is_timeout() || is_connect(&error) => {
+            Failure::unreachable()
+        }
+        // The SDK counts a connection that is closed too early as neither kind.
+        SdkError::DispatchFailure(failure) if failure.is_io() || has::<hyper::Error>(&error) => {
+            Failure::broke_off()
+        }
+        // Before anything was sent: no credentials, or no address.
+        _ => Failure::unauthorized("the AWS SDK could not sign or address the request"),
+    }
+}
+
+/// The failure of an event. It has no status of its own, and the SDK keeps name and sentence in its type
+/// alone.
+pub(super) fn of_event(error: &SdkError<EventError, RawMessage>) -> Failure {
+    let (status, code, sentence) = match error {
+        SdkError::ServiceError(told) => match told.err() {
+            EventError::ThrottlingException(told) => (429, "ThrottlingException", told.message()),
+            EventError::ValidationException(told) => (400, "ValidationException", told.message()),
+            EventError::ServiceUnavailableException(told) => {
+                (503, "ServiceUnavailableException", told.message())
+            }
+            EventError::ModelStreamErrorException(told) => (424, "ModelStreamErrorException", told.message()),
+            EventError::InternalServerException(told) => (500, "InternalServerException", told.message()),
+            other => (500, other.code().unwrap_or_default(), other.message()),
+        },
+        _ if has::<LengthLimitError>(error) => return Failure::too_long(),
+        _ if has::<aws_smithy_eventstream::error::Error>(error) => {
+            return Failure::bad_answer("has an event that is not of Bedrock's form");
+        }
+        _ => return Failure::broke_off(),
+    };
+    Failure::of_status(status, Some(code), sentence.unwrap_or_default(), None)
+}
+
+/// By the status, but for names that say more than theirs.
+fn of_code(status: u16, error: &impl ProvideErrorMetadata, pause_ms: Option<u64>) -> Failure {
+    let code = error.code();
+    let sentence = error.message().unwrap_or_default();
+    match code {
+        Some("ModelTimeoutException") => Failure {
+            error: ModelError::new(
+                ModelErrorKind::Timeout,
+                "The model took longer than Bedrock allows. Ask for less.",
+            ),
+            passes: false,
+        },
+        Some("ExpiredTokenException" | "UnrecognizedClientException" | "InvalidSignatureException") => {
+            Failure::of_status(401, code, sentence, pause_ms)
+        }
+        Some("ServiceQuotaExceededException") => Failure {
+            passes: false,
+            ..Failure::of_status(429, code, sentence, pause_ms)
+        },
+        Some("ThrottlingException") => Failure::of_status(429, code, sentence, pause_ms),
+        _ => Failure::of_status(status, code, sentence, pause_ms),
+    }
+}
+
+/// Whether an error has one of this type among its causes.
+fn has<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |cause| (*cause).source()).any(|cause| cause.is::<T>())
+}
+
+fn is_connect(error: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |cause| (*cause).source())
+        .filter_map(|cause| cause.downcast_ref::<hyper_util::client::legacy::Error>())
+        .any(hyper_util::client::legacy::Error::is_connect)
+}

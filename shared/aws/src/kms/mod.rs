@@ -1,0 +1,7 @@
+//! Keys of KMS.
+
+mod sealing;
+mod signing;
+
+pub use sealing::KmsSealer;
+pub use signing::KmsSigningKey;

@@ -1,0 +1,130 @@
+//! The services of AWS behind the seams of `platform` and `models`: no other crate knows the SDK.
+
+mod bedrock;
+mod config;
+mod dynamodb;
+mod eventbridge;
+mod kms;
+mod s3;
+mod secrets;
+mod sqs;
+
+use std::sync::Arc;
+
+use config::{sdk_config, sdk_config_of_operator};
+use models::Limits;
+use models::provider::Provider;
+use platform::Clock;
+use platform::bus::Bus;
+use platform::config::{ConfigError, Environment};
+use platform::deployment::{Backend, Deployment};
+use platform::objects::{ObjectStore, Objects};
+use platform::queue::{Inbox, Queue};
+use platform::records::Table;
+use platform::records::store::RecordStore;
+use platform::sealing::Sealer;
+use platform::secrets::SecretStore;
+use platform::signing::SigningKey;
+use platform::sources::RemoteObjects;
+
+pub use bedrock::Bedrock;
+pub use config::{Keys, SdkConfig, sdk_config_for};
+pub use dynamodb::{DynamoDb, create_table};
+pub use eventbridge::EventBridgeBus;
+pub use kms::{KmsSealer, KmsSigningKey};
+pub use s3::{S3Files, S3Objects};
+pub use secrets::SecretsManager;
+pub use sqs::SqsQueue;
+
+/// The services of one account and region.
+#[derive(Clone)]
+pub struct Aws {
+    sdk: SdkConfig,
+    records: Arc<DynamoDb>,
+    objects: Arc<S3Objects>,
+}
+
+impl Aws {
+    /// Those that this configuration reaches.
+    pub fn new(sdk: SdkConfig) -> Self {
+        Self {
+            records: Arc::new(DynamoDb::new(&sdk)),
+            objects: Arc::new(S3Objects::new(&sdk)),
+            sdk,
+        }
+    }
+
+    /// Those that the environment of this process reaches.
+    pub fn from_environment() -> Self {
+        Self::new(sdk_config())
+    }
+
+    /// With the credentials of an operator's machine.
+    pub async fn of_operator() -> Self {
+        Self::new(sdk_config_of_operator().await)
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Table {
+        Table::new(self.records(), name)
+    }
+
+    /// The bucket of this name.
+    pub fn bucket(&self, name: &str) -> Objects {
+        Objects::new(self.objects(), name)
+    }
+
+    /// The function that this process is.
+    pub fn deployment(&self) -> Result<Deployment, ConfigError> {
+        Ok(Deployment::new(Environment::read()?, Arc::new(self.clone())))
+    }
+
+    /// Makes providers of Bedrock, for [`ModelConfig::connect`](models::ModelConfig::connect).
+    pub fn bedrock(&self) -> impl Fn(Limits, Clock) -> Box<dyn Provider> + use<> {
+        let sdk = self.sdk.clone();
+        move |limits, clock| Box::new(Bedrock::new(&sdk, limits, clock))
+    }
+}
+
+impl Backend for Aws {
+    fn records(&self) -> Arc<dyn RecordStore> {
+        self.records.clone()
+    }
+
+    fn objects(&self) -> Arc<dyn ObjectStore> {
+        self.objects.clone()
+    }
+
+    fn queue(&self, url: String) -> Arc<dyn Queue> {
+        Arc::new(SqsQueue::connect(&self.sdk, url))
+    }
+
+    fn inbox(&self, url: String) -> Arc<dyn Inbox> {
+        Arc::new(SqsQueue::connect(&self.sdk, url))
+    }
+
+    fn bus(&self, name: &str) -> Arc<dyn Bus> {
+        Arc::new(EventBridgeBus::connect(&self.sdk, name))
+    }
+
+    fn sealer(&self, key_id: String) -> Arc<dyn Sealer> {
+        Arc::new(KmsSealer::connect(&self.sdk, key_id))
+    }
+
+    fn signing_key(&self, key_id: String) -> Arc<dyn SigningKey> {
+        Arc::new(KmsSigningKey::connect(&self.sdk, key_id))
+    }
+
+    fn secrets(&self) -> Arc<dyn SecretStore> {
+        Arc::new(SecretsManager::new(&self.sdk))
+    }
+
+    fn remote_objects(&self) -> Arc<dyn RemoteObjects> {
+        Arc::new(S3Files::new(&self.sdk))
+    }
+}
+
+/// The function that this process is.
+pub fn deployment() -> Result<Deployment, ConfigError> {
+    Aws::from_environment().deployment()
+}

@@ -1,0 +1,234 @@
+//! Objects in S3.
+
+use std::path::Path;
+use std::time::Duration;
+
+use aws_config::SdkConfig;
+use aws_sdk_s3::Client;
+use aws_sdk_s3::error::DisplayErrorContext;
+use aws_sdk_s3::error::ProvideErrorMetadata as _;
+use aws_sdk_s3::presigning::PresigningConfig;
+use aws_sdk_s3::primitives::ByteStream;
+use platform::objects::{ListedObject, ObjectStore, Range, too_large};
+use platform::queue::BoxFuture;
+use platform::{Error, Result, UtcTime};
+use tokio::io::{AsyncWriteExt as _, BufWriter};
+
+use super::client;
+
+/// The bytes of a file that are read or written at a time: each time costs a change of threads.
+const PIECE_BYTES: usize = 512 * 1_024;
+
+/// The last byte that a range can name.
+const MAX_PLACE: u64 = u64::MAX / 2;
+
+/// The buckets of S3.
+#[derive(Clone)]
+pub struct S3Objects {
+    client: Client,
+}
+
+impl S3Objects {
+    /// An endpoint of one's own is asked by path, not by a host name for each bucket.
+    pub fn new(sdk: &SdkConfig) -> Self {
+        Self { client: client(sdk) }
+    }
+
+    /// False where there is an object already and `is_new` asks for none.
+    async fn put_stream(&self, bucket: &str, key: &str, body: ByteStream, is_new: bool) -> Result<bool> {
+        let sent = self
+            .client
+            .put_object()
+            .bucket(bucket)
+            .key(key)
+            .set_if_none_match(is_new.then(|| "*".to_owned()))
+            .body(body)
+            .customize()
+            // Its checksum is sent with it, and goes with the TLS that S3 is asked over; without TLS, at a
+            // laptop's object store, the SDK would take a second hash of everything.
+            .disable_payload_signing()
+            .send()
+            .await;
+        match sent {
+            Ok(_) => Ok(true),
+            Err(error) if is_new && error.code() == Some("PreconditionFailed") => Ok(false),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    async fn body(&self, bucket: &str, key: &str, range: Option<String>) -> Result<Option<ByteStream>> {
+        let request = self.client.get_object().bucket(bucket).key(key).set_range(range);
+        match request.send().await {
+            Ok(answer) => Ok(Some(answer.body)),
+            Err(error) => match error.code() {
+                Some("NoSuchKey") => Ok(None),
+                // The object ends before the range begins.
+                Some("InvalidRange") => Ok(Some(ByteStream::default())),
+                _ => Err(unavailable(error)),
+            },
+        }
+    }
+
+    async fn write_to(&self, mut body: ByteStream, path: &Path, max_bytes: u64) -> Result<()> {
+        let file = tokio::fs::File::create(path).await.map_err(Error::internal)?;
+        let mut file = BufWriter::with_capacity(PIECE_BYTES, file);
+        let mut written = 0_u64;
+        while let Some(chunk) = body.try_next().await.map_err(Error::unavailable)? {
+            written += chunk.len() as u64;
+            if written > max_bytes {
+                return Err(too_large(max_bytes));
+            }
+            file.write_all(&chunk).await.map_err(Error::internal)?;
+        }
+        file.flush().await.map_err(Error::internal)
+    }
+}
+
+fn unavailable(error: impl std::error::Error) -> Error {
+    Error::unavailable(DisplayErrorContext(error).to_string())
+}
+
+impl ObjectStore for S3Objects {
+    fn put<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let body = ByteStream::from(bytes);
+            self.put_stream(bucket, key, body, false).await.map(drop)
+        })
+    }
+
+    fn put_new<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(self.put_stream(bucket, key, ByteStream::from(bytes), true))
+    }
+
+    fn put_file<'a>(&'a self, bucket: &'a str, key: &'a str, path: &'a Path) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let body = ByteStream::read_from().path(path).buffer_size(PIECE_BYTES);
+            let body = body.build().await.map_err(Error::internal)?;
+            self.put_stream(bucket, key, body, false).await.map(drop)
+        })
+    }
+
+    fn get<'a>(
+        &'a self,
+        bucket: &'a str,
+        key: &'a str,
+        range: Option<Range>,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>>> {
+        Box::pin(async move {
+            let asked = match range {
+                None => None,
+                // HTTP knows no empty range.
+                Some(Range { length: 0, .. }) => {
+                    return Ok(self.exists(bucket, key).await?.then(Vec::new));
+                }
+                Some(Range { from, length }) => {
+                    let last = from.saturating_add(length - 1).min(MAX_PLACE);
+                    Some(format!("bytes={}-{last}", from.min(MAX_PLACE)))
+                }
+            };
+            match self.body(bucket, key, asked).await? {
+                Some(body) => Ok(Some(body.collect().await.map_err(Error::unavailable)?.to_vec())),
+                None => Ok(None),
+            }
+        })
+    }
+
+    fn get_to_file<'a>(
+        &'a self,
+        bucket: &'a str,
+        key: &'a str,
+        path: &'a Path,
+        max_bytes: u64,
+    ) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            match self.body(bucket, key, None).await? {
+                Some(body) => self.write_to(body, path, max_bytes).await.map(|()| true),
+                None => Ok(false),
+            }
+        })
+    }
+
+    fn exists<'a>(&'a self, bucket: &'a str, key: &'a str) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            let asked = self.client.head_object().bucket(bucket).key(key).send().await;
+            match asked {
+                Ok(_) => Ok(true),
+                Err(error)
+                    if error
+                        .raw_response()
+                        .is_some_and(|response| response.status().as_u16() == 404) =>
+                {
+                    Ok(false)
+                }
+                Err(error) => Err(unavailable(error)),
+            }
+        })
+    }
+
+    fn link<'a>(
+        &'a self,
+        bucket: &'a str,
+        key: &'a str,
+        lifetime: Duration,
+        file_name: &'a str,
+    ) -> BoxFuture<'a, Result<String>> {
+        Box::pin(async move {
+            let request = self
+                .client
+                .get_object()
+                .bucket(bucket)
+                .key(key)
+                .response_content_disposition(format!("attachment; filename=\"{file_name}\""))
+                .presigned(PresigningConfig::expires_in(lifetime).map_err(Error::internal)?)
+                .await
+                .map_err(|error| Error::internal(DisplayErrorContext(error).to_string()))?;
+            Ok(request.uri().to_owned())
+        })
+    }
+
+    fn list<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<ListedObject>>> {
+        Box::pin(async move {
+            let request = self.client.list_objects_v2().bucket(bucket).prefix(prefix);
+            let mut pages = request.into_paginator().send();
+            let mut listed = Vec::new();
+            while let Some(page) = pages.next().await {
+                let page = page.map_err(unavailable)?;
+                for object in page.contents() {
+                    let modified = object.last_modified().and_then(|time| time.to_millis().ok());
+                    let modified = modified.and_then(UtcTime::from_millis);
+                    let (Some(key), Some(modified)) = (object.key(), modified) else {
+                        return Err(Error::internal("a listed object has no key or no time"));
+                    };
+                    listed.push(ListedObject {
+                        key: key.to_owned(),
+                        modified,
+                        bytes: object.size().and_then(|bytes| bytes.try_into().ok()).unwrap_or(0),
+                    });
+                }
+            }
+            Ok(listed)
+        })
+    }
+
+    fn folders<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        Box::pin(async move {
+            let request = self.client.list_objects_v2().bucket(bucket).prefix(prefix);
+            let mut pages = request.delimiter("/").into_paginator().send();
+            let mut folders = Vec::new();
+            while let Some(page) = pages.next().await {
+                let page = page.map_err(unavailable)?;
+                let found = page.common_prefixes().iter();
+                folders.extend(found.filter_map(|folder| folder.prefix().map(str::to_owned)));
+            }
+            Ok(folders)
+        })
+    }
+
+    fn remove<'a>(&'a self, bucket: &'a str, key: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let sent = self.client.delete_object().bucket(bucket).key(key).send().await;
+            sent.map_err(unavailable)?;
+            Ok(())
+        })
+    }
+}
