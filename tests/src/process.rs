@@ -24,13 +24,18 @@ impl Process {
     /// Starts a runner on a free port over `data_dir`, with `variables` in its environment, and waits until it is ready. Its
     /// log goes to `log`. It is given the folder as `make run` gives it: by a name relative to where it runs.
     pub fn start(data_dir: &Path, log: &Path, variables: &[(String, String)]) -> Self {
+        Self::start_by(&[], data_dir, log, variables)
+    }
+
+    /// The same by a launcher, which becomes the runner: it has the launcher's id.
+    pub fn start_by(launcher: &[&str], data_dir: &Path, log: &Path, variables: &[(String, String)]) -> Self {
         let log_file = File::options()
             .create(true)
             .append(true)
             .open(log)
             .expect("the log can be written");
         let (place, name) = (data_dir.parent(), data_dir.file_name());
-        let mut child = program::command("millrace")
+        let mut child = program::command_by(launcher, "millrace")
             .current_dir(place.expect("the data directory is in a folder"))
             .args(["--port", "0", "--data-dir"])
             .arg(name.expect("the data directory has a name"))
@@ -76,6 +81,11 @@ impl Process {
     /// The token that it prints when it is ready.
     pub fn token(&self) -> &str {
         &self.token
+    }
+
+    /// Its id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// How much memory it takes, in KB; 0 where the system does not say.

@@ -97,7 +97,19 @@ fn peers(variable: &str) -> PathBuf {
 
 /// A command for a program of this workspace, free of what the environment would tell it.
 pub fn command(name: &str) -> Command {
-    let mut command = Command::new(binary(name));
+    command_by(&[], name)
+}
+
+/// The same for a launcher that is given the program as its last argument.
+pub fn command_by(launcher: &[&str], name: &str) -> Command {
+    let mut command = match launcher {
+        [] => Command::new(binary(name)),
+        [launcher, arguments @ ..] => {
+            let mut command = Command::new(launcher);
+            command.args(arguments).arg(binary(name));
+            command
+        }
+    };
     for variable in environment::of_programs() {
         command.env_remove(variable);
     }

@@ -180,6 +180,14 @@ impl Service {
         self.client = Client::new(self.local().process.base_url());
     }
 
+    /// Stops the runner and starts another one by a launcher.
+    pub fn restart_by(&mut self, launcher: &[&str]) {
+        let local = self.local_mut();
+        local.process.stop();
+        local.process = Process::start_by(launcher, &local.data_dir, &local.log, &local.variables);
+        self.client = Client::new(self.local().process.base_url());
+    }
+
     /// Kills the runner and starts another one over another data directory, from now on.
     pub fn restart_over(&mut self, data_dir: &Path) {
         self.local_mut().process.kill();
