@@ -200,6 +200,8 @@ async fn join(
         );
         return fail(matcher, event, delivery, why).await;
     }
+    let until = matcher.deliveries.retention().delivery_until(matcher.clock.now());
+    matcher.engine.keep_until(event.tenant, &run_id, until).await?;
     let joined = DeliveryRecord {
         status: DeliveryStatus::Succeeded,
         workflow_run_id: Some(run_id),

@@ -183,6 +183,7 @@ impl Following {
             let seen = UpdatesHead {
                 last: self.last,
                 last_timestamp: self.last_timestamp,
+                expires_at: None,
             };
             self.ready.push_back(frame::end(&state, seen)?);
             self.has_ended = true;

@@ -71,6 +71,12 @@ impl Sweeper {
         if !runs.is_empty() {
             info!(found, hints = runs.len(), "workflow runs are due");
         }
+        let mut removals = self.engine.removals(now).await?;
+        removals.retain(|run| self.is_new(&run.run_id, run.due_at, now));
+        if !removals.is_empty() {
+            info!(hints = removals.len(), "workflow runs are to be removed");
+        }
+        self.engine.hint_all(&removals).await;
         let events = self.events.due(now, Some(EVENTS_AT_ONCE)).await?;
         // A found event is postponed, so those of earlier sweeps count too: a bus that is away makes
         // this rise.
@@ -111,17 +117,16 @@ impl Sweeper {
 
     /// Puts an event on the bus, and looks for it later each time: one that can never be matched must not be in the way of others.
     async fn tell_once_more(&self, event: &DueEvent) -> Result<()> {
-        let Some(kept) = self.events.find_kept(&event.tenant, &event.event_id).await? else {
+        let Some(record) = self.events.find(&event.tenant, &event.event_id).await? else {
             return Ok(());
         };
-        let record = &kept.record;
-        tell(self.bus.as_ref(), record).await;
+        tell(self.bus.as_ref(), &record).await;
         let now = self.clock.now();
         let pause = now
             .millis_since(record.received_at)
             .clamp(PATIENCE_MS, LONGEST_PAUSE_MS);
         self.events
-            .postpone(&event.tenant, &kept, now.plus_ms(pause), now)
+            .postpone(&event.tenant, &event.event_id, now.plus_ms(pause))
             .await
     }
 

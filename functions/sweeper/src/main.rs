@@ -32,7 +32,7 @@ async fn main() -> Result<(), Error> {
     );
     let sweeper = Sweeper::new(
         wiring.engine(Registry::new())?,
-        Events::new(events.clone()).retaining(retention),
+        Events::new(events.clone()),
         Arc::clone(&wiring.bus),
         wiring.clock.clone(),
     );

@@ -251,9 +251,13 @@ impl Service {
             }
         });
         let (stores, retention) = (self.importer.clone(), self.retention);
+        let (objects, clock) = (self.objects.bucket(DATA_BUCKET), self.platform.clock.clone());
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(COLLECTION).await;
+                if let Err(cause) = workflow::removal::remove_update_details(&objects, clock.now()).await {
+                    warn!(%cause, "details of old update messages were not removed");
+                }
                 if let Err(cause) = importer_function::collect(&stores, retention).await {
                     warn!(%cause, "garbage was not collected");
                 }

@@ -100,12 +100,7 @@ impl LocalRuns {
                 retention,
                 clock.clone(),
             )),
-            sweeper: Arc::new(Sweeper::new(
-                wired,
-                Events::new(events).retaining(retention),
-                bus,
-                clock.clone(),
-            )),
+            sweeper: Arc::new(Sweeper::new(wired, Events::new(events), bus, clock.clone())),
             followers,
             tasks,
         })

@@ -16,6 +16,7 @@ pub mod options;
 pub mod payload;
 pub mod pending;
 pub mod registry;
+pub mod removal;
 mod started;
 pub mod state;
 pub mod status;

@@ -165,6 +165,12 @@ pub struct RunState {
     /// The delivery that it carries out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<DeliveryLink>,
+    /// Whether it keeps something in the bucket that its history does not tell.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_objects: bool,
+    /// Until when something names it that has ended later; None where nothing does.
+    #[serde(default, with = "optional_millis", skip_serializing_if = "Option::is_none")]
+    pub kept_until: Option<UtcTime>,
     /// Whether it begins and ends without an event.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unannounced: bool,
@@ -219,6 +225,8 @@ impl RunState {
             parent: None,
             lineage: Vec::new(),
             delivery: None,
+            has_objects: false,
+            kept_until: None,
             is_unannounced: false,
             about,
             activities: BTreeMap::new(),

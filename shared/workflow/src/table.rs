@@ -11,6 +11,7 @@ use tracing::warn;
 
 use crate::draft::Draft;
 use crate::event::Event;
+use crate::removal::{self, Removal};
 use crate::state::RunState;
 use crate::store::{Commit, Store};
 use crate::summary::RunSummary;
@@ -25,8 +26,8 @@ const DUE_AT_ONCE: usize = 500;
 /// The store of the platform.
 #[derive(Clone)]
 pub struct TableStore {
-    runs: Runs,
-    objects: Objects,
+    pub(crate) runs: Runs,
+    pub(crate) objects: Objects,
 }
 
 impl TableStore {
@@ -36,7 +37,7 @@ impl TableStore {
     }
 
     /// The state of a record; None where it was kept elsewhere and is there no longer, because a later one has taken its place.
-    async fn read_state(&self, record: RunRecord) -> Result<Option<RunState>> {
+    pub(crate) async fn read_state(&self, record: RunRecord) -> Result<Option<RunState>> {
         let state = match record.state.strip_prefix(ELSEWHERE) {
             None => record.state,
             Some(key) => match self.objects.find(key).await? {
@@ -76,6 +77,9 @@ impl TableStore {
                 events: serde_json::to_string(events).map_err(Error::internal)?,
             })
         });
+        let due_at = draft.due_at();
+        let planned = removal::plan(state, removal::has_more(draft, &json), self.runs.retention());
+        let removal = planned.filter(|_| due_at.is_none());
         Ok(RunWrite {
             expected: draft.expected,
             record: RunRecord {
@@ -83,6 +87,10 @@ impl TableStore {
                 version: state.version,
                 state: json,
                 summary: serde_json::to_string(&RunSummary::of(state)).map_err(Error::internal)?,
+                expires_at: match removal {
+                    Some(Removal::Expires(at)) => Some(at.as_seconds()),
+                    Some(Removal::InSteps(_)) | None => None,
+                },
             },
             place: RunPlace {
                 run_id: state.run_id.clone(),
@@ -90,7 +98,11 @@ impl TableStore {
                 status: state.status.as_str().to_owned(),
                 workflow_type: state.workflow_type.clone(),
                 document_id: state.about.document_id.clone(),
-                due_at: draft.due_at(),
+                due_at,
+                removed_at: match removal {
+                    Some(Removal::InSteps(at)) => Some(at),
+                    Some(Removal::Expires(_)) | None => None,
+                },
             },
             chunks: chunks.collect::<Result<_>>()?,
         })
@@ -100,9 +112,13 @@ impl TableStore {
 /// What stands before the place of a state that is kept in the bucket; no JSON begins with it.
 pub const ELSEWHERE: &str = "@";
 
+/// The folder of a run's states that are kept in the bucket.
+pub(crate) fn state_folder(tenant: &Tenant, run_id: &str) -> String {
+    format!("states/{}/{}/{run_id}/", tenant.account(), tenant.project())
+}
+
 fn state_key(tenant: &Tenant, run_id: &str, version: u64, commit_id: &str) -> String {
-    let (account, project) = (tenant.account(), tenant.project());
-    format!("states/{account}/{project}/{run_id}/{version}-{commit_id}")
+    format!("{}{version}-{commit_id}", state_folder(tenant, run_id))
 }
 
 fn events(chunk: &HistoryChunk) -> Result<Vec<Event>> {
@@ -172,8 +188,10 @@ impl Store for TableStore {
                 .filter_map(|(draft, is_large)| is_large.then_some(draft))
                 .collect();
             let commit = RunsCommit {
+                ended: self.ended(commit, &runs),
                 runs,
                 current: commit.current.clone(),
+                current_expires_at: self.current_expires_at(commit),
                 events: commit.events.clone(),
                 updates: commit.updates.clone(),
                 parent: commit.parent.clone(),
@@ -192,6 +210,14 @@ impl Store for TableStore {
 
     fn due(&self, by: UtcTime, all: bool) -> BoxFuture<'_, Result<Vec<DueRun>>> {
         Box::pin(self.runs.due(by, (!all).then_some(DUE_AT_ONCE)))
+    }
+
+    fn removals(&self, by: UtcTime) -> BoxFuture<'_, Result<Vec<DueRun>>> {
+        Box::pin(self.runs.removals(by, DUE_AT_ONCE))
+    }
+
+    fn remove<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str, now: UtcTime) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.remove_run(tenant, run_id, now))
     }
 
     fn updates_head<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<UpdatesHead>> {

@@ -28,6 +28,8 @@ const MAX_NEXT_BYTES: usize = 1_000_000;
 const MESSAGE_OVERHEAD_BYTES: usize = 500;
 /// Details that are fetched at a time.
 const FETCHED_AT_ONCE: usize = 32;
+/// How long messages are kept, in seconds.
+const UPDATE_RETENTION_SECONDS: i64 = UPDATE_RETENTION_DAYS * 24 * 3_600;
 /// Records that a follower reads at once: a page of the table ends at 1 MB anyway.
 const RECORDS_AT_ONCE: usize = 100;
 
@@ -74,13 +76,18 @@ impl UpdateMessage {
 /// The messages as they follow those that there are. Each has a timestamp of its own, so that whoever asks for what came after
 /// the last one that he has misses none and gets none twice. Of more than are kept, only the newest are written.
 pub(crate) fn numbered(
-    run_id: &str,
+    (run_id, started_at): (&str, UtcTime),
     expected: UpdatesHead,
     messages: Vec<UpdateMessage>,
     now: UtcTime,
 ) -> Result<UpdatesWrite> {
     let mut head = expected;
-    let expires_at = now.as_seconds() + UPDATE_RETENTION_DAYS * 24 * 3_600;
+    let expires_at = now.as_seconds() + UPDATE_RETENTION_SECONDS;
+    head.expires_at = Some(expires_at);
+    if head.last == 0 && now.as_seconds() - started_at.as_seconds() >= UPDATE_RETENTION_SECONDS {
+        // There may have been messages, whose numbers have expired: the next are higher than any of these.
+        head.last = now.as_seconds().unsigned_abs();
+    }
     let mut records: Vec<UpdatesRecord> = Vec::new();
     let unkept = messages.len().saturating_sub(MAX_UPDATES as usize);
     for (place, mut message) in messages.into_iter().enumerate() {

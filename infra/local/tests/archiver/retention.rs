@@ -19,10 +19,32 @@ async fn expiries(world: &World) -> Vec<Option<i64>> {
     found
 }
 
+async fn match_all(world: &World) {
+    for id in 0..5 {
+        let event = world.events.find(&world.tenant, &format!("e{id:04}")).await;
+        let event = event.unwrap().unwrap();
+        let now = world.clock.now();
+        world.events.matched(&world.tenant, &event, now).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_is_matched_after_it_was_archived_expires_from_then_on() {
+    let world = World::new().await;
+    world.events(0..5, NOON).await;
+    world.pass().await;
+    assert_eq!(expiries(&world).await, [None; 5]);
+    world.advance_minutes(60);
+    match_all(&world).await;
+    let expected = world.clock.now().as_seconds() + 90 * 24 * 3_600;
+    assert_eq!(expiries(&world).await, [Some(expected); 5]);
+}
+
 #[tokio::test]
 async fn records_expire_once_they_are_committed() {
     let world = World::new().await;
     world.events(0..5, NOON).await;
+    match_all(&world).await;
     let dies = world.archiver_with("dies", 30, Crash::Pass(Step::FilesWritten));
     dies.pass(&world.log).await.unwrap_err();
     assert_eq!(expiries(&world).await, [None; 5]);

@@ -93,7 +93,7 @@ impl World {
         logs.settle(&log, &[key], until.as_seconds()).await.unwrap();
     }
 
-    fn logs(&self) -> Logs {
+    pub fn logs(&self) -> Logs {
         let table = |name| self.services.table(name);
         Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE))
     }
@@ -229,4 +229,28 @@ async fn a_delivery_is_not_made_again_without_its_event_and_keeps_it_where_it_is
     world.pass(2 * DAY_SECONDS);
     expire(&world).await;
     assert!(world.has_event(&event).await, "an open delivery names it");
+}
+
+#[tokio::test]
+async fn a_run_stays_for_a_delivery_that_is_made_after_its_end() {
+    let world = World::start().await;
+    let target = json!({ "type": "workflow", "endpoint": "Quick", "workflow_id": "details.order" });
+    world.subscribe(&["external"], target).await;
+    let order = || RawObject::from([("order".to_owned(), raw(&"order-7").unwrap())]);
+    world.event_with(None, order()).await;
+    world.settle().await;
+    let run = world.one().await.workflow_run_id.unwrap();
+    world.pass(80 * DAY_SECONDS);
+    world.event_with(None, order()).await;
+    world.settle().await;
+    let joined = world.all().await.remove(0);
+    assert_eq!(joined.workflow_run_id.as_ref(), Some(&run));
+    world.pass(80 * DAY_SECONDS);
+    expire(&world).await;
+    assert_eq!(world.all().await, [joined]);
+    world.engine.get(&world.tenant, &run).await.unwrap();
+    world.pass(41 * DAY_SECONDS);
+    expire(&world).await;
+    assert!(world.all().await.is_empty());
+    assert!(world.engine.get(&world.tenant, &run).await.is_err());
 }

@@ -28,6 +28,7 @@ async fn rewrite(world: &World, run_id: &str, field: &str, value: Value) {
         workflow_type: "Listen".to_owned(),
         document_id: None,
         due_at: None,
+        removed_at: None,
     };
     let commit = RunsCommit {
         runs: vec![RunWrite {

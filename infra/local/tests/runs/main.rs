@@ -5,5 +5,6 @@
 mod going_on;
 mod kept;
 mod limits;
+mod retention;
 mod time;
 mod world;

@@ -10,6 +10,7 @@ use local::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services};
 use platform::bus::Bus;
 use platform::objects::Objects;
 use platform::queue::{BoxFuture, Delivery, Queue};
+use platform::records::Table;
 use platform::records::runs::{Committed, DueRun, Runs, UpdatesHead};
 use platform::{Clock, Error, Result, Tenant, UtcTime};
 use serde_json::value::RawValue;
@@ -65,6 +66,8 @@ pub struct World {
     pub tenant: Tenant,
     pub objects: Objects,
     pub runs: Runs,
+    pub table: Table,
+    pub services: Services,
     _data: (DataDir, TempDir),
 }
 
@@ -131,6 +134,19 @@ fn registry(calls: &Arc<AtomicU32>) -> Registry {
             context.timer(Duration::from_secs(seconds)).await
         })
         .workflow("Listen", |context: Context, (): ()| async move {
+            context.signals("Go").receive::<Value>().await
+        })
+        .workflow("Parent", |context: Context, input: String| async move {
+            let child = context.child::<String>("Echo", &input).workflow_id("p-child");
+            let answer = child.start().await?;
+            context.signals("Go").receive::<Value>().await?;
+            Ok(answer.len())
+        })
+        .workflow("Echo", |_: Context, input: String| async move { Ok(input) })
+        .workflow("Chain", |context: Context, more: u32| async move {
+            if more > 0 {
+                return Err(context.continue_as_new(&(more - 1)));
+            }
             context.signals("Go").receive::<Value>().await
         })
         .workflow("HangOnce", |context: Context, (): ()| async move {
@@ -231,6 +247,14 @@ impl Store for Flaky {
         self.inner.due(by, all)
     }
 
+    fn removals(&self, by: UtcTime) -> BoxFuture<'_, Result<Vec<DueRun>>> {
+        self.inner.removals(by)
+    }
+
+    fn remove<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str, now: UtcTime) -> BoxFuture<'a, Result<()>> {
+        self.inner.remove(tenant, run_id, now)
+    }
+
     fn updates_head<'a>(&'a self, tenant: &'a Tenant, run_id: &'a str) -> BoxFuture<'a, Result<UpdatesHead>> {
         self.inner.updates_head(tenant, run_id)
     }
@@ -275,6 +299,8 @@ impl World {
             tenant: Tenant::new("acme", "demo").unwrap(),
             objects,
             runs,
+            table: services.table(RUNS_TABLE),
+            services,
             _data: (data, folder),
         }
     }

@@ -41,7 +41,8 @@ pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     processes::texts_are_there(&records, &mut findings);
     prompts::versions_are_dense(&records, &mut findings);
     stores::versions_are_whole(&records, &target.objects, &mut findings).await?;
-    let runs = runs::histories_are_whole(&of_runs, &target.objects, &mut findings).await?;
+    let runs =
+        runs::histories_are_whole(&of_runs, &target.objects, target.clock.now(), &mut findings).await?;
     let now = target.clock.now();
     let events =
         events::deliveries_agree_with_their_runs(&of_events, &of_runs, &target.objects, now, &mut findings)

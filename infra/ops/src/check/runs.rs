@@ -1,20 +1,31 @@
 //! Workflow runs: a history is dense and ends once, the state says what the history says, and what is unfinished is found by its time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use platform::objects::Objects;
 use platform::records::Key;
-use platform::{Error, Result};
+use platform::records::keys::RUN_REMOVALS;
+use platform::records::run_removal::REMOVED;
+use platform::{Error, Result, UtcTime};
 use serde_json::Value;
-use workflow::event::Event;
+use workflow::event::{Event, EventKind};
 use workflow::state::RunState;
 use workflow::table::ELSEWHERE;
+
+use super::events::is_expired;
 
 /// What the records of one run are.
 #[derive(Default)]
 struct Kept {
     state: Option<RunState>,
     is_due: bool,
+    /// It is looked at then, to be removed.
+    is_for_removal: bool,
+    /// It has a time at which it expires.
+    expires: bool,
+    /// It may be gone by now, or is being removed.
+    is_past: bool,
+    has_history: bool,
     /// Events that the state no longer holds, by the first of each record.
     chunks: BTreeMap<u64, Vec<Event>>,
 }
@@ -23,6 +34,7 @@ struct Kept {
 pub async fn histories_are_whole(
     records: &[(Key, Value)],
     objects: &Objects,
+    now: UtcTime,
     findings: &mut Vec<String>,
 ) -> Result<usize> {
     let mut runs: BTreeMap<&str, Kept> = BTreeMap::new();
@@ -30,12 +42,22 @@ pub async fn histories_are_whole(
         let kept = runs.entry(&key.pk).or_default();
         let read = match key.sk.split_once('#') {
             None if key.sk == "state" => {
-                kept.is_due = record.get("due_at").is_some();
-                read_state(record, objects)
-                    .await
-                    .map(|state| kept.state = Some(state))
+                let shard = record.get("due_shard").and_then(Value::as_str);
+                kept.is_for_removal = shard.is_some_and(|shard| RUN_REMOVALS.contains(&shard));
+                kept.is_due = shard.is_some() && !kept.is_for_removal;
+                kept.expires = record.get("expires_at").is_some();
+                kept.is_past = is_expired(record, now);
+                if record.get("status").and_then(Value::as_str) == Some(REMOVED) {
+                    kept.is_past = true;
+                    Ok(())
+                } else {
+                    read_state(record, objects)
+                        .await
+                        .map(|state| kept.state = Some(state))
+                }
             }
             Some(("history", _)) => {
+                kept.has_history = true;
                 read_chunk(record).map(|(first, events)| drop(kept.chunks.insert(first, events)))
             }
             _ => Ok(()),
@@ -50,10 +72,82 @@ pub async fn histories_are_whole(
     for (pk, kept) in &runs {
         match &kept.state {
             Some(state) => check(state, kept, findings),
+            // A mark is left to the next step of its removal. Update messages expire by themselves.
+            None if kept.is_past || !kept.has_history => {}
             None => findings.push(format!("The run {pk} has records and no state.")),
         }
     }
-    Ok(runs.len())
+    what_is_named_is_there(&runs, objects, findings).await?;
+    current_ones_are_there(records, &runs, now, findings);
+    Ok(runs.values().filter(|kept| kept.state.is_some()).count())
+}
+
+/// The payloads of every kept run are there, in the run's own folder, and so are the child runs that it names and the run that it
+/// continued as.
+async fn what_is_named_is_there(
+    runs: &BTreeMap<&str, Kept>,
+    objects: &Objects,
+    findings: &mut Vec<String>,
+) -> Result<()> {
+    let listed = objects.list("payloads/").await?;
+    let listed: BTreeSet<_> = listed.into_iter().map(|object| object.key).collect();
+    for (pk, kept) in runs {
+        let Some(state) = kept.state.as_ref().filter(|_| !kept.is_past) else {
+            continue;
+        };
+        let tenant = pk.split("#run#").next().unwrap_or_default();
+        let mut initiated = BTreeMap::new();
+        for event in kept.chunks.values().flatten().chain(&state.tail) {
+            let mut kind = event.kind.clone();
+            if let Some(stored) = kind.payload_mut().and_then(|payload| payload.stored().cloned())
+                && !listed.contains(&stored.key)
+            {
+                findings.push(format!("The payload {} of the run {pk} is gone.", stored.key));
+            }
+            let named = match &event.kind {
+                EventKind::StartChildWorkflowExecutionInitiated { run_id, .. } => {
+                    initiated.insert(event.id, run_id);
+                    None
+                }
+                EventKind::ChildWorkflowExecutionStarted { initiated_event_id } => {
+                    initiated.get(initiated_event_id).copied()
+                }
+                EventKind::WorkflowExecutionContinuedAsNew { new_run_id, .. } => Some(new_run_id),
+                _ => None,
+            };
+            if let Some(named) = named
+                && !is_there(runs, &format!("{tenant}#run#{named}"))
+            {
+                findings.push(format!("The run {pk} names the run {named}, which is gone."));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_there(runs: &BTreeMap<&str, Kept>, pk: &str) -> bool {
+    runs.get(pk).is_some_and(|kept| kept.state.is_some())
+}
+
+/// A workflow id stands for a run that is there.
+fn current_ones_are_there(
+    records: &[(Key, Value)],
+    runs: &BTreeMap<&str, Kept>,
+    now: UtcTime,
+    findings: &mut Vec<String>,
+) {
+    for (key, record) in records {
+        let Some(tenant) = key.pk.strip_suffix("#workflows") else {
+            continue;
+        };
+        let run_id = record.get("run_id").and_then(Value::as_str).unwrap_or_default();
+        if !is_expired(record, now) && !is_there(runs, &format!("{tenant}#run#{run_id}")) {
+            findings.push(format!(
+                "The workflow id {} stands for the run {run_id}, which is gone.",
+                key.sk
+            ));
+        }
+    }
 }
 
 fn check(state: &RunState, kept: &Kept, findings: &mut Vec<String>) {
@@ -78,6 +172,14 @@ fn check(state: &RunState, kept: &Kept, findings: &mut Vec<String>) {
         || !state.activities.is_empty()
         || !state.timers.is_empty();
     claim(kept.is_due || !waits, "is unfinished, and nobody will find it");
+    claim(
+        state.is_closed() || !(kept.expires || kept.is_for_removal),
+        "is under way, and is to be removed",
+    );
+    claim(
+        !kept.expires || kept.chunks.is_empty(),
+        "expires and would leave its history behind",
+    );
     claim(
         !kept.is_due || !state.is_closed() || !state.outbox.is_empty(),
         "has ended, and is looked for all the same",

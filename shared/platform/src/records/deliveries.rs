@@ -319,6 +319,11 @@ impl Deliveries {
         Self { retention, ..self }
     }
 
+    /// How long ended ones are kept.
+    pub const fn retention(&self) -> &Retention {
+        &self.retention
+    }
+
     /// When a delivery goes, in Unix seconds; None while it has not ended.
     fn expiry(&self, status: DeliveryStatus, at: UtcTime) -> Option<i64> {
         let until = self.retention.delivery_until(at);

@@ -9,7 +9,6 @@ use crate::clock::UtcTime;
 use crate::config::Retention;
 use crate::error::{Error, Result};
 use crate::records::logs::{KnownLogs, LogId, LogKind};
-use crate::records::schema::EXPIRES_AT;
 use crate::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, keys};
 use crate::tenant::Tenant;
 
@@ -179,32 +178,9 @@ impl Events {
         Ok(found.filter(|event| !event.is_hidden()))
     }
 
-    /// Notes that an event was matched: from then on it is not looked for.
-    pub async fn matched(&self, tenant: &Tenant, event: &EventRecord, at: UtcTime) -> Result<()> {
-        let changes = Changes::default().set("matched_at", &at)?;
-        let changes = self.end_of_matched(event, at, changes);
-        let key = keys::event(tenant, &event.id);
-        match self.table.update(&key, &changes, Condition::Present).await? {
-            Written::Done | Written::Refused { .. } => Ok(()),
-            Written::Contended => Err(Error::unavailable("an event is being written")),
-        }
-    }
-
-    /// Lets an unmatched event be looked for at another time. One that is archived already is kept for longer.
-    pub async fn postpone(
-        &self,
-        tenant: &Tenant,
-        event: &KeptEvent,
-        until: UtcTime,
-        now: UtcTime,
-    ) -> Result<()> {
-        let id = event.record.id.as_str();
-        let expires_at = self.retention.event_until(now).as_seconds();
+    /// Lets an event that nobody has matched be looked for at another time.
+    pub async fn postpone(&self, tenant: &Tenant, id: &str, until: UtcTime) -> Result<()> {
         let changes = Changes::default().set("due_at", &until)?;
-        let changes = match event.expires_at {
-            Some(_) => changes.set(EXPIRES_AT, &expires_at)?,
-            None => changes,
-        };
         let key = keys::event(tenant, id);
         // Where it was matched meanwhile, it stays out of the index: that takes both of its attributes.
         let waits = Condition::TextIs("due_shard", keys::due_events(id).to_owned());

@@ -11,7 +11,7 @@ use crate::config::Retention;
 use crate::error::{Error, Result};
 use crate::records::deliveries::{Deliveries, DeliveryIndex, DeliveryStatus};
 use crate::records::events::{DueEvent, EventRecord, Events};
-use crate::records::logs::{LogId, LogKind, Logs};
+use crate::records::logs::{ARCHIVED, LogId, LogKind, Logs};
 use crate::records::schema::{DUE, EXPIRES_AT};
 use crate::records::{Changes, Condition, Written, keys};
 use crate::tenant::Tenant;
@@ -50,14 +50,42 @@ impl KeptEvent {
 }
 
 impl Events {
-    /// What a matched event has in the place of its place among the unmatched.
-    pub(super) fn end_of_matched(&self, record: &EventRecord, at: UtcTime, changes: Changes) -> Changes {
-        match record.details_key {
-            None => changes.not_due(),
-            Some(_) => {
-                let until = self.retention.event_until(at).to_string();
-                changes.place(DUE, keys::EVENT_REMOVALS.to_owned(), until)
-            }
+    /// Notes that an event was matched: from then on it is not looked for, and it expires if it is archived already. One
+    /// that is not gets its time when it is.
+    pub async fn matched(&self, tenant: &Tenant, event: &EventRecord, at: UtcTime) -> Result<()> {
+        let until = self.retention.event_until(at);
+        let changes = Changes::default().set("matched_at", &at)?;
+        if event.details_key.is_some() {
+            let changes = changes.place(DUE, keys::EVENT_REMOVALS.to_owned(), until.to_string());
+            self.update(tenant, &event.id, &changes, Condition::Present)
+                .await?;
+            return Ok(());
+        }
+        let changes = changes.not_due();
+        let unarchived = Condition::Lacks(ARCHIVED);
+        if !self.update(tenant, &event.id, &changes, unarchived).await? {
+            let changes = changes.set(EXPIRES_AT, &until.as_seconds())?;
+            self.update(tenant, &event.id, &changes, Condition::Present)
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn update(
+        &self,
+        tenant: &Tenant,
+        id: &str,
+        changes: &Changes,
+        condition: Condition,
+    ) -> Result<bool> {
+        match self
+            .table
+            .update(&keys::event(tenant, id), changes, condition)
+            .await?
+        {
+            Written::Done => Ok(true),
+            Written::Refused { .. } => Ok(false),
+            Written::Contended => Err(busy()),
         }
     }
 
@@ -83,13 +111,9 @@ impl Events {
                 Condition::Has(EXPIRES_AT),
             ),
         };
-        let key = keys::event(tenant, &record.id);
-        match self.table.update(&key, &changes, condition).await? {
-            Written::Done => Ok(true),
-            // It has no end yet, or is gone.
-            Written::Refused { .. } => Ok(self.find(tenant, &record.id).await?.is_some()),
-            Written::Contended => Err(busy()),
-        }
+        // Refused: it has no end yet, or is gone.
+        Ok(self.update(tenant, &record.id, &changes, condition).await?
+            || self.find(tenant, &record.id).await?.is_some())
     }
 
     /// The events with details in the bucket whose time has come; at most `most`.
@@ -124,12 +148,8 @@ impl Events {
         let changes = Changes::default().set("envelope", &"")?;
         // Refused where it was prolonged meanwhile.
         let unchanged = Condition::TextIs("due_at", due_at.to_string());
-        let key = keys::event(tenant, &event.event_id);
-        match self.table.update(&key, &changes, unchanged).await? {
-            Written::Done => Ok(Some(details_key.clone())),
-            Written::Refused { .. } => Ok(None),
-            Written::Contended => Err(busy()),
-        }
+        let hidden = self.update(tenant, &event.event_id, &changes, unchanged).await?;
+        Ok(hidden.then(|| details_key.clone()))
     }
 
     /// Removes the record of a hidden event.

@@ -33,6 +33,7 @@
 //! | the same of one type | runs, gsi3 | `A#P#runs#type#<type>` | `<start>#<run id>` |
 //! | the same of one document | runs, gsi4 | `A#P#runs#document#<document id>` | `<start>#<run id>` |
 //! | the runs that somebody should look at | runs, due | `runs-<shard>` | `<time>` |
+//! | the ended runs to remove in steps | runs, due | `run-removals-<shard>` | `<time>` |
 //! | a subscription; the subscriptions of a project | records | `A#P#subscriptions` | `<id>` |
 //! | how many subscriptions and listeners a project has, and the last change of subscriptions | records | `A#P#subscriptions-changed` | `last` |
 //! | whether a system subscription is replaced | records | `A#P#subscription-overrides` | `<id of the system subscription>` |
@@ -218,6 +219,22 @@ pub const DUE_RUNS: [&str; 8] = [
 /// The kind of unfinished work that a run is: by the last digit of its id.
 pub(crate) fn due_runs(run: &str) -> &'static str {
     shard_of(run, DUE_RUNS)
+}
+
+/// The kinds of unfinished work that the removal of ended runs is.
+pub const RUN_REMOVALS: [&str; 8] = [
+    "run-removals-0",
+    "run-removals-1",
+    "run-removals-2",
+    "run-removals-3",
+    "run-removals-4",
+    "run-removals-5",
+    "run-removals-6",
+    "run-removals-7",
+];
+
+pub(crate) fn run_removals(run: &str) -> &'static str {
+    shard_of(run, RUN_REMOVALS)
 }
 
 fn shard_of(id: &str, shards: [&'static str; 8]) -> &'static str {

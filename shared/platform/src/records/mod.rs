@@ -21,6 +21,8 @@ pub mod logs;
 pub mod process_secrets;
 pub mod processes;
 pub mod prompts;
+mod run_place;
+pub mod run_removal;
 mod run_updates;
 pub mod runs;
 pub mod schema;

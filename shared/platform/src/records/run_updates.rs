@@ -20,6 +20,9 @@ pub struct UpdatesHead {
     pub last: u64,
     /// Its timestamp, in milliseconds since the Unix epoch.
     pub last_timestamp: i64,
+    /// When it goes, in seconds since the Unix epoch: with the last message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<i64>,
 }
 
 /// Update messages that came together, as many as go into one record: a transaction takes 100 records.

@@ -10,11 +10,13 @@ use crate::config::Retention;
 use crate::error::Result;
 use crate::records::deliveries::{Deliveries, DeliveryWrite};
 use crate::records::events::{EventRecord, Events};
+use crate::records::run_removal::REMOVED;
 use crate::records::run_updates::with_updates;
-use crate::records::schema::LISTING_INDEXES;
-use crate::records::{Condition, Guard, Key, Order, Query, Table, Written, keys};
+use crate::records::schema::{EXPIRES_AT, LISTING_INDEXES};
+use crate::records::{Changes, Condition, Guard, Order, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
+pub use crate::records::run_place::RunPlace;
 pub use crate::records::run_updates::{
     MAX_UPDATE_NUMBER, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite,
 };
@@ -33,41 +35,9 @@ pub struct RunRecord {
     pub state: String,
     /// What a listing shows of the run, as JSON; an attribute of its own because the indexes carry it.
     pub summary: String,
-}
-
-/// Where a run is found in a listing, and when somebody should look at it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunPlace {
-    /// The run.
-    pub run_id: String,
-    /// When it began.
-    pub started_at: UtcTime,
-    /// Its status.
-    pub status: String,
-    /// Its type.
-    pub workflow_type: String,
-    /// The document that it is about.
-    pub document_id: Option<String>,
-    /// When somebody should look at it; None where nothing is unfinished.
-    pub due_at: Option<UtcTime>,
-}
-
-impl RunPlace {
-    fn key(&self, tenant: &Tenant) -> Key {
-        let time = keys::run_time(self.started_at, &self.run_id);
-        let [by_time, by_status, by_type, by_document] = LISTING_INDEXES;
-        let mut key = keys::run(tenant, &self.run_id)
-            .with_index(by_time, keys::runs(tenant), &time)
-            .with_index(by_status, keys::runs_by(tenant, "status", &self.status), &time)
-            .with_index(by_type, keys::runs_by(tenant, "type", &self.workflow_type), &time);
-        if let Some(document) = &self.document_id {
-            key = key.with_index(by_document, keys::runs_by(tenant, "document", document), time);
-        }
-        match self.due_at {
-            Some(at) => key.with_due(keys::due_runs(&self.run_id), at),
-            None => key,
-        }
-    }
+    /// When it goes, in Unix seconds; None for one that has not ended, or is removed in steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<i64>,
 }
 
 /// Events of a run that follow one another.
@@ -106,6 +76,19 @@ pub struct CurrentWrite {
 #[derive(Serialize, Deserialize)]
 struct CurrentRecord {
     run_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<i64>,
+}
+
+/// A workflow id whose run has ended.
+#[derive(Clone, Debug)]
+pub struct EndedCurrent {
+    /// The workflow id.
+    pub workflow_id: String,
+    /// The run.
+    pub run_id: String,
+    /// When it stands for the run no longer, in Unix seconds.
+    pub expires_at: i64,
 }
 
 /// Writes that happen together or not at all.
@@ -115,6 +98,10 @@ pub struct RunsCommit {
     pub runs: Vec<RunWrite>,
     /// The run that a workflow id is to stand for.
     pub current: Option<CurrentWrite>,
+    /// When that ends by itself, in Unix seconds: of a run that is known to end before.
+    pub current_expires_at: Option<i64>,
+    /// A workflow id whose run ends with this commit.
+    pub ended: Option<EndedCurrent>,
     /// Events of the platform.
     pub events: Vec<EventRecord>,
     /// Update messages.
@@ -209,6 +196,7 @@ pub struct DueRun {
 #[derive(Clone)]
 pub struct Runs {
     pub(super) table: Table,
+    retention: Retention,
     events: Events,
     deliveries: Deliveries,
 }
@@ -218,6 +206,7 @@ impl Runs {
     pub fn new(table: Table, events: Table) -> Self {
         Self {
             table,
+            retention: Retention::default(),
             events: Events::new(events.clone()),
             deliveries: Deliveries::new(events),
         }
@@ -228,13 +217,20 @@ impl Runs {
     pub fn retaining(self, retention: Retention) -> Self {
         Self {
             deliveries: self.deliveries.retaining(retention),
+            retention,
             ..self
         }
     }
 
+    /// How long ended ones are kept.
+    pub const fn retention(&self) -> &Retention {
+        &self.retention
+    }
+
     /// Where a run stands; None where there is no such run.
     pub async fn find(&self, tenant: &Tenant, run: &str) -> Result<Option<RunRecord>> {
-        self.table.find(&keys::run(tenant, run)).await
+        let found: Option<RunRecord> = self.table.find(&keys::run(tenant, run)).await?;
+        Ok(found.filter(|record| record.status != REMOVED))
     }
 
     /// The run that a workflow id stands for.
@@ -264,9 +260,10 @@ impl Runs {
     /// Writes everything of a commit, or nothing.
     pub async fn commit(&self, tenant: &Tenant, commit: &RunsCommit) -> Result<Committed> {
         // Most commits move one run on: a single conditional write, which costs half of a transaction.
-        if let ([run], None, [], None, None, None, None) = (
+        if let ([run], None, None, [], None, None, None, None) = (
             commit.runs.as_slice(),
             &commit.current,
+            &commit.ended,
             commit.events.as_slice(),
             &commit.updates,
             &commit.parent,
@@ -306,6 +303,7 @@ impl Runs {
             };
             let record = CurrentRecord {
                 run_id: current.run_id.clone(),
+                expires_at: commit.current_expires_at,
             };
             transaction =
                 transaction.put(&keys::workflow(tenant, &current.workflow_id), &record, condition)?;
@@ -315,6 +313,16 @@ impl Runs {
             let under_way = Condition::TextIs("status", RUNNING.to_owned());
             transaction = transaction.check(&keys::run(tenant, parent), under_way)?;
             parent_step = Some(steps + usize::from(commit.current.is_some()));
+        }
+        let ended_step = commit
+            .ended
+            .as_ref()
+            .map(|_| steps + usize::from(commit.current.is_some()) + usize::from(commit.parent.is_some()));
+        if let Some(ended) = &commit.ended {
+            let changes = Changes::default().set(EXPIRES_AT, &ended.expires_at)?;
+            let is_ours = Condition::TextIs("run_id", ended.run_id.clone());
+            let key = keys::workflow(tenant, &ended.workflow_id);
+            transaction = transaction.update(&key, &changes, Some(&is_ours))?;
         }
         for run in &commit.runs {
             for chunk in &run.chunks {
@@ -334,6 +342,14 @@ impl Runs {
         Ok(match transaction.commit().await? {
             Written::Done => Committed::Done,
             Written::Refused { step } if guard_step == Some(step) => Committed::Unguarded,
+            // The workflow id stands for another run, or for none: there is nothing to end.
+            Written::Refused { step } if ended_step == Some(step) => {
+                let commit = RunsCommit {
+                    ended: None,
+                    ..commit.clone()
+                };
+                return Box::pin(self.commit(tenant, &commit)).await;
+            }
             Written::Refused { step } if [current_step, parent_step].contains(&Some(step)) => {
                 Committed::Taken
             }
@@ -376,8 +392,18 @@ impl Runs {
     /// The runs of every project that somebody should look at by a time, those that wait longest first; at most `most` of each
     /// part of the index, all where it is None.
     pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueRun>> {
+        self.due_in(&keys::DUE_RUNS, by, most).await
+    }
+
+    /// The runs of these parts of the index.
+    pub(super) async fn due_in(
+        &self,
+        shards: &[&'static str],
+        by: UtcTime,
+        most: Option<usize>,
+    ) -> Result<Vec<DueRun>> {
         let mut found = Vec::new();
-        for shard in keys::DUE_RUNS {
+        for shard in shards {
             let query = Query::due(shard, by);
             let part: Vec<DueRecord> = match most {
                 Some(most) => self.table.page(&query, most, None).await?.0,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use events::action::RunAction;
 use platform::records::runs::CurrentWrite;
-use platform::{Result, Tenant, metrics};
+use platform::{Result, Tenant, UtcTime, metrics};
 use tracing::warn;
 
 use super::Engine;
@@ -20,6 +20,9 @@ use crate::task_failure::TaskFailure;
 use crate::turn::Turn;
 use crate::turning::Task;
 use crate::updates::{MAX_UPDATES, UpdateMessage};
+
+/// Runs without events end within this time, in milliseconds: the attempts of a webhook take two days at most.
+const EXPECTED_END_MS: u64 = 3 * 24 * 3_600_000;
 
 /// A run's state, and as much of its history as was needed.
 pub(super) struct Known {
@@ -146,7 +149,7 @@ impl Engine {
             change.current = Some(CurrentWrite {
                 workflow_id: next.state.workflow_id.clone(),
                 run_id: next.state.run_id.clone(),
-                expected: Some(ending.state.run_id.clone()),
+                expected: self.current_of(tenant, &ending.state, ending.now).await?,
             });
             change.runs.push(next);
         }
@@ -159,6 +162,15 @@ impl Engine {
             }
             Written::Stale | Written::Taken => Ok(None),
         }
+    }
+
+    /// The run that the workflow id of a run under way stands for. For one that is expected to end soon it may have
+    /// expired, where no worker was there for long.
+    async fn current_of(&self, tenant: &Tenant, state: &RunState, now: UtcTime) -> Result<Option<String>> {
+        if state.is_unannounced && state.started_at.plus_ms(EXPECTED_END_MS) < now {
+            return self.services.store.find_current(tenant, &state.workflow_id).await;
+        }
+        Ok(Some(state.run_id.clone()))
     }
 }
 

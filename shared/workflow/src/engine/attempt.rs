@@ -201,6 +201,7 @@ impl Engine {
                     .await?;
                 engine
                     .change(&tenant, &run_id, |draft| {
+                        draft.state.has_objects |= details.stored().is_some();
                         let is_closed = draft.state.is_closed();
                         let waits = draft.state.activity_mut(&activity_id);
                         match waits.filter(|activity| activity.attempt == attempt) {

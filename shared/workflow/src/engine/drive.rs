@@ -157,11 +157,12 @@ impl Drive {
         let engine = self.engine.clone();
         let found = engine.services.store.find(&self.tenant, run_id);
         let Some(state) = beside(&mut self.running, &mut self.ended, found).await? else {
-            warn!(
+            engine.remove(&self.tenant, run_id).await?;
+            info!(
                 account = self.tenant.account(),
                 project = self.tenant.project(),
                 run_id,
-                "hint at a run that does not exist"
+                "hint at a run that is removed"
             );
             return Ok(Next::Leave);
         };
@@ -328,6 +329,7 @@ impl Drive {
         {
             return Ok(Next::Reload);
         }
+        self.engine.remove_ended(&self.tenant, &known.state).await?;
         Ok(Next::Leave)
     }
 

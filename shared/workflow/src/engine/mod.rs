@@ -16,6 +16,7 @@ mod describe;
 mod drive;
 pub(crate) mod effects;
 mod hint;
+mod keep;
 mod lifecycle;
 mod payloads;
 mod query;

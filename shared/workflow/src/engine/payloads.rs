@@ -9,31 +9,38 @@ use crate::draft::Draft;
 use crate::event::Event;
 use crate::limits;
 use crate::payload::{CLAIM_CHECK_BYTES, Payload, StoredPayload};
+use crate::removal::payload_folder;
 
 /// Payloads that are on their way at a time.
 const AT_ONCE: usize = 8;
 
 impl Engine {
     /// Keeps the large payloads of a change's new events elsewhere. A payload's place is named by its content, so that one
-    /// which is kept twice is kept once.
+    /// which is kept twice is kept once. What another run keeps, such as the input of the run that started this one, is kept
+    /// here as well: that run may be removed before.
     pub(super) async fn keep_payloads(&self, tenant: &Tenant, draft: &mut Draft) -> Result<()> {
-        let (run_id, first_new) = (draft.state.run_id.clone(), draft.first_new);
+        let folder = payload_folder(tenant, &draft.state.run_id);
+        let first_new = draft.first_new;
         let new = draft.state.tail.iter_mut().filter(|event| event.id >= first_new);
         let mut payloads: Vec<_> = new.filter_map(|event| event.kind.payload_mut()).collect();
         // What a parent is told is the same payload once more.
         if let Some(crate::event::ChildOutcome::Completed(result)) = &mut draft.state.outcome {
             payloads.push(result);
         }
-        self.keep_large(tenant, &run_id, payloads).await
+        for payload in &mut payloads {
+            if payload
+                .stored()
+                .is_some_and(|stored| !stored.key.starts_with(&folder))
+            {
+                self.fetch(payload).await?;
+                self.keep(&folder, payload).await?;
+            }
+        }
+        self.keep_large(&folder, payloads).await
     }
 
     /// Keeps those of the payloads of one commit elsewhere that are large: where there is much of them together, all but the small.
-    pub(super) async fn keep_large(
-        &self,
-        tenant: &Tenant,
-        run_id: &str,
-        mut payloads: Vec<&mut Payload>,
-    ) -> Result<()> {
+    pub(super) async fn keep_large(&self, folder: &str, mut payloads: Vec<&mut Payload>) -> Result<()> {
         payloads.retain(|payload| payload.stored().is_none());
         let total: usize = payloads.iter().map(|payload| payload.bytes()).sum();
         let most = if total > limits::MAX_COMMIT_BYTES {
@@ -43,7 +50,7 @@ impl Engine {
         };
         payloads.retain(|payload| payload.bytes() > most);
         stream::iter(payloads.into_iter().map(Ok))
-            .try_for_each_concurrent(AT_ONCE, |payload| self.keep(tenant, run_id, payload))
+            .try_for_each_concurrent(AT_ONCE, |payload| self.keep(folder, payload))
             .await
     }
 
@@ -56,19 +63,15 @@ impl Engine {
         most: usize,
     ) -> Result<()> {
         if payload.stored().is_none() && payload.bytes() > most {
-            self.keep(tenant, run_id, payload).await?;
+            self.keep(&payload_folder(tenant, run_id), payload).await?;
         }
         Ok(())
     }
 
-    async fn keep(&self, tenant: &Tenant, run_id: &str, payload: &mut Payload) -> Result<()> {
+    async fn keep(&self, folder: &str, payload: &mut Payload) -> Result<()> {
         let json = payload.json();
         let digest = hex::encode(Sha256::digest(json.as_bytes()));
-        let key = format!(
-            "payloads/{}/{}/{run_id}/{digest}",
-            tenant.account(),
-            tenant.project()
-        );
+        let key = format!("{folder}{digest}");
         self.services.store.put_payload(&key, json).await?;
         let bytes = json.len() as u64;
         payload.set_stored(StoredPayload { key, bytes });

@@ -2,11 +2,14 @@
 
 use futures::stream::{self, StreamExt as _};
 use platform::records::runs::DueRun;
-use platform::{Result, UtcTime};
+use platform::{Result, Tenant, UtcTime};
 
 use super::Engine;
 use crate::draft::Draft;
+use crate::state::RunState;
 
+/// No ended run is removed before, in milliseconds: a day.
+const LEAST_KEPT_MS: u64 = 24 * 3_600_000;
 /// Hints that are sent at a time.
 const HINTS_AT_ONCE: usize = 16;
 
@@ -14,6 +17,26 @@ impl Engine {
     /// The runs that somebody should look at by a time.
     pub async fn due(&self, by: UtcTime) -> Result<Vec<DueRun>> {
         self.services.store.due(by, false).await
+    }
+
+    /// The ended runs that are to be removed by a time: a hint at one of them removes it.
+    pub async fn removals(&self, by: UtcTime) -> Result<Vec<DueRun>> {
+        self.services.store.removals(by).await
+    }
+
+    /// Removes a run whose time has come, or what is left of it.
+    pub(super) async fn remove(&self, tenant: &Tenant, run_id: &str) -> Result<()> {
+        let now = self.services.clock.now();
+        self.services.store.remove(tenant, run_id, now).await
+    }
+
+    /// The same of a run that has ended long ago; nothing is read for another.
+    pub(super) async fn remove_ended(&self, tenant: &Tenant, state: &RunState) -> Result<()> {
+        let now = self.services.clock.now();
+        match state.closed_at {
+            Some(at) if at.plus_ms(LEAST_KEPT_MS) <= now => self.remove(tenant, &state.run_id).await,
+            _ => Ok(()),
+        }
     }
 
     /// Sends a hint at each of these runs, held back until its time.

@@ -31,7 +31,7 @@ impl Engine {
     /// Posts an update message to those who follow a run, closed ones included: what is told of a run may come after it. 404 where
     /// there is no such run.
     pub async fn post_update(&self, tenant: &Tenant, run_id: &str, update: &PostedUpdate) -> Result<()> {
-        self.get(tenant, run_id).await?;
+        let started_at = self.get(tenant, run_id).await?.started_at;
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 self.services.sleep.sleep(attempt * 5).await;
@@ -44,7 +44,10 @@ impl Engine {
                 workstream_id: update.workstream_id.clone(),
             };
             let commit = Commit {
-                updates: Some(self.numbered_updates(tenant, run_id, vec![message]).await?),
+                updates: Some(
+                    self.numbered_updates(tenant, (run_id, started_at), vec![message])
+                        .await?,
+                ),
                 ..Commit::default()
             };
             if self.services.store.commit(tenant, &commit).await? == Committed::Done {

@@ -5,13 +5,14 @@ use platform::queue::MAX_DELAY;
 use platform::records::Guard;
 use platform::records::deliveries::DeliveryWrite;
 use platform::records::runs::{Committed, CurrentWrite, UpdatesWrite};
-use platform::{Error, Result, Tenant};
+use platform::{Error, Result, Tenant, UtcTime};
 use tracing::warn;
 
 use super::delivery::delivery_of;
 use super::{Engine, lifecycle};
 use crate::draft::Draft;
 use crate::limits;
+use crate::removal::update_folder;
 use crate::state::RunState;
 use crate::store::Commit;
 use crate::turn::NewUpdate;
@@ -120,23 +121,25 @@ impl Engine {
     async fn number(&self, tenant: &Tenant, draft: &Draft, updates: Vec<NewUpdate>) -> Result<UpdatesWrite> {
         let messages: Result<_, _> = updates.into_iter().map(UpdateMessage::of).collect();
         let messages = messages.map_err(Error::internal)?;
-        self.numbered_updates(tenant, &draft.state.run_id, messages).await
+        let run = (draft.state.run_id.as_str(), draft.state.started_at);
+        self.numbered_updates(tenant, run, messages).await
     }
 
     /// Update messages as they follow those of the run.
     pub(super) async fn numbered_updates(
         &self,
         tenant: &Tenant,
-        run_id: &str,
+        (run_id, started_at): (&str, UtcTime),
         mut messages: Vec<UpdateMessage>,
     ) -> Result<UpdatesWrite> {
         let unkept = messages.len().saturating_sub(MAX_UPDATES as usize);
         let kept = messages.get_mut(unkept..).unwrap_or_default();
         kept.iter_mut().for_each(UpdateMessage::shorten);
         let details = kept.iter_mut().filter_map(|message| message.details.as_mut());
-        self.keep_large(tenant, run_id, details.collect()).await?;
+        let folder = update_folder(tenant, run_id);
+        self.keep_large(&folder, details.collect()).await?;
         let head = self.services.store.updates_head(tenant, run_id).await?;
-        numbered(run_id, head, messages, self.services.clock.now())
+        numbered((run_id, started_at), head, messages, self.services.clock.now())
     }
 }
 

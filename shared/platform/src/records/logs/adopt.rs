@@ -9,7 +9,7 @@ use crate::records::schema::GSI1;
 use crate::records::{Changes, Condition, Key, Written, keys};
 
 /// Set when a record is archived, so that it is never adopted again.
-pub(super) const ARCHIVED: &str = "archived";
+pub(crate) const ARCHIVED: &str = "archived";
 
 impl Logs {
     /// Gives the tail marker to each record of a kind that has none and is not archived, and counts them.

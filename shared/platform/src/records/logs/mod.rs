@@ -17,6 +17,7 @@ use crate::clock::UtcTime;
 use crate::error::{Error, Result};
 use crate::records::{Condition, Query, Table, Written, keys};
 
+pub(crate) use adopt::ARCHIVED;
 pub use head::{DigestRef, FileRef, LogFile, LogHead};
 pub use log_id::{LogId, LogKind};
 pub use tail::{RecordKey, TailRecord};

@@ -119,15 +119,15 @@ impl Logs {
     }
 
     /// Takes archived records out of the tail, and lets them expire at `expires_at`, in Unix seconds. Only for
-    /// records of a committed file. An event with details in the bucket does not expire: the sweeper removes
-    /// both.
+    /// records of a committed file. An event that is not matched, or has details in the bucket, has a place in
+    /// the index `due` and does not expire by this.
     pub async fn settle(&self, log: &LogId, records: &[RecordKey], expires_at: i64) -> Result<()> {
         let archived = Changes::default().leave(GSI1).set(ARCHIVED, &true)?;
         let expiring = archived.clone().set(EXPIRES_AT, &expires_at)?;
         let settled = records.iter().map(|record| {
             let settled = async {
-                let alone = Condition::Lacks("details_key");
-                if !self.settle_one(log, record, &expiring, alone).await? {
+                let is_over = Condition::Lacks("due_shard");
+                if !self.settle_one(log, record, &expiring, is_over).await? {
                     self.settle_one(log, record, &archived, Condition::Present)
                         .await?;
                 }

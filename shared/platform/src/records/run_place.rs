@@ -1,0 +1,44 @@
+//! Where a run is found: in the listings, and by the time at which something is to be done for it.
+
+use crate::clock::UtcTime;
+use crate::records::schema::LISTING_INDEXES;
+use crate::records::{Key, keys};
+use crate::tenant::Tenant;
+
+/// Where a run is found in a listing, and when somebody should look at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunPlace {
+    /// The run.
+    pub run_id: String,
+    /// When it began.
+    pub started_at: UtcTime,
+    /// Its status.
+    pub status: String,
+    /// Its type.
+    pub workflow_type: String,
+    /// The document that it is about.
+    pub document_id: Option<String>,
+    /// When somebody should look at it; None where nothing is unfinished.
+    pub due_at: Option<UtcTime>,
+    /// When it is to be removed in steps.
+    pub removed_at: Option<UtcTime>,
+}
+
+impl RunPlace {
+    pub(super) fn key(&self, tenant: &Tenant) -> Key {
+        let time = keys::run_time(self.started_at, &self.run_id);
+        let [by_time, by_status, by_type, by_document] = LISTING_INDEXES;
+        let mut key = keys::run(tenant, &self.run_id)
+            .with_index(by_time, keys::runs(tenant), &time)
+            .with_index(by_status, keys::runs_by(tenant, "status", &self.status), &time)
+            .with_index(by_type, keys::runs_by(tenant, "type", &self.workflow_type), &time);
+        if let Some(document) = &self.document_id {
+            key = key.with_index(by_document, keys::runs_by(tenant, "document", document), time);
+        }
+        match (self.due_at, self.removed_at) {
+            (Some(at), _) => key.with_due(keys::due_runs(&self.run_id), at),
+            (None, Some(at)) => key.with_due(keys::run_removals(&self.run_id), at),
+            (None, None) => key,
+        }
+    }
+}

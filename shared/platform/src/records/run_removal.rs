@@ -1,0 +1,164 @@
+//! The end of runs that have more than one record, or that other runs name: the sweeper finds them by their time
+//! in the index `due`, and they are removed in steps, each of which may be done twice.
+//!
+//! First the run is hidden: a mark takes the place of its state and of its places in listings, so that no reader
+//! finds a run without its history. The mark goes last.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::UtcTime;
+use crate::error::{Error, Result};
+use crate::records::runs::{DueRun, RunRecord, Runs};
+use crate::records::{Changes, Condition, Query, Written, keys};
+use crate::tenant::Tenant;
+
+/// The status of a mark in the place of a run that is being removed.
+pub const REMOVED: &str = "REMOVED";
+/// Records of a history that are read at a time: each has up to 250 KB.
+const RECORDS_AT_ONCE: usize = 4;
+
+/// A run, or the mark of one, and what its end is to be.
+#[derive(Clone, Debug, Deserialize)]
+pub struct KeptRun {
+    /// Where it stands.
+    #[serde(flatten)]
+    pub record: RunRecord,
+    due_shard: Option<String>,
+    due_at: Option<UtcTime>,
+}
+
+impl KeptRun {
+    /// Whether it is only a mark: the run is being removed.
+    pub fn is_mark(&self) -> bool {
+        self.record.status == REMOVED
+    }
+
+    /// When the run is to be removed in steps; None where it is not.
+    pub fn removed_at(&self) -> Option<UtcTime> {
+        let shard = self.due_shard.as_deref()?;
+        self.due_at.filter(|_| keys::RUN_REMOVALS.contains(&shard))
+    }
+
+    /// When it goes, by itself or in steps; None for one that has not ended, or was kept before runs had an end.
+    pub fn goes_at(&self) -> Option<UtcTime> {
+        let expires_at = self.record.expires_at;
+        let expires_at = expires_at.and_then(|at| UtcTime::from_millis(at.saturating_mul(1_000)));
+        self.removed_at().or(expires_at)
+    }
+}
+
+#[derive(Deserialize)]
+struct ChunkKey {
+    first_event: u64,
+}
+
+#[derive(Serialize)]
+struct Mark {
+    status: &'static str,
+    version: u64,
+    /// What the run has besides records: not empty where it may have objects.
+    state: String,
+    summary: &'static str,
+}
+
+impl Runs {
+    /// The runs of every project that are to be removed by a time; at most `most` of each part of the index.
+    pub async fn removals(&self, by: UtcTime, most: usize) -> Result<Vec<DueRun>> {
+        self.due_in(&keys::RUN_REMOVALS, by, Some(most)).await
+    }
+
+    /// A run, or its mark, with its end; None where there is none.
+    pub async fn find_kept(&self, tenant: &Tenant, run: &str) -> Result<Option<KeptRun>> {
+        self.table.find(&keys::run(tenant, run)).await
+    }
+
+    /// Lets a run stay until then, unless it was written since it was read.
+    pub async fn postpone_removal(
+        &self,
+        tenant: &Tenant,
+        run: &str,
+        read: &KeptRun,
+        until: UtcTime,
+    ) -> Result<()> {
+        let changes = Changes::default().set("due_at", &until)?;
+        let unchanged = Condition::NumberIs("version", read.record.version);
+        match self
+            .table
+            .update(&keys::run(tenant, run), &changes, unchanged)
+            .await?
+        {
+            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Contended => Err(busy()),
+        }
+    }
+
+    /// Puts a mark in the place of a run, which no reader finds from then on. False where the run was written
+    /// since it was read. From here on its workflow id stands for nothing.
+    pub async fn hide(
+        &self,
+        tenant: &Tenant,
+        run: &str,
+        workflow_id: &str,
+        (read, objects): (&KeptRun, bool),
+    ) -> Result<bool> {
+        let is_ours = Condition::TextIs("run_id", run.to_owned());
+        // Refused: it stands for another run by now.
+        if self
+            .table
+            .delete(&keys::workflow(tenant, workflow_id), is_ours)
+            .await?
+            == Written::Contended
+        {
+            return Err(busy());
+        }
+        let mark = Mark {
+            status: REMOVED,
+            version: read.record.version + 1,
+            state: if objects {
+                "objects".to_owned()
+            } else {
+                String::new()
+            },
+            summary: "",
+        };
+        let at = read.removed_at().unwrap_or(UtcTime::EPOCH);
+        let key = keys::run(tenant, run).with_due(keys::run_removals(run), at);
+        let unchanged = Condition::NumberIs("version", read.record.version);
+        match self.table.put(&key, &mark, unchanged).await? {
+            Written::Done => Ok(true),
+            Written::Refused { .. } => Ok(false),
+            Written::Contended => Err(busy()),
+        }
+    }
+
+    /// Removes the history of a hidden run.
+    pub async fn remove_history(&self, tenant: &Tenant, run: &str) -> Result<()> {
+        let query = Query::partition(keys::run_parts(tenant, run)).prefix(keys::RUN_HISTORY);
+        loop {
+            let (chunks, _): (Vec<ChunkKey>, _) = self.table.page(&query, RECORDS_AT_ONCE, None).await?;
+            if chunks.is_empty() {
+                return Ok(());
+            }
+            for chunk in chunks {
+                let key = keys::run_history(tenant, run, chunk.first_event);
+                // Refused: another worker removes the same run.
+                if self.table.delete(&key, Condition::Present).await? == Written::Contended {
+                    return Err(busy());
+                }
+            }
+        }
+    }
+
+    /// Removes the mark of a run of which nothing else is left.
+    pub async fn remove_mark(&self, tenant: &Tenant, run: &str) -> Result<()> {
+        let is_mark = Condition::TextIs("status", REMOVED.to_owned());
+        match self.table.delete(&keys::run(tenant, run), is_mark).await? {
+            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Contended => Err(busy()),
+        }
+    }
+}
+
+fn busy() -> Error {
+    Error::unavailable("a run that is being removed is written by too many at once")
+}
