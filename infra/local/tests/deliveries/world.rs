@@ -200,33 +200,12 @@ fn registry() -> Registry {
         let event = context.signals("Event").receive::<Value>().await?;
         Ok(event["id"].clone())
     }
-    /// Has a child, waits, and continues as a new run as often as its input says.
-    async fn family(context: Context, input: Value) -> std::result::Result<Value, workflow::Failure> {
-        let of_event = input.pointer("/event/details/payload").cloned();
-        let mut plan = of_event.unwrap_or(input);
-        let number = |plan: &Value, name: &str| plan[name].as_u64().unwrap_or_default();
-        let days = number(&plan, "days");
-        let text = "x".repeat(number(&plan, "bytes").try_into().unwrap());
-        if plan["is_child"].is_null() {
-            let child = json!({ "days": days / 2, "bytes": plan["bytes"], "is_child": true, "text": text });
-            context.child::<Value>("Family", &child).start().await?;
-        }
-        context.timer(Duration::from_secs(days * 24 * 3_600)).await?;
-        let more = number(&plan, "more");
-        if more > 0 {
-            plan["more"] = (more - 1).into();
-            plan["is_child"] = true.into();
-            return Err(context.continue_as_new(&plan));
-        }
-        Ok(text.into())
-    }
     runs::registry()
         .without_workflow("Process")
         .without_workflow("AgentConversation")
         .without_workflow("Process")
         .workflow("Process", given)
         .workflow("AgentConversation", given)
-        .workflow("Family", family)
         .workflow("Quick", quick)
         .workflow("Waiting", waiting)
         .workflow("Listening", listening)
@@ -422,11 +401,6 @@ impl World {
             .await
             .unwrap();
         assert_eq!(written, platform::records::Written::Done);
-    }
-
-    /// The data directory.
-    pub fn folder(&self) -> &std::path::Path {
-        self._data.1.path()
     }
 
     /// An event from outside, and its id.
