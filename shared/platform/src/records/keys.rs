@@ -216,7 +216,7 @@ pub const DUE_RUNS: [&str; 8] = [
     "runs-0", "runs-1", "runs-2", "runs-3", "runs-4", "runs-5", "runs-6", "runs-7",
 ];
 
-/// The kind of unfinished work that a run is: by the last digit of its id.
+/// The kind of unfinished work that a run is: by a hash of its id.
 pub(crate) fn due_runs(run: &str) -> &'static str {
     shard_of(run, DUE_RUNS)
 }
@@ -238,9 +238,11 @@ pub(crate) fn run_removals(run: &str) -> &'static str {
 }
 
 fn shard_of(id: &str, shards: [&'static str; 8]) -> &'static str {
-    let last = usize::from(id.bytes().last().unwrap_or_default());
+    // The last characters of ids are hexadecimal digits: one shard had three of these sixteen, another one.
+    let [hash, ..] = <[u8; 32]>::from(Sha256::digest(id.as_bytes()));
     let [first, ..] = shards;
-    shards.get(last % shards.len()).copied().unwrap_or(first)
+    let shard = usize::from(hash) % shards.len();
+    shards.get(shard).copied().unwrap_or(first)
 }
 
 pub(crate) fn run_parts(tenant: &Tenant, run: &str) -> String {
@@ -385,7 +387,7 @@ pub const DUE_EVENTS: [&str; 8] = [
     "events-0", "events-1", "events-2", "events-3", "events-4", "events-5", "events-6", "events-7",
 ];
 
-/// The kind of unfinished work that an event is: by the last character of its id.
+/// The kind of unfinished work that an event is: by a hash of its id.
 pub(crate) fn due_events(event: &str) -> &'static str {
     shard_of(event, DUE_EVENTS)
 }

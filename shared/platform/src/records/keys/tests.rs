@@ -59,6 +59,20 @@ fn a_runs_key_names_the_run() {
 }
 
 #[test]
+fn due_work_is_spread_evenly() {
+    let now = "2026-01-01T00:00:00Z".parse().unwrap();
+    let mut counts = std::collections::BTreeMap::<_, u32>::new();
+    for _ in 0..8_000 {
+        *counts.entry(due_runs(&crate::ids::new_id(now))).or_default() += 1;
+    }
+    assert_eq!(counts.len(), DUE_RUNS.len());
+    assert!(
+        counts.values().all(|count| (850..1_150).contains(count)),
+        "{counts:?}"
+    );
+}
+
+#[test]
 fn versions_sort_as_numbers() {
     let tenant = Tenant::new("acme", "demo").unwrap();
     assert!(prompt_version(&tenant, "x", 9).sk < prompt_version(&tenant, "x", 10).sk);
