@@ -13,6 +13,7 @@ use platform::records::logs::{LogId, LogKind};
 use platform::{Error, Result, Tenant};
 use runs::delivery::{business_id_path, start, workflow_id_of};
 use tracing::{info, warn};
+use workflow::engine::{StartRun, link_of};
 
 use crate::message::Told;
 use crate::{Matcher, listening};
@@ -161,6 +162,15 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
                     .subscriptions
                     .unchanged(event.tenant, &subscription.id, found.revision);
                 start.guard = Some(guard);
+            } else if status == DeliveryStatus::Pending
+                && matcher
+                    .engine
+                    .registry()
+                    .find_workflow(&start.workflow_type)
+                    .is_some()
+                && !write_first(matcher, event.tenant, &delivery, &mut start).await?
+            {
+                return Ok(());
             }
             matcher.engine.start(event.tenant, &start).await
         }
@@ -182,6 +192,30 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
             _ => Err(cause),
         },
     }
+}
+
+/// Writes a delivery before the run that carries it out: two writes cost half of a transaction. The event is not marked as matched
+/// before both are there, so a repeat makes up for a run that is missing. False where the delivery has gone another way.
+async fn write_first(
+    matcher: &Matcher,
+    tenant: &Tenant,
+    delivery: &DeliveryRecord,
+    start: &mut StartRun,
+) -> Result<bool> {
+    let mut delivery = DeliveryRecord {
+        workflow_run_id: start.run_id.clone(),
+        ..delivery.clone()
+    };
+    if !matcher.deliveries.insert(tenant, &delivery).await? {
+        let run_id = delivery.workflow_run_id;
+        delivery = matcher.deliveries.get(tenant, &delivery.id).await?;
+        if delivery.workflow_run_id != run_id || delivery.status.is_final() {
+            return Ok(false);
+        }
+    }
+    start.written_delivery = Some(link_of(&DeliveryWrite::Insert(Box::new(delivery))));
+    start.delivery = None;
+    Ok(true)
 }
 
 /// Writes a delivery whose workflow id stands for a run already: of an earlier event with this id, or of this delivery, which then
@@ -207,7 +241,7 @@ async fn join(
         workflow_run_id: Some(run_id),
         ..delivery
     };
-    matcher.deliveries.insert(event.tenant, &joined).await
+    matcher.deliveries.insert(event.tenant, &joined).await.map(drop)
 }
 
 /// Writes a delivery that comes to nothing.
@@ -218,5 +252,5 @@ async fn fail(matcher: &Matcher, event: &Event<'_>, delivery: DeliveryRecord, wh
         workflow_id: None,
         ..delivery
     };
-    matcher.deliveries.insert(event.tenant, &failed).await
+    matcher.deliveries.insert(event.tenant, &failed).await.map(drop)
 }

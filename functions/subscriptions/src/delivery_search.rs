@@ -66,7 +66,8 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .description(
             "Finds deliveries by event, subscription, status and time, newest first: whether an event reached its receiver, and why \
              not. It retries nothing. A page may hold fewer deliveries than `limit` and still have a `next_cursor`. A delivery shows \
-             in it a moment after it changed.",
+             in it a moment after it changed. Without `from`, the status `pending` finds deliveries that wait for their first attempt \
+             since at most a day.",
         )
         .response_with::<200, axum::Json<DeliveryList>, _>(|response| response.description("A page of deliveries, newest first."))
 }

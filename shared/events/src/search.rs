@@ -19,6 +19,9 @@ const MAX_ID_BYTES: usize = 800;
 const MAX_PAGE_BYTES: usize = MAX_SENT_BYTES - 100_000;
 /// Records that are read at a time.
 const RECORDS_AT_ONCE: usize = 16;
+/// Age up to which pending deliveries are looked for that wait for their first run, in milliseconds: one day. Only with all workers
+/// down does one wait so long.
+const PENDING_MS: i64 = 24 * 3_600 * 1_000;
 
 /// Which deliveries; what is empty or missing takes all.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -93,7 +96,7 @@ impl DeliverySearch {
             Some(cursor) => Some(self.tokens.read(&search, cursor).await?),
             None => None,
         };
-        let indexes = selection.indexes();
+        let indexes = selection.indexes(now);
         let (mut found, mut read, mut limit, mut bytes) = (Vec::new(), 0, limit, 0);
         loop {
             let (batch, more) = self.read(tenant, &indexes, selection, place.as_ref()).await?;
@@ -140,21 +143,20 @@ impl DeliverySearch {
     async fn read(
         &self,
         tenant: &Tenant,
-        indexes: &[DeliveryIndex],
+        indexes: &[(DeliveryIndex, UtcTime)],
         selection: &DeliverySelection,
         place: Option<&Place>,
     ) -> Result<(Vec<DeliverySummary>, bool)> {
-        let from = selection.from.unwrap_or(UtcTime::EPOCH);
         let latest = selection.to.unwrap_or(UtcTime::EPOCH.plus_ms(u64::MAX));
         let until = match place {
             Some((time, id)) => (*time, Some(id.as_str())),
             None => (latest, None),
         };
         let (mut all, mut known_from, mut more) = (Vec::new(), None, false);
-        for index in indexes {
+        for (index, from) in indexes {
             let (page, goes_on) = self
                 .deliveries
-                .list(tenant, index, from, until, READ_AT_ONCE)
+                .list(tenant, index, *from, until, READ_AT_ONCE)
                 .await?;
             if goes_on {
                 // Of what is older than this, the index may have some that were not read.
@@ -175,25 +177,33 @@ impl DeliverySearch {
 }
 
 impl DeliverySelection {
-    /// The indexes that have all of what is wanted, and least beside it.
-    fn indexes(&self) -> Vec<DeliveryIndex> {
+    /// The indexes that have all of what is wanted, and least beside it; each from a time on.
+    fn indexes(&self, now: UtcTime) -> Vec<(DeliveryIndex, UtcTime)> {
+        let from = self.from.unwrap_or(UtcTime::EPOCH);
         if let Some(event_id) = &self.event_id {
-            return vec![DeliveryIndex::Event(event_id.clone())];
+            return vec![(DeliveryIndex::Event(event_id.clone()), from)];
         }
-        // Most deliveries succeed: whoever asks for those of a subscription is answered by the subscription.
-        let many = self.status.contains(&DeliveryStatus::Succeeded);
-        match &self.subscription_id {
-            Some(subscription_id) if self.status.is_empty() || many => {
-                vec![DeliveryIndex::Subscription(subscription_id.clone())]
-            }
-            _ if self.status.is_empty() => vec![DeliveryIndex::All],
-            _ => {
-                let mut statuses = self.status.clone();
-                statuses.sort_unstable();
-                statuses.dedup();
-                statuses.into_iter().map(DeliveryIndex::Status).collect()
-            }
+        let of_any_status = match &self.subscription_id {
+            Some(subscription_id) => DeliveryIndex::Subscription(subscription_id.clone()),
+            None => DeliveryIndex::All,
+        };
+        // Most deliveries succeed, so the index by status is without them.
+        if self.status.is_empty() || self.status.contains(&DeliveryStatus::Succeeded) {
+            return vec![(of_any_status, from)];
         }
+        let mut statuses = self.status.clone();
+        statuses.sort_unstable();
+        statuses.dedup();
+        let mut indexes: Vec<_> = statuses
+            .into_iter()
+            .map(|status| (DeliveryIndex::Status(status), from))
+            .collect();
+        if self.status.contains(&DeliveryStatus::Pending) {
+            let a_day_ago = UtcTime::from_millis(now.as_millis() - PENDING_MS);
+            let from = self.from.or(a_day_ago).unwrap_or(UtcTime::EPOCH);
+            indexes.push((of_any_status, from));
+        }
+        indexes
     }
 
     fn takes(&self, summary: &DeliverySummary) -> bool {

@@ -1,6 +1,6 @@
 //! The runs that carry out deliveries: which one a subscription's target asks for, and what it begins with.
 
-use events::delivery::{DeliveryRef, RESERVED_ID_PREFIX, workflow_id};
+use events::delivery::{DeliveryRef, RESERVED_ID_PREFIX, first_run_id, workflow_id};
 use events::envelope::Envelope;
 use events::path;
 use events::subscription::{AgentTarget, ProcessTarget, RunType, Subscription, Target};
@@ -238,7 +238,11 @@ pub async fn start(
     let mut lineage = event.lineage.clone();
     lineage.push(subscription.id.clone());
     let is_first = matches!(write, DeliveryWrite::Insert(_));
+    // An id of the service's own needs no record that keeps others from it.
+    let has_own_id = is_first && business_id_path(subscription).is_none();
     Ok(StartRun {
+        run_id: has_own_id.then(|| first_run_id(event, &subscription.id)),
+        is_unnamed: has_own_id,
         about: about(event, envelope, subscription, delivery)?,
         id_reuse: if is_first {
             IdReuse::Never

@@ -417,9 +417,12 @@ impl Draft {
             Some(woken) if woken == at => at.plus_ms(limits::WAKE_GRACE_MS),
             _ => at,
         });
-        [open, outbox, time, self.next_limit()]
-            .into_iter()
-            .flatten()
-            .min()
+        let lost = [open, self.next_limit()].into_iter().flatten().min();
+        let lost = lost.and_then(|at| {
+            let step = i64::try_from(limits::DUE_STEP_MS).ok()?;
+            let late = at.as_millis().rem_euclid(step);
+            UtcTime::from_millis(at.as_millis().checked_add((step - late) % step)?)
+        });
+        [lost, outbox, time].into_iter().flatten().min()
     }
 }

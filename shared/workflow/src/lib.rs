@@ -21,6 +21,7 @@ mod started;
 pub mod state;
 pub mod status;
 pub mod store;
+pub mod stored_state;
 mod stored_time;
 pub mod stub;
 pub mod summary;

@@ -5,7 +5,7 @@
 
 use platform::auth::{Permission, Principal};
 use platform::page_token::PageTokens;
-use platform::records::runs::{RunIndex, RunPosition, Runs};
+use platform::records::runs::{COMPLETED, RunIndex, RunPosition, RunStanding, Runs};
 use platform::{Error, Result, Tenant, UtcTime, ids};
 use serde::Serialize;
 
@@ -114,19 +114,28 @@ impl RunListings {
             Some(token) => Some(self.tokens.read(&listing, token).await?),
             None => None,
         };
-        let matches = |run: &RunSummary| {
+        let may_match = |run: &RunSummary| {
             viewer.sees(run.about.visibility, &run.about.initiated_by)
                 && selection.takes(run)
-                && filter.matches(&run.fields())
+                && (filter.asks_for_standing() || filter.matches(&run.fields()))
         };
+        let matches = |run: &RunSummary| selection.takes_status(run) && filter.matches(&run.fields());
         if let Some(run_id) = selection.one_run(&filter) {
             let found = match run_id.len() {
                 0..=MAX_VALUE => self.runs.find(tenant, &run_id).await?,
                 _ => None,
             };
-            let summary = found.map(|record| read(&record.summary)).transpose()?;
+            let mut summary = None;
+            if let Some(record) = found {
+                let mut run: RunSummary = read(&record.summary)?;
+                run.complete(&RunStanding {
+                    status: record.status,
+                    closed_at: record.closed_at,
+                })?;
+                summary = Some(run).filter(|run| may_match(run) && matches(run));
+            }
             return Ok(RunPage {
-                runs: summary.into_iter().filter(matches).collect(),
+                runs: summary.into_iter().collect(),
                 next_page_token: None,
             });
         }
@@ -145,13 +154,16 @@ impl RunListings {
         let mut runs = Vec::new();
         let mut last = None;
         for _ in 0..MAX_READ {
-            let Some(run) = self.next(tenant, &mut streams, from, page_size).await? else {
+            let next = self
+                .next(tenant, &mut streams, &may_match, (from, page_size))
+                .await?;
+            let Some(Candidate { run, may_match }) = next else {
                 return Ok(RunPage {
                     runs,
                     next_page_token: None,
                 });
             };
-            if matches(&run) {
+            if may_match && matches(&run) {
                 if runs.len() == page_size {
                     break;
                 }
@@ -176,11 +188,11 @@ impl RunListings {
         &self,
         tenant: &Tenant,
         streams: &mut [Stream],
-        from: UtcTime,
-        page_size: usize,
-    ) -> Result<Option<RunSummary>> {
+        may_match: &(dyn Fn(&RunSummary) -> bool + Sync),
+        (from, page_size): (UtcTime, usize),
+    ) -> Result<Option<Candidate>> {
         for stream in streams.iter_mut() {
-            self.fill(tenant, stream, from, page_size).await?;
+            self.fill(tenant, stream, may_match, (from, page_size)).await?;
         }
         let newest = streams
             .iter_mut()
@@ -193,8 +205,8 @@ impl RunListings {
         &self,
         tenant: &Tenant,
         stream: &mut Stream,
-        from: UtcTime,
-        page_size: usize,
+        may_match: &(dyn Fn(&RunSummary) -> bool + Sync),
+        (from, page_size): (UtcTime, usize),
     ) -> Result<()> {
         while stream.read.is_empty() && !stream.is_over {
             // One for the place where it goes on, which is known already, and one to know whether there are more.
@@ -216,10 +228,45 @@ impl RunListings {
                 }
             }
             read.reverse();
-            stream.read = read;
+            stream.read = self.candidates(tenant, read, may_match).await?;
         }
         Ok(())
     }
+
+    /// Reads how those runs stand that may match.
+    async fn candidates(
+        &self,
+        tenant: &Tenant,
+        read: Vec<RunSummary>,
+        may_match: &(dyn Fn(&RunSummary) -> bool + Sync),
+    ) -> Result<Vec<Candidate>> {
+        let of_run = |run| Candidate {
+            may_match: may_match(&run),
+            run,
+        };
+        let mut candidates: Vec<_> = read.into_iter().map(of_run).collect();
+        let wanted: Vec<&str> = candidates
+            .iter()
+            .filter(|candidate| candidate.may_match)
+            .map(|candidate| candidate.run.run_id.as_str())
+            .collect();
+        let standings = self.runs.standings(tenant, &wanted).await?;
+        let wanted = candidates.iter_mut().filter(|candidate| candidate.may_match);
+        for (candidate, standing) in wanted.zip(standings) {
+            match standing {
+                Some(standing) => candidate.run.complete(&standing)?,
+                None => candidate.may_match = false,
+            }
+        }
+        Ok(candidates)
+    }
+}
+
+/// A run that was read of an index.
+struct Candidate {
+    run: RunSummary,
+    /// Without it, how the run stands was not read.
+    may_match: bool,
 }
 
 /// One index, read from the newest run on.
@@ -227,7 +274,7 @@ struct Stream {
     index: RunIndex,
     position: RunPosition,
     /// What was read and not given, oldest first.
-    read: Vec<RunSummary>,
+    read: Vec<Candidate>,
     is_over: bool,
 }
 
@@ -246,7 +293,8 @@ impl Stream {
     }
 
     fn head(&self) -> Option<(UtcTime, &str)> {
-        self.read.last().map(|run| (run.started_at, run.run_id.as_str()))
+        let last = self.read.last().map(|candidate| &candidate.run);
+        last.map(|run| (run.started_at, run.run_id.as_str()))
     }
 }
 
@@ -273,9 +321,12 @@ impl RunSelection {
             && is(&self.rule_id, about.rule_id.as_deref())
             && is(&self.initiated_by, Some(&about.initiated_by))
             && is(&self.workflow_type, Some(&run.workflow_type))
-            && (self.statuses.is_empty() || self.statuses.contains(&run.status))
             && self.start.is_none_or(|start| run.started_at >= start)
             && self.end.is_none_or(|end| run.started_at <= end)
+    }
+
+    fn takes_status(&self, run: &RunSummary) -> bool {
+        self.statuses.is_empty() || self.statuses.contains(&run.status)
     }
 
     /// The one run that it can be about, by its id.
@@ -297,13 +348,10 @@ impl RunSelection {
             (statuses, _) => Some(statuses.iter().map(|status| status.as_str().to_owned()).collect()),
         };
         let workflow_type = self.workflow_type.clone().or(narrowed.workflow_type);
-        // Most runs complete: whoever asks for completed ones of a type is answered by the type.
-        let many = |statuses: &Vec<String>| statuses.iter().any(|status| status == "COMPLETED");
+        // Most runs complete, so the index by status is without them.
+        let statuses = statuses.filter(|statuses| !statuses.iter().any(|status| status == COMPLETED));
         let indexes = match (document, statuses, workflow_type) {
             (Some(document), ..) => vec![RunIndex::Document(document)],
-            (None, Some(statuses), Some(workflow_type)) if many(&statuses) => {
-                vec![RunIndex::Type(workflow_type)]
-            }
             (None, Some(statuses), _) => {
                 let mut statuses = statuses;
                 statuses.sort_unstable();

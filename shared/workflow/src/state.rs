@@ -174,6 +174,9 @@ pub struct RunState {
     /// Whether it begins and ends without an event.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unannounced: bool,
+    /// Whether its workflow id has no record yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unnamed: bool,
     /// What it is about.
     pub about: About,
     /// Its activities, by the events that asked for them.
@@ -228,6 +231,7 @@ impl RunState {
             has_objects: false,
             kept_until: None,
             is_unannounced: false,
+            is_unnamed: false,
             about,
             activities: BTreeMap::new(),
             timers: BTreeMap::new(),

@@ -52,3 +52,12 @@ impl RunStatus {
         !matches!(self, Self::Running)
     }
 }
+
+impl std::str::FromStr for RunStatus {
+    type Err = platform::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|status| status.as_str() == text);
+        found.ok_or_else(|| platform::Error::internal(format!("a run has the status '{text}'")))
+    }
+}

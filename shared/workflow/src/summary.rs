@@ -1,21 +1,24 @@
 //! What a listing shows of a run.
 
-use platform::UtcTime;
+use platform::records::runs::RunStanding;
+use platform::{Result, UtcTime};
 use serde::{Deserialize, Serialize};
 
 use crate::list_filter::RunFields;
 use crate::state::{About, RunState};
 use crate::status::RunStatus;
 
-/// What a listing shows of a run, and what it filters by.
+/// What a listing shows of a run, and what it filters by. The text of a summary, which indexes carry, lacks what changes: each change
+/// would be a write to each of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// Whether it goes on, and how it ended.
+    /// Status; of a summary that was just read, [`RunStatus::Running`].
+    #[serde(skip, default = "running")]
     pub status: RunStatus,
     /// When it began.
     pub started_at: UtcTime,
-    /// When it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// When it ended. Summaries of runs that ended before this was left out have it.
+    #[serde(default, skip_serializing)]
     pub closed_at: Option<UtcTime>,
     /// Its run id.
     pub run_id: String,
@@ -27,7 +30,18 @@ pub struct RunSummary {
     pub about: About,
 }
 
+const fn running() -> RunStatus {
+    RunStatus::Running
+}
+
 impl RunSummary {
+    /// Adds what the text of a summary lacks.
+    pub fn complete(&mut self, standing: &RunStanding) -> Result<()> {
+        self.status = standing.status.parse()?;
+        self.closed_at = standing.closed_at.or(self.closed_at);
+        Ok(())
+    }
+
     /// Of a run.
     pub fn of(state: &RunState) -> Self {
         Self {

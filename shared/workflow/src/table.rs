@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::removal::{self, Removal};
 use crate::state::RunState;
 use crate::store::{Commit, Store};
+use crate::stored_state;
 use crate::summary::RunSummary;
 
 /// A state of more bytes is kept in the bucket, and its record names the place.
@@ -39,7 +40,7 @@ impl TableStore {
     /// The state of a record; None where it was kept elsewhere and is there no longer, because a later one has taken its place.
     pub(crate) async fn read_state(&self, record: RunRecord) -> Result<Option<RunState>> {
         let state = match record.state.strip_prefix(ELSEWHERE) {
-            None => record.state,
+            None => stored_state::read(record.state)?,
             Some(key) => match self.objects.find(key).await? {
                 Some(bytes) => String::from_utf8(bytes).map_err(Error::internal)?,
                 None => return Ok(None),
@@ -70,6 +71,8 @@ impl TableStore {
             let key = state_key(tenant, &state.run_id, state.version, last_commit);
             self.objects.put(&key, json.into_bytes()).await?;
             json = format!("{ELSEWHERE}{key}");
+        } else {
+            json = stored_state::write(&json)?;
         }
         let chunks = draft.chunks.iter().map(|events| {
             Ok(HistoryChunk {
@@ -87,6 +90,7 @@ impl TableStore {
                 version: state.version,
                 state: json,
                 summary: serde_json::to_string(&RunSummary::of(state)).map_err(Error::internal)?,
+                closed_at: state.closed_at,
                 expires_at: match removal {
                     Some(Removal::Expires(at)) => Some(at.as_seconds()),
                     Some(Removal::InSteps(_)) | None => None,

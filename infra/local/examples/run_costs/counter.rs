@@ -24,6 +24,8 @@ pub struct Taken {
     pub read_units: f64,
     /// Of writes.
     pub write_units: f64,
+    /// Of writes, by the table or its index.
+    pub written: BTreeMap<String, f64>,
     /// What was sent to the queue.
     pub messages: Vec<String>,
     /// What was put on the bus.
@@ -69,7 +71,7 @@ impl Counter {
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
         let mut request: Value = serde_json::from_slice(&body)?;
         if let Some(request) = request.as_object_mut() {
-            request.insert("ReturnConsumedCapacity".to_owned(), json!("TOTAL"));
+            request.insert("ReturnConsumedCapacity".to_owned(), json!("INDEXES"));
         }
         headers.remove("content-length");
         let sent = self.http.post(&self.backend).headers(headers);
@@ -93,11 +95,29 @@ impl Counter {
             taken.read_units += units;
         } else {
             taken.write_units += units;
+            for each in &consumed {
+                for (place, units) in places(each) {
+                    *taken.written.entry(place).or_default() += units;
+                }
+            }
         }
         *taken.calls.entry(operation).or_default() += 1;
         let headers = [("content-type", "application/x-amz-json-1.0")];
         Ok((status, headers, bytes).into_response())
     }
+}
+
+/// What a table and each of its indexes took, by `table` and `table.index`.
+fn places(consumed: &Value) -> Vec<(String, f64)> {
+    let table = consumed["TableName"].as_str().unwrap_or_default();
+    let units = |place: &Value| place["CapacityUnits"].as_f64().unwrap_or_default();
+    let indexes = consumed["GlobalSecondaryIndexes"].as_object();
+    let indexes = indexes.into_iter().flatten();
+    let mut places: Vec<_> = indexes
+        .map(|(index, place)| (format!("{table}.{index}"), units(place)))
+        .collect();
+    places.push((table.to_owned(), units(&consumed["Table"])));
+    places
 }
 
 impl Queue for Counter {

@@ -80,6 +80,7 @@ async fn runs(engine: &Engine, counter: &Counter) -> Result<Value, Error> {
             "calls": taken.calls,
             "read_units": taken.read_units,
             "write_units": taken.write_units,
+            "written": taken.written,
         }));
     }
     Ok(Value::from(report))

@@ -145,6 +145,7 @@ pub async fn costs(
         + INVOCATIONS * INVOCATION;
     let mut costs = json!({
         "write units": taken.write_units,
+        "written": taken.written,
         "read units": taken.read_units,
         "queue messages": messages,
         "invocations of functions": INVOCATIONS,

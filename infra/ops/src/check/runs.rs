@@ -10,6 +10,7 @@ use platform::{Error, Result, UtcTime};
 use serde_json::Value;
 use workflow::event::{Event, EventKind};
 use workflow::state::RunState;
+use workflow::stored_state;
 use workflow::table::ELSEWHERE;
 
 use super::events::is_expired;
@@ -189,7 +190,7 @@ fn check(state: &RunState, kept: &Kept, findings: &mut Vec<String>) {
 pub(super) async fn read_state(record: &Value, objects: &Objects) -> Result<RunState> {
     let text = record.get("state").and_then(Value::as_str).unwrap_or_default();
     match text.strip_prefix(ELSEWHERE) {
-        None => serde_json::from_str(text).map_err(Error::internal),
+        None => serde_json::from_str(&stored_state::read(text.to_owned())?).map_err(Error::internal),
         Some(key) => {
             let bytes = objects.find(key).await?;
             let bytes = bytes.ok_or_else(|| {

@@ -9,60 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::clock::UtcTime;
 use crate::config::Retention;
 use crate::error::{Error, Result};
+pub use crate::records::delivery_status::DeliveryStatus;
 use crate::records::schema::{EXPIRES_AT, LISTING_INDEXES};
 use crate::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, json_text, keys};
 use crate::tenant::Tenant;
-
-/// State of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum DeliveryStatus {
-    /// The semantic condition is being evaluated.
-    Evaluating,
-    /// Waits for its first attempt.
-    Pending,
-    /// An attempt is under way, or the started run is.
-    Running,
-    /// The last attempt failed, and the next one is due at `next_attempt_at`.
-    Retrying,
-    /// The receiver accepted it, or the started run completed.
-    Succeeded,
-    /// No attempt follows.
-    Failed,
-    /// Its subscription was disabled or deleted, or its event does not meet the semantic condition.
-    Cancelled,
-}
-
-impl DeliveryStatus {
-    /// Every status.
-    pub const ALL: [Self; 7] = [
-        Self::Evaluating,
-        Self::Pending,
-        Self::Running,
-        Self::Retrying,
-        Self::Succeeded,
-        Self::Failed,
-        Self::Cancelled,
-    ];
-
-    /// Its text.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Evaluating => "evaluating",
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Retrying => "retrying",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// Whether nothing more comes of it by itself.
-    pub const fn is_final(self) -> bool {
-        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
-    }
-}
 
 /// An attempt of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -252,12 +202,16 @@ impl DeliveryChange {
             .set("workflow_run_id", &self.workflow_run_id)?
             .set_or_remove("next_attempt_at", self.next_attempt_at.as_ref())?
             .set_or_remove(EXPIRES_AT, expires_at.as_ref())?
-            .append("attempts", &self.attempts)?
-            .place(
+            .append("attempts", &self.attempts)?;
+        // One that is asked for again may be old, and is not found among the newest.
+        changes = match self.status {
+            DeliveryStatus::Succeeded => changes.leave(by_status),
+            status => changes.place(
                 by_status,
-                keys::deliveries_by(tenant, "status", self.status.as_str()),
+                keys::deliveries_by(tenant, "status", status.as_str()),
                 keys::delivery_time(self.created_at, &self.id),
-            );
+            ),
+        };
         if let Some(workflow_id) = &self.workflow_id {
             changes = changes.set("workflow_id", workflow_id)?;
         }
@@ -289,7 +243,7 @@ pub enum DeliveryWrite {
 pub enum DeliveryIndex {
     /// All of the project.
     All,
-    /// Those of a status.
+    /// Those of a status, other than succeeded ones and those to webhooks that wait for their first run.
     Status(DeliveryStatus),
     /// Those of a subscription.
     Subscription(String),
@@ -353,14 +307,15 @@ impl Deliveries {
         found.ok_or_else(|| Error::not_found("delivery", id))
     }
 
-    /// Adds a delivery that no run carries out; one of its id that is there stays as it is.
-    pub async fn insert(&self, tenant: &Tenant, record: &DeliveryRecord) -> Result<()> {
+    /// Adds a delivery; one of its id that is there stays as it is. Whether it was added.
+    pub async fn insert(&self, tenant: &Tenant, record: &DeliveryRecord) -> Result<bool> {
         let written = self
             .table
             .put(&place(tenant, record), &self.stored(record), Condition::Absent)
             .await?;
         match written {
-            Written::Done | Written::Refused { .. } => Ok(()),
+            Written::Done => Ok(true),
+            Written::Refused { .. } => Ok(false),
             Written::Contended => Err(Error::unavailable("a delivery is being written")),
         }
     }
@@ -438,13 +393,20 @@ fn place(tenant: &Tenant, record: &DeliveryRecord) -> Key {
     let [by_time, by_status, by_subscription, by_event] = LISTING_INDEXES;
     let time = keys::delivery_time(record.created_at, &record.id);
     let by = |what, value: &str| keys::deliveries_by(tenant, what, value);
-    keys::delivery(tenant, &record.id)
-        .with_index(by_time, keys::deliveries(tenant), &time)
-        .with_index(by_status, by("status", record.status.as_str()), &time)
-        .with_index(
-            by_subscription,
-            by("subscription", &record.subscription_id),
-            &time,
-        )
-        .with_index(by_event, by("event", &record.event_id), time)
+    let mut key = keys::delivery(tenant, &record.id).with_index(by_time, keys::deliveries(tenant), &time);
+    // Most deliveries succeed; those to webhooks are pending for a moment. No write is spent on these.
+    let is_indexed = match record.status {
+        DeliveryStatus::Succeeded => false,
+        DeliveryStatus::Pending => record.target_type != "webhook",
+        _ => true,
+    };
+    if is_indexed {
+        key = key.with_index(by_status, by("status", record.status.as_str()), &time);
+    }
+    key.with_index(
+        by_subscription,
+        by("subscription", &record.subscription_id),
+        &time,
+    )
+    .with_index(by_event, by("event", &record.event_id), time)
 }

@@ -183,7 +183,7 @@ impl Events {
         let changes = Changes::default().set("due_at", &until)?;
         let key = keys::event(tenant, id);
         // Where it was matched meanwhile, it stays out of the index: that takes both of its attributes.
-        let waits = Condition::TextIs("due_shard", keys::due_events(id).to_owned());
+        let waits = Condition::Has("due_shard");
         match self.table.update(&key, &changes, waits).await? {
             Written::Done | Written::Refused { .. } => Ok(()),
             Written::Contended => Err(Error::unavailable("an event is being written")),

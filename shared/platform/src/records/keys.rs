@@ -27,7 +27,8 @@
 //! | the events of a run that no longer fit into its state | runs | `A#P#run#<run id>` | `history#<first event, 10 digits>` |
 //! | the number of the last update message of a run | runs | `A#P#run#<run id>` | `updates` |
 //! | update messages of a run | runs | `A#P#run#<run id>` | `update#<number of the last, 10 digits>` |
-//! | the run that a workflow id stands for now | runs | `A#P#workflows` | `<workflow id>` |
+//! | the run that a workflow id stands for now | runs | `A#P#workflow#<workflow id>` | `current` |
+//! | the same, as it was written before a project's workflow ids were spread | runs | `A#P#workflows` | `<workflow id>` |
 //! | the runs of a project, by time | runs, gsi1 | `A#P#runs` | `<start>#<run id>` |
 //! | the same of one status | runs, gsi2 | `A#P#runs#status#<status>` | `<start>#<run id>` |
 //! | the same of one type | runs, gsi3 | `A#P#runs#type#<type>` | `<start>#<run id>` |
@@ -281,6 +282,10 @@ pub(crate) fn run_update(tenant: &Tenant, run: &str, number: u64) -> Key {
 }
 
 pub(crate) fn workflow(tenant: &Tenant, workflow_id: &str) -> Key {
+    Key::new(pk(tenant, &format!("workflow#{workflow_id}")), "current")
+}
+
+pub(crate) fn former_workflow(tenant: &Tenant, workflow_id: &str) -> Key {
     Key::new(pk(tenant, "workflows"), workflow_id)
 }
 

@@ -7,8 +7,10 @@
 pub mod api_keys;
 pub mod audit;
 pub mod channels;
+mod current_runs;
 pub mod dashboards;
 pub mod deliveries;
+mod delivery_status;
 mod entries;
 pub mod events;
 pub mod import_jobs;

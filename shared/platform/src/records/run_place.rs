@@ -1,6 +1,7 @@
 //! Where a run is found: in the listings, and by the time at which something is to be done for it.
 
 use crate::clock::UtcTime;
+use crate::records::runs::COMPLETED;
 use crate::records::schema::LISTING_INDEXES;
 use crate::records::{Key, keys};
 use crate::tenant::Tenant;
@@ -30,8 +31,10 @@ impl RunPlace {
         let [by_time, by_status, by_type, by_document] = LISTING_INDEXES;
         let mut key = keys::run(tenant, &self.run_id)
             .with_index(by_time, keys::runs(tenant), &time)
-            .with_index(by_status, keys::runs_by(tenant, "status", &self.status), &time)
             .with_index(by_type, keys::runs_by(tenant, "type", &self.workflow_type), &time);
+        if self.status != COMPLETED {
+            key = key.with_index(by_status, keys::runs_by(tenant, "status", &self.status), &time);
+        }
         if let Some(document) = &self.document_id {
             key = key.with_index(by_document, keys::runs_by(tenant, "document", document), time);
         }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::UtcTime;
 use crate::config::Retention;
 use crate::error::Result;
+use crate::records::current_runs::with_current;
 use crate::records::deliveries::{Deliveries, DeliveryWrite};
 use crate::records::events::{EventRecord, Events};
 use crate::records::run_removal::REMOVED;
@@ -16,6 +17,7 @@ use crate::records::schema::{EXPIRES_AT, LISTING_INDEXES};
 use crate::records::{Changes, Condition, Guard, Order, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
+pub use crate::records::current_runs::CurrentWrite;
 pub use crate::records::run_place::RunPlace;
 pub use crate::records::run_updates::{
     MAX_UPDATE_NUMBER, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite,
@@ -23,6 +25,10 @@ pub use crate::records::run_updates::{
 
 /// The status of a run that is under way.
 pub const RUNNING: &str = "RUNNING";
+/// The status of most runs. The index by status lacks it: a listing of completed runs reads another index.
+pub const COMPLETED: &str = "COMPLETED";
+/// Most runs whose standing is read at a time.
+const STANDINGS_AT_ONCE: usize = 100;
 
 /// Where a run stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,11 +39,24 @@ pub struct RunRecord {
     pub version: u64,
     /// The state, as JSON.
     pub state: String,
-    /// What a listing shows of the run, as JSON; an attribute of its own because the indexes carry it.
+    /// What a listing shows of the run and never changes, as JSON; an attribute of its own because the indexes carry it. What
+    /// changes is left out, or each change would be a write to each index.
     pub summary: String,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<UtcTime>,
     /// When it goes, in Unix seconds; None for one that has not ended, or is removed in steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
+}
+
+/// What a listing shows of a run and its summary lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct RunStanding {
+    /// Status of the run.
+    pub status: String,
+    /// When it ended.
+    pub closed_at: Option<UtcTime>,
 }
 
 /// Events of a run that follow one another.
@@ -60,24 +79,6 @@ pub struct RunWrite {
     pub place: RunPlace,
     /// The events that leave its state.
     pub chunks: Vec<HistoryChunk>,
-}
-
-/// The run that a workflow id is to stand for.
-#[derive(Clone, Debug)]
-pub struct CurrentWrite {
-    /// The workflow id.
-    pub workflow_id: String,
-    /// The run.
-    pub run_id: String,
-    /// The run that it stands for now; None where it must stand for none.
-    pub expected: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct CurrentRecord {
-    run_id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    expires_at: Option<i64>,
 }
 
 /// A workflow id whose run has ended.
@@ -133,7 +134,7 @@ pub enum Committed {
 pub enum RunIndex {
     /// All of the project.
     All,
-    /// Those of a status.
+    /// Those of a status other than [`COMPLETED`].
     Status(String),
     /// Those of a type.
     Type(String),
@@ -233,12 +234,6 @@ impl Runs {
         Ok(found.filter(|record| record.status != REMOVED))
     }
 
-    /// The run that a workflow id stands for.
-    pub async fn find_current(&self, tenant: &Tenant, workflow_id: &str) -> Result<Option<String>> {
-        let current: Option<CurrentRecord> = self.table.find(&keys::workflow(tenant, workflow_id)).await?;
-        Ok(current.map(|current| current.run_id))
-    }
-
     /// The events that a run's state no longer holds, in order.
     pub async fn history(&self, tenant: &Tenant, run: &str) -> Result<Vec<HistoryChunk>> {
         let query = Query::partition(keys::run_parts(tenant, run)).prefix(keys::RUN_HISTORY);
@@ -283,6 +278,15 @@ impl Runs {
         if let Some(event) = commit.events.first() {
             self.events.prepare(tenant, event.received_at).await?;
         }
+        if let Some(CurrentWrite {
+            workflow_id,
+            expected: None,
+            ..
+        }) = &commit.current
+            && self.adopt_current(tenant, workflow_id).await?.is_some()
+        {
+            return Ok(Committed::Taken);
+        }
         let mut transaction = self.table.transaction();
         let mut steps = 0;
         let guard_step = commit.guard.is_some().then_some(0);
@@ -297,16 +301,7 @@ impl Runs {
             steps += 1;
         }
         if let Some(current) = &commit.current {
-            let condition = match &current.expected {
-                Some(run) => Condition::TextIs("run_id", run.clone()),
-                None => Condition::Absent,
-            };
-            let record = CurrentRecord {
-                run_id: current.run_id.clone(),
-                expires_at: commit.current_expires_at,
-            };
-            transaction =
-                transaction.put(&keys::workflow(tenant, &current.workflow_id), &record, condition)?;
+            transaction = with_current(transaction, tenant, current, commit.current_expires_at)?;
             current_step = Some(steps);
         }
         if let Some(parent) = &commit.parent {
@@ -339,7 +334,17 @@ impl Runs {
         if let Some(delivery) = &commit.delivery {
             transaction = self.deliveries.write_with(transaction, tenant, delivery)?;
         }
-        Ok(match transaction.commit().await? {
+        let written = transaction.commit().await?;
+        if let Some(current) = commit
+            .current
+            .as_ref()
+            .filter(|current| current.expected.is_some())
+            && matches!(written, Written::Refused { step } if current_step == Some(step))
+            && self.adopt_current(tenant, &current.workflow_id).await?.is_some()
+        {
+            return Ok(Committed::Stale);
+        }
+        Ok(match written {
             Written::Done => Committed::Done,
             Written::Refused { step } if guard_step == Some(step) => Committed::Unguarded,
             // The workflow id stands for another run, or for none: there is nothing to end.
@@ -355,6 +360,16 @@ impl Runs {
             }
             Written::Refused { .. } | Written::Contended => Committed::Stale,
         })
+    }
+
+    /// Where runs stand, in their order; None for those that are gone.
+    pub async fn standings(&self, tenant: &Tenant, runs: &[&str]) -> Result<Vec<Option<RunStanding>>> {
+        let mut found = Vec::with_capacity(runs.len());
+        for part in runs.chunks(STANDINGS_AT_ONCE) {
+            let keys: Vec<_> = part.iter().map(|run| keys::run(tenant, run)).collect();
+            found.extend(self.table.find_many(&keys).await?);
+        }
+        Ok(found)
     }
 
     /// The summaries, as JSON, of the runs that began from `from` on and no later than `until`, newest first: at most `most`, and

@@ -149,7 +149,10 @@ impl Engine {
             change.current = Some(CurrentWrite {
                 workflow_id: next.state.workflow_id.clone(),
                 run_id: next.state.run_id.clone(),
-                expected: self.current_of(tenant, &ending.state, ending.now).await?,
+                expected: match ending.state.is_unnamed {
+                    true => None,
+                    false => self.current_of(tenant, &ending.state, ending.now).await?,
+                },
             });
             change.runs.push(next);
         }

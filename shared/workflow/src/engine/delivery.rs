@@ -8,8 +8,8 @@ use crate::event::EventKind;
 use crate::state::DeliveryLink;
 use crate::status::RunStatus;
 
-/// The delivery of a run that begins.
-pub(super) fn link_of(write: &DeliveryWrite) -> DeliveryLink {
+/// The delivery of a run that begins, as the run remembers it.
+pub fn link_of(write: &DeliveryWrite) -> DeliveryLink {
     let (id, created_at, status) = match write {
         DeliveryWrite::Insert(record) => (&record.id, record.created_at, record.status),
         DeliveryWrite::Change(change) => (&change.id, change.created_at, change.status),
@@ -35,6 +35,10 @@ pub(super) fn delivery_of(runs: &mut [Draft], told: Option<DeliveryWrite>) -> Op
             }
         }
         return Some(told);
+    }
+    if draft.expected.is_none() {
+        // The delivery was written before the run.
+        return None;
     }
     let link = draft.state.delivery.as_ref()?;
     let reports = std::mem::take(&mut draft.reports);

@@ -43,6 +43,7 @@ use crate::store::Store;
 use crate::turning::Turning;
 
 pub use caller::Caller;
+pub use delivery::link_of;
 pub use describe::HistoryForm;
 pub use effects::document_of;
 pub use hint::Hint;

@@ -14,7 +14,7 @@ use crate::event::{EventKind, ParentRef, Started};
 use crate::payload::{MAX_PAYLOAD_BYTES, Payload};
 use crate::registry::Registry;
 use crate::started::MAX_PROGRAM_CHARACTERS;
-use crate::state::{About, RunState};
+use crate::state::{About, DeliveryLink, RunState};
 
 /// Times that a start is tried while others start runs of the same workflow id.
 const MAX_ATTEMPTS: u32 = 16;
@@ -56,8 +56,13 @@ pub struct StartRun {
     pub id_reuse: IdReuse,
     /// The subscriptions that led to it, one after another.
     pub lineage: Vec<String>,
+    /// Whether only its run id keeps it from beginning twice: its workflow id, which no other run may have that did not follow on it,
+    /// gets no record until another run has it. It needs a run id.
+    pub is_unnamed: bool,
     /// The delivery that it carries out, which is written with its beginning.
     pub delivery: Option<DeliveryWrite>,
+    /// The delivery that it carries out, where that is written already.
+    pub written_delivery: Option<DeliveryLink>,
     /// What must hold elsewhere for it to begin; 503 where it does not.
     pub guard: Option<Guard>,
 }
@@ -77,7 +82,9 @@ impl StartRun {
             timeout_ms: None,
             id_reuse: IdReuse::default(),
             lineage: Vec::new(),
+            is_unnamed: false,
             delivery: None,
+            written_delivery: None,
             guard: None,
         }
     }
@@ -107,7 +114,7 @@ impl Engine {
             draft.announce(RunAction::Started);
             let change = Change {
                 runs: vec![draft],
-                current: Some(CurrentWrite {
+                current: (!start.is_unnamed).then(|| CurrentWrite {
                     workflow_id: start.workflow_id.clone(),
                     run_id: run_id.clone(),
                     expected,
@@ -169,7 +176,11 @@ impl Engine {
 pub(crate) fn first_draft(tenant: &Tenant, run_id: &str, start: &StartRun, now: UtcTime) -> Draft {
     let mut draft = Draft::new(RunState::new(tenant, run_id, start.about.clone()), now);
     draft.state.lineage.clone_from(&start.lineage);
+    draft.state.is_unnamed = start.is_unnamed;
     draft.state.delivery = start.delivery.as_ref().map(link_of);
+    if let Some(link) = &start.written_delivery {
+        draft.state.delivery = Some(link.clone());
+    }
     draft.append(EventKind::WorkflowExecutionStarted(Box::new(Started {
         workflow_type: start.workflow_type.clone(),
         workflow_id: start.workflow_id.clone(),
@@ -199,6 +210,9 @@ pub(crate) fn check(registry: &Registry, start: &StartRun) -> Result<()> {
             start.workflow_type,
             known.join(", ")
         )));
+    }
+    if start.is_unnamed && start.run_id.is_none() {
+        return Err(Error::internal("a run without a name has no run id"));
     }
     if !is_workflow_id(&start.workflow_id) {
         return Err(Error::invalid(format!(

@@ -120,6 +120,19 @@ impl Field {
     }
 }
 
+impl Expression {
+    pub(super) fn asks_for_standing(&self) -> bool {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::asks_for_standing),
+            Self::Not(inner) => inner.asks_for_standing(),
+            Self::Condition(field, _) => matches!(
+                field,
+                Field::ExecutionStatus | Field::CloseTime | Field::ExecutionDuration
+            ),
+        }
+    }
+}
+
 impl Comparison {
     pub(super) fn symbol(self) -> &'static str {
         match self {

@@ -107,6 +107,11 @@ impl Filter {
         self.root.as_ref().is_none_or(|root| eval::holds(root, run))
     }
 
+    /// Whether it looks at how a run stands: at its status, its end or its duration.
+    pub fn asks_for_standing(&self) -> bool {
+        self.root.as_ref().is_some_and(Expression::asks_for_standing)
+    }
+
     /// What holds for every run that matches, so that a listing can choose an index. It says less than the filter, so
     /// each run found has still to be matched.
     pub fn narrowed(&self) -> Narrowed {

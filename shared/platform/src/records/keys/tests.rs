@@ -29,6 +29,7 @@ fn every_key_begins_with_account_and_project() {
         run_updates(&tenant, "x").pk,
         run_update(&tenant, "x", 1).pk,
         workflow(&tenant, "x").pk,
+        former_workflow(&tenant, "x").pk,
         runs(&tenant),
         runs_by(&tenant, "type", "x"),
         subscription(&tenant, "x").pk,

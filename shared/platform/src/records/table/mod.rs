@@ -44,6 +44,15 @@ impl Table {
         item.map(Item::read).transpose()
     }
 
+    /// The records at `keys`, in their order; None for those that are missing. Up to 100 keys, none of them twice.
+    pub(crate) async fn find_many<T: DeserializeOwned>(&self, keys: &[Key]) -> Result<Vec<Option<T>>> {
+        let items = self.store.find_many(&self.name, keys).await?;
+        items
+            .into_iter()
+            .map(|item| item.map(Item::read).transpose())
+            .collect()
+    }
+
     /// The records at `keys` that are in this index now, in the order of the keys; None for the others.
     /// Reads consistently, up to 100 keys, none of them twice.
     pub(crate) async fn find_in_index<T: DeserializeOwned>(
