@@ -11,10 +11,10 @@ use axum::routing::get;
 use lambda_http::aws_lambda_events::apigw::ApiGatewayProxyRequestContext;
 use lambda_http::request::RequestContext;
 use lambda_http::{Context, RequestExt as _};
-use platform::Clock;
 use platform::config::{CorsOrigins, EdgeConfig};
 use platform::http::Reply;
 use platform::http::serve::{invoked, service};
+use platform::{Clock, Error};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -35,7 +35,11 @@ fn request(requested: &str, path: &str, milliseconds: i64) -> lambda_http::Reque
 async fn answer(request: lambda_http::Request) -> Response<Body> {
     let routes = ApiRouter::new()
         .route("/x", get(|| async { Reply::created("7", "/prompts/7", "made") }))
-        .route("/hangs", get(pending::<StatusCode>));
+        .route("/hangs", get(pending::<StatusCode>))
+        .route(
+            "/busy",
+            get(|| async { Err::<Reply<&str>, _>(Error::unavailable("away")) }),
+        );
     let config = EdgeConfig {
         cors: CorsOrigins::None,
     };
@@ -80,4 +84,11 @@ async fn work_ends_two_seconds_before_the_function_does() {
     );
     let body: Value = serde_json::from_slice(&to_bytes(response.into_body(), 10_000).await.unwrap()).unwrap();
     assert_eq!(body["error"], "timeout");
+}
+
+#[tokio::test]
+async fn a_service_that_is_busy_says_when_to_come_again() {
+    let response = answer(request("/api/v1/busy", "/api/v1/busy", 28_000)).await;
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.headers()[header::RETRY_AFTER], "1");
 }

@@ -29,6 +29,8 @@ use crate::ids;
 #[derive(Clone, Debug)]
 pub struct RequestId(pub String);
 
+/// After how many seconds a caller may repeat what met a service that is busy or away.
+const BUSY_S: u64 = 1;
 /// Most characters of an error's message, of its details, and of a cause in the log.
 const MAX_QUOTED: usize = 4_000;
 
@@ -216,7 +218,8 @@ fn error_response(failure: &Error, refused: Response, request_id: &str) -> Respo
     if failure.kind() == ErrorKind::Unauthenticated {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    if let Some(seconds) = failure.retry_after_s() {
+    let is_busy = failure.kind() == ErrorKind::Unavailable;
+    if let Some(seconds) = failure.retry_after_s().or(is_busy.then_some(BUSY_S)) {
         headers.insert(RETRY_AFTER, seconds.into());
     }
     response
