@@ -1,5 +1,6 @@
 //! What happens by its time.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
@@ -57,6 +58,19 @@ async fn the_next_process_sends_the_message_of_a_timer_again() {
     assert!(delays.contains(&Duration::from_secs(6)), "{delays:?}");
     world.pass(6);
     assert_eq!(world.drive(&run).await.status, RunStatus::Completed);
+}
+
+#[tokio::test]
+async fn a_run_whose_records_are_away_for_a_moment_is_taken_over_too() {
+    let world = World::start().await;
+    let run = world.begin("Wait", "w", json!(10)).await;
+    world.drive(&run).await;
+    world.hints();
+    world.failing.store(2, Ordering::SeqCst);
+    assert_eq!(world.successor().take_over().await.unwrap(), 1);
+    assert_eq!(world.failing.load(Ordering::SeqCst), 0);
+    let delays: Vec<_> = world.hints().into_iter().map(|(_, delay)| delay).collect();
+    assert!(delays.contains(&Duration::from_secs(10)), "{delays:?}");
 }
 
 #[tokio::test]

@@ -12,6 +12,10 @@ use crate::state::RunState;
 const LEAST_KEPT_MS: u64 = 24 * 3_600_000;
 /// Hints that are sent at a time.
 const HINTS_AT_ONCE: usize = 16;
+/// How often a run is taken over whose records are away; its attempts wait for their timeouts afterwards.
+const TAKE_OVER_TRIES: u32 = 8;
+/// Half the pause after the first try, in milliseconds; doubled after each.
+const TAKE_OVER_PAUSE_MS: u64 = 50;
 
 impl Engine {
     /// The runs that somebody should look at by a time.
@@ -58,20 +62,34 @@ impl Engine {
             .store
             .due(UtcTime::EPOCH.plus_ms(u64::MAX), true)
             .await?;
-        for run in &due {
-            let worker = &self.services.worker;
-            let lost = self
-                .change(&run.tenant, &run.run_id, |draft: &mut Draft| {
-                    draft.lose_attempts(worker);
-                    draft.lose_wake();
-                    Ok(())
-                })
-                .await;
-            if let Err(cause) = lost {
-                tracing::warn!(run_id = run.run_id, %cause, "run not taken over");
+        let count = due.len();
+        let mut left = due;
+        for attempt in 1..=TAKE_OVER_TRIES {
+            let mut failed = Vec::new();
+            for run in left {
+                if let Err(cause) = self.take_over_run(&run).await {
+                    tracing::warn!(run_id = run.run_id, attempt, %cause, "run not taken over");
+                    failed.push(run);
+                }
             }
-            self.hint(&run.tenant, &run.run_id, 0).await;
+            if failed.is_empty() {
+                break;
+            }
+            self.services.sleep.sleep(TAKE_OVER_PAUSE_MS << attempt).await;
+            left = failed;
         }
-        Ok(due.len())
+        Ok(count)
+    }
+
+    async fn take_over_run(&self, run: &DueRun) -> Result<()> {
+        let worker = &self.services.worker;
+        let taken = self.change(&run.tenant, &run.run_id, |draft: &mut Draft| {
+            draft.lose_attempts(worker);
+            draft.lose_wake();
+            Ok(())
+        });
+        let taken = taken.await.map(drop);
+        self.hint(&run.tenant, &run.run_id, 0).await;
+        taken
     }
 }
