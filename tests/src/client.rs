@@ -16,13 +16,20 @@ use crate::sse::Listener;
 pub struct Client {
     http: reqwest::Client,
     base_url: String,
+    is_patient: bool,
 }
+
+/// Requests of a patient client before it takes a 503 for the answer.
+const TRIES: usize = 20;
+/// Before a request is repeated. A real client waits for as long as the answer asks.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A request that is sent when it is awaited.
 #[must_use = "a request is sent when it is awaited"]
 pub struct Request {
     builder: reqwest::RequestBuilder,
     what: String,
+    is_patient: bool,
 }
 
 impl Client {
@@ -37,6 +44,16 @@ impl Client {
         Self {
             http,
             base_url: base_url.trim_end_matches('/').to_owned(),
+            is_patient: false,
+        }
+    }
+
+    /// The same, repeating what is answered with 503.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self {
+            is_patient: true,
+            ..self
         }
     }
 
@@ -93,6 +110,7 @@ impl Client {
         Request {
             what: format!("{method} {path}"),
             builder: self.http.request(method, url),
+            is_patient: self.is_patient,
         }
     }
 }
@@ -132,16 +150,41 @@ impl Request {
 
     /// Sends it. An error where no answer came at all, as from a service that was killed.
     pub async fn send(self) -> Result<Answer, reqwest::Error> {
-        let (client, request) = self.builder.build_split();
-        let request = request?;
-        let (method, url) = (request.method().clone(), request.url().clone());
-        let response = client.execute(request).await?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        let bytes = response.bytes().await?;
-        let answer = Answer::new(self.what, status, headers, bytes.to_vec());
-        documented::check(&method, &url, &answer);
-        Ok(answer)
+        let Self {
+            mut builder,
+            what,
+            is_patient,
+        } = self;
+        for _ in 1..TRIES {
+            let Some(again) = builder.try_clone().filter(|_| is_patient) else {
+                break;
+            };
+            let answer = sent(builder, what.clone()).await?;
+            if answer.status != 503 {
+                return Ok(answer);
+            }
+            tokio::time::sleep(PAUSE).await;
+            builder = again;
+        }
+        sent(builder, what).await
     }
+}
+
+async fn sent(builder: reqwest::RequestBuilder, what: String) -> Result<Answer, reqwest::Error> {
+    let (client, request) = builder.build_split();
+    let request = request?;
+    let (method, url) = (request.method().clone(), request.url().clone());
+    let response = client.execute(request).await?;
+    let (status, headers) = (response.status(), response.headers().clone());
+    let bytes = response.bytes().await?;
+    let answer = Answer::new(what, status, headers, bytes.to_vec());
+    // An API Gateway's own says nothing.
+    if answer.body["error"] == "unavailable" {
+        let after = answer.header("retry-after").parse::<u32>();
+        assert!(after.is_ok(), "{}: a 503 says when to repeat", answer.request);
+    }
+    documented::check(&method, &url, &answer);
+    Ok(answer)
 }
 
 impl IntoFuture for Request {

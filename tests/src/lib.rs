@@ -23,6 +23,9 @@
 //! | variable | what |
 //! |---|---|
 //! | `MILLRACE_BIN` | the runner to test; `ops` is beside it. Else those that `cargo build --workspace --bins` built |
+//! | `MILLRACE_FAULTS` | a seed: each test starts the runner of `infra/faults`, and its client repeats what is answered with 503 |
+//! | `CHAOS_SEED` | the seed of the tests that ask for faults themselves |
+//! | `FAULTS` | how often each fault happens, as `throttled=2,objects.failed=1` |
 //! | `TOOLS_PYTHON` | the Python that `make tools` makes, with the libraries of others that verify signatures |
 //! | `PEERS_PYTHON`, `PEERS_NODE` | where `make peers` installs programs of others: generators of clients, a linter, a fuzzer |
 //! | `BASE_URL` | a running service to test instead |
@@ -49,6 +52,7 @@ mod documented;
 mod environment;
 pub mod events;
 pub mod examples;
+pub mod faults;
 pub mod file_server;
 pub mod guide;
 pub mod hostile;

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use crate::faults;
 use crate::program::{self, DEADLINE};
 
 /// How long the runner may take until it is ready, on a busy machine.
@@ -35,7 +36,11 @@ impl Process {
             .open(log)
             .expect("the log can be written");
         let (place, name) = (data_dir.parent(), data_dir.file_name());
-        let mut child = program::command_by(launcher, "millrace")
+        let runner = match faults::seed_of(variables) {
+            Some(_) => "faulty-millrace",
+            None => "millrace",
+        };
+        let mut child = program::command_by(launcher, runner)
             .current_dir(place.expect("the data directory is in a folder"))
             .args(["--port", "0", "--data-dir"])
             .arg(name.expect("the data directory has a name"))

@@ -1,10 +1,16 @@
 //! Who calls: an account and a project that one test has for itself, and the persons in and around it.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use crate::environment;
 use crate::operator::Operator;
+use crate::runs::WITHIN;
 use crate::unique;
+
+/// Between two checks of the stored data.
+const CHECK_PAUSE: Duration = Duration::from_secs(1);
 
 /// A person of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +141,20 @@ impl Scope {
         self.operator().run_with(&all, variables)
     }
 
-    /// The same with `--json`: the one JSON value that it prints.
+    /// Checks that the stored data holds every invariant, as soon as what is being written is.
+    pub async fn check(&self) {
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            let checked = self.ops(&["check"]);
+            if checked.code == Some(0) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{checked:?}");
+            tokio::time::sleep(CHECK_PAUSE).await;
+        }
+    }
+
+    /// Runs it with `--json` in this account and project: the one JSON value that it prints.
     #[track_caller]
     pub fn ops_json(&self, arguments: &[&str]) -> Value {
         let mut all = arguments.to_vec();

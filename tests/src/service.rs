@@ -1,5 +1,6 @@
 //! A service to test: a runner that was started for one test, or one that runs elsewhere.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -9,9 +10,13 @@ use tempfile::TempDir;
 
 use crate::client::Client;
 use crate::environment;
+use crate::faults;
 use crate::operator::Operator;
 use crate::process::Process;
 use crate::scope::Scope;
+
+/// Folder of the test in which runners that make faults count them.
+const COUNTS: &str = "faults";
 
 /// A running service, and the [`Client`] for it.
 pub struct Service {
@@ -78,9 +83,10 @@ impl Service {
 
     fn start_over(variables: Vec<(String, String)>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
+        let variables = faults::with_those_of_all(variables);
         let (data, log) = (folder.path().join("data"), folder.path().join("log"));
-        let process = Process::start(&data, &log, &variables);
-        Self {
+        let process = Process::start(&data, &log, &with_counts(folder.path(), &variables));
+        let mut service = Self {
             client: Client::new(process.base_url()),
             folder,
             local: Some(Local {
@@ -89,7 +95,26 @@ impl Service {
                 log,
                 variables,
             }),
+        };
+        service.client = service.new_client();
+        service
+    }
+
+    /// A client of the present runner, which repeats requests to one that makes faults.
+    fn new_client(&self) -> Client {
+        let Local {
+            process, variables, ..
+        } = self.local();
+        let client = Client::new(process.base_url());
+        match faults::seed_of(variables) {
+            Some(_) => client.patient(),
+            None => client,
         }
+    }
+
+    /// How often each fault has happened that the runners of this test made.
+    pub fn faults(&self) -> BTreeMap<String, u64> {
+        faults::counted(&self.folder.path().join(COUNTS))
     }
 
     /// An account and a project that no other test uses; for a service elsewhere without `KEYS_DIR`, those
@@ -174,10 +199,13 @@ impl Service {
 
     /// Kills the runner and starts another one over the same data directory; it has another port.
     pub fn restart(&mut self) {
+        let folder = self.folder.path().to_owned();
         let local = self.local_mut();
         local.process.kill();
-        local.process = Process::start(&local.data_dir, &local.log, &local.variables);
-        self.client = Client::new(self.local().process.base_url());
+        faults::advance(&mut local.variables);
+        let variables = with_counts(&folder, &local.variables);
+        local.process = Process::start(&local.data_dir, &local.log, &variables);
+        self.client = self.new_client();
     }
 
     /// Stops the runner and starts another one by a launcher.
@@ -199,7 +227,7 @@ impl Service {
     pub fn restart_with(&mut self, variables: &[(&str, &str)]) {
         let variables = variables.iter();
         let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        self.local_mut().variables = variables.collect();
+        self.local_mut().variables = faults::with_those_of_all(variables.collect());
         self.restart();
     }
 
@@ -219,6 +247,23 @@ impl Service {
             .as_mut()
             .expect("a test that needs the process starts with Service::start_local")
     }
+}
+
+/// The variables of a runner, with the file of its counts where it makes faults. Tells the seed.
+#[expect(
+    clippy::print_stdout,
+    reason = "the test runner shows it where the test fails"
+)]
+fn with_counts(folder: &Path, variables: &[(String, String)]) -> Vec<(String, String)> {
+    let mut variables = variables.to_vec();
+    if let Some(seed) = faults::seed_of(&variables) {
+        println!("the runner makes faults by the seed {seed}");
+        let counts = folder.join(COUNTS);
+        std::fs::create_dir_all(&counts).expect("the folder can be made");
+        let file = counts.join(seed.to_string()).display().to_string();
+        variables.push(("FAULTS_COUNTS".to_owned(), file));
+    }
+    variables
 }
 
 impl Deref for Service {

@@ -82,7 +82,7 @@ impl LocalEventLog {
             clock.clone(),
             &config,
         )?;
-        let (queue, hints) = start(archiver.clone(), clock);
+        let (queue, hints) = start(archiver.clone(), clock, services);
         Ok(Self {
             store,
             archiver,
@@ -107,7 +107,7 @@ impl LocalEventLog {
 }
 
 /// The queue in front of an archiver, which sends to it as well.
-fn start(archiver: Archiver, clock: &Clock) -> (Arc<LocalQueue>, ArchiveHints) {
+fn start(archiver: Archiver, clock: &Clock, services: &Services) -> (Arc<LocalQueue>, ArchiveHints) {
     let own = Arc::new(OnceLock::<ArchiveHints>::new());
     let behind = Arc::clone(&own);
     let queue = LocalQueue::start(
@@ -124,6 +124,7 @@ fn start(archiver: Archiver, clock: &Clock) -> (Arc<LocalQueue>, ArchiveHints) {
             })
         }),
     );
-    let hints = own.get_or_init(|| ArchiveHints::new(queue.clone())).clone();
+    let sent = services.layers().queue(queue.clone());
+    let hints = own.get_or_init(|| ArchiveHints::new(sent)).clone();
     (queue, hints)
 }

@@ -85,7 +85,8 @@ impl LocalEvents {
                 })
             }),
         );
-        let bus: Arc<dyn Bus> = Arc::new(LocalBus::new(clock.clone(), vec![queue.clone()]));
+        let bus = Arc::new(LocalBus::new(clock.clone(), vec![queue.clone()]));
+        let bus = services.layers().bus(bus);
         let table = services.table(EVENTS_TABLE);
         let objects = services.bucket(DATA_BUCKET);
         let sealer: Arc<dyn Sealer> = Arc::new(OpenedOnce::new(Arc::new(LocalSealer::open(data)?)));

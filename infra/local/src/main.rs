@@ -1,181 +1,19 @@
 //! `millrace`: the local runner's command.
 
-use std::io::{self, Write as _};
-use std::net::Ipv4Addr;
-use std::os::fd::{AsFd as _, BorrowedFd};
-use std::path::Path;
-use std::time::Duration;
+use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser as _;
-use local::arguments::{Arguments, DEFAULT_DATA_DIR};
-use local::data_dir::DataDir;
-use local::issuer::{Issuer, LIFETIME_SECONDS, Subject};
-use local::queue_server;
-use local::runner::Service;
-use local::server::{self, Limits};
-use local::services::Services;
+use local::arguments::Arguments;
+use local::layers::Bare;
+use local::program;
 use mimalloc::MiMalloc;
-use platform::Clock;
-use platform::config::{ConfigError, Environment};
-use platform::http::serve::normalized;
-use platform::telemetry::{self, Format};
-use rustix::fs::FileType;
-use tokio::net::TcpListener;
 
 /// The C library's allocator takes a lock that the threads of the HTTP server and of the AWS SDK wait for.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// How long work that is under way may go on when the runner ends.
-const LAST_WORK: Duration = Duration::from_secs(2);
-
-fn main() -> std::process::ExitCode {
-    lake::run_if_child();
-    prompts_function::run_if_child();
-    runs::process::run_if_child();
-    match start(Arguments::parse()) {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(refusal) => {
-            let _ = writeln!(io::stderr(), "millrace: {refusal}");
-            std::process::ExitCode::FAILURE
-        }
-    }
-}
-
-fn start(arguments: Arguments) -> Result<(), ConfigError> {
-    let runtime = tokio::runtime::Runtime::new()
-        .map_err(|error| ConfigError::new(format!("The runner did not start: {error}.")))?;
-    let ended = runtime.block_on(run(arguments));
-    // Code of a workflow that never gives way is not waited for.
-    runtime.shutdown_timeout(LAST_WORK);
-    ended
-}
-
-async fn run(arguments: Arguments) -> Result<(), ConfigError> {
-    let environment = Environment::read()?;
-    telemetry::init(&environment, Format::Text, "info")?;
-    let listener = listen(arguments.port).await?;
-    let port = listener
-        .local_addr()
-        .map_or(arguments.port, |address| address.port());
-    let data = DataDir::open(&arguments.data_dir)?;
-    if !data.is_ours() {
-        return Err(ConfigError::new(format!(
-            "Another process has the data directory {} open. Stop it, or set DATA_DIR to another folder.",
-            data.root().display()
-        )));
-    }
-    let issuer = Issuer::open(&data)?;
-    let services = Services::from_environment(&data, &environment)?;
-    let service = Service::new(&data, &services, &environment, Some(port))?;
-    let queues = [
-        ("events", service.events.queue.clone()),
-        ("tasks", service.runs.tasks.clone()),
-    ];
-    let queues = queue_server::serve(queues.into(), services.secret()).await?;
-    data.publish_queues(queues)?;
-    data.publish_port(port)?;
-    let router = service.router()?;
-    service
-        .stores
-        .warm()
-        .and_then(|()| service.prompt_checks.warm())
-        .map_err(|error| ConfigError::new(error.to_string()))?;
-    services.remove_expired(Clock::System);
-    service
-        .resume_upkeep()
-        .await
-        .map_err(|error| ConfigError::new(error.to_string()))?;
-    let token = issuer
-        .token(&Subject::default(), Clock::System.now(), LIFETIME_SECONDS)
-        .map_err(|error| ConfigError::new(error.to_string()))?;
-    let printed = may_print(io::stdout().as_fd()).then_some(&token);
-    greet(port, &data, &env_command(&arguments), printed);
-
-    let followers = service.runs.followers.clone();
-    let stop = async move {
-        stopped().await;
-        // Streams end by themselves only with their runs.
-        followers.end();
-    };
-    server::serve(listener, normalized(router), Limits::public(), stop).await;
-    Ok(())
-}
-
-async fn listen(port: u16) -> Result<TcpListener, ConfigError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-        .await
-        .map_err(|error| {
-            ConfigError::new(format!(
-                "Port {port} of 127.0.0.1 cannot be used: {error}. Set PORT to another one."
-            ))
-        })
-}
-
-async fn stopped() {
-    let interrupt = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-        tokio::select! { _ = interrupt => {}, _ = terminate.recv() => {} }
-        return;
-    }
-    let _ = interrupt.await;
-}
-
-/// The command that prints what another terminal needs.
-fn env_command(arguments: &Arguments) -> String {
-    let command = match arguments.installed {
-        true => "millrace ops env",
-        false => "make -s env",
-    };
-    match arguments.data_dir == Path::new(DEFAULT_DATA_DIR) {
-        true => command.to_owned(),
-        false => format!("DATA_DIR='{}' {command}", arguments.data_dir.display()),
-    }
-}
-
-/// Whether a secret that is printed here stays with the owner: not in a file that others can read.
-fn may_print(output: BorrowedFd<'_>) -> bool {
-    rustix::fs::fstat(output).is_ok_and(|file| {
-        FileType::from_raw_mode(file.st_mode) != FileType::RegularFile || file.st_mode & 0o044 == 0
-    })
-}
-
-/// What a caller needs. `env` is the command that prints it for a shell.
-fn greet(port: u16, data: &DataDir, env: &str, token: Option<&String>) {
-    let token = token.map_or_else(
-        || "Others can read this file, so no token is printed here.".to_owned(),
-        |token| {
-            format!(
-                "A token of the developer 'dev' of account 'acme', project 'demo', good for 12 hours:\n\nexport TOKEN={token}"
-            )
-        },
-    );
-    let base = format!("http://127.0.0.1:{port}");
-    let text = format!(
-        r#"Millrace is ready.
-
-  API         {base}/api/v1
-  ingest      {base}/ingest
-  reference   {base}/docs
-  data        {}
-
-API, INGEST and TOKEN for another terminal:
-
-eval "$({env})"
-
-{token}
-
-Try:
-
-curl -s -H "Authorization: Bearer $TOKEN" {base}/api/v1/prompts
-curl -s -H "Authorization: Bearer $TOKEN" -H 'content-type: application/json' {base}/api/v1/prompts \
-  -d '{{"name":"Greeting","role":"user","content_type":"handlebars","content":"Hello {{{{name}}}}!"}}'
-curl -s -H "Authorization: Bearer $TOKEN" {base}/api/v1/audit-trail
-
-"#,
-        data.root().display(),
-    );
-    let mut out = io::stdout();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+fn main() -> ExitCode {
+    program::run_if_child();
+    program::run(Arguments::parse(), Arc::new(Bare))
 }

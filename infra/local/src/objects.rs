@@ -9,6 +9,7 @@ use platform::config::{ConfigError, Environment, Secret};
 use platform::objects::{ObjectStore, Objects};
 
 use crate::data_dir::DataDir;
+use crate::layers::{Bare, Layers};
 use crate::services::{broken, secret};
 
 /// The objects of a data directory.
@@ -20,6 +21,8 @@ pub enum LocalObjects {
         files: FileObjects,
         /// Signs links; kept in the directory.
         link_key: Secret,
+        /// What stands around the files.
+        layers: Arc<dyn Layers>,
     },
     /// In one bucket of S3, whatever the name that is asked for.
     S3(Objects),
@@ -38,6 +41,7 @@ impl LocalObjects {
                 Ok(Self::Files {
                     files: files.map_err(broken)?,
                     link_key: Secret::new(secret(data, "object-links")?),
+                    layers: Arc::new(Bare),
                 })
             }
             "s3" => {
@@ -50,13 +54,31 @@ impl LocalObjects {
         }
     }
 
+    /// The same objects behind these layers.
+    #[must_use]
+    pub fn behind(self, layers: Arc<dyn Layers>) -> Self {
+        match self {
+            Self::Files { files, link_key, .. } => Self::Files {
+                files,
+                link_key,
+                layers,
+            },
+            Self::S3(objects) => Self::S3(objects),
+        }
+    }
+
     /// The same objects, whose links lead to the runner at `origin`.
     #[must_use]
     pub fn with_links(&self, origin: &str, clock: &Clock) -> Self {
         match self {
-            Self::Files { files, link_key } => Self::Files {
+            Self::Files {
+                files,
+                link_key,
+                layers,
+            } => Self::Files {
                 files: files.with_links(Links::new(origin, link_key.clone(), clock.clone())),
                 link_key: link_key.clone(),
+                layers: Arc::clone(layers),
             },
             Self::S3(objects) => Self::S3(objects.clone()),
         }
@@ -65,9 +87,9 @@ impl LocalObjects {
     /// In S3 it is the configured bucket, whatever the name.
     pub fn bucket(&self, name: &str) -> Objects {
         match self {
-            Self::Files { files, .. } => {
+            Self::Files { files, layers, .. } => {
                 let store: Arc<dyn ObjectStore> = Arc::new(files.clone());
-                Objects::new(store, name)
+                Objects::new(layers.objects(store), name)
             }
             Self::S3(objects) => objects.clone(),
         }

@@ -17,6 +17,7 @@ use lake::store::{
     compact_at_segments, import_patience,
 };
 use models::ModelConfig;
+use platform::Platform;
 use platform::api::Api;
 use platform::archive_hints::ArchiveHints;
 use platform::auth::Verifier;
@@ -30,11 +31,11 @@ use platform::http::audit::AuditLog;
 use platform::http::openapi;
 use platform::http::serve::API_ROOT;
 use platform::outbound::Outbound;
+use platform::queue::Queue;
 use platform::records::api_keys::ApiKeys;
 use platform::records::audit::AuditTrail;
 use platform::records::stores::Stores;
 use platform::sources::Sources;
-use platform::{Clock, Platform, Result};
 use runs::process::{Evaluator, Expressions};
 use sandbox::Sandbox;
 use tracing::warn;
@@ -49,6 +50,7 @@ use crate::object_links;
 use crate::objects::LocalObjects;
 use crate::queue::{LocalQueue, Settings};
 use crate::reference;
+use crate::resuming::is_over;
 use crate::runs::LocalRuns;
 use crate::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, Services};
 use crate::signing_key::LocalSigningKey;
@@ -112,7 +114,7 @@ pub struct Service {
     pub stores: DataStores,
     /// The data stores as the importer has them: with children and caches of its own.
     importer: DataStores,
-    imports: Arc<LocalQueue>,
+    imports: Arc<dyn Queue>,
     /// Workflow runs.
     pub runs: LocalRuns,
     /// The log of events and audit records.
@@ -136,7 +138,7 @@ impl Service {
         port: Option<u16>,
     ) -> Result<Self, ConfigError> {
         let service_key = Arc::new(LocalSigningKey::of_services(data)?);
-        let event_log = LocalEventLog::new(data, services, environment, &Clock::System)?;
+        let event_log = LocalEventLog::new(data, services, environment, &services.layers().clock())?;
         let platform = platform(data, services, service_key.clone(), event_log.hints.clone());
         let api = port.map(|port| {
             let tokens = ServiceTokens::new(service_key, platform.clock.clone());
@@ -219,6 +221,7 @@ impl Service {
                 Box::pin(async move { importer_function::handle(&stores, event.into()).await })
             }),
         );
+        let imports = services.layers().queue(imports);
         Ok(Self {
             stores: stores(Some(imports.clone()), &config)?,
             runs,
@@ -237,12 +240,12 @@ impl Service {
 
     /// Takes up the imports and runs that the last process over the directory left, and from now on those that are overdue; collects
     /// garbage from time to time.
-    pub async fn resume_upkeep(&self) -> Result<()> {
-        self.importer.requeue_all_imports(self.imports.as_ref()).await?;
+    pub fn resume_upkeep(&self) {
         self.runs.resume();
         self.event_log.resume();
         let (importer, queue) = (self.importer.clone(), Arc::clone(&self.imports));
         tokio::spawn(async move {
+            while !is_over("imports", importer.requeue_all_imports(queue.as_ref()).await).await {}
             loop {
                 tokio::time::sleep(IMPORT_SWEEP).await;
                 if let Err(cause) = importer_function::sweep(&importer, queue.as_ref()).await {
@@ -263,7 +266,6 @@ impl Service {
                 }
             }
         });
-        Ok(())
     }
 }
 
@@ -292,7 +294,7 @@ fn platform(
     service_key: Arc<LocalSigningKey>,
     archive_hints: ArchiveHints,
 ) -> Platform {
-    let clock = Clock::System;
+    let clock = services.layers().clock();
     let records = services.table(RECORDS_TABLE);
     let trail = AuditTrail::new(services.table(AUDIT_TABLE));
     let writer = trail.clone();
@@ -305,6 +307,7 @@ fn platform(
             Box::pin(async move { audit_writer_function::handle(&trail, event.into()).await })
         }),
     );
+    let retry = services.layers().queue(retry);
     Platform {
         verifier: Arc::new(Verifier::new(
             Issuer::verifier_config(data),

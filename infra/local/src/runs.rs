@@ -20,6 +20,7 @@ use workflows_function::Workflows;
 
 use crate::data_dir::DataDir;
 use crate::queue::{LocalQueue, Settings};
+use crate::resuming::is_over;
 use crate::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services, secret};
 
 /// As the task queue of `template.yaml`, whose function takes several messages at once in as many instances as it needs.
@@ -82,7 +83,7 @@ impl LocalRuns {
         let wiring = Wiring {
             runs: runs.clone(),
             objects: services.bucket(DATA_BUCKET),
-            queue: tasks.clone(),
+            queue: services.layers().queue(tasks.clone()),
             bus: Arc::clone(&bus),
             clock: clock.clone(),
             listener: Some(followers.clone()),
@@ -110,12 +111,8 @@ impl LocalRuns {
     pub fn resume(&self) {
         let (engine, sweeper) = (self.workflows.engine.clone(), Arc::clone(&self.sweeper));
         tokio::spawn(async move {
-            if let Err(cause) = engine.take_over().await {
-                warn!(%cause, "the workflow runs of the last process were not taken over");
-            }
-            if let Err(cause) = sweeper.tell_all().await {
-                warn!(%cause, "the events of the last process were not told of again");
-            }
+            while !is_over("workflow runs", engine.take_over().await).await {}
+            while !is_over("events", sweeper.tell_all().await).await {}
             loop {
                 tokio::time::sleep(SWEEP).await;
                 if let Err(cause) = sweeper.sweep(0).await {

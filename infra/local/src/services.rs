@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tracing::warn;
 
 use crate::data_dir::{DataDir, read_or_make};
+use crate::layers::{Bare, Layers};
 use crate::objects::LocalObjects;
 
 /// Name of the table of records.
@@ -54,6 +55,7 @@ pub struct Services {
     /// The records, where they are in the data directory.
     embedded: Option<Arc<SqliteRecords>>,
     objects: LocalObjects,
+    layers: Arc<dyn Layers>,
     /// Where the queues of the process that has the directory open answer.
     queues: Option<String>,
     /// What the queues ask for.
@@ -88,9 +90,26 @@ impl Services {
             records,
             embedded,
             objects: LocalObjects::open(data, environment)?,
+            layers: Arc::new(Bare),
             queues: (!data.is_ours()).then(|| data.queues()).flatten(),
             secret: Secret::new(secret(data, "services")?),
         })
+    }
+
+    /// The same behind these layers.
+    #[must_use]
+    pub fn behind(self, layers: Arc<dyn Layers>) -> Self {
+        Self {
+            records: layers.records(self.records),
+            objects: self.objects.behind(Arc::clone(&layers)),
+            layers,
+            ..self
+        }
+    }
+
+    /// What stands around queues, the bus and the clock.
+    pub fn layers(&self) -> &dyn Layers {
+        self.layers.as_ref()
     }
 
     /// A table that does not exist is an error of its first use.

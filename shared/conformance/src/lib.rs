@@ -1,7 +1,8 @@
-//! What every adapter of the record store must do, an adapter in memory to compare with, and one that makes
-//! faults.
+//! What every adapter of records and of objects must do, an adapter of records in memory to compare with, and
+//! adapters that make faults.
 //!
-//! A crate of tests alone: others have it as a dev-dependency. The suite follows DynamoDB's documentation.
+//! A crate of tests alone: others have it as a dev-dependency. The suite follows the documentation of DynamoDB
+//! and S3.
 
 #![expect(clippy::unwrap_used, reason = "an adapter that fails here fails the test")]
 #![expect(
@@ -12,6 +13,7 @@
 pub mod faults;
 pub mod model;
 pub mod nowhere;
+pub mod objects;
 pub mod operations;
 mod ranges;
 pub mod records;

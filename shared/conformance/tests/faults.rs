@@ -4,18 +4,19 @@
 use std::collections::BTreeSet;
 
 use conformance::Tables;
-use conformance::faults::{Counts, Faults, Faulty, LONGEST_LAG, Rates};
+use conformance::faults::{Counts, Faults, Faulty, LONGEST_LAG, Rates, SLOWEST, TIMEOUT};
 use conformance::model::Model;
 use platform::ErrorKind;
 use platform::records::store::{Action, Item, RecordStore as _, Step};
 use platform::records::{Changes, Condition, Key, Query, Written};
 use serde_json::json;
+use tokio::time::Instant;
 
 struct World {
     tables: Tables,
     /// What has happened in truth.
     truth: Model,
-    store: Faulty<Model>,
+    store: Faulty,
     faults: Faults,
 }
 
@@ -178,6 +179,74 @@ async fn a_throttled_or_contended_call_has_not_written() {
     assert_eq!(world.faults.counts(), expected);
 }
 
+#[tokio::test]
+async fn a_write_that_times_out_has_happened_or_has_not() {
+    let world = World::new(1);
+    world.faults.on(Rates {
+        timed_out: 100,
+        ..Rates::default()
+    });
+    let begun = Instant::now();
+    let writes = (0..40).map(|number| world.store.write(world.put(&key(number), number, None)));
+    for failed in futures::future::join_all(writes).await {
+        assert_eq!(failed.unwrap_err().kind(), ErrorKind::Unavailable);
+    }
+    assert!(begun.elapsed() >= TIMEOUT);
+    let mut happened = 0;
+    for number in 0..40 {
+        happened += u64::from(world.truth(&key(number)).await.is_some());
+    }
+    let counts = world.faults.counts();
+    assert!((10..30).contains(&happened), "{happened}");
+    assert_eq!(
+        (counts.timed_out_written, counts.timed_out),
+        (happened, 40 - happened)
+    );
+    let failed = world.store.find(&world.tables.records, &key(1)).await;
+    assert_eq!(failed.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert_eq!(world.faults.counts().timed_out_written, happened);
+}
+
+#[tokio::test]
+async fn a_slow_call_is_answered_as_any_other() {
+    let world = World::new(1);
+    world.faults.on(Rates {
+        slow: 100,
+        ..Rates::default()
+    });
+    let begun = Instant::now();
+    let written = world.store.write(world.put(&key(1), 1, None)).await;
+    assert_eq!(written.unwrap(), Written::Done);
+    assert!(begun.elapsed() >= SLOWEST / 50);
+    assert_eq!(world.faults.counts().slow, 1);
+}
+
+#[tokio::test]
+async fn a_repeated_write_is_refused_by_itself() {
+    let world = World::new(1);
+    world.faults.on(Rates {
+        repeated: 100,
+        ..Rates::default()
+    });
+    let new = world.put(&key(1), 1, Some(Condition::Absent));
+    assert_eq!(
+        world.store.write(new).await.unwrap(),
+        Written::Refused { step: 0 }
+    );
+    assert_eq!(world.truth(&key(1)).await, Some(1));
+    let again = world.put(&key(1), 2, None);
+    assert_eq!(world.store.write(again).await.unwrap(), Written::Done);
+    let table = &world.tables.records;
+    let sum = world.store.add(table, &key(1), "number", 3, 32_503_680_000).await;
+    assert_eq!(sum.unwrap(), 8);
+    // Neither is ever done twice.
+    let removal = world.step(&key(1), Action::Delete, Some(Condition::Present));
+    assert_eq!(world.store.write(removal).await.unwrap(), Written::Done);
+    let new = vec![world.put(&key(1), 1, Some(Condition::Absent))];
+    assert_eq!(world.store.transact(new).await.unwrap(), Written::Done);
+    assert_eq!(world.faults.counts().repeated, 3);
+}
+
 /// Writes of which each meets what the seed says: those that were reported done, and those that were lost.
 async fn hundred_writes(seed: u64) -> (Counts, BTreeSet<u64>) {
     let world = World::new(seed);
@@ -185,7 +254,7 @@ async fn hundred_writes(seed: u64) -> (Counts, BTreeSet<u64>) {
         throttled: 10,
         contended: 10,
         lost: 10,
-        late: 0,
+        ..Rates::default()
     });
     let mut done = BTreeSet::new();
     let mut happened = 0;

@@ -149,6 +149,8 @@ pub enum Clock {
     System,
     /// A clock that stands still until it is moved; milliseconds since the Unix epoch.
     Manual(Arc<AtomicI64>),
+    /// The machine's clock, moved by so many milliseconds.
+    Shifted(Arc<AtomicI64>),
 }
 
 impl Clock {
@@ -157,12 +159,20 @@ impl Clock {
         Self::Manual(Arc::new(AtomicI64::new(start.as_millis())))
     }
 
+    /// The machine's clock until [`advance_ms`](Self::advance_ms) moves it.
+    pub fn shifted() -> Self {
+        Self::Shifted(Arc::default())
+    }
+
     /// The time now.
     #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
     pub fn now(&self) -> UtcTime {
         match self {
             Self::System => Some(Timestamp::now().as_millisecond()),
             Self::Manual(millis) => Some(millis.load(Ordering::SeqCst)),
+            Self::Shifted(millis) => Timestamp::now()
+                .as_millisecond()
+                .checked_add(millis.load(Ordering::SeqCst)),
         }
         .and_then(UtcTime::from_millis)
         .unwrap_or(UtcTime::EPOCH)
@@ -174,9 +184,9 @@ impl Clock {
         Instant::now() + Duration::from_millis(unix_ms.saturating_sub(now_ms))
     }
 
-    /// Moves a manual clock by `millis`, which may be negative; the machine's clock does not move.
+    /// Moves a manual or shifted clock by `millis`, which may be negative; the machine's clock does not move.
     pub fn advance_ms(&self, millis: i64) {
-        if let Self::Manual(now) = self {
+        if let Self::Manual(now) | Self::Shifted(now) = self {
             now.fetch_add(millis, Ordering::SeqCst);
         }
     }
@@ -211,5 +221,19 @@ mod tests {
         assert_eq!(before, clock.now());
         clock.advance_ms(1_500);
         assert_eq!(clock.now().as_millis() - before.as_millis(), 1_500);
+    }
+
+    #[test]
+    fn a_shifted_clock_is_as_far_from_the_machines_as_it_was_moved() {
+        let clock = Clock::shifted();
+        let machine = Clock::System.now();
+        assert!(clock.now() >= machine);
+        for moved in [60_000, -120_000] {
+            let before = Clock::System.now().as_millis();
+            clock.advance_ms(moved);
+            let shift = if moved > 0 { 60_000 } else { -60_000 };
+            let (now, after) = (clock.now().as_millis(), Clock::System.now().as_millis());
+            assert!((before + shift..=after + shift).contains(&now), "{moved}");
+        }
     }
 }

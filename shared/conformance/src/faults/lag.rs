@@ -7,7 +7,7 @@ use platform::records::Key;
 use platform::records::store::Item;
 use rand::RngExt as _;
 
-use super::{LONGEST_LAG, State};
+use super::{LONGEST_LAG, State, chance};
 
 /// Table, partition key and sort key.
 pub(super) type Place = (Arc<str>, String, String);
@@ -44,12 +44,11 @@ impl Lag {
 impl State {
     /// Hides the write of an item, or does not. An item of which one is hidden already stays as it is shown.
     pub(super) fn may_hide(&mut self, place: Place, before: Option<Item>) {
-        let rate = self.rates.late;
-        if !self.chance(rate) {
+        if !chance(&mut self.records, self.rates.late) {
             return;
         }
         self.counts.late += 1;
-        let reads_left = self.random.random_range(2..=LONGEST_LAG + 1);
+        let reads_left = self.records.random_range(2..=LONGEST_LAG + 1);
         let hidden = Hidden { before, reads_left };
         self.lag.0.entry(place).or_insert(hidden);
     }

@@ -1,61 +1,47 @@
-//! A record store that makes faults: around another one, by a seed, on demand.
+//! A record store, an object store, queues and a clock that make faults: around others, by a seed, on demand.
 
 mod lag;
+mod messages;
+mod objects;
+mod rates;
 mod store;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use platform::{Error, Result};
+use platform::{Clock, Error, Result};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
 use lag::Lag;
+pub use messages::{FaultyBus, FaultyQueue};
+pub use objects::FaultyObjects;
+pub use rates::{Counts, MessageCounts, MessageRates, ObjectCounts, ObjectRates, Rates};
 pub use store::Faulty;
-
-/// How often each fault happens, in calls of a hundred.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rates {
-    /// A call fails as unavailable, and nothing happened.
-    pub throttled: u32,
-    /// A write meets another one: it is [`Contended`](platform::records::Written::Contended), and nothing
-    /// happened.
-    pub contended: u32,
-    /// A write fails as unavailable after it came to its end: it has happened unless its condition did not
-    /// hold.
-    pub lost: u32,
-    /// Indexes keep their view of an item that is written, until [`Faults::settle`] or for up to
-    /// [`LONGEST_LAG`] further reads of indexes.
-    pub late: u32,
-}
 
 /// Most reads of indexes that a write is hidden from.
 pub const LONGEST_LAG: u32 = 8;
-
-/// How often each fault has happened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Calls that were throttled.
-    pub throttled: u64,
-    /// Writes that were contended.
-    pub contended: u64,
-    /// Writes whose answer was lost.
-    pub lost: u64,
-    /// Items whose write was hidden from indexes.
-    pub late: u64,
-    /// Reads of indexes that were answered otherwise than the table is.
-    pub stale_reads: u64,
-}
+/// How long a call takes that times out.
+pub const TIMEOUT: Duration = Duration::from_millis(200);
+/// How much longer a slow call takes, at most.
+pub const SLOWEST: Duration = Duration::from_millis(50);
 
 /// Switches faults, and counts them.
 #[derive(Clone)]
 pub struct Faults(Arc<Mutex<State>>);
 
 struct State {
-    random: StdRng,
+    /// Each kind has a sequence of its own: calls of one do not change the faults of another.
+    records: StdRng,
+    objects: StdRng,
+    messages: StdRng,
+    clock: StdRng,
     rates: Rates,
     counts: Counts,
     lag: Lag,
+    /// How far a clock is from the machine's.
+    shift_ms: i64,
 }
 
 impl fmt::Debug for Faults {
@@ -65,12 +51,18 @@ impl fmt::Debug for Faults {
 }
 
 impl Faults {
-    fn seeded(seed: u64) -> Self {
+    /// Makes none yet.
+    pub fn seeded(seed: u64) -> Self {
+        let random = |kind: u64| StdRng::seed_from_u64(seed.wrapping_add(kind << 48));
         Self(Arc::new(Mutex::new(State {
-            random: StdRng::seed_from_u64(seed),
+            records: random(0),
+            objects: random(1),
+            messages: random(2),
+            clock: random(3),
             rates: Rates::default(),
             counts: Counts::default(),
             lag: Lag::default(),
+            shift_ms: 0,
         })))
     }
 
@@ -94,43 +86,40 @@ impl Faults {
         self.lock().counts
     }
 
+    /// Lets a clock jump, forwards or backwards, to at most `most_ms` from where it would be by itself.
+    pub fn jump(&self, clock: &Clock, most_ms: i64) {
+        let mut state = self.lock();
+        let shift_ms = state.clock.random_range(-most_ms..=most_ms);
+        clock.advance_ms(shift_ms - state.shift_ms);
+        state.shift_ms = shift_ms;
+        state.counts.jumps += 1;
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn throttle(&self) -> Result<()> {
-        let mut state = self.lock();
-        let rate = state.rates.throttled;
-        if !state.chance(rate) {
-            return Ok(());
-        }
-        state.counts.throttled += 1;
-        Err(Error::unavailable("a throttled call, by a test"))
-    }
-
-    fn contends(&self) -> bool {
-        let mut state = self.lock();
-        let rate = state.rates.contended;
-        let contends = state.chance(rate);
-        state.counts.contended += u64::from(contends);
-        contends
-    }
-
-    /// The answer of a write, or none of it.
-    fn lose<T>(&self, answer: Result<T>) -> Result<T> {
-        let mut state = self.lock();
-        let rate = state.rates.lost;
-        if answer.is_err() || !state.chance(rate) {
-            return answer;
-        }
-        state.counts.lost += 1;
-        Err(Error::unavailable("a lost answer, by a test"))
-    }
 }
 
-impl State {
-    fn chance(&mut self, percent: u32) -> bool {
-        // Nothing is drawn for a fault that is off, so that each fault alone has its own sequence.
-        percent > 0 && self.random.random_range(0..100) < percent
+/// A fault for the sender or caller.
+fn unavailable(what: &'static str) -> Error {
+    Error::unavailable(what)
+}
+
+/// Whether a fault happens that does in `percent` of a hundred calls.
+fn chance(random: &mut StdRng, percent: u32) -> bool {
+    // Nothing is drawn for a fault that is off, so that each fault alone has its own sequence.
+    percent > 0 && random.random_range(0..100) < percent
+}
+
+/// How much longer a slow call takes.
+fn slowness(random: &mut StdRng) -> Duration {
+    SLOWEST.mul_f64(random.random_range(0.02..=1.0))
+}
+
+/// An answer, or an error in its place where it is lost.
+fn lose<T>(answer: Result<T>, is_lost: impl FnOnce() -> bool) -> Result<T> {
+    match answer.is_ok() && is_lost() {
+        true => Err(unavailable("a lost answer, by a test")),
+        false => answer,
     }
 }

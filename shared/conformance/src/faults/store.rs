@@ -2,16 +2,18 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use platform::Result;
 use platform::queue::BoxFuture;
 use platform::records::schema::TableKind;
 use platform::records::store::{Action, Item, Page, Position, Query, RecordStore, Step};
 use platform::records::{Key, Written};
+use rand::RngExt as _;
 use tokio::sync::Mutex;
 
-use super::Faults;
 use super::lag::Place;
+use super::{Faults, State, TIMEOUT, chance, lose, slowness, unavailable};
 use crate::Tables;
 use crate::ranges::{cut, entry, sort};
 
@@ -20,52 +22,83 @@ const READ_AT_ONCE: usize = 1_000;
 
 /// A store that makes faults around one that makes none. Its writes happen one at a time while indexes are
 /// late.
-pub struct Faulty<S> {
-    store: S,
+pub struct Faulty {
+    store: Arc<dyn RecordStore>,
     kinds: Vec<(Arc<str>, TableKind)>,
     faults: Faults,
     writing: Mutex<()>,
 }
 
-impl<S: RecordStore> Faulty<S> {
+impl Faulty {
     /// Makes no faults yet: the handle switches them on.
-    pub fn new(store: S, tables: &Tables, seed: u64) -> (Self, Faults) {
-        let kinds = tables.kinds().map(|(name, kind)| (name.into(), kind));
+    pub fn new(store: impl RecordStore + 'static, tables: &Tables, seed: u64) -> (Self, Faults) {
         let faults = Faults::seeded(seed);
-        let faulty = Self {
+        (Self::with(Arc::new(store), &tables.kinds(), &faults), faults)
+    }
+
+    /// A store of these tables, with the faults that the handle switches on.
+    pub fn with(store: Arc<dyn RecordStore>, tables: &[(&str, TableKind)], faults: &Faults) -> Self {
+        let kinds = tables.iter().map(|(name, kind)| ((*name).into(), *kind));
+        Self {
             store,
-            kinds: kinds.to_vec(),
+            kinds: kinds.collect(),
             faults: faults.clone(),
             writing: Mutex::new(()),
-        };
-        (faulty, faults)
+        }
     }
 
-    /// Gives others a turn, as a network does, and may be throttled.
-    async fn arrive(&self) -> Result<()> {
+    /// Gives others a turn, as a network does, may take its time, and may fail. Whether the call times out
+    /// after it has happened.
+    async fn arrive(&self, is_write: bool) -> Result<bool> {
         tokio::task::yield_now().await;
-        self.faults.throttle()
+        let arrival = self.faults.lock().arrival(is_write);
+        if let Some(slow) = arrival.slow {
+            tokio::time::sleep(slow).await;
+        }
+        match arrival.fate {
+            Fate::Done => Ok(false),
+            Fate::Throttled => Err(unavailable("a throttled call, by a test")),
+            Fate::TimesOut { after: true } => Ok(true),
+            Fate::TimesOut { after: false } => Err(timed_out().await),
+        }
     }
 
-    /// Does a write of these items, and decides what indexes and the caller learn of it.
+    async fn read(&self) -> Result<()> {
+        self.arrive(false).await.map(drop)
+    }
+
+    /// Does a write of these items, and decides what the caller learns of it.
     async fn written<T>(
         &self,
+        times_out: bool,
         items: Vec<(Arc<str>, Key)>,
         write: impl Future<Output = Result<T>>,
         is_done: impl Fn(&T) -> bool,
     ) -> Result<T> {
         let is_late = self.faults.lock().rates.late > 0;
-        let _one_at_a_time = match is_late {
-            true => Some(self.writing.lock().await),
-            false => None,
+        let answer = match is_late {
+            true => self.written_late(items, write, is_done).await,
+            false => write.await,
         };
+        if answer.is_ok() && times_out {
+            return Err(timed_out().await);
+        }
+        lose(answer, || self.faults.lock().loses())
+    }
+
+    /// Does a write, one at a time, and decides which items indexes show as they were.
+    async fn written_late<T>(
+        &self,
+        items: Vec<(Arc<str>, Key)>,
+        write: impl Future<Output = Result<T>>,
+        is_done: impl Fn(&T) -> bool,
+    ) -> Result<T> {
+        let _one_at_a_time = self.writing.lock().await;
         let mut before: Vec<(Place, Option<Item>)> = Vec::new();
-        if is_late {
-            for (table, key) in items {
-                // What is wrong with the key or the table is the write's to tell.
-                if let Ok(item) = self.store.find(&table, &key).await {
-                    before.push(((table, key.pk, key.sk), item));
-                }
+        for (table, key) in items {
+            // What is wrong with the key or the table is the write's to tell.
+            if let Ok(item) = self.store.find(&table, &key).await {
+                before.push(((table, key.pk, key.sk), item));
             }
         }
         let answer = write.await;
@@ -75,7 +108,20 @@ impl<S: RecordStore> Faulty<S> {
                 state.may_hide(place, item);
             }
         }
-        self.faults.lose(answer)
+        answer
+    }
+
+    /// Does one step, or does it twice.
+    async fn once_or_twice(&self, step: Step) -> Result<Written> {
+        // The adapter of DynamoDB sends these as transactions, which are never done twice.
+        let is_single = matches!(step.action, Action::Put(_) | Action::Update(_));
+        let again = is_single.then(|| step.clone());
+        let first = self.store.write(step).await?;
+        let again = again.filter(|_| first == Written::Done && self.faults.lock().repeats());
+        match again {
+            Some(again) => self.store.write(again).await,
+            None => Ok(first),
+        }
     }
 
     /// What an index shows of a range: the entries of the table, but old ones of items that are behind. None
@@ -117,6 +163,66 @@ impl<S: RecordStore> Faulty<S> {
     }
 }
 
+/// What becomes of a call.
+enum Fate {
+    Done,
+    Throttled,
+    /// Before or after it has happened.
+    TimesOut {
+        after: bool,
+    },
+}
+
+struct Arrival {
+    slow: Option<Duration>,
+    fate: Fate,
+}
+
+async fn timed_out() -> platform::Error {
+    tokio::time::sleep(TIMEOUT).await;
+    unavailable("a call that timed out, by a test")
+}
+
+impl State {
+    fn arrival(&mut self, is_write: bool) -> Arrival {
+        let random = &mut self.records;
+        let slow = chance(random, self.rates.slow).then(|| slowness(random));
+        self.counts.slow += u64::from(slow.is_some());
+        let fate = if chance(random, self.rates.throttled) {
+            self.counts.throttled += 1;
+            Fate::Throttled
+        } else if chance(random, self.rates.timed_out) {
+            let after = is_write && random.random_bool(0.5);
+            match after {
+                true => self.counts.timed_out_written += 1,
+                false => self.counts.timed_out += 1,
+            }
+            Fate::TimesOut { after }
+        } else {
+            Fate::Done
+        };
+        Arrival { slow, fate }
+    }
+
+    fn contends(&mut self) -> bool {
+        let contends = chance(&mut self.records, self.rates.contended);
+        self.counts.contended += u64::from(contends);
+        contends
+    }
+
+    fn loses(&mut self) -> bool {
+        let loses = chance(&mut self.records, self.rates.lost);
+        self.counts.lost += u64::from(loses);
+        loses
+    }
+
+    fn repeats(&mut self) -> bool {
+        let repeats = chance(&mut self.records, self.rates.repeated);
+        self.counts.repeated += u64::from(repeats);
+        repeats
+    }
+}
+
 fn is_done(written: &Written) -> bool {
     *written == Written::Done
 }
@@ -128,40 +234,42 @@ fn changed_by(steps: &[Step]) -> Vec<(Arc<str>, Key)> {
         .collect()
 }
 
-impl<S: RecordStore> RecordStore for Faulty<S> {
+impl RecordStore for Faulty {
     fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
         Box::pin(async move {
-            self.arrive().await?;
+            self.read().await?;
             self.store.find(table, key).await
         })
     }
 
     fn find_many<'a>(&'a self, table: &'a str, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Option<Item>>>> {
         Box::pin(async move {
-            self.arrive().await?;
+            self.read().await?;
             self.store.find_many(table, keys).await
         })
     }
 
     fn write(&self, step: Step) -> BoxFuture<'_, Result<Written>> {
         Box::pin(async move {
-            self.arrive().await?;
-            if self.faults.contends() {
+            let times_out = self.arrive(true).await?;
+            if self.faults.lock().contends() {
                 return Ok(Written::Contended);
             }
             let items = changed_by(std::slice::from_ref(&step));
-            self.written(items, self.store.write(step), is_done).await
+            self.written(times_out, items, self.once_or_twice(step), is_done)
+                .await
         })
     }
 
     fn transact(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<Written>> {
         Box::pin(async move {
-            self.arrive().await?;
-            if self.faults.contends() {
+            let times_out = self.arrive(true).await?;
+            if self.faults.lock().contends() {
                 return Ok(Written::Contended);
             }
             let items = changed_by(&steps);
-            self.written(items, self.store.transact(steps), is_done).await
+            self.written(times_out, items, self.store.transact(steps), is_done)
+                .await
         })
     }
 
@@ -174,9 +282,16 @@ impl<S: RecordStore> RecordStore for Faulty<S> {
         expires_at: i64,
     ) -> BoxFuture<'a, Result<u64>> {
         Box::pin(async move {
-            self.arrive().await?;
-            let add = self.store.add(table, key, number, amount, expires_at);
-            self.written(vec![(table.into(), key.clone())], add, |_| true)
+            let times_out = self.arrive(true).await?;
+            let add = async {
+                let sum = self.store.add(table, key, number, amount, expires_at).await?;
+                let is_repeated = self.faults.lock().repeats();
+                match is_repeated {
+                    true => self.store.add(table, key, number, amount, expires_at).await,
+                    false => Ok(sum),
+                }
+            };
+            self.written(times_out, vec![(table.into(), key.clone())], add, |_| true)
                 .await
         })
     }
@@ -189,7 +304,7 @@ impl<S: RecordStore> RecordStore for Faulty<S> {
         start: Option<Position>,
     ) -> BoxFuture<'a, Result<Page>> {
         Box::pin(async move {
-            self.arrive().await?;
+            self.read().await?;
             match self.behind(table, query).await? {
                 Some(shown) => Ok(cut(shown, query, most, start.as_ref())),
                 None => self.store.page(table, query, most, start).await,
@@ -199,7 +314,7 @@ impl<S: RecordStore> RecordStore for Faulty<S> {
 
     fn count<'a>(&'a self, table: &'a str, query: &'a Query) -> BoxFuture<'a, Result<u64>> {
         Box::pin(async move {
-            self.arrive().await?;
+            self.read().await?;
             match self.behind(table, query).await? {
                 Some(shown) => Ok(shown.len() as u64),
                 None => self.store.count(table, query).await,
@@ -209,7 +324,7 @@ impl<S: RecordStore> RecordStore for Faulty<S> {
 
     fn scan<'a>(&'a self, table: &'a str, start: Option<Position>) -> BoxFuture<'a, Result<Page>> {
         Box::pin(async move {
-            self.arrive().await?;
+            self.read().await?;
             self.store.scan(table, start).await
         })
     }

@@ -26,8 +26,8 @@ fn troubled(seed: u64) -> (Table, Faults) {
         throttled: 5,
         contended: 5,
         lost: 10,
-        // It would let writes happen one at a time, and these repositories read no index.
-        late: 0,
+        // Late indexes would let writes happen one at a time, and these repositories read none.
+        ..Rates::default()
     });
     (Table::new(Arc::new(store), &tables.records), faults)
 }

@@ -1,11 +1,15 @@
 //! What is true of keys and of listings.
 
+use std::sync::Arc;
+
 use futures::future::join_all;
-use platform::objects::Objects;
+use platform::objects::ObjectStore;
 
-use crate::suite::keys;
+use super::{bucket, listed};
 
-pub async fn listings_are_in_the_order_of_keys(objects: &Objects) {
+/// Listings have the order of the bytes of their keys.
+pub async fn listings(store: &Arc<dyn ObjectStore>) {
+    let objects = &bucket(store, "listings");
     let mut expected: Vec<_> = (0..250).map(|number| format!("many/{number}.json")).collect();
     expected.extend(["a", "a-b", "a.b", "a/b", "a/b/c", "ab", "B", "é", "z/"].map(str::to_owned));
     expected.sort_unstable();
@@ -15,7 +19,7 @@ pub async fn listings_are_in_the_order_of_keys(objects: &Objects) {
     for put in join_all(puts).await {
         put.unwrap();
     }
-    assert_eq!(keys(objects, "").await, expected);
+    assert_eq!(listed(objects, "").await, expected);
     for prefix in [
         "a",
         "a/",
@@ -32,13 +36,15 @@ pub async fn listings_are_in_the_order_of_keys(objects: &Objects) {
     ] {
         let below = expected.iter().filter(|key| key.starts_with(prefix));
         let below: Vec<_> = below.cloned().collect();
-        assert_eq!(keys(objects, prefix).await, below, "{prefix}");
+        assert_eq!(listed(objects, prefix).await, below, "{prefix}");
     }
     let sizes = objects.list("").await.unwrap();
     assert!(sizes.iter().all(|object| object.bytes == object.key.len() as u64));
 }
 
-pub async fn every_key_is_one_object(objects: &Objects) {
+/// Every key is one object, whatever its characters.
+pub async fn keys(store: &Arc<dyn ObjectStore>) {
+    let objects = &bucket(store, "keys");
     let mut all: Vec<String> = [
         "a b+c%d/ü.json",
         "a%20b",
@@ -68,14 +74,14 @@ pub async fn every_key_is_one_object(objects: &Objects) {
     for (number, key) in all.iter().enumerate() {
         objects.put(key, number.to_string().into_bytes()).await.unwrap();
     }
-    assert_eq!(keys(objects, "").await, all);
+    assert_eq!(listed(objects, "").await, all);
     for (number, key) in all.iter().enumerate() {
         let found = objects.find(key).await.unwrap();
         assert_eq!(found, Some(number.to_string().into_bytes()), "{key}");
     }
     let long = "k".repeat(250);
     let expected: Vec<_> = all.iter().filter(|key| key.starts_with(&long)).cloned().collect();
-    assert_eq!((expected.len(), keys(objects, &long).await), (3, expected));
+    assert_eq!((expected.len(), listed(objects, &long).await), (3, expected));
     for (number, key) in all.iter().enumerate() {
         objects.remove(key).await.unwrap();
         assert_eq!(
@@ -86,7 +92,9 @@ pub async fn every_key_is_one_object(objects: &Objects) {
     }
 }
 
-pub async fn folders_have_objects(objects: &Objects) {
+/// Folders are what keys have up to a slash.
+pub async fn folders(store: &Arc<dyn ObjectStore>) {
+    let objects = &bucket(store, "folders");
     let long = "k".repeat(300);
     for key in [
         "a/b/c",
@@ -114,5 +122,5 @@ pub async fn folders_have_objects(objects: &Objects) {
     }
     objects.remove("a/b/d/e").await.unwrap();
     assert_eq!(objects.folders("a/b/").await.unwrap(), [""; 0]);
-    assert_eq!(keys(objects, "a/b/").await, ["a/b/c"]);
+    assert_eq!(listed(objects, "a/b/").await, ["a/b/c"]);
 }

@@ -1,38 +1,66 @@
-//! The rules that every store of objects keeps.
+//! The suite for adapters of [`ObjectStore`], one topic a function, each in buckets of its own that are empty
+//! before.
+
+mod listings;
 
 use std::sync::Arc;
 
 use futures::future::join_all;
 use platform::objects::{ObjectStore, Objects};
 
-use crate::listings;
+pub use listings::{folders, keys, listings};
 
-type Store = Arc<dyn ObjectStore>;
+/// Every bucket of the suite, for a store that must make them first.
+pub const BUCKETS: [&str; 13] = [
+    "put",
+    "put-new",
+    "races",
+    "writers",
+    "ranges",
+    "files",
+    "listings",
+    "keys",
+    "folders",
+    "folder-races",
+    "one",
+    "two",
+    "no-keys",
+];
 
-/// Checks everything. The store is empty before.
-pub async fn all(store: Store) {
-    let bucket = |name: &str| Objects::new(Arc::clone(&store), name);
-    what_is_put_is_found(&bucket("put")).await;
-    a_new_object_replaces_none(&bucket("put-new")).await;
-    of_those_who_put_a_new_object_one_does(&bucket("races")).await;
-    of_concurrent_writers_one_leaves_its_whole_object(&bucket("writers")).await;
-    ranges_end_with_their_object(&bucket("ranges")).await;
-    files_go_in_and_out(&bucket("files")).await;
-    listings::listings_are_in_the_order_of_keys(&bucket("listings")).await;
-    listings::every_key_is_one_object(&bucket("keys")).await;
-    listings::folders_have_objects(&bucket("folders")).await;
-    writers_and_removers_of_a_folder_do_not_disturb_each_other(&bucket("folder-races")).await;
-    buckets_are_apart(&bucket("one"), &bucket("two")).await;
-    what_cannot_be_a_key_is_refused(&bucket("no-keys")).await;
+fn bucket(store: &Arc<dyn ObjectStore>, name: &str) -> Objects {
+    Objects::new(Arc::clone(store), name)
+}
+
+/// Makes a test of each topic. `$world` is an async function that gives an `Arc<dyn ObjectStore>` and what must
+/// outlive it.
+#[macro_export]
+macro_rules! objects_suite {
+    ($world:path) => {
+        $crate::objects_suite! {
+            $world: buckets, files, folder_races, folders, found, keys, listings, new_object_races, new_objects, ranges,
+            refused_keys, writers
+        }
+    };
+    ($world:path: $($topic:ident),+) => {
+        $(
+            #[tokio::test(flavor = "multi_thread")]
+            async fn $topic() {
+                let (store, _world) = $world().await;
+                $crate::objects::$topic(&store).await;
+            }
+        )+
+    };
 }
 
 /// The keys of a listing.
-pub async fn keys(objects: &Objects, prefix: &str) -> Vec<String> {
+async fn listed(objects: &Objects, prefix: &str) -> Vec<String> {
     let listed = objects.list(prefix).await.unwrap();
     listed.into_iter().map(|object| object.key).collect()
 }
 
-async fn what_is_put_is_found(objects: &Objects) {
+/// What is put is found, until it is removed.
+pub async fn found(store: &Arc<dyn ObjectStore>) {
+    let objects = &bucket(store, "put");
     assert_eq!(objects.find("a/b.json").await.unwrap(), None);
     assert!(!objects.exists("a/b.json").await.unwrap());
     objects.remove("a/b.json").await.unwrap();
@@ -59,10 +87,12 @@ async fn what_is_put_is_found(objects: &Objects) {
     objects.remove("a/b.json").await.unwrap();
     objects.remove("a/b.json").await.unwrap();
     assert_eq!(objects.find("a/b.json").await.unwrap(), None);
-    assert_eq!(keys(objects, "").await, [""; 0]);
+    assert_eq!(listed(objects, "").await, [""; 0]);
 }
 
-async fn a_new_object_replaces_none(objects: &Objects) {
+/// A new object replaces none.
+pub async fn new_objects(store: &Arc<dyn ObjectStore>) {
+    let objects = &bucket(store, "put-new");
     assert!(objects.put_new("a/b", b"one".to_vec()).await.unwrap());
     assert!(!objects.put_new("a/b", b"two".to_vec()).await.unwrap());
     assert_eq!(objects.find("a/b").await.unwrap().unwrap(), b"one");
@@ -71,7 +101,9 @@ async fn a_new_object_replaces_none(objects: &Objects) {
     assert_eq!(objects.find("a/b").await.unwrap().unwrap(), b"three");
 }
 
-async fn of_those_who_put_a_new_object_one_does(objects: &Objects) {
+/// Of those who put a new object at once, one does.
+pub async fn new_object_races(store: &Arc<dyn ObjectStore>) {
+    let objects = &bucket(store, "races");
     for round in 0..10 {
         let key = format!("{round}/new.json");
         let writers = (0..16_u8).map(|writer| {
@@ -87,7 +119,9 @@ async fn of_those_who_put_a_new_object_one_does(objects: &Objects) {
     }
 }
 
-async fn of_concurrent_writers_one_leaves_its_whole_object(objects: &Objects) {
+/// Of writers at once, one leaves its whole object.
+pub async fn writers(store: &Arc<dyn ObjectStore>) {
+    let objects = &bucket(store, "writers");
     let writers = (0..16_u8).map(|writer| {
         let objects = objects.clone();
         tokio::spawn(async move {
@@ -106,7 +140,9 @@ async fn of_concurrent_writers_one_leaves_its_whole_object(objects: &Objects) {
     assert_eq!(objects.list("").await.unwrap().len(), 1);
 }
 
-async fn ranges_end_with_their_object(objects: &Objects) {
+/// A range ends with its object.
+pub async fn ranges(store: &Arc<dyn ObjectStore>) {
+    let objects = &bucket(store, "ranges");
     objects.put("ten", b"0123456789".to_vec()).await.unwrap();
     objects.put("none", Vec::new()).await.unwrap();
     for (key, from, length, expected) in [
@@ -140,7 +176,9 @@ async fn ranges_end_with_their_object(objects: &Objects) {
     assert_eq!(objects.find_beginning("gone", 5).await.unwrap(), None);
 }
 
-async fn files_go_in_and_out(objects: &Objects) {
+/// Files become objects, and objects files.
+pub async fn files(store: &Arc<dyn ObjectStore>) {
+    let objects = &bucket(store, "files");
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("from"), folder.path().join("to"));
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251) as u8).collect();
@@ -170,7 +208,9 @@ async fn files_go_in_and_out(objects: &Objects) {
     assert!(!objects.exists("b").await.unwrap());
 }
 
-async fn writers_and_removers_of_a_folder_do_not_disturb_each_other(objects: &Objects) {
+/// Writers and removers of a folder do not disturb each other.
+pub async fn folder_races(store: &Arc<dyn ObjectStore>) {
+    let objects = &bucket(store, "folder-races");
     let tasks = (0..8).map(|task| {
         let objects = objects.clone();
         tokio::spawn(async move {
@@ -182,7 +222,7 @@ async fn writers_and_removers_of_a_folder_do_not_disturb_each_other(objects: &Ob
                     _ => assert!(objects.put_new(&key, bytes.clone()).await.unwrap()),
                 }
                 assert_eq!(objects.find(&key).await.unwrap(), Some(bytes));
-                assert!(keys(&objects, "deep/").await.contains(&key));
+                assert!(listed(&objects, "deep/").await.contains(&key));
                 objects.remove(&key).await.unwrap();
             }
         })
@@ -190,23 +230,27 @@ async fn writers_and_removers_of_a_folder_do_not_disturb_each_other(objects: &Ob
     for task in join_all(tasks).await {
         task.unwrap();
     }
-    assert_eq!(keys(objects, "").await, [""; 0]);
+    assert_eq!(listed(objects, "").await, [""; 0]);
 }
 
-async fn buckets_are_apart(one: &Objects, other: &Objects) {
+/// Buckets are apart.
+pub async fn buckets(store: &Arc<dyn ObjectStore>) {
+    let (one, other) = (&bucket(store, "one"), &bucket(store, "two"));
     one.put("a", b"one".to_vec()).await.unwrap();
     assert_eq!(other.find("a").await.unwrap(), None);
-    assert_eq!(keys(other, "").await, [""; 0]);
+    assert_eq!(listed(other, "").await, [""; 0]);
     other.remove("a").await.unwrap();
     assert_eq!(one.find("a").await.unwrap().unwrap(), b"one");
 }
 
-async fn what_cannot_be_a_key_is_refused(objects: &Objects) {
+/// What cannot be a key is refused.
+pub async fn refused_keys(store: &Arc<dyn ObjectStore>) {
+    let objects = &bucket(store, "no-keys");
     let long = "k".repeat(1_025);
     assert!(objects.put(&long, Vec::new()).await.is_err());
     assert!(objects.put_new(&long, Vec::new()).await.is_err());
     assert!(objects.find(&long).await.is_err());
     assert!(objects.put("", Vec::new()).await.is_err());
-    assert_eq!(keys(objects, "").await, [""; 0]);
-    assert_eq!(keys(objects, &long).await, [""; 0]);
+    assert_eq!(listed(objects, "").await, [""; 0]);
+    assert_eq!(listed(objects, &long).await, [""; 0]);
 }

@@ -1,0 +1,98 @@
+//! `faulty-millrace`: the local runner whose stores, queues and clock make faults, by a seed.
+//!
+//! A program of its own, so that `millrace` has no way to make them.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use conformance::faults::{Faults, Faulty, FaultyBus, FaultyObjects, FaultyQueue, Rates};
+use local::arguments::Arguments;
+use local::layers::Layers;
+use local::program;
+use local::services::TABLES;
+use platform::Clock;
+use platform::bus::Bus;
+use platform::objects::ObjectStore;
+use platform::queue::Queue;
+use platform::records::store::RecordStore;
+
+/// Between two jumps of the clock.
+const JUMP: Duration = Duration::from_secs(1);
+/// Between two writes of the counts.
+const COUNT: Duration = Duration::from_millis(100);
+
+/// Runs Millrace with faults.
+#[derive(Parser)]
+struct Given {
+    #[command(flatten)]
+    runner: Arguments,
+    /// Seed of the faults.
+    #[arg(long, env = "FAULTS_SEED", default_value_t = 1)]
+    seed: u64,
+    /// How often each fault happens, in calls of a hundred: throttled=2,objects.failed=1.
+    #[arg(long, env = "FAULTS", default_value = "")]
+    faults: Rates,
+    /// Farthest that the clock jumps from the machine's, in milliseconds.
+    #[arg(long, env = "FAULTS_CLOCK_MS", default_value_t = 0)]
+    clock_ms: i64,
+    /// File that says how often each fault has happened.
+    #[arg(long, env = "FAULTS_COUNTS")]
+    counts: Option<PathBuf>,
+}
+
+/// Faults around everything.
+struct Around {
+    faults: Faults,
+    clock: Clock,
+}
+
+impl Layers for Around {
+    fn records(&self, store: Arc<dyn RecordStore>) -> Arc<dyn RecordStore> {
+        Arc::new(Faulty::with(store, &TABLES, &self.faults))
+    }
+
+    fn objects(&self, store: Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
+        Arc::new(FaultyObjects::new(store, &self.faults))
+    }
+
+    fn queue(&self, queue: Arc<dyn Queue>) -> Arc<dyn Queue> {
+        Arc::new(FaultyQueue::new(queue, &self.faults))
+    }
+
+    fn bus(&self, bus: Arc<dyn Bus>) -> Arc<dyn Bus> {
+        Arc::new(FaultyBus::new(bus, &self.faults))
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+}
+
+fn main() -> ExitCode {
+    program::run_if_child();
+    let given = Given::parse();
+    let (faults, clock) = (Faults::seeded(given.seed), Clock::shifted());
+    faults.on(given.faults);
+    if given.clock_ms > 0 {
+        let (faults, clock) = (faults.clone(), clock.clone());
+        std::thread::spawn(move || {
+            loop {
+                faults.jump(&clock, given.clock_ms);
+                std::thread::sleep(JUMP);
+            }
+        });
+    }
+    if let Some(path) = given.counts {
+        let faults = faults.clone();
+        std::thread::spawn(move || {
+            loop {
+                let _ = std::fs::write(&path, faults.counts().to_string());
+                std::thread::sleep(COUNT);
+            }
+        });
+    }
+    program::run(given.runner, Arc::new(Around { faults, clock }))
+}

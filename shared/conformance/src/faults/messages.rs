@@ -1,0 +1,101 @@
+//! Queues and a bus around others.
+
+use std::sync::Arc;
+
+use platform::Result;
+use platform::bus::Bus;
+use platform::queue::{BoxFuture, Delivery, Queue};
+
+use super::{Faults, State, chance, lose, unavailable};
+
+/// A queue whose sends fail.
+pub struct FaultyQueue {
+    queue: Arc<dyn Queue>,
+    faults: Faults,
+}
+
+impl FaultyQueue {
+    /// Around one that does not.
+    pub fn new(queue: Arc<dyn Queue>, faults: &Faults) -> Self {
+        Self {
+            queue,
+            faults: faults.clone(),
+        }
+    }
+}
+
+impl Queue for FaultyQueue {
+    fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
+        self.faults.send(move || self.queue.send_as(body, delivery))
+    }
+}
+
+/// A bus whose events are not taken.
+pub struct FaultyBus {
+    bus: Arc<dyn Bus>,
+    faults: Faults,
+}
+
+impl FaultyBus {
+    /// Around one that takes them.
+    pub fn new(bus: Arc<dyn Bus>, faults: &Faults) -> Self {
+        Self {
+            bus,
+            faults: faults.clone(),
+        }
+    }
+}
+
+impl Bus for FaultyBus {
+    fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>> {
+        self.faults.send(move || self.bus.publish(detail))
+    }
+}
+
+/// What becomes of a message.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Sent,
+    Failed,
+    Lost,
+    Dropped,
+    Doubled,
+}
+
+impl State {
+    fn fate_of_message(&mut self) -> Fate {
+        let rates = self.rates.messages;
+        let counts = &mut self.counts.messages;
+        let faults = [
+            (rates.failed, &mut counts.failed, Fate::Failed),
+            (rates.lost, &mut counts.lost, Fate::Lost),
+            (rates.dropped, &mut counts.dropped, Fate::Dropped),
+            (rates.doubled, &mut counts.doubled, Fate::Doubled),
+        ];
+        for (rate, count, fate) in faults {
+            if chance(&mut self.messages, rate) {
+                *count += 1;
+                return fate;
+            }
+        }
+        Fate::Sent
+    }
+}
+
+impl Faults {
+    fn send<'a>(
+        &'a self,
+        send: impl Fn() -> BoxFuture<'a, Result<()>> + Send + 'a,
+    ) -> BoxFuture<'a, Result<()>> {
+        let fate = self.lock().fate_of_message();
+        Box::pin(async move {
+            match fate {
+                Fate::Failed => return Err(unavailable("a message that is not taken, by a test")),
+                Fate::Dropped => return Ok(()),
+                Fate::Doubled => send().await?,
+                Fate::Sent | Fate::Lost => {}
+            }
+            lose(send().await, || fate == Fate::Lost)
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! Runners whose stores, queues and clock make faults.
+//!
+//! `MILLRACE_FAULTS=<seed>` has every test start such a runner; a test that is about faults asks for one
+//! itself. A seed repeats which calls fail, by their number: the order in which threads make them is theirs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::environment;
+
+/// What callers must not notice but by a 503: `FAULTS` names other rates.
+const MODERATE: &str = "throttled=2,contended=2,repeated=2,slow=3,\
+    objects.failed=2,objects.lost=2,objects.cut=2,objects.slow=3,\
+    messages.failed=1,messages.lost=3,messages.doubled=3";
+
+/// What a test bears that asks for faults. An answer that is lost may be that of a change that happened.
+const HEAVY: &str = "throttled=2,contended=3,lost=2,late=5,timed_out=1,repeated=3,slow=2,\
+    objects.failed=3,objects.lost=3,objects.cut=3,objects.slow=3,\
+    messages.failed=4,messages.lost=4,messages.dropped=2,messages.doubled=4";
+/// Farthest that the clock jumps from the machine's then, in milliseconds.
+const CLOCK_MS: u32 = 2_000;
+
+/// Variables of a runner that makes faults of every kind, by the seed of `CHAOS_SEED` or 1.
+pub fn heavy() -> Vec<(String, String)> {
+    let seed = environment::variable("CHAOS_SEED").unwrap_or_else(|| "1".to_owned());
+    let rates = environment::variable("FAULTS").unwrap_or_else(|| HEAVY.to_owned());
+    vec![
+        (SEED.to_owned(), seed),
+        ("FAULTS".to_owned(), rates),
+        ("FAULTS_CLOCK_MS".to_owned(), CLOCK_MS.to_string()),
+    ]
+}
+
+/// The variable by which the runner under test makes faults.
+pub(crate) const SEED: &str = "FAULTS_SEED";
+
+/// Variables of a runner's environment, and those of its faults where every runner makes some.
+pub(crate) fn with_those_of_all(mut variables: Vec<(String, String)>) -> Vec<(String, String)> {
+    if let Some(seed) = environment::variable("MILLRACE_FAULTS")
+        && seed_of(&variables).is_none()
+    {
+        let rates = environment::variable("FAULTS").unwrap_or_else(|| MODERATE.to_owned());
+        variables.extend([(SEED.to_owned(), seed), ("FAULTS".to_owned(), rates)]);
+    }
+    variables
+}
+
+/// The seed of a runner that makes faults; None of one that makes none.
+pub(crate) fn seed_of(variables: &[(String, String)]) -> Option<u64> {
+    let (_, seed) = variables.iter().find(|(name, _)| name == SEED)?;
+    Some(seed.parse().expect("the seed of faults is a number"))
+}
+
+/// The next runner over a data directory has the next seed: it would stop at the same fault otherwise.
+pub(crate) fn advance(variables: &mut [(String, String)]) {
+    let next = seed_of(variables).map(|seed| seed + 1);
+    let seeds = variables.iter_mut().filter(|(name, _)| name == SEED);
+    for ((_, seed), next) in seeds.zip(next) {
+        *seed = next.to_string();
+    }
+}
+
+/// How often each fault has happened, in all runners that wrote their counts to the folder. What one did in
+/// the last tenth of a second before a kill is not in it.
+pub(crate) fn counted(folder: &Path) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        for (name, count) in text.split_whitespace().filter_map(|part| part.split_once('=')) {
+            *sums.entry(name.to_owned()).or_default() += count.parse::<u64>().unwrap_or_default();
+        }
+    }
+    sums
+}
