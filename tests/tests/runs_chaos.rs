@@ -1,4 +1,5 @@
-//! Runs while the service is killed and started again: each comes to its end, and nothing that it did is lost.
+//! Runs while the service is killed and started again, and under faults of its stores, queues and clock as well: each comes to its
+//! end, and nothing that it did is lost.
 #![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,8 @@ use tests::{Runs, unique};
 
 /// How many runs there are where `CHAOS_RUNS` does not say.
 const RUNS: usize = 300;
+/// The same under faults, which take their time.
+const RUNS_UNDER_FAULTS: usize = 60;
 /// How many steps each has.
 const STEPS: usize = 5;
 /// How many runs are started at a time.
@@ -28,9 +31,9 @@ const WITHIN: Duration = Duration::from_secs(300);
     clippy::disallowed_methods,
     reason = "how large the test is, is said when it is run"
 )]
-fn run_count() -> usize {
+fn run_count(otherwise: usize) -> usize {
     let said = std::env::var("CHAOS_RUNS").ok();
-    said.map_or(RUNS, |count| count.parse().expect("CHAOS_RUNS is a number"))
+    said.map_or(otherwise, |count| count.parse().expect("CHAOS_RUNS is a number"))
 }
 
 /// Starts a run whatever happens to the service meanwhile; who opens the directory next waits until `turn` is free.
@@ -77,13 +80,49 @@ async fn listed(runs: &Runs) -> BTreeMap<String, Vec<String>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_come_to_their_ends_however_often_the_service_is_killed() {
+    story(run_count(RUNS), Vec::new()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_come_to_their_ends_under_faults_and_kills() {
+    story(run_count(RUNS_UNDER_FAULTS), tests::faults::heavy()).await;
+}
+
+/// Waits until every run is completed: how often each was started. Listings may be behind.
+async fn completed(runs: &Runs, ids: &[String]) -> usize {
+    let expected: BTreeSet<_> = ids.iter().collect();
+    let deadline = Instant::now() + WITHIN;
+    loop {
+        let found = listed(runs).await;
+        let mut statuses = found.values().flatten();
+        let wrong = statuses.find(|status| !["RUNNING", "COMPLETED"].contains(&status.as_str()));
+        assert_eq!(wrong, None, "{found:?}");
+        let is_completed = |statuses: &Vec<String>| statuses.iter().all(|status| status == "COMPLETED");
+        let left: Vec<_> = found
+            .iter()
+            .filter(|(_, statuses)| !is_completed(statuses))
+            .collect();
+        if left.is_empty() && found.keys().collect::<BTreeSet<_>>() == expected {
+            return found.values().map(Vec::len).sum();
+        }
+        assert!(
+            Instant::now() < deadline,
+            "{} of {} runs are listed after {WITHIN:?}, and not at their end: {left:?}",
+            found.len(),
+            expected.len()
+        );
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+async fn story(count: usize, faults: Vec<(String, String)>) {
     let log = tempfile::tempdir().unwrap();
     let log = log.path().join("steps");
-    let variables = [("MILLRACE_STEP_LOG", log.to_str().unwrap())];
+    let mut variables = vec![("MILLRACE_STEP_LOG", log.to_str().unwrap())];
+    variables.extend(faults.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     let Some(mut runs) = Runs::start_local_with(&variables).await else {
         return;
     };
-    let count = run_count();
     let begun = Instant::now();
     let ids: Vec<_> = (0..count).map(|_| unique("chaos")).collect();
     let left = Arc::new(Mutex::new(ids.clone()));
@@ -123,35 +162,7 @@ async fn runs_come_to_their_ends_however_often_the_service_is_killed() {
     }
     let all_started = begun.elapsed();
 
-    let deadline = Instant::now() + WITHIN;
-    while !runs
-        .found(&json!({ "status": "RUNNING", "page_size": 1 }))
-        .await
-        .is_empty()
-    {
-        if Instant::now() > deadline {
-            let open = runs
-                .found(&json!({ "status": "RUNNING", "page_size": 500 }))
-                .await;
-            panic!(
-                "{} runs are not at their end after {WITHIN:?}: {open:?}",
-                open.len()
-            );
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    let found = listed(&runs).await;
-    let expected: BTreeSet<_> = ids.iter().collect();
-    assert_eq!(found.keys().collect::<BTreeSet<_>>(), expected);
-    let (mut starts, mut not_completed) = (0, Vec::new());
-    for (id, statuses) in &found {
-        starts += statuses.len();
-        if statuses.iter().any(|status| status != "COMPLETED") {
-            not_completed.push((id, statuses));
-        }
-    }
-    assert_eq!(not_completed, []);
-
+    let starts = completed(&runs, &ids).await;
     let effects = effects(&log);
     for id in &ids {
         for step in 1..=STEPS {
@@ -160,7 +171,7 @@ async fn runs_come_to_their_ends_however_often_the_service_is_killed() {
         }
     }
     assert_eq!(effects.len(), count * STEPS);
-    runs.starter().scope.ops(&["check"]).expect_success();
+    runs.starter().scope.check().await;
     let done: usize = effects.values().sum();
     let duplicates = done - starts * STEPS;
     println!(
@@ -169,8 +180,11 @@ async fn runs_come_to_their_ends_however_often_the_service_is_killed() {
         starts * STEPS,
         begun.elapsed()
     );
-    // A kill can repeat no more than what was under way, which is a step of each run.
-    assert!(duplicates < count * kills, "{duplicates} duplicates");
+    match faults.is_empty() {
+        // A kill can repeat no more than what was under way, which is a step of each run.
+        true => assert!(duplicates < count * kills, "{duplicates} duplicates"),
+        false => println!("faults: {:?}", runs.service.faults()),
+    }
 }
 
 /// How late a timer may fire after a restart.
