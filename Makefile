@@ -155,6 +155,18 @@ test-lambda: duckdb tools peers $(MINISTACK)/ready ## The black-box suite agains
 			/^[^#]/ { printf " | (binary(=%s) & test(=%s))", $$1, $$2 } END { print ")\"" }' $(SKIPS) >"$$config"; \
 		$(RUN_LAMBDA) --port '$(or $(PORT),0)' $(if $(CALLS),--calls '$(CALLS)') -- cargo nextest run --cargo-quiet $(LOCKED) -p tests --config-file "$$config" $(ARGS)
 
+.PHONY: test-ministack
+test-ministack: duckdb $(MINISTACK)/ready ## The adapters of DynamoDB and S3 against an emulator of others
+	@cargo test -q $(LOCKED) -p emulators --test ministack --no-run
+	@python3 -B infra/ministack/adapters.py '$(MINISTACK)/bin/python' cargo test -q $(LOCKED) -p emulators --test ministack $(if $(ARGS),-- $(ARGS))
+
+# The other tests of a kill without and with faults are part of `make test`, with fewer runs and events.
+.PHONY: chaos
+chaos: duckdb ## Kill the service under faults, and check its data (CHAOS_RUNS=2000 EVENTS_CHAOS=10000 CHAOS_SEED=random)
+	@cargo build -q $(LOCKED) -p local -p ops -p faults --bins
+	@export CHAOS_RUNS='$(or $(CHAOS_RUNS),2000)' EVENTS_CHAOS='$(or $(EVENTS_CHAOS),10000)' CHAOS_SEED="$${CHAOS_SEED:-$$RANDOM}"; echo "seed $$CHAOS_SEED"; \
+		$(LOADER) cargo test -q $(LOCKED) -p tests --test runs_chaos --test events_chaos -- --nocapture --test-threads 1 under_faults
+
 .PHONY: doc
 doc: duckdb ## Build the documentation of our crates; a warning is an error
 	@echo '== documentation'

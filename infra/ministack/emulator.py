@@ -7,6 +7,7 @@ program: the pipe ends with this program, however that ends, and then the keeper
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -25,6 +26,12 @@ ENDED_WITHIN_S = 10
 
 class Failure(Exception):
     """A sentence for the user."""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 class Emulator:

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from calls import Calls, Recorder
-from emulator import CREDENTIALS, Emulator, Failure
+from emulator import CREDENTIALS, Emulator, Failure, free_port
 from logs import FunctionLogs
 from proxy import Gateway
 from stack import ROOT, Stack, architecture, program_of
@@ -179,10 +179,6 @@ def refuse_taken(port):
         except OSError as error:
             raise Failure(f"Port {port} of 127.0.0.1 cannot be used ({error.strerror}). Choose another: PORT=4567 make run-lambda.") from error
         return probe.getsockname()[1]
-
-
-def free_port():
-    return refuse_taken(0)
 
 
 if __name__ == "__main__":
