@@ -65,11 +65,16 @@
 //! beginning of one, of another. `*` stands where an account has no project. What is due is one list for all tenants, for the
 //! sweeper alone; each item names its tenant.
 
+mod due;
+
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::UtcTime;
 use crate::records::store::Key;
 use crate::tenant::Tenant;
+
+pub use due::{DUE_EVENTS, DUE_RUNS, EVENT_REMOVALS, RUN_REMOVALS};
+pub(crate) use due::{due_events, due_runs, run_removals};
 
 fn pk(tenant: &Tenant, rest: &str) -> String {
     format!("{}#{}#{rest}", tenant.account(), tenant.project())
@@ -212,40 +217,6 @@ pub(crate) fn dashboard_snapshot_name(tenant: &Tenant, id: &str, name: &str) -> 
     Key::new(dashboard_parts(tenant, id), format!("snapshot-name#{name}"))
 }
 
-/// The kinds of unfinished work that runs are: several, because one partition of an index takes 1,000 writes a second.
-pub const DUE_RUNS: [&str; 8] = [
-    "runs-0", "runs-1", "runs-2", "runs-3", "runs-4", "runs-5", "runs-6", "runs-7",
-];
-
-/// The kind of unfinished work that a run is: by a hash of its id.
-pub(crate) fn due_runs(run: &str) -> &'static str {
-    shard_of(run, DUE_RUNS)
-}
-
-/// The kinds of unfinished work that the removal of ended runs is.
-pub const RUN_REMOVALS: [&str; 8] = [
-    "run-removals-0",
-    "run-removals-1",
-    "run-removals-2",
-    "run-removals-3",
-    "run-removals-4",
-    "run-removals-5",
-    "run-removals-6",
-    "run-removals-7",
-];
-
-pub(crate) fn run_removals(run: &str) -> &'static str {
-    shard_of(run, RUN_REMOVALS)
-}
-
-fn shard_of(id: &str, shards: [&'static str; 8]) -> &'static str {
-    // The last characters of ids are hexadecimal digits: one shard had three of these sixteen, another one.
-    let [hash, ..] = <[u8; 32]>::from(Sha256::digest(id.as_bytes()));
-    let [first, ..] = shards;
-    let shard = usize::from(hash) % shards.len();
-    shards.get(shard).copied().unwrap_or(first)
-}
-
 pub(crate) fn run_parts(tenant: &Tenant, run: &str) -> String {
     pk(tenant, &format!("run#{run}"))
 }
@@ -386,19 +357,6 @@ pub(crate) fn deliveries_by(tenant: &Tenant, what: &str, value: &str) -> String 
 pub(crate) fn delivery_time(created: UtcTime, id: &str) -> String {
     format!("{created}#{id}")
 }
-
-/// The kinds of unfinished work that events are: several, because one partition of an index takes 1,000 writes a second.
-pub const DUE_EVENTS: [&str; 8] = [
-    "events-0", "events-1", "events-2", "events-3", "events-4", "events-5", "events-6", "events-7",
-];
-
-/// The kind of unfinished work that an event is: by a hash of its id.
-pub(crate) fn due_events(event: &str) -> &'static str {
-    shard_of(event, DUE_EVENTS)
-}
-
-/// The kind of unfinished work that the removal of events with details in the bucket is: few are so large.
-pub const EVENT_REMOVALS: &str = "event-removals";
 
 /// The account, project and event of an event's partition key.
 pub(crate) fn event_of(pk: &str) -> Option<(Tenant, &str)> {
