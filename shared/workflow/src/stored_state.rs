@@ -72,6 +72,9 @@ pub fn read(text: String) -> Result<String> {
         return Ok(text);
     };
     let compressed = STANDARD_NO_PAD.decode(encoded).map_err(Error::internal)?;
+    if compressed.is_empty() {
+        return Err(Error::internal("the stored state of a run is empty"));
+    }
     let bytes = Decompressor::<'_>::upper_bound(&compressed).unwrap_or(MAX_BYTES);
     let dictionary = PREPARED.get_or_init(|| DecoderDictionary::copy(DICTIONARY.as_bytes()));
     let mut decompressor = Decompressor::with_prepared_dictionary(dictionary).map_err(Error::internal)?;

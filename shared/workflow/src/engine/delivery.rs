@@ -36,10 +36,8 @@ pub(super) fn delivery_of(runs: &mut [Draft], told: Option<DeliveryWrite>) -> Op
         }
         return Some(told);
     }
-    if draft.expected.is_none() {
-        // The delivery was written before the run.
-        return None;
-    }
+    // None: the delivery was written before the run.
+    draft.expected?;
     let link = draft.state.delivery.as_ref()?;
     let reports = std::mem::take(&mut draft.reports);
     let next_attempt_at = reports.last().and_then(|report| report.next_attempt_at);
