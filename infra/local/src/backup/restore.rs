@@ -18,7 +18,7 @@ const PARTS: [&str; 4] = [names::RECORDS, names::KEYS, names::OBJECTS, names::FO
 
 /// Makes a data directory of a backup, in a folder that is empty or missing. The backup is unpacked beside its
 /// place and checked whole before anything is moved there; where it is refused, nothing of it stays. A
-/// restore that was cut off leaves the folder [`RESTORING`], with which the directory is not opened.
+/// restore that was cut off leaves the folder `restoring`, with which the directory is not opened.
 pub fn restore(file: &Path, root: &Path) -> Result<Contents> {
     check_free(root, &[])?;
     let unusable = |error: io::Error| unusable(root, &error);
