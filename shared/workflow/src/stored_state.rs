@@ -1,6 +1,6 @@
 //! The text that a run's record keeps of its state, compressed: DynamoDB charges each write by the kilobyte.
 //!
-//! A state repeats its field names, the kinds of its events and a few ids. Zstandard knows the former from [`DICTIONARY`] and finds the
+//! A state repeats its field names, the kinds of its events and a few ids. Zstandard knows the former from a dictionary and finds the
 //! latter by itself, so a small run's state takes a quarter of its JSON.
 
 use std::sync::OnceLock;
