@@ -27,7 +27,7 @@ impl DynamoDb {
     ///
     /// The SDK retries neither: both come as a cancelled transaction, which it takes for final.
     ///
-    /// [`ErrorKind::Unavailable`]: crate::ErrorKind::Unavailable
+    /// [`ErrorKind::Unavailable`]: platform::ErrorKind::Unavailable
     pub(super) async fn commit(&self, steps: Vec<Step>) -> Result<Written> {
         let items: Vec<_> = steps.iter().map(write).collect::<Result<_>>()?;
         let mut attempt = 1;
