@@ -1,8 +1,8 @@
 //! How an ended run goes: by itself, or in steps.
 //!
-//! A run whose history is within its state is one record, and expires with it. A run with records or objects of its
-//! own, one that another run has started, and one that continued as another are removed in steps: at its time each is
-//! looked at again, and stays for as long as a run that is kept names it.
+//! A run whose history is within its state is one record, and expires with it. A run with records or objects
+//! of its own, one that another run has started, and one that continued as another are removed in steps: at
+//! its time each is looked at again, and stays for as long as a run that is kept names it.
 
 use platform::config::Retention;
 use platform::objects::Objects;
@@ -22,8 +22,8 @@ const DAY_MS: u64 = 24 * 3_600_000;
 const CHAIN_MS: u64 = 7 * DAY_MS;
 /// Runs that a chain is followed through at a time; beyond, the run waits for a day.
 const MAX_HOPS: u32 = 100;
-/// Where the details of update messages are, of every tenant: a lifecycle rule of the bucket names a whole prefix, and
-/// no account has this name.
+/// Where the details of update messages are, of every tenant: a lifecycle rule of the bucket names a whole
+/// prefix, and no account has this name.
 const UPDATE_DETAILS: &str = "payloads/~updates/";
 /// How long such details stay, in days: as the messages, and the days that DynamoDB takes to remove those.
 const UPDATE_DETAILS_DAYS: u64 = UPDATE_RETENTION_DAYS.unsigned_abs() + 7;
@@ -37,7 +37,8 @@ pub(crate) enum Removal {
     InSteps(UtcTime),
 }
 
-/// How an ended run goes; None for one that has not ended. `has_more`: it has records or objects beside its own record.
+/// How an ended run goes; None for one that has not ended. `has_more`: it has records or objects beside its
+/// own record.
 pub(crate) fn plan(state: &RunState, has_more: bool, retention: &Retention) -> Option<Removal> {
     let closed_at = state.closed_at?;
     let at = goes_at(state, closed_at, retention);
@@ -99,8 +100,8 @@ pub(crate) fn update_folder(tenant: &Tenant, run_id: &str) -> String {
     )
 }
 
-/// Removes details of update messages that no message has any longer, as a lifecycle rule of the bucket does in the
-/// cloud; how many.
+/// Removes details of update messages that no message has any longer, as a lifecycle rule of the bucket does
+/// in the cloud; how many.
 pub async fn remove_update_details(objects: &Objects, now: UtcTime) -> Result<usize> {
     let mut removed = 0;
     for object in objects.list(UPDATE_DETAILS).await? {
@@ -113,12 +114,13 @@ pub async fn remove_update_details(objects: &Objects, now: UtcTime) -> Result<us
 }
 
 impl TableStore {
-    /// The workflow id that is to stand for a run no longer than the run is kept, where a commit ends the run.
+    /// The workflow id that is to stand for a run no longer than the run is kept, where a commit ends the
+    /// run.
     pub(crate) fn ended(&self, commit: &Commit, runs: &[RunWrite]) -> Option<EndedCurrent> {
         let (draft, run) = (commit.runs.first()?, runs.first()?);
         let state = &draft.state;
         let ends = draft.new_events().iter().any(|event| event.kind.is_terminal());
-        if !ends || commit.current.is_some() || state.is_unannounced {
+        if !ends || commit.current.is_some() || state.is_unannounced || state.is_unnamed {
             return None;
         }
         match plan(state, has_more(draft, &run.record.state), self.runs.retention())? {
@@ -131,8 +133,8 @@ impl TableStore {
         }
     }
 
-    /// When the workflow id of a run that begins stands for it no longer, in Unix seconds: of a run without events, which ends
-    /// before and is kept for longer.
+    /// When the workflow id of a run that begins stands for it no longer, in Unix seconds: of a run without
+    /// events, which ends before and is kept for longer.
     pub(crate) fn current_expires_at(&self, commit: &Commit) -> Option<i64> {
         let current = commit.current.as_ref()?;
         let draft = commit
@@ -143,7 +145,8 @@ impl TableStore {
         draft.state.is_unannounced.then(|| until.as_seconds())
     }
 
-    /// Removes a run whose time has come, unless a run that is kept names it. Continues where this ended before.
+    /// Removes a run whose time has come, unless a run that is kept names it. Continues where this ended
+    /// before.
     pub(crate) async fn remove_run(&self, tenant: &Tenant, run_id: &str, now: UtcTime) -> Result<()> {
         let runs = &self.runs;
         let Some(found) = runs.find_kept(tenant, run_id).await? else {

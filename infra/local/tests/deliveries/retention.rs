@@ -109,6 +109,20 @@ impl World {
 }
 
 #[tokio::test]
+async fn an_event_that_is_matched_while_the_sweeper_tells_of_it_keeps_its_time() {
+    let world = World::start().await;
+    let id = world.event_with(None, large()).await;
+    world.settle().await;
+    world.archive(&id).await;
+    let soon = world.clock.now().plus_ms(60_000);
+    world.events.postpone(&world.tenant, &id, soon).await.unwrap();
+    world.pass(DAY_SECONDS);
+    assert_eq!(world.remover.sweep().await.unwrap(), 0);
+    assert!(world.has_event(&id).await);
+    assert_eq!(world.payloads().await, 1);
+}
+
+#[tokio::test]
 async fn an_event_goes_90_days_after_it_was_archived_and_its_details_with_it() {
     let world = World::start().await;
     let small = world.event(None).await;

@@ -225,6 +225,9 @@ async fn what_a_removal_left_is_removed_by_the_next() {
             .unwrap()
     );
     assert!(!world.has(&run).await, "it is hidden at once");
+    // An index that lags still lists it.
+    let standings = world.runs.standings(&world.tenant, &[&run]).await.unwrap();
+    assert_eq!(standings, [None]);
     assert!(!world.records_of(&run).await.is_empty());
     world.remove_what_has_ended().await;
     assert_eq!(world.records_of(&run).await, [""; 0]);

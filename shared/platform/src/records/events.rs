@@ -182,8 +182,8 @@ impl Events {
     pub async fn postpone(&self, tenant: &Tenant, id: &str, until: UtcTime) -> Result<()> {
         let changes = Changes::default().set("due_at", &until)?;
         let key = keys::event(tenant, id);
-        // Where it was matched meanwhile, it stays out of the index: that takes both of its attributes.
-        let waits = Condition::Has("due_shard");
+        // One that was matched meanwhile is out of the index, or in it with the time of its removal.
+        let waits = Condition::Lacks("matched_at");
         match self.table.update(&key, &changes, waits).await? {
             Written::Done | Written::Refused { .. } => Ok(()),
             Written::Contended => Err(Error::unavailable("an event is being written")),

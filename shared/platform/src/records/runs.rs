@@ -39,8 +39,8 @@ pub struct RunRecord {
     pub version: u64,
     /// The state, as JSON.
     pub state: String,
-    /// What a listing shows of the run and never changes, as JSON; an attribute of its own because the indexes carry it. What
-    /// changes is left out, or each change would be a write to each index.
+    /// What a listing shows of the run and never changes, as JSON; an attribute of its own because the
+    /// indexes carry it. What changes is left out, or each change would be a write to each index.
     pub summary: String,
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -340,9 +340,14 @@ impl Runs {
             .as_ref()
             .filter(|current| current.expected.is_some())
             && matches!(written, Written::Refused { step } if current_step == Some(step))
-            && self.adopt_current(tenant, &current.workflow_id).await?.is_some()
         {
-            return Ok(Committed::Stale);
+            // Where it stands for the expected run under its former key alone, the next try succeeds.
+            let adopted = self.adopt_current(tenant, &current.workflow_id).await?;
+            return Ok(if adopted.is_some() && adopted == current.expected {
+                Committed::Stale
+            } else {
+                Committed::Taken
+            });
         }
         Ok(match written {
             Written::Done => Committed::Done,
@@ -367,7 +372,8 @@ impl Runs {
         let mut found = Vec::with_capacity(runs.len());
         for part in runs.chunks(STANDINGS_AT_ONCE) {
             let keys: Vec<_> = part.iter().map(|run| keys::run(tenant, run)).collect();
-            found.extend(self.table.find_many(&keys).await?);
+            let part: Vec<Option<RunStanding>> = self.table.find_many(&keys).await?;
+            found.extend(part.into_iter().map(|run| run.filter(|run| run.status != REMOVED)));
         }
         Ok(found)
     }
