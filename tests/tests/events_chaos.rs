@@ -1,5 +1,6 @@
-//! Events to many subscriptions while the process is killed again and again, with it every queue, and the receiver fails now and then;
-//! and under faults of the stores, queues and clock as well. `EVENTS_CHAOS=10000` sends as many events, and kills more often.
+//! Events to many subscriptions while the process is killed again and again, with it every queue, and the
+//! receiver fails now and then; and under faults of the stores, queues and clock as well.
+//! `EVENTS_CHAOS=10000` sends as many events, and kills more often.
 #![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};

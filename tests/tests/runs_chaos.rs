@@ -1,5 +1,5 @@
-//! Runs while the service is killed and started again, and under faults of its stores, queues and clock as well: each comes to its
-//! end, and nothing that it did is lost.
+//! Runs while the service is killed and started again, and under faults of its stores, queues and clock as
+//! well: each comes to its end, and nothing that it did is lost.
 #![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};

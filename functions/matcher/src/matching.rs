@@ -194,8 +194,9 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
     }
 }
 
-/// Writes a delivery before the run that carries it out: two writes cost half of a transaction. The event is not marked as matched
-/// before both are there, so a repeat makes up for a run that is missing. False where the delivery has gone another way.
+/// Writes a delivery before the run that carries it out: two writes cost half of a transaction. The event is
+/// not marked as matched before both are there, so a repeat makes up for a run that is missing. False where
+/// the delivery has gone another way.
 async fn write_first(
     matcher: &Matcher,
     tenant: &Tenant,

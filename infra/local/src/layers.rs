@@ -1,7 +1,7 @@
 //! What stands around the stores, the queues and the clock of a runner.
 //!
-//! `millrace` has nothing there. A program that watches or disturbs what the service does to them puts its own
-//! in the way.
+//! `millrace` has nothing there. A program that watches or disturbs what the service does to them puts its
+//! own in the way.
 
 use std::sync::Arc;
 

@@ -164,7 +164,8 @@ impl Service {
             crash_at: Step::from_environment(environment)?,
         };
         let outbound = Outbound::from_environment(environment, &AwsEnvironment::read())?;
-        // Models, secrets by name and the buckets of imports are those of the environment: they have no twin here.
+        // Models, secrets by name and the buckets of imports are those of the environment: they have no twin
+        // here.
         let aws = Aws::from_environment();
         let registry = samples::registry(environment)?;
         let types = registry.workflow_names();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::{Aws, Keys, sdk_config_for};
+use aws::{Aws, Keys, SqsQueue, sdk_config_for};
 use base64::Engine as _;
 use embedded::sqlite::SqliteRecords;
 use platform::config::{ConfigError, Environment, Secret};
@@ -143,7 +143,8 @@ impl Services {
         });
     }
 
-    /// Removes records of the data directory that have expired by then, at most [`EXPIRED_AT_ONCE`]; how many.
+    /// Removes records of the data directory that have expired by then, at most [`EXPIRED_AT_ONCE`]; how
+    /// many.
     pub async fn expire(&self, now: UtcTime) -> Result<usize> {
         match &self.embedded {
             Some(records) => records.expired(now.as_seconds(), EXPIRED_AT_ONCE).await,
@@ -160,7 +161,7 @@ impl Services {
     pub fn queue(&self, name: &str) -> Option<Arc<dyn Queue>> {
         let endpoint = self.queues.as_ref()?;
         let sdk = sdk_config_for(endpoint, Keys::shown(&self.secret));
-        Some(Aws::new(sdk).queue(format!("{endpoint}/{name}")))
+        Some(Arc::new(SqsQueue::connect(&sdk, format!("{endpoint}/{name}"))))
     }
 }
 

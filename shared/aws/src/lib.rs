@@ -9,7 +9,7 @@ mod s3;
 mod secrets;
 mod sqs;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use config::{sdk_config, sdk_config_of_operator};
 use models::Limits;
@@ -40,17 +40,18 @@ pub use sqs::SqsQueue;
 #[derive(Clone)]
 pub struct Aws {
     sdk: SdkConfig,
-    records: Arc<DynamoDb>,
-    objects: Arc<S3Objects>,
+    /// Each made at its first use: a cold start makes no client that its function does not need.
+    records: OnceLock<Arc<DynamoDb>>,
+    objects: OnceLock<Arc<S3Objects>>,
 }
 
 impl Aws {
     /// Those that this configuration reaches.
     pub fn new(sdk: SdkConfig) -> Self {
         Self {
-            records: Arc::new(DynamoDb::new(&sdk)),
-            objects: Arc::new(S3Objects::new(&sdk)),
             sdk,
+            records: OnceLock::new(),
+            objects: OnceLock::new(),
         }
     }
 
@@ -64,12 +65,12 @@ impl Aws {
         Self::new(sdk_config_of_operator().await)
     }
 
-    /// The table of this name.
+    /// A table that does not exist is an error of its first use.
     pub fn table(&self, name: &str) -> Table {
         Table::new(self.records(), name)
     }
 
-    /// The bucket of this name.
+    /// A bucket that does not exist is an error of its first use.
     pub fn bucket(&self, name: &str) -> Objects {
         Objects::new(self.objects(), name)
     }
@@ -88,11 +89,13 @@ impl Aws {
 
 impl Backend for Aws {
     fn records(&self) -> Arc<dyn RecordStore> {
-        self.records.clone()
+        let records = self.records.get_or_init(|| Arc::new(DynamoDb::new(&self.sdk)));
+        Arc::<DynamoDb>::clone(records)
     }
 
     fn objects(&self) -> Arc<dyn ObjectStore> {
-        self.objects.clone()
+        let objects = self.objects.get_or_init(|| Arc::new(S3Objects::new(&self.sdk)));
+        Arc::<S3Objects>::clone(objects)
     }
 
     fn queue(&self, url: String) -> Arc<dyn Queue> {

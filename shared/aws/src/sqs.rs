@@ -9,7 +9,7 @@ use platform::queue::{BoxFuture, Delivery, Inbox, MAX_DELAY, Queue};
 use platform::{Error, Result};
 use tracing::warn;
 
-/// An SQS queue.
+/// To send to, and to receive from.
 pub struct SqsQueue {
     client: Client,
     url: String,

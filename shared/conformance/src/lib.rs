@@ -1,8 +1,8 @@
 //! What every adapter of records and of objects must do, an adapter of records in memory to compare with, and
 //! adapters that make faults.
 //!
-//! A crate of tests alone: others have it as a dev-dependency. The suite follows the documentation of DynamoDB
-//! and S3.
+//! A crate of tests alone: others have it as a dev-dependency. The suite follows the documentation of
+//! DynamoDB and S3.
 
 #![expect(clippy::unwrap_used, reason = "an adapter that fails here fails the test")]
 #![expect(

@@ -72,7 +72,8 @@ pub fn workflow_id(event: &EventRecord, subscription_id: &str) -> String {
     format!("{RESERVED_ID_PREFIX}{}", delivery_id(event, subscription_id))
 }
 
-/// The id of the first run that carries it out, the same however often the event is matched: it is started once.
+/// The id of the first run that carries it out, the same however often the event is matched: it is started
+/// once.
 pub fn first_run_id(event: &EventRecord, subscription_id: &str) -> String {
     ids::derived_id(event.received_at, &format!("{}#{subscription_id}#run", event.id))
 }

@@ -19,8 +19,8 @@ const MAX_ID_BYTES: usize = 800;
 const MAX_PAGE_BYTES: usize = MAX_SENT_BYTES - 100_000;
 /// Records that are read at a time.
 const RECORDS_AT_ONCE: usize = 16;
-/// Age up to which pending deliveries are looked for that wait for their first run, in milliseconds: one day. Only with all workers
-/// down does one wait so long.
+/// Age up to which pending deliveries are looked for that wait for their first run, in milliseconds: one day.
+/// Only with all workers down does one wait so long.
 const PENDING_MS: i64 = 24 * 3_600 * 1_000;
 
 /// Which deliveries; what is empty or missing takes all.

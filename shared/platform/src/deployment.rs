@@ -101,7 +101,8 @@ impl Deployment {
         Ok(self.backend.signing_key(self.environment.required(variable)?))
     }
 
-    /// The secret in the variable `value`, or of the name in the variable `name`. None where both are missing.
+    /// The secret in the variable `value`, or of the name in the variable `name`. None where both are
+    /// missing.
     pub fn secret(
         &self,
         value: &'static str,

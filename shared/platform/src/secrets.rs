@@ -67,7 +67,7 @@ impl SecretSource {
         })))
     }
 
-    /// By name.
+    /// By its name in a store; fetched with its first use.
     pub fn stored(store: Arc<dyn SecretStore>, name: &str, clock: Clock) -> Self {
         Self(Arc::new(Source::Stored(Stored {
             store,

@@ -34,8 +34,8 @@ pub const MAX_HEARTBEAT_BYTES: usize = 16_384;
 pub const ATTEMPT_GRACE_MS: u64 = 2_000;
 /// After how long a message that says 'go on' counts as lost, in milliseconds.
 pub const HINT_GRACE_MS: u64 = 60_000;
-/// Times that a lost message or a lost attempt is found by are multiples of so many milliseconds: most steps of a run leave its place
-/// in the index `due` then, and moving it costs two writes.
+/// Times that a lost message or a lost attempt is found by are multiples of so many milliseconds: most steps
+/// of a run leave its place in the index `due` then, and moving it costs two writes.
 pub const DUE_STEP_MS: u64 = 30_000;
 /// After how long a delayed message counts as lost, in milliseconds.
 pub const WAKE_GRACE_MS: u64 = 10_000;

@@ -70,14 +70,14 @@ pub trait Store: Send + Sync {
     /// The runs that somebody should look at by a time: those that wait longest first, and all of them only where `all` is wanted.
     fn due(&self, by: UtcTime, all: bool) -> BoxFuture<'_, Result<Vec<DueRun>>>;
 
-    /// The ended runs that are to be removed by a time; those that wait longest first, and not all where there are many. None of
-    /// a store that keeps everything.
+    /// The ended runs that are to be removed by a time; those that wait longest first, and not all where
+    /// there are many. None of a store that keeps everything.
     fn removals(&self, _: UtcTime) -> BoxFuture<'_, Result<Vec<DueRun>>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// Removes a run whose time has come, with everything that is kept for it, unless a run that is kept names it. Continues
-    /// where this ended before.
+    /// Removes a run whose time has come, with everything that is kept for it, unless a run that is kept
+    /// names it. Continues where this ended before.
     fn remove<'a>(&'a self, _: &'a Tenant, _: &'a str, _: UtcTime) -> BoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })
     }

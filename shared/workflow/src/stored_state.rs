@@ -1,7 +1,7 @@
 //! The text that a run's record keeps of its state, compressed: DynamoDB charges each write by the kilobyte.
 //!
-//! A state repeats its field names, the kinds of its events and a few ids. Zstandard knows the former from a dictionary and finds the
-//! latter by itself, so a small run's state takes a quarter of its JSON.
+//! A state repeats its field names, the kinds of its events and a few ids. Zstandard knows the former from a
+//! dictionary and finds the latter by itself, so a small run's state takes a quarter of its JSON.
 
 use std::sync::OnceLock;
 
@@ -18,8 +18,8 @@ const LEVEL: i32 = 3;
 /// Largest state as JSON, in bytes. Decompression of a broken record ends there.
 const MAX_BYTES: usize = 16 * 1_024 * 1_024;
 
-/// What states have in common, the most frequent last. Stored states cannot be read with another text: a new one needs another
-/// prefix than [`COMPRESSED`].
+/// What states have in common, the most frequent last. Stored states cannot be read with another text: a new
+/// one needs another prefix than [`COMPRESSED`].
 const DICTIONARY: &str = concat!(
     r#"},"cancel_requested":true,"children":{"2":{"workflow_id":"","run_id":"","policy":"terminate","started":true}},"#,
     r#""failed_task":{"attempt":1,"failure":{"message":"","type":""},"next_attempt_at":17},"outbox":["tell_parent",{"start_child":"#,

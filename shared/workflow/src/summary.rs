@@ -8,8 +8,8 @@ use crate::list_filter::RunFields;
 use crate::state::{About, RunState};
 use crate::status::RunStatus;
 
-/// What a listing shows of a run, and what it filters by. The text of a summary, which indexes carry, lacks what changes: each change
-/// would be a write to each of them.
+/// What a listing shows of a run, and what it filters by. The text of a summary, which indexes carry, lacks
+/// what changes: each change would be a write to each of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// Status; of a summary that was just read, [`RunStatus::Running`].

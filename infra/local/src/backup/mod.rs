@@ -10,13 +10,13 @@
 //! | `SHA256SUMS` | the sum of each file before it; an archive without it is not whole |
 //!
 //! **Why it is consistent.** A backup is what a kill of the runner at one moment would leave, which any start
-//! takes up, and perhaps objects that no record names.
-//! A record names an object after the object is durable, and an object is removed after a commit that takes its
-//! name away or hides the record from readers. So while no commit is possible, all that readers need is there:
-//! [`take()`] fixes the state of the records and links the objects in one such pause. It has linked most of them
-//! before, so that the pause is the time of a listing. From then on the links keep the bytes, whatever is
-//! removed. An object whose key is written again gets another file; the link is to the one of the pause.
-//! Keys are made once and never changed, and are read after the state that needs them.
+//! takes up, and perhaps objects that no record names. A record names an object after the object is durable,
+//! and an object is removed after a commit that takes its name away or hides the record from readers. So
+//! while no commit is possible, all that readers need is there: [`take()`] fixes the state of the records and
+//! links the objects in one such pause. It has linked most of them before, so that the pause is the time of a
+//! listing. From then on the links keep the bytes, whatever is removed. An object whose key is written again
+//! gets another file; the link is to the one of the pause. Keys are made once and never changed, and are read
+//! after the state that needs them.
 
 mod archive;
 mod names;

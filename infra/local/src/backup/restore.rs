@@ -16,8 +16,8 @@ use crate::services::TABLES;
 /// What is moved into place, in this order. A directory without its format is none.
 const PARTS: [&str; 4] = [names::RECORDS, names::KEYS, names::OBJECTS, names::FORMAT];
 
-/// Makes a data directory of a backup, in a folder that is empty or missing. The backup is unpacked beside its
-/// place and checked whole before anything is moved there; where it is refused, nothing of it stays. A
+/// Makes a data directory of a backup, in a folder that is empty or missing. The backup is unpacked beside
+/// its place and checked whole before anything is moved there; where it is refused, nothing of it stays. A
 /// restore that was cut off leaves the folder `restoring`, with which the directory is not opened.
 pub fn restore(file: &Path, root: &Path) -> Result<Contents> {
     check_free(root, &[])?;

@@ -77,8 +77,8 @@ pub async fn deliveries_agree_with_their_runs(
     Ok(events)
 }
 
-/// An event is looked for until it is matched, and expires only after that and after it was archived. One with
-/// details in the bucket is found by the time of its removal instead.
+/// An event is looked for until it is matched, and expires only after that and after it was archived. One
+/// with details in the bucket is found by the time of its removal instead.
 fn check_event(key: &Key, record: &Value, findings: &mut Vec<String>) {
     let shard = record.get("due_shard").and_then(Value::as_str);
     let is_for_removal = shard == Some(EVENT_REMOVALS);

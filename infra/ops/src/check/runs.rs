@@ -83,8 +83,8 @@ pub async fn histories_are_whole(
     Ok(runs.values().filter(|kept| kept.state.is_some()).count())
 }
 
-/// The payloads of every kept run are there, in the run's own folder, and so are the child runs that it names and the run that it
-/// continued as.
+/// The payloads of every kept run are there, in the run's own folder, and so are the child runs that it names
+/// and the run that it continued as.
 async fn what_is_named_is_there(
     runs: &BTreeMap<&str, Kept>,
     objects: &Objects,

@@ -12,7 +12,8 @@ use platform::queue::BoxFuture;
 use platform::sealing::{Place, Sealer, check_length};
 use platform::{Error, Result};
 
-/// A symmetric KMS key. The key never leaves KMS, and the place is the encryption context, which CloudTrail shows.
+/// A symmetric KMS key. The key never leaves KMS, and the place is the encryption context, which CloudTrail
+/// shows.
 pub struct KmsSealer {
     client: Client,
     key_id: String,

@@ -31,8 +31,8 @@ fn bucket(store: &Arc<dyn ObjectStore>, name: &str) -> Objects {
     Objects::new(Arc::clone(store), name)
 }
 
-/// Makes a test of each topic. `$world` is an async function that gives an `Arc<dyn ObjectStore>` and what must
-/// outlive it.
+/// Makes a test of each topic. `$world` is an async function that gives an `Arc<dyn ObjectStore>` and what
+/// must outlive it.
 #[macro_export]
 macro_rules! objects_suite {
     ($world:path) => {

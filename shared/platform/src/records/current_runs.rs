@@ -10,9 +10,9 @@ use crate::tenant::Tenant;
 /// The run that a workflow id is to stand for.
 #[derive(Clone, Debug)]
 pub struct CurrentWrite {
-    /// The workflow id.
+    /// Of which there is one run under way at most.
     pub workflow_id: String,
-    /// The run.
+    /// The run under way, or the last one.
     pub run_id: String,
     /// The run that it stands for now; None where it must stand for none.
     pub expected: Option<String>,
@@ -35,8 +35,8 @@ impl Runs {
         }
     }
 
-    /// Copies a record from its former key, under which all workflow ids of a project were one partition. The run that it names;
-    /// None where there is no such record.
+    /// Copies a record from its former key, under which all workflow ids of a project were one partition. The
+    /// run that it names; None where there is no such record.
     pub(super) async fn adopt_current(&self, tenant: &Tenant, workflow_id: &str) -> Result<Option<String>> {
         let former: Option<CurrentRecord> = self
             .table

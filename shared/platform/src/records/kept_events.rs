@@ -1,8 +1,8 @@
 //! The end of events: how long each is kept, and how one with details in the bucket is removed with them.
 //!
-//! An event whose envelope is whole expires by itself. One with details in the bucket gets a place in the index
-//! `due` when it is matched, and the sweeper removes both: it hides the event, then removes the object, then the
-//! record, so that a sweeper that dies leaves nothing which the next one does not find.
+//! An event whose envelope is whole expires by itself. One with details in the bucket gets a place in the
+//! index `due` when it is matched, and the sweeper removes both: it hides the event, then removes the object,
+//! then the record, so that a sweeper that dies leaves nothing which the next one does not find.
 
 use serde::Deserialize;
 
@@ -50,8 +50,8 @@ impl KeptEvent {
 }
 
 impl Events {
-    /// Notes that an event was matched: from then on it is not looked for, and it expires if it is archived already. One
-    /// that is not gets its time when it is.
+    /// Notes that an event was matched: from then on it is not looked for, and it expires if it is archived
+    /// already. One that is not gets its time when it is.
     pub async fn matched(&self, tenant: &Tenant, event: &EventRecord, at: UtcTime) -> Result<()> {
         let until = self.retention.event_until(at);
         let changes = Changes::default().set("matched_at", &at)?;
@@ -121,8 +121,8 @@ impl Events {
         self.due_in(keys::EVENT_REMOVALS, by, Some(most)).await
     }
 
-    /// Hides an event whose time has come, so that its details can be removed: their place. None where it must
-    /// stay, because it is not archived or an open delivery names it, or where it is gone.
+    /// Hides an event whose time has come, so that its details can be removed: their place. None where it
+    /// must stay, because it is not archived or an open delivery names it, or where it is gone.
     pub async fn begin_removal(
         &self,
         deliveries: &Deliveries,
@@ -191,8 +191,8 @@ impl Deliveries {
 }
 
 impl Logs {
-    /// Prolongs the lives of the events of a log that open deliveries name: those that have not half of their time
-    /// before them. How many.
+    /// Prolongs the lives of the events of a log that open deliveries name: those that have not half of their
+    /// time before them. How many.
     pub async fn keep_named(&self, log: &LogId, retention: &Retention, now: UtcTime) -> Result<u64> {
         let (LogKind::Events, Some(project)) = (log.kind, &log.project) else {
             return Ok(0);

@@ -28,9 +28,9 @@
 //! | the number of the last update message of a run | runs | `A#P#run#<run id>` | `updates` |
 //! | update messages of a run | runs | `A#P#run#<run id>` | `update#<number of the last, 10 digits>` |
 //! | the run that a workflow id stands for now | runs | `A#P#workflow#<workflow id>` | `current` |
-//! | the same, as it was written before a project's workflow ids were spread | runs | `A#P#workflows` | `<workflow id>` |
+//! | the same, as it was written before | runs | `A#P#workflows` | `<workflow id>` |
 //! | the runs of a project, by time | runs, gsi1 | `A#P#runs` | `<start>#<run id>` |
-//! | the same of one status | runs, gsi2 | `A#P#runs#status#<status>` | `<start>#<run id>` |
+//! | the same of one status but COMPLETED | runs, gsi2 | `A#P#runs#status#<status>` | `<start>#<run id>` |
 //! | the same of one type | runs, gsi3 | `A#P#runs#type#<type>` | `<start>#<run id>` |
 //! | the same of one document | runs, gsi4 | `A#P#runs#document#<document id>` | `<start>#<run id>` |
 //! | the runs that somebody should look at | runs, due | `runs-<shard>` | `<time>` |
@@ -51,7 +51,7 @@
 //! | how many events a channel took in a window of time | events | `A#P#ingest-count#<channel id>` | `<start in Unix seconds>` |
 //! | a delivery | events | `A#P#delivery#<id>` | `delivery` |
 //! | the deliveries of a project, by time | events, gsi1 | `A#P#deliveries` | `<creation>#<id>` |
-//! | the same of one status | events, gsi2 | `A#P#deliveries#status#<status>` | `<creation>#<id>` |
+//! | the same of one status but succeeded, or pending for a webhook | events, gsi2 | `A#P#deliveries#status#<status>` | `<creation>#<id>` |
 //! | the same of one subscription | events, gsi3 | `A#P#deliveries#subscription#<id>` | `<creation>#<id>` |
 //! | the same of one event | events, gsi4 | `A#P#deliveries#event#<id>` | `<creation>#<id>` |
 //! | the events of a project that are not archived | events, gsi1 | `A#P#events-tail` | `<time received>#<id>` |

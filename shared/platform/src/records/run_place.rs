@@ -6,7 +6,7 @@ use crate::records::schema::LISTING_INDEXES;
 use crate::records::{Key, keys};
 use crate::tenant::Tenant;
 
-/// Where a run is found in a listing, and when somebody should look at it.
+/// Where a run is found in listings, and when the sweeper finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPlace {
     /// The run.
@@ -19,7 +19,7 @@ pub struct RunPlace {
     pub workflow_type: String,
     /// The document that it is about.
     pub document_id: Option<String>,
-    /// When somebody should look at it; None where nothing is unfinished.
+    /// When the sweeper finds it; None where nothing is unfinished.
     pub due_at: Option<UtcTime>,
     /// When it is to be removed in steps.
     pub removed_at: Option<UtcTime>,

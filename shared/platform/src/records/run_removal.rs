@@ -1,8 +1,8 @@
-//! The end of runs that have more than one record, or that other runs name: the sweeper finds them by their time
-//! in the index `due`, and they are removed in steps, each of which may be done twice.
+//! The end of runs that have more than one record, or that other runs name: the sweeper finds them by their
+//! time in the index `due`, and they are removed in steps, each of which may be done twice.
 //!
-//! First the run is hidden: a mark takes the place of its state and of its places in listings, so that no reader
-//! finds a run without its history. The mark goes last.
+//! First the run is hidden: a mark takes the place of its state and of its places in listings, so that no
+//! reader finds a run without its history. The mark goes last.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,8 @@ impl KeptRun {
         self.due_at.filter(|_| keys::RUN_REMOVALS.contains(&shard))
     }
 
-    /// When it goes, by itself or in steps; None for one that has not ended, or was kept before runs had an end.
+    /// When it goes, by itself or in steps; None for one that has not ended, or was kept before runs had an
+    /// end.
     pub fn goes_at(&self) -> Option<UtcTime> {
         let expires_at = self.record.expires_at;
         let expires_at = expires_at.and_then(|at| UtcTime::from_millis(at.saturating_mul(1_000)));

@@ -21,7 +21,8 @@ use crate::turn::Turn;
 use crate::turning::Task;
 use crate::updates::{MAX_UPDATES, UpdateMessage};
 
-/// Runs without events end within this time, in milliseconds: the attempts of a webhook take two days at most.
+/// Runs without events end within this time, in milliseconds: the attempts of a webhook take two days at
+/// most.
 const EXPECTED_END_MS: u64 = 3 * 24 * 3_600_000;
 
 /// A run's state, and as much of its history as was needed.
@@ -167,8 +168,8 @@ impl Engine {
         }
     }
 
-    /// The run that the workflow id of a run under way stands for. For one that is expected to end soon it may have
-    /// expired, where no worker was there for long.
+    /// The run that the workflow id of a run under way stands for. For one that is expected to end soon it
+    /// may have expired, where no worker was there for long.
     async fn current_of(&self, tenant: &Tenant, state: &RunState, now: UtcTime) -> Result<Option<String>> {
         if state.is_unannounced && state.started_at.plus_ms(EXPECTED_END_MS) < now {
             return self.services.store.find_current(tenant, &state.workflow_id).await;

@@ -8,8 +8,8 @@ use super::Engine;
 const MARGIN_MS: u64 = 30 * 24 * 3_600_000;
 
 impl Engine {
-    /// Keeps a run until then at least. A run that has not ended stays as it is: it is kept for longer after its end than
-    /// any record that names it now. 404 where there is no such run.
+    /// Keeps a run until then at least. A run that has not ended stays as it is: it is kept for longer after
+    /// its end than any record that names it now. 404 where there is no such run.
     pub async fn keep_until(&self, tenant: &Tenant, run_id: &str, until: UtcTime) -> Result<()> {
         let kept = self.change(tenant, run_id, |draft| {
             let state = &mut draft.state;

@@ -15,9 +15,9 @@ use crate::removal::payload_folder;
 const AT_ONCE: usize = 8;
 
 impl Engine {
-    /// Keeps the large payloads of a change's new events elsewhere. A payload's place is named by its content, so that one
-    /// which is kept twice is kept once. What another run keeps, such as the input of the run that started this one, is kept
-    /// here as well: that run may be removed before.
+    /// Keeps the large payloads of a change's new events elsewhere. A payload's place is named by its
+    /// content, so that one which is kept twice is kept once. What another run keeps, such as the input of
+    /// the run that started this one, is kept here as well: that run may be removed before.
     pub(super) async fn keep_payloads(&self, tenant: &Tenant, draft: &mut Draft) -> Result<()> {
         let folder = payload_folder(tenant, &draft.state.run_id);
         let first_new = draft.first_new;

@@ -56,8 +56,8 @@ pub struct StartRun {
     pub id_reuse: IdReuse,
     /// The subscriptions that led to it, one after another.
     pub lineage: Vec<String>,
-    /// Whether only its run id keeps it from beginning twice: its workflow id, which no other run may have that did not follow on it,
-    /// gets no record until another run has it. It needs a run id.
+    /// Whether only its run id keeps it from beginning twice: its workflow id, which no other run may have
+    /// that did not follow on it, gets no record until another run has it. It needs a run id.
     pub is_unnamed: bool,
     /// The delivery that it carries out, which is written with its beginning.
     pub delivery: Option<DeliveryWrite>,

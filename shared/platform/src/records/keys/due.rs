@@ -2,7 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// The kinds of unfinished work that runs are: several, because one partition of an index takes 1,000 writes a second.
+/// The kinds of unfinished work that runs are: several, because one partition of an index takes 1,000 writes
+/// a second.
 pub const DUE_RUNS: [&str; 8] = [
     "runs-0", "runs-1", "runs-2", "runs-3", "runs-4", "runs-5", "runs-6", "runs-7",
 ];
@@ -28,7 +29,8 @@ pub(crate) fn run_removals(run: &str) -> &'static str {
     shard_of(run, RUN_REMOVALS)
 }
 
-/// The kinds of unfinished work that events are: several, because one partition of an index takes 1,000 writes a second.
+/// The kinds of unfinished work that events are: several, because one partition of an index takes 1,000
+/// writes a second.
 pub const DUE_EVENTS: [&str; 8] = [
     "events-0", "events-1", "events-2", "events-3", "events-4", "events-5", "events-6", "events-7",
 ];

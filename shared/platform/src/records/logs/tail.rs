@@ -118,9 +118,9 @@ impl Logs {
         Ok(RecordKey { pk, sk })
     }
 
-    /// Takes archived records out of the tail, and lets them expire at `expires_at`, in Unix seconds. Only for
-    /// records of a committed file. An event that is not matched, or has details in the bucket, has a place in
-    /// the index `due` and does not expire by this.
+    /// Takes archived records out of the tail, and lets them expire at `expires_at`, in Unix seconds. Only
+    /// for records of a committed file. An event that is not matched, or has details in the bucket, has a
+    /// place in the index `due` and does not expire by this.
     pub async fn settle(&self, log: &LogId, records: &[RecordKey], expires_at: i64) -> Result<()> {
         let archived = Changes::default().leave(GSI1).set(ARCHIVED, &true)?;
         let expiring = archived.clone().set(EXPIRES_AT, &expires_at)?;

@@ -44,7 +44,8 @@ impl Table {
         item.map(Item::read).transpose()
     }
 
-    /// The records at `keys`, in their order; None for those that are missing. Up to 100 keys, none of them twice.
+    /// The records at `keys`, in their order; None for those that are missing. Up to 100 keys, none of them
+    /// twice.
     pub(crate) async fn find_many<T: DeserializeOwned>(&self, keys: &[Key]) -> Result<Vec<Option<T>>> {
         let items = self.store.find_many(&self.name, keys).await?;
         items
