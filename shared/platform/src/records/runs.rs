@@ -373,7 +373,10 @@ impl Runs {
         for part in runs.chunks(STANDINGS_AT_ONCE) {
             let keys: Vec<_> = part.iter().map(|run| keys::run(tenant, run)).collect();
             let part: Vec<Option<RunStanding>> = self.table.find_many(&keys).await?;
-            found.extend(part.into_iter().map(|run| run.filter(|run| run.status != REMOVED)));
+            found.extend(
+                part.into_iter()
+                    .map(|run| run.filter(|run| run.status != REMOVED)),
+            );
         }
         Ok(found)
     }
