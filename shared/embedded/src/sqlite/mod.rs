@@ -4,6 +4,7 @@
 //! connections of their own and see the last commit. Another process may use the file at the same time, so
 //! nothing of it is cached beyond a statement.
 
+mod busy;
 mod expire;
 mod failure;
 mod integrity;

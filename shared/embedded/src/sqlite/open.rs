@@ -8,15 +8,15 @@ use platform::config::ConfigError;
 use platform::records::schema::TableKind;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use super::busy::wait_for_others;
 use super::layout::{APPLICATION_ID, SCHEMA, Tables, VERSION, kind_name};
 
-/// How long a statement waits for another process that writes.
-pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Statements that a connection keeps; there are fewer.
 pub(super) const STATEMENTS: usize = 64;
 /// Bytes that a connection keeps of the file, as SQLite counts them: negative, in KiB.
 pub(super) const CACHE_SIZE: i32 = -16_384;
 const MAX_WAL_ATTEMPTS: u32 = 100;
+const WAL_PAUSE: Duration = Duration::from_millis(50);
 /// Of 4, 8 and 16 KiB the one with which commits write the fewest bytes: each writes whole pages.
 const PAGE_BYTES: u32 = 4_096;
 /// Pages of the WAL at which a commit moves them into the file: 32 MiB.
@@ -42,7 +42,7 @@ pub(super) fn open(
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let failed = |error| unusable(path, &error);
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    wait_for_others(&connection).map_err(failed)?;
     if matches!(identify(&connection, path)?, Identity::Empty) {
         connection
             .pragma_update(None, "page_size", PAGE_BYTES)
@@ -139,7 +139,7 @@ fn become_wal(connection: &Connection) -> rusqlite::Result<()> {
             Err(error) if is_busy(&error) && attempt < MAX_WAL_ATTEMPTS => attempt += 1,
             other => return other,
         }
-        std::thread::sleep(BUSY_TIMEOUT / MAX_WAL_ATTEMPTS);
+        std::thread::sleep(WAL_PAUSE);
     }
 }
 

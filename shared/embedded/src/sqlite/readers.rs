@@ -7,8 +7,9 @@ use platform::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::busy::wait_for_others;
 use super::failure::failed;
-use super::open::{BUSY_TIMEOUT, CACHE_SIZE, STATEMENTS};
+use super::open::{CACHE_SIZE, STATEMENTS};
 
 /// Connections that read. A read that finds none idle opens one, so that none waits for another.
 pub(super) struct Readers {
@@ -74,7 +75,7 @@ impl Readers {
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
+    wait_for_others(&connection)?;
     connection.pragma_update(None, "cache_size", CACHE_SIZE)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)

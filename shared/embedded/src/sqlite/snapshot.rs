@@ -7,8 +7,8 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use super::SqliteRecords;
+use super::busy::wait_for_others;
 use super::failure::failed;
-use super::open::BUSY_TIMEOUT;
 use super::readers::connect;
 use super::writer::execute;
 
@@ -21,7 +21,7 @@ impl SqliteRecords {
     pub fn snapshot<T>(&self, meanwhile: impl FnOnce() -> Result<T>) -> Result<(Snapshot, T)> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let writer = Connection::open_with_flags(&self.path, flags).map_err(failed)?;
-        writer.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+        wait_for_others(&writer).map_err(failed)?;
         execute(&writer, "BEGIN IMMEDIATE").map_err(failed)?;
         let reader = connect(&self.path).map_err(failed)?;
         // A transaction begins with its first statement that reads.
