@@ -29,6 +29,8 @@ LOADER := $(if $(filter Darwin,$(shell uname)),export DYLD_FALLBACK_LIBRARY_PATH
 ARCH ?= arm64
 # Passed on to the program that a target starts.
 ARGS ?=
+# What `make run` and the commands beside it are built as: local, release or dev.
+export PROFILE ?= local
 # Where `make install` puts the programs.
 PREFIX ?= $(HOME)/.local
 
@@ -67,7 +69,7 @@ help: ## List the targets
 		/^[a-z-]+:.*## / { if (heading != "") printf "%s\n", heading; heading = ""; printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: library ## Build and start the whole service on this machine (PORT=3000 DATA_DIR=.millrace ARGS="…")
+run: library ## Build and start the whole service on this machine (PORT=3000 DATA_DIR=.millrace PROFILE=release ARGS="…")
 	@$(LOADER) millrace=$$($(PROGRAM) --build $(LOCKED)); MILLRACE_LOCAL_TARGETS=true exec "$$millrace" $(ARGS)
 
 # The functions are built as for `make run`, and MiniStack starts them as Lambda does.

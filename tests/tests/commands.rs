@@ -14,10 +14,10 @@ use tempfile::TempDir;
 const CARGO: &str = r#"#!/bin/sh
 echo "$@" >>"$CARGO_TARGET_DIR/calls"
 for program in millrace ops; do
-    printf '#!/bin/sh\n# of %s\necho "%s $@"\n' "$PWD" $program >"$CARGO_TARGET_DIR/debug/.new"
-    chmod +x "$CARGO_TARGET_DIR/debug/.new"
-    cmp -s "$CARGO_TARGET_DIR/debug/.new" "$CARGO_TARGET_DIR/debug/$program" ||
-        mv "$CARGO_TARGET_DIR/debug/.new" "$CARGO_TARGET_DIR/debug/$program"
+    printf '#!/bin/sh\n# of %s\necho "%s $@"\n' "$PWD" $program >"$CARGO_TARGET_DIR/local/.new"
+    chmod +x "$CARGO_TARGET_DIR/local/.new"
+    cmp -s "$CARGO_TARGET_DIR/local/.new" "$CARGO_TARGET_DIR/local/$program" ||
+        mv "$CARGO_TARGET_DIR/local/.new" "$CARGO_TARGET_DIR/local/$program"
 done
 "#;
 
@@ -43,7 +43,7 @@ impl Checkout {
             fs::create_dir_all(checkout.path(folder)).unwrap();
         }
         checkout.write("duckdb/libduckdb.so", "");
-        fs::create_dir_all(checkout.target.join("debug")).unwrap();
+        fs::create_dir_all(checkout.target.join("local")).unwrap();
         checkout
     }
 
@@ -110,7 +110,7 @@ fn a_program_is_compiled_only_where_the_code_is_newer() {
     assert_eq!(checkout.ops(), (changed.clone(), 3));
     checkout.run("infra/local/program", &["--build", "--locked"]);
     assert_eq!(checkout.ops(), (String::new(), 4));
-    let last = "build --locked -p local -p ops --bin millrace --bin ops";
+    let last = "build --profile local --locked -p local -p ops --bin millrace --bin ops";
     assert_eq!(checkout.calls().last().unwrap(), last);
     // As `make run` does each time.
     checkout.run("infra/local/program", &["--build"]);
