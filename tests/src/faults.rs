@@ -31,6 +31,16 @@ pub fn heavy() -> Vec<(String, String)> {
     ]
 }
 
+/// Variables of a runner that makes no faults, and whose clock is so many hours ahead of the machine's.
+pub fn ahead_by(hours: i64) -> [(String, String); 3] {
+    [
+        (SEED, 1),
+        ("FAULTS_CLOCK_MS", 0),
+        ("FAULTS_CLOCK_AHEAD_HOURS", hours),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_string()))
+}
+
 /// The variable by which the runner under test makes faults.
 pub(crate) const SEED: &str = "FAULTS_SEED";
 

@@ -38,6 +38,14 @@ struct Given {
     /// Farthest that the clock jumps from the machine's, in milliseconds.
     #[arg(long, env = "FAULTS_CLOCK_MS", default_value_t = 0)]
     clock_ms: i64,
+    /// How far the clock is ahead of the machine's from the start, in hours; negative for behind.
+    #[arg(
+        long,
+        env = "FAULTS_CLOCK_AHEAD_HOURS",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
+    clock_ahead_hours: i64,
     /// File that says how often each fault has happened.
     #[arg(long, env = "FAULTS_COUNTS")]
     counts: Option<PathBuf>,
@@ -76,6 +84,7 @@ fn main() -> ExitCode {
     let given = Given::parse();
     let (faults, clock) = (Faults::seeded(given.seed), Clock::shifted());
     faults.on(given.faults);
+    clock.advance_ms(given.clock_ahead_hours.saturating_mul(3_600_000));
     if given.clock_ms > 0 {
         let (faults, clock) = (faults.clone(), clock.clone());
         std::thread::spawn(move || {

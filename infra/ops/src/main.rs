@@ -14,6 +14,7 @@ mod key;
 mod model;
 mod output;
 mod process;
+mod project;
 mod prompt;
 mod receiver;
 mod restore;
@@ -56,6 +57,7 @@ const EXAMPLES: &str = r#"Examples:
   ops process load order.yaml                   store a process, which subscriptions name as its namespace/name
   ops process secret set shop --value-file f    a secret that processes name; the value never stands on the command line
   ops artifact put sales.csv out/sales.csv      a file for an import with the source 'artifact'
+  ops project shards 4                          spread a project's listings over more partitions of DynamoDB
   ops store compact <id>                        merge the small files of a data store
   ops store collect --keep-versions-days 90     remove what nothing needs any longer
   ops run start Steps steps:=3                  start a workflow run of the local runner's sample type
@@ -94,6 +96,9 @@ enum Command {
     /// Stored processes, and their secrets.
     #[command(subcommand)]
     Process(process::ProcessCommand),
+    /// Settings of a project.
+    #[command(subcommand)]
+    Project(project::ProjectCommand),
     /// The upkeep of data stores.
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -178,6 +183,7 @@ async fn run(arguments: Arguments, output: Output) -> Result<ExitCode> {
         Command::Prompt(command) => prompt::run(command, &target.open().await?, output).await?,
         Command::Interaction(command) => interaction::run(command, &target.open().await?, output).await?,
         Command::Process(command) => process::run(command, &target.open().await?, output).await?,
+        Command::Project(command) => project::run(command, &target.open().await?, output).await?,
         Command::Audit(command) => return audit::run(command, target, output).await,
         Command::Store(command) => store::run(command, &target.open().await?, output).await?,
         Command::Run(command) => run::run(command, &target.open().await?, output).await?,

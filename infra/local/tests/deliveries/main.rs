@@ -8,5 +8,7 @@ mod listeners;
 mod lost;
 mod retention;
 mod schedule;
+mod shards;
 mod targets;
+mod units;
 mod world;

@@ -16,6 +16,7 @@ use events::publish::Publisher;
 use events::subscription::{Priority, RunAsRole, Scope, Subscription, Target};
 use local::bus::LocalBus;
 use local::data_dir::DataDir;
+use local::layers::{Bare, Layers};
 use local::sealer::LocalSealer;
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, RECORDS_TABLE, RUNS_TABLE, Services};
 use matcher_function::Matcher;
@@ -214,9 +215,14 @@ fn registry() -> Registry {
 
 impl World {
     pub async fn start() -> Self {
+        Self::behind(Arc::new(Bare)).await
+    }
+
+    /// With these layers around the records.
+    pub async fn behind(layers: Arc<dyn Layers>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(folder.path()).unwrap();
-        let services = Services::open(&data).unwrap();
+        let services = Services::open(&data).unwrap().behind(layers);
         let clock = Clock::manual("2026-01-01T00:00:00Z".parse().unwrap());
         let local_services = services.clone();
         let (told, hints, letters) = (Kept::new(&clock), Kept::new(&clock), Kept::new(&clock));

@@ -10,9 +10,13 @@ use crate::clock::UtcTime;
 use crate::config::Retention;
 use crate::error::{Error, Result};
 pub use crate::records::delivery_status::DeliveryStatus;
+use crate::records::listing_shards::{ListingShards, ShardSchedule};
 use crate::records::schema::{EXPIRES_AT, LISTING_INDEXES};
 use crate::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, json_text, keys};
 use crate::tenant::Tenant;
+
+/// The shard of the deliveries of one event: of these there are at most as many as subscriptions, 10,000.
+const OF_ONE_EVENT: u16 = 0;
 
 /// An attempt of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -194,7 +198,7 @@ pub struct DeliveryChange {
 }
 
 impl DeliveryChange {
-    fn changes(&self, tenant: &Tenant, expires_at: Option<i64>) -> Result<Changes> {
+    fn changes(&self, tenant: &Tenant, shards: &ShardSchedule, expires_at: Option<i64>) -> Result<Changes> {
         let [_, by_status, ..] = LISTING_INDEXES;
         let mut changes = Changes::default()
             .set("status", &self.status)?
@@ -208,7 +212,12 @@ impl DeliveryChange {
             DeliveryStatus::Succeeded => changes.leave(by_status),
             status => changes.place(
                 by_status,
-                keys::deliveries_by(tenant, "status", status.as_str()),
+                keys::deliveries_by(
+                    tenant,
+                    shards.shard_of(&self.id, self.created_at),
+                    "status",
+                    status.as_str(),
+                ),
                 keys::delivery_time(self.created_at, &self.id),
             ),
         };
@@ -255,6 +264,7 @@ pub enum DeliveryIndex {
 #[derive(Clone)]
 pub struct Deliveries {
     table: Table,
+    shards: ListingShards,
     retention: Retention,
 }
 
@@ -262,6 +272,7 @@ impl Deliveries {
     /// In the table of events.
     pub fn new(table: Table) -> Self {
         Self {
+            shards: ListingShards::new(table.clone()),
             table,
             retention: Retention::default(),
         }
@@ -309,9 +320,11 @@ impl Deliveries {
 
     /// Adds a delivery; one of its id that is there stays as it is. Whether it was added.
     pub async fn insert(&self, tenant: &Tenant, record: &DeliveryRecord) -> Result<bool> {
+        let shards = self.shards.for_record(tenant, record.created_at).await?;
+        let key = place(tenant, &shards, record);
         let written = self
             .table
-            .put(&place(tenant, record), &self.stored(record), Condition::Absent)
+            .put(&key, &self.stored(record), Condition::Absent)
             .await?;
         match written {
             Written::Done => Ok(true),
@@ -321,23 +334,28 @@ impl Deliveries {
     }
 
     /// Adds what becomes of a delivery to the other writes of a transaction. A new one is refused where there is one of its id.
-    pub fn write_with<'a>(
+    pub async fn write_with<'a>(
         &self,
         transaction: Transaction<'a>,
         tenant: &Tenant,
         write: &DeliveryWrite,
     ) -> Result<Transaction<'a>> {
+        let created = match write {
+            DeliveryWrite::Insert(record) => record.created_at,
+            DeliveryWrite::Change(change) => change.created_at,
+        };
+        let shards = &self.shards.for_record(tenant, created).await?;
         match write {
             DeliveryWrite::Insert(record) => transaction.put_into(
                 &self.table,
-                &place(tenant, record),
+                &place(tenant, shards, record),
                 &self.stored(record),
                 Condition::Absent,
             ),
             DeliveryWrite::Change(change) => transaction.update_in(
                 &self.table,
                 &keys::delivery(tenant, &change.id),
-                &change.changes(tenant, self.expiry(change.status, change.at))?,
+                &change.changes(tenant, shards, self.expiry(change.status, change.at))?,
                 Condition::Present,
             ),
         }
@@ -354,16 +372,15 @@ impl Deliveries {
         most: usize,
     ) -> Result<(Vec<DeliverySummary>, bool)> {
         let [by_time, by_status, by_subscription, by_event] = LISTING_INDEXES;
-        let (name, pk) = match index {
-            DeliveryIndex::All => (by_time, keys::deliveries(tenant)),
-            DeliveryIndex::Status(status) => {
-                let pk = keys::deliveries_by(tenant, "status", status.as_str());
-                (by_status, pk)
-            }
-            DeliveryIndex::Subscription(id) => {
-                (by_subscription, keys::deliveries_by(tenant, "subscription", id))
-            }
-            DeliveryIndex::Event(id) => (by_event, keys::deliveries_by(tenant, "event", id)),
+        let (name, what) = match index {
+            DeliveryIndex::All => (by_time, None),
+            DeliveryIndex::Status(status) => (by_status, Some(("status", status.as_str()))),
+            DeliveryIndex::Subscription(id) => (by_subscription, Some(("subscription", id.as_str()))),
+            DeliveryIndex::Event(id) => (by_event, Some(("event", id.as_str()))),
+        };
+        let pk = |shard| match what {
+            None => keys::deliveries(tenant, shard),
+            Some((what, value)) => keys::deliveries_by(tenant, shard, what, value),
         };
         // `~` sorts after whatever an id begins with.
         let high = keys::delivery_time(until.0, until.1.unwrap_or("~"));
@@ -371,13 +388,20 @@ impl Deliveries {
         if low > high {
             return Ok((Vec::new(), false));
         }
-        let query = Query::partition(pk)
-            .index(name)
-            .between(low, high)
-            .order(Order::Descending);
-        let (page, next): (Vec<StoredSummary>, _) = self.table.page(&query, most, None).await?;
-        let found = page.into_iter().map(|stored| stored.summary).collect();
-        Ok((found, next.is_some()))
+        let shards = match index {
+            DeliveryIndex::Event(_) => OF_ONE_EVENT..OF_ONE_EVENT + 1,
+            _ => self.shards.current(tenant).await?.shards_between(from, until.0),
+        };
+        let queries: Vec<_> = shards
+            .map(|shard| {
+                Query::partition(pk(shard))
+                    .index(name)
+                    .between(low.as_str(), high.as_str())
+                    .order(Order::Descending)
+            })
+            .collect();
+        let (page, more): (Vec<StoredSummary>, _) = self.table.merged_page(&queries, most).await?;
+        Ok((page.into_iter().map(|stored| stored.summary).collect(), more))
     }
 
     fn stored<'a>(&self, record: &'a DeliveryRecord) -> StoredDelivery<'a> {
@@ -389,11 +413,13 @@ impl Deliveries {
     }
 }
 
-fn place(tenant: &Tenant, record: &DeliveryRecord) -> Key {
+fn place(tenant: &Tenant, shards: &ShardSchedule, record: &DeliveryRecord) -> Key {
+    let shard = shards.shard_of(&record.id, record.created_at);
     let [by_time, by_status, by_subscription, by_event] = LISTING_INDEXES;
     let time = keys::delivery_time(record.created_at, &record.id);
-    let by = |what, value: &str| keys::deliveries_by(tenant, what, value);
-    let mut key = keys::delivery(tenant, &record.id).with_index(by_time, keys::deliveries(tenant), &time);
+    let by = |what, value: &str| keys::deliveries_by(tenant, shard, what, value);
+    let mut key =
+        keys::delivery(tenant, &record.id).with_index(by_time, keys::deliveries(tenant, shard), &time);
     // Most deliveries succeed; those to webhooks are pending for a moment. No write is spent on these.
     let is_indexed = match record.status {
         DeliveryStatus::Succeeded => false,
@@ -408,5 +434,9 @@ fn place(tenant: &Tenant, record: &DeliveryRecord) -> Key {
         by("subscription", &record.subscription_id),
         &time,
     )
-    .with_index(by_event, by("event", &record.event_id), time)
+    .with_index(
+        by_event,
+        keys::deliveries_by(tenant, OF_ONE_EVENT, "event", &record.event_id),
+        time,
+    )
 }

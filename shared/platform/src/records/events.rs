@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::clock::UtcTime;
 use crate::config::Retention;
 use crate::error::{Error, Result};
+use crate::records::listing_shards::{ListingShards, ShardSchedule};
 use crate::records::logs::{KnownLogs, LogId, LogKind};
 use crate::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, keys};
 use crate::tenant::Tenant;
@@ -91,6 +92,7 @@ struct DueRecord {
 #[derive(Clone)]
 pub struct Events {
     pub(super) table: Table,
+    shards: ListingShards,
     logs: KnownLogs,
     pub(super) retention: Retention,
 }
@@ -99,6 +101,7 @@ impl Events {
     /// In the table of events.
     pub fn new(table: Table) -> Self {
         Self {
+            shards: ListingShards::new(table.clone()),
             table,
             logs: KnownLogs::default(),
             retention: Retention::default(),
@@ -118,19 +121,26 @@ impl Events {
 
     /// Adds an event with the other writes of a transaction. Refused where there is an event of its id. The
     /// log must be [prepared](Self::prepare).
-    pub fn insert_with<'a>(
+    pub async fn insert_with<'a>(
         &self,
         transaction: Transaction<'a>,
         tenant: &Tenant,
         event: &EventRecord,
     ) -> Result<Transaction<'a>> {
-        transaction.put_into(&self.table, &place(tenant, event), event, Condition::Absent)
+        let shards = self.shards.for_record(tenant, event.received_at).await?;
+        transaction.put_into(
+            &self.table,
+            &place(tenant, &shards, event),
+            event,
+            Condition::Absent,
+        )
     }
 
     /// Adds an event; one of its id that is there stays as it is.
     pub async fn insert(&self, tenant: &Tenant, event: &EventRecord) -> Result<()> {
         self.prepare(tenant, event.received_at).await?;
-        let key = place(tenant, event);
+        let shards = self.shards.for_record(tenant, event.received_at).await?;
+        let key = place(tenant, &shards, event);
         match self.table.put(&key, event, Condition::Absent).await? {
             Written::Done | Written::Refused { .. } => Ok(()),
             Written::Contended => Err(Error::unavailable("an event is being written")),
@@ -157,7 +167,7 @@ impl Events {
         };
         let transaction = self.table.transaction();
         let transaction = transaction.put(&key, &record, Condition::AbsentOrExpired(now))?;
-        let transaction = self.insert_with(transaction, tenant, event)?;
+        let transaction = self.insert_with(transaction, tenant, event).await?;
         match transaction.commit().await? {
             Written::Done => return Ok(Ingested::New),
             Written::Refused { .. } => {}
@@ -241,9 +251,10 @@ fn log(tenant: &Tenant) -> LogId {
 }
 
 /// Due until it is matched, and in the tail of its log until it is archived.
-fn place(tenant: &Tenant, event: &EventRecord) -> Key {
+fn place(tenant: &Tenant, shards: &ShardSchedule, event: &EventRecord) -> Key {
+    let shard = shards.shard_of(&event.id, event.received_at);
     let due_at = event.received_at.plus_ms(MATCH_GRACE_MS);
-    let (pk, sk) = log(tenant).tail_place(event.received_at, &event.id);
+    let (pk, sk) = log(tenant).tail_place(event.received_at, &event.id, shard);
     keys::event(tenant, &event.id)
         .with_due(keys::due_events(&event.id), due_at)
         .with_gsi1(pk, sk)

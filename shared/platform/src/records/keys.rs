@@ -29,6 +29,7 @@
 //! | update messages of a run | runs | `A#P#run#<run id>` | `update#<number of the last, 10 digits>` |
 //! | the run that a workflow id stands for now | runs | `A#P#workflow#<workflow id>` | `current` |
 //! | the same, as it was written before | runs | `A#P#workflows` | `<workflow id>` |
+//! | how many shards a project's listings have | runs or events | `A#P#listing-shards` | `schedule` |
 //! | the runs of a project, by time | runs, gsi1 | `A#P#runs` | `<start>#<run id>` |
 //! | the same of one status but COMPLETED | runs, gsi2 | `A#P#runs#status#<status>` | `<start>#<run id>` |
 //! | the same of one type | runs, gsi3 | `A#P#runs#type#<type>` | `<start>#<run id>` |
@@ -60,6 +61,9 @@
 //! | the state of a log; the logs of an account | events or audit | `A#*#event-logs`, `A#*#audit-logs` | `<P>` |
 //! | the logs that an archiver should look at | events or audit, due | `logs` | `<time>` |
 //! | a file of a log; the files of a range of days | events or audit | `A#P#event-log-files`, `A#P#audit-log-files` | `<day>#<file id>` |
+//!
+//! The listings of runs, of deliveries but those of one event, and of events that are not archived have shards: the first is as above,
+//! and of the others `runs`, `deliveries` and `events-tail` become `runs.<shard>` and so on ([`crate::records::listing_shards`]).
 //!
 //! Neither an account nor a project can hold a `#` (see [`crate::tenant::Tenant`]), so no key of one tenant is a key, or the
 //! beginning of one, of another. `*` stands where an account has no project. What is due is one list for all tenants, for the
@@ -260,12 +264,25 @@ pub(crate) fn former_workflow(tenant: &Tenant, workflow_id: &str) -> Key {
     Key::new(pk(tenant, "workflows"), workflow_id)
 }
 
-pub(crate) fn runs(tenant: &Tenant) -> String {
-    pk(tenant, "runs")
+/// The schedule of shards of a project, in the table whose listings it is about.
+pub(crate) fn listing_shards(tenant: &Tenant) -> Key {
+    Key::new(pk(tenant, "listing-shards"), "schedule")
 }
 
-pub(crate) fn runs_by(tenant: &Tenant, what: &str, value: &str) -> String {
-    pk(tenant, &format!("runs#{what}#{value}"))
+/// The name of a shard of a listing. The first has the name that a listing without shards has.
+fn shard_of(listing: &str, shard: u16) -> String {
+    match shard {
+        0 => listing.to_owned(),
+        shard => format!("{listing}.{shard}"),
+    }
+}
+
+pub(crate) fn runs(tenant: &Tenant, shard: u16) -> String {
+    pk(tenant, &shard_of("runs", shard))
+}
+
+pub(crate) fn runs_by(tenant: &Tenant, shard: u16, what: &str, value: &str) -> String {
+    format!("{}#{what}#{value}", runs(tenant, shard))
 }
 
 pub(crate) fn run_time(started: UtcTime, run: &str) -> String {
@@ -346,12 +363,12 @@ pub(crate) fn delivery(tenant: &Tenant, id: &str) -> Key {
     Key::new(pk(tenant, &format!("delivery#{id}")), "delivery")
 }
 
-pub(crate) fn deliveries(tenant: &Tenant) -> String {
-    pk(tenant, "deliveries")
+pub(crate) fn deliveries(tenant: &Tenant, shard: u16) -> String {
+    pk(tenant, &shard_of("deliveries", shard))
 }
 
-pub(crate) fn deliveries_by(tenant: &Tenant, what: &str, value: &str) -> String {
-    pk(tenant, &format!("deliveries#{what}#{value}"))
+pub(crate) fn deliveries_by(tenant: &Tenant, shard: u16, what: &str, value: &str) -> String {
+    format!("{}#{what}#{value}", deliveries(tenant, shard))
 }
 
 pub(crate) fn delivery_time(created: UtcTime, id: &str) -> String {
@@ -375,6 +392,11 @@ pub(crate) fn audit(account: &str, project: Option<&str>) -> String {
 pub(crate) const DUE_LOGS: &str = "logs";
 pub(crate) const EVENT_LOGS: &str = "event-logs";
 pub(crate) const AUDIT_LOGS: &str = "audit-logs";
+
+/// The partition of a listing of a log's records.
+pub(crate) fn log_tail(account: &str, project: Option<&str>, tail: &str, shard: u16) -> String {
+    log_part(account, project, &shard_of(tail, shard))
+}
 
 /// A part of a log of an account's project, or of the account's records without a project.
 pub(crate) fn log_part(account: &str, project: Option<&str>, part: &str) -> String {

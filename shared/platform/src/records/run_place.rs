@@ -1,6 +1,7 @@
 //! Where a run is found: in the listings, and by the time at which something is to be done for it.
 
 use crate::clock::UtcTime;
+use crate::records::listing_shards::ShardSchedule;
 use crate::records::runs::COMPLETED;
 use crate::records::schema::LISTING_INDEXES;
 use crate::records::{Key, keys};
@@ -26,17 +27,19 @@ pub struct RunPlace {
 }
 
 impl RunPlace {
-    pub(super) fn key(&self, tenant: &Tenant) -> Key {
+    pub(super) fn key(&self, tenant: &Tenant, shards: &ShardSchedule) -> Key {
+        let shard = shards.shard_of(&self.run_id, self.started_at);
+        let by = |what, value: &str| keys::runs_by(tenant, shard, what, value);
         let time = keys::run_time(self.started_at, &self.run_id);
         let [by_time, by_status, by_type, by_document] = LISTING_INDEXES;
         let mut key = keys::run(tenant, &self.run_id)
-            .with_index(by_time, keys::runs(tenant), &time)
-            .with_index(by_type, keys::runs_by(tenant, "type", &self.workflow_type), &time);
+            .with_index(by_time, keys::runs(tenant, shard), &time)
+            .with_index(by_type, by("type", &self.workflow_type), &time);
         if self.status != COMPLETED {
-            key = key.with_index(by_status, keys::runs_by(tenant, "status", &self.status), &time);
+            key = key.with_index(by_status, by("status", &self.status), &time);
         }
         if let Some(document) = &self.document_id {
-            key = key.with_index(by_document, keys::runs_by(tenant, "document", document), time);
+            key = key.with_index(by_document, by("document", document), time);
         }
         match (self.due_at, self.removed_at) {
             (Some(at), _) => key.with_due(keys::due_runs(&self.run_id), at),

@@ -1,4 +1,4 @@
-//! Workflow runs: where each stands, the events that its state no longer holds, its update messages, and the indexes that list runs.
+//! Workflow runs: the state of each, the events that its state no longer holds, and its update messages.
 //!
 //! What a state and an event are, the engine knows (`shared/workflow`); here they are JSON texts. Every write of a run is under
 //! the condition that its `version` is the one that was read.
@@ -11,13 +11,15 @@ use crate::error::Result;
 use crate::records::current_runs::with_current;
 use crate::records::deliveries::{Deliveries, DeliveryWrite};
 use crate::records::events::{EventRecord, Events};
+use crate::records::listing_shards::ListingShards;
 use crate::records::run_removal::REMOVED;
 use crate::records::run_updates::with_updates;
-use crate::records::schema::{EXPIRES_AT, LISTING_INDEXES};
+use crate::records::schema::EXPIRES_AT;
 use crate::records::{Changes, Condition, Guard, Order, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
 pub use crate::records::current_runs::CurrentWrite;
+pub use crate::records::run_listing::{DueRun, RunIndex, RunPosition, RunStanding};
 pub use crate::records::run_place::RunPlace;
 pub use crate::records::run_updates::{
     MAX_UPDATE_NUMBER, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite,
@@ -27,9 +29,6 @@ pub use crate::records::run_updates::{
 pub const RUNNING: &str = "RUNNING";
 /// The status of most runs. The index by status lacks it: a listing of completed runs reads another index.
 pub const COMPLETED: &str = "COMPLETED";
-/// Most runs whose standing is read at a time.
-const STANDINGS_AT_ONCE: usize = 100;
-
 /// Where a run stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
@@ -48,15 +47,6 @@ pub struct RunRecord {
     /// When it goes, in Unix seconds; None for one that has not ended, or is removed in steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
-}
-
-/// What a listing shows of a run and its summary lacks.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct RunStanding {
-    /// Status of the run.
-    pub status: String,
-    /// When it ended.
-    pub closed_at: Option<UtcTime>,
 }
 
 /// Events of a run that follow one another.
@@ -121,7 +111,7 @@ pub struct RunsCommit {
 pub enum Committed {
     /// It is durable.
     Done,
-    /// Nothing was written: somebody else has written one of the runs or sent it an update. Read again.
+    /// Nothing was written: another writer changed one of the runs or sent it an update. Read again.
     Stale,
     /// Nothing was written: the workflow id stands for another run, or the run that must be under way has ended.
     Taken,
@@ -129,74 +119,11 @@ pub enum Committed {
     Unguarded,
 }
 
-/// Which runs to list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunIndex {
-    /// All of the project.
-    All,
-    /// Those of a status other than [`COMPLETED`].
-    Status(String),
-    /// Those of a type.
-    Type(String),
-    /// Those about a document.
-    Document(String),
-}
-
-impl RunIndex {
-    /// What the runs have in common.
-    pub fn value(&self) -> &str {
-        match self {
-            Self::All => "",
-            Self::Status(value) | Self::Type(value) | Self::Document(value) => value,
-        }
-    }
-}
-
-/// A place in a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunPosition {
-    /// All runs that began at this time, or before.
-    Until(UtcTime),
-    /// This run, which began then, and those before it.
-    At(UtcTime, String),
-}
-
-impl RunPosition {
-    fn sort_key(&self) -> String {
-        match self {
-            // `~` sorts after whatever an id begins with.
-            Self::Until(time) => keys::run_time(*time, "~"),
-            Self::At(time, run) => keys::run_time(*time, run),
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct SummaryRecord {
-    summary: String,
-}
-
-#[derive(Deserialize)]
-struct DueRecord {
-    pk: String,
-    due_at: UtcTime,
-}
-
-/// A run that somebody should look at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DueRun {
-    /// Whose it is.
-    pub tenant: Tenant,
-    /// The run.
-    pub run_id: String,
-    /// Since when.
-    pub due_at: UtcTime,
-}
-
 /// The runs of every project.
 #[derive(Clone)]
 pub struct Runs {
     pub(super) table: Table,
+    pub(super) shards: ListingShards,
     retention: Retention,
     events: Events,
     deliveries: Deliveries,
@@ -206,6 +133,7 @@ impl Runs {
     /// Over the table of runs, and the one of events and deliveries.
     pub fn new(table: Table, events: Table) -> Self {
         Self {
+            shards: ListingShards::new(table.clone()),
             table,
             retention: Retention::default(),
             events: Events::new(events.clone()),
@@ -254,6 +182,11 @@ impl Runs {
 
     /// Writes everything of a commit, or nothing.
     pub async fn commit(&self, tenant: &Tenant, commit: &RunsCommit) -> Result<Committed> {
+        let newest = commit.runs.iter().map(|run| run.place.started_at).max();
+        let shards = &self
+            .shards
+            .for_record(tenant, newest.unwrap_or(UtcTime::EPOCH))
+            .await?;
         // Most commits move one run on: a single conditional write, which costs half of a transaction.
         if let ([run], None, None, [], None, None, None, None) = (
             commit.runs.as_slice(),
@@ -268,7 +201,7 @@ impl Runs {
         {
             let written = self
                 .table
-                .put(&run.place.key(tenant), &run.record, condition(run))
+                .put(&run.place.key(tenant, shards), &run.record, condition(run))
                 .await?;
             return Ok(match written {
                 Written::Done => Committed::Done,
@@ -297,7 +230,7 @@ impl Runs {
         let mut parent_step = None;
         let mut current_step = None;
         for run in &commit.runs {
-            transaction = transaction.put(&run.place.key(tenant), &run.record, condition(run))?;
+            transaction = transaction.put(&run.place.key(tenant, shards), &run.record, condition(run))?;
             steps += 1;
         }
         if let Some(current) = &commit.current {
@@ -329,10 +262,10 @@ impl Runs {
             transaction = with_updates(transaction, tenant, updates)?;
         }
         for event in &commit.events {
-            transaction = self.events.insert_with(transaction, tenant, event)?;
+            transaction = self.events.insert_with(transaction, tenant, event).await?;
         }
         if let Some(delivery) = &commit.delivery {
-            transaction = self.deliveries.write_with(transaction, tenant, delivery)?;
+            transaction = self.deliveries.write_with(transaction, tenant, delivery).await?;
         }
         let written = transaction.commit().await?;
         if let Some(current) = commit
@@ -365,84 +298,6 @@ impl Runs {
             }
             Written::Refused { .. } | Written::Contended => Committed::Stale,
         })
-    }
-
-    /// Where runs stand, in their order; None for those that are gone.
-    pub async fn standings(&self, tenant: &Tenant, runs: &[&str]) -> Result<Vec<Option<RunStanding>>> {
-        let mut found = Vec::with_capacity(runs.len());
-        for part in runs.chunks(STANDINGS_AT_ONCE) {
-            let keys: Vec<_> = part.iter().map(|run| keys::run(tenant, run)).collect();
-            let part: Vec<Option<RunStanding>> = self.table.find_many(&keys).await?;
-            found.extend(
-                part.into_iter()
-                    .map(|run| run.filter(|run| run.status != REMOVED)),
-            );
-        }
-        Ok(found)
-    }
-
-    /// The summaries, as JSON, of the runs that began from `from` on and no later than `until`, newest first: at most `most`, and
-    /// whether there are more.
-    pub async fn list(
-        &self,
-        tenant: &Tenant,
-        index: &RunIndex,
-        from: UtcTime,
-        until: &RunPosition,
-        most: usize,
-    ) -> Result<(Vec<String>, bool)> {
-        let [by_time, by_status, by_type, by_document] = LISTING_INDEXES;
-        let (name, pk) = match index {
-            RunIndex::All => (by_time, keys::runs(tenant)),
-            RunIndex::Status(status) => (by_status, keys::runs_by(tenant, "status", status)),
-            RunIndex::Type(workflow_type) => (by_type, keys::runs_by(tenant, "type", workflow_type)),
-            RunIndex::Document(document) => (by_document, keys::runs_by(tenant, "document", document)),
-        };
-        let (low, high) = (from.to_string(), until.sort_key());
-        if low > high {
-            return Ok((Vec::new(), false));
-        }
-        let query = Query::partition(pk)
-            .index(name)
-            .between(low, high)
-            .order(Order::Descending);
-        let (page, next): (Vec<SummaryRecord>, _) = self.table.page(&query, most, None).await?;
-        Ok((
-            page.into_iter().map(|record| record.summary).collect(),
-            next.is_some(),
-        ))
-    }
-
-    /// The runs of every project that somebody should look at by a time, those that wait longest first; at most `most` of each
-    /// part of the index, all where it is None.
-    pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueRun>> {
-        self.due_in(&keys::DUE_RUNS, by, most).await
-    }
-
-    /// The runs of these parts of the index.
-    pub(super) async fn due_in(
-        &self,
-        shards: &[&'static str],
-        by: UtcTime,
-        most: Option<usize>,
-    ) -> Result<Vec<DueRun>> {
-        let mut found = Vec::new();
-        for shard in shards {
-            let query = Query::due(shard, by);
-            let part: Vec<DueRecord> = match most {
-                Some(most) => self.table.page(&query, most, None).await?.0,
-                None => self.table.all(&query).await?,
-            };
-            found.extend(part.into_iter().filter_map(|due| {
-                let (tenant, run) = keys::run_of(&due.pk)?;
-                Some(DueRun {
-                    tenant,
-                    run_id: run.to_owned(),
-                    due_at: due.due_at,
-                })
-            }));
-        }
-        Ok(found)
     }
 }
 

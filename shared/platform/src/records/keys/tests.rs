@@ -30,8 +30,10 @@ fn every_key_begins_with_account_and_project() {
         run_update(&tenant, "x", 1).pk,
         workflow(&tenant, "x").pk,
         former_workflow(&tenant, "x").pk,
-        runs(&tenant),
-        runs_by(&tenant, "type", "x"),
+        listing_shards(&tenant).pk,
+        runs(&tenant, 0),
+        runs(&tenant, 3),
+        runs_by(&tenant, 3, "type", "x"),
         subscription(&tenant, "x").pk,
         subscriptions_changed(&tenant).pk,
         subscription_override(&tenant, "x").pk,
@@ -43,8 +45,8 @@ fn every_key_begins_with_account_and_project() {
         channels_changed(&tenant).pk,
         ingested(&tenant, "x", "y").pk,
         delivery(&tenant, "x").pk,
-        deliveries(&tenant),
-        deliveries_by(&tenant, "status", "x"),
+        deliveries(&tenant, 0),
+        deliveries_by(&tenant, 3, "status", "x"),
         event(&tenant, "x").pk,
         audit("acme", Some("demo")),
     ];
@@ -77,4 +79,22 @@ fn due_work_is_spread_evenly() {
 fn versions_sort_as_numbers() {
     let tenant = Tenant::new("acme", "demo").unwrap();
     assert!(prompt_version(&tenant, "x", 9).sk < prompt_version(&tenant, "x", 10).sk);
+}
+
+/// Types, documents and statuses are any text, and one may look like the name of a shard.
+#[test]
+fn a_shard_is_no_other_listing() {
+    let tenant = Tenant::new("acme", "demo").unwrap();
+    let mut seen = std::collections::HashSet::new();
+    for shard in [0, 1, 11] {
+        assert!(seen.insert(runs(&tenant, shard)));
+        for value in ["a", "a.1", "a#.1", "1", ".1"] {
+            assert!(
+                seen.insert(runs_by(&tenant, shard, "type", value)),
+                "{shard} {value}"
+            );
+        }
+    }
+    assert_eq!(runs(&tenant, 0), "acme#demo#runs");
+    assert_eq!(runs_by(&tenant, 2, "type", "a"), "acme#demo#runs.2#type#a");
 }

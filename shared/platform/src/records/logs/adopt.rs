@@ -11,6 +11,9 @@ use crate::records::{Changes, Condition, Key, Written, keys};
 /// Set when a record is archived, so that it is never adopted again.
 pub(crate) const ARCHIVED: &str = "archived";
 
+/// Readers of a tail ask this one whatever schedule of shards there is.
+const FIRST_SHARD: u16 = 0;
+
 impl Logs {
     /// Gives the tail marker to each record of a kind that has none and is not archived, and counts them.
     /// Reads the whole table; a repeat continues where one was interrupted.
@@ -26,7 +29,7 @@ impl Logs {
                     continue;
                 };
                 known.ensure(table, &log, now).await?;
-                let (pk, sk) = log.tail_place(time, &id);
+                let (pk, sk) = log.tail_place(time, &id, FIRST_SHARD);
                 let changes = Changes::default().place(GSI1, pk, sk);
                 match table.update(&key, &changes, Condition::Lacks(ARCHIVED)).await? {
                     Written::Done => adopted += 1,
@@ -57,7 +60,7 @@ fn unmarked(kind: LogKind, key: &Key, record: &Value) -> Option<(LogId, UtcTime,
             (LogId::new(account, project, kind), text("timestamp")?)
         }
     };
-    let is_marked = text("gsi1pk") == Some(&log.tail()) || record.get(ARCHIVED).is_some();
+    let is_marked = text("gsi1pk").is_some() || record.get(ARCHIVED).is_some();
     let time = time.parse().ok().filter(|_| !is_marked)?;
     Some((log, time, text("id")?.to_owned()))
 }

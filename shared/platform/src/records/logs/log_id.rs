@@ -92,12 +92,12 @@ impl LogId {
     }
 
     /// Partition and sort key in `gsi1` of a record that is not archived.
-    pub(crate) fn tail_place(&self, time: crate::UtcTime, id: &str) -> (String, String) {
-        (self.tail(), format!("{time}#{id}"))
+    pub(crate) fn tail_place(&self, time: crate::UtcTime, id: &str, shard: u16) -> (String, String) {
+        (self.tail(shard), format!("{time}#{id}"))
     }
 
-    pub(super) fn tail(&self) -> String {
-        keys::log_part(&self.account, self.project.as_deref(), self.kind.tail())
+    pub(super) fn tail(&self, shard: u16) -> String {
+        keys::log_tail(&self.account, self.project.as_deref(), self.kind.tail(), shard)
     }
 
     pub(super) fn head_key(&self) -> Key {

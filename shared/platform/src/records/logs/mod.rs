@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
+use crate::records::listing_shards::ListingShards;
 use crate::records::{Condition, Query, Table, Written, keys};
 
 pub(crate) use adopt::ARCHIVED;
@@ -78,13 +79,18 @@ struct DueRecord {
 #[derive(Clone)]
 pub struct Logs {
     pub(super) events: Table,
+    shards: ListingShards,
     audit: Table,
 }
 
 impl Logs {
     /// In the tables of events and of audit records.
     pub fn new(events: Table, audit: Table) -> Self {
-        Self { events, audit }
+        Self {
+            shards: ListingShards::new(events.clone()),
+            events,
+            audit,
+        }
     }
 
     const fn table(&self, kind: LogKind) -> &Table {

@@ -33,6 +33,15 @@ impl RecordKey {
     }
 }
 
+#[derive(Deserialize)]
+struct TailPlace {
+    #[serde(flatten)]
+    key: RecordKey,
+    /// The record's time and id.
+    #[serde(rename = "gsi1sk")]
+    time: String,
+}
+
 /// A record that is not archived.
 #[derive(Clone, Debug)]
 pub struct TailRecord<R> {
@@ -87,8 +96,25 @@ impl Logs {
     /// Where the records of the tail are, the oldest first; at most `most`. Of the index alone, which
     /// follows the table.
     pub async fn tail_keys(&self, log: &LogId, most: Option<usize>) -> Result<Vec<RecordKey>> {
-        let query = Query::partition(log.tail()).gsi1();
+        let shards = match (log.kind, &log.project) {
+            (LogKind::Events, Some(project)) => {
+                let tenant = Tenant::new(&log.account, project)?;
+                self.shards.current(&tenant).await?.all_shards()
+            }
+            _ => 0..1,
+        };
         let most = most.unwrap_or(usize::MAX);
+        let mut found = Vec::new();
+        for shard in shards {
+            found.extend(self.tail_shard(log, shard, most).await?);
+        }
+        found.sort_by(|one, other| one.time.cmp(&other.time));
+        found.truncate(most);
+        Ok(found.into_iter().map(|place| place.key).collect())
+    }
+
+    async fn tail_shard(&self, log: &LogId, shard: u16, most: usize) -> Result<Vec<TailPlace>> {
+        let query = Query::partition(log.tail(shard)).gsi1();
         let mut found = Vec::new();
         let mut start = None;
         while found.len() < most {

@@ -3,6 +3,7 @@
 //! An item is a record's own fields plus its key. Reads are strongly consistent, but for those of an index.
 //! What a condition refuses is a value, [`Written`], not an error: the caller knows what it means.
 
+mod merged;
 mod rows;
 mod transaction;
 

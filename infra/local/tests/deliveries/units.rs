@@ -1,0 +1,253 @@
+//! What deliveries and runs write to each partition of DynamoDB: a model that bounds how many a project takes.
+//!
+//! A partition takes 1,000 write units a second. The model follows DynamoDB's rules: a unit for each kilobyte
+//! that began, two in a transaction; in an index one for a place that is taken or left, or whose attributes
+//! change, two where it moves, and none where nothing that the index carries changes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use local::layers::Layers;
+use local::services::{AUDIT_TABLE, EVENTS_TABLE, RUNS_TABLE, TABLES};
+use platform::Result;
+use platform::queue::BoxFuture;
+use platform::records::listing_shards::ListingShards;
+use platform::records::logs::{LogId, LogKind, Logs};
+use platform::records::schema::{Carried, SUMMARY, carried, indexes};
+use platform::records::store::{Item, Page, Position, Query, RecordStore, Step, key_names};
+use platform::records::{Key, Written};
+use serde_json::Value;
+
+use crate::world::World;
+
+/// What one partition takes, in write units a second.
+const UNITS_OF_PARTITION: f64 = 1_000.0;
+const DELIVERIES: u32 = 200;
+
+/// Units by table or index, and partition key.
+type Units = BTreeMap<(String, String), u64>;
+
+/// Counts what the writes that pass through it take.
+#[derive(Clone, Default)]
+struct Meter(Arc<Mutex<Units>>);
+
+impl Layers for Meter {
+    fn records(&self, store: Arc<dyn RecordStore>) -> Arc<dyn RecordStore> {
+        Arc::new(Metered {
+            store,
+            meter: self.clone(),
+        })
+    }
+}
+
+impl Meter {
+    fn take(&self) -> Units {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+
+    fn count(&self, step: &Step, (before, after): (Option<&Item>, Option<&Item>), of_item: u64) {
+        let (_, kind) = TABLES.iter().find(|(name, _)| *name == &*step.table).unwrap();
+        let mut units = self.0.lock().unwrap();
+        let mut add = |place: &str, pk: &str, amount: u64| {
+            if amount > 0 {
+                *units.entry((place.to_owned(), pk.to_owned())).or_default() += amount;
+            }
+        };
+        let larger = before.map_or(1, kilobytes).max(after.map_or(1, kilobytes));
+        add(&step.table, &step.key.pk, larger * of_item);
+        for index in indexes(*kind) {
+            let carried = carried(*kind, index);
+            let [was, is] = [before, after].map(|item| item.and_then(|item| entry(item, index, carried)));
+            let place = format!("{}.{index}", step.table);
+            match (was, is) {
+                (Some((was, _)), None) => add(&place, &was.0, 1),
+                (None, Some((is, item))) => add(&place, &is.0, kilobytes(&item)),
+                (Some((was, _)), Some((is, item))) if was != is => {
+                    add(&place, &was.0, 1);
+                    add(&place, &is.0, kilobytes(&item));
+                }
+                (Some((_, old)), Some((is, new))) if old != new => add(&place, &is.0, kilobytes(&new)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Kilobytes that an item began: its JSON is a little longer than DynamoDB's own form.
+fn kilobytes(item: &Item) -> u64 {
+    let bytes = serde_json::to_vec(item.attributes()).unwrap().len();
+    u64::try_from(bytes.div_ceil(1_024)).unwrap()
+}
+
+/// The place of an item in an index, and what the index holds of it.
+fn entry(item: &Item, index: &str, carried: Carried) -> Option<((String, String), Item)> {
+    let [pk, sk] = key_names(index);
+    let place = (item.text(&pk)?.to_owned(), item.text(&sk)?.to_owned());
+    let mut held = item.clone();
+    held.retain(|name| match carried {
+        Carried::All => true,
+        Carried::Summary | Carried::Keys => {
+            ["pk", "sk", &*pk, &*sk].contains(&name) || (carried == Carried::Summary && name == SUMMARY)
+        }
+    });
+    Some((place, held))
+}
+
+struct Metered {
+    store: Arc<dyn RecordStore>,
+    meter: Meter,
+}
+
+impl Metered {
+    async fn items(&self, steps: &[Step]) -> Result<Vec<Option<Item>>> {
+        let mut found = Vec::new();
+        for step in steps {
+            found.push(self.store.find(&step.table, &step.key).await?);
+        }
+        Ok(found)
+    }
+
+    async fn metered(
+        &self,
+        steps: &[Step],
+        of_item: u64,
+        write: impl Future<Output = Result<Written>>,
+    ) -> Result<Written> {
+        let before = self.items(steps).await?;
+        let written = write.await?;
+        if written == Written::Done {
+            let after = self.items(steps).await?;
+            for (step, (before, after)) in steps.iter().zip(before.iter().zip(&after)) {
+                self.meter.count(step, (before.as_ref(), after.as_ref()), of_item);
+            }
+        }
+        Ok(written)
+    }
+}
+
+impl RecordStore for Metered {
+    fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
+        self.store.find(table, key)
+    }
+
+    fn find_many<'a>(&'a self, table: &'a str, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Option<Item>>>> {
+        self.store.find_many(table, keys)
+    }
+
+    fn write(&self, step: Step) -> BoxFuture<'_, Result<Written>> {
+        Box::pin(async move {
+            let steps = [step.clone()];
+            self.metered(&steps, 1, self.store.write(step)).await
+        })
+    }
+
+    fn transact(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<Written>> {
+        Box::pin(async move {
+            let metered = steps.clone();
+            self.metered(&metered, 2, self.store.transact(steps)).await
+        })
+    }
+
+    fn add<'a>(
+        &'a self,
+        table: &'a str,
+        key: &'a Key,
+        number: &'a str,
+        amount: u64,
+        expires_at: i64,
+    ) -> BoxFuture<'a, Result<u64>> {
+        self.store.add(table, key, number, amount, expires_at)
+    }
+
+    fn page<'a>(
+        &'a self,
+        table: &'a str,
+        query: &'a Query,
+        most: usize,
+        start: Option<Position>,
+    ) -> BoxFuture<'a, Result<Page>> {
+        self.store.page(table, query, most, start)
+    }
+
+    fn count<'a>(&'a self, table: &'a str, query: &'a Query) -> BoxFuture<'a, Result<u64>> {
+        self.store.count(table, query)
+    }
+
+    fn scan<'a>(&'a self, table: &'a str, start: Option<Position>) -> BoxFuture<'a, Result<Page>> {
+        self.store.scan(table, start)
+    }
+}
+
+/// Units of each partition for one delivered webhook, its event archived; the most first.
+async fn of_webhook(shards: u16) -> Vec<(String, f64)> {
+    let meter = Meter::default();
+    let world = World::behind(Arc::new(meter.clone())).await;
+    for table in [RUNS_TABLE, EVENTS_TABLE] {
+        let listing = ListingShards::new(world.services.table(table));
+        listing
+            .change(&world.tenant, shards, world.clock.now())
+            .await
+            .unwrap();
+    }
+    world.pass(300);
+    world.webhook().await;
+    world.event(None).await;
+    world.settle().await;
+    meter.take();
+    for _ in 0..DELIVERIES {
+        world.event(None).await;
+        world.settle().await;
+    }
+    let table = |name| world.services.table(name);
+    let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
+    let log = LogId::new("acme", Some("demo"), LogKind::Events);
+    let tail = logs.tail::<Value>(&log, None).await.unwrap();
+    let keys: Vec<_> = tail.into_iter().map(|record| record.key).collect();
+    assert_eq!(keys.len(), 1 + DELIVERIES as usize);
+    logs.settle(&log, &keys[1..], 4_000_000_000).await.unwrap();
+    let units = meter.take().into_iter();
+    let per_delivery = units.map(|((place, pk), units)| {
+        let per_delivery = units as f64 / f64::from(DELIVERIES);
+        (format!("{place} {pk}"), per_delivery)
+    });
+    let mut per_delivery: Vec<_> = per_delivery.collect();
+    per_delivery.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    per_delivery
+}
+
+fn without_id(place: &str) -> &str {
+    place
+        .find("subscription#")
+        .map_or(place, |at| &place[..at + "subscription#".len()])
+}
+
+/// The partitions that every delivery of a project writes to. docs/deploy.md says the same.
+#[tokio::test]
+async fn a_project_of_one_shard_takes_five_hundred_deliveries_a_second() {
+    let units = of_webhook(1).await;
+    let shared = units.iter().filter(|(_, units)| *units >= 0.8);
+    let shared: BTreeMap<_, _> = shared.map(|(place, units)| (without_id(place), *units)).collect();
+    let expected = [
+        ("millrace-events.gsi1 acme#demo#deliveries", 1.0),
+        ("millrace-events.gsi1 acme#demo#events-tail", 2.0),
+        ("millrace-events.gsi3 acme#demo#deliveries#subscription#", 1.0),
+        ("millrace-runs.gsi1 acme#demo#runs", 1.0),
+        ("millrace-runs.gsi2 acme#demo#runs#status#RUNNING", 2.0),
+        ("millrace-runs.gsi3 acme#demo#runs#type#WebhookDelivery", 1.0),
+    ];
+    assert_eq!(shared, BTreeMap::from(expected), "{units:#?}");
+    let (_, most) = units.first().unwrap();
+    assert_eq!(UNITS_OF_PARTITION / most, 500.0);
+}
+
+#[tokio::test]
+async fn each_further_shard_takes_its_part() {
+    let units = of_webhook(8).await;
+    let tails = units.iter().filter(|(place, _)| place.contains("events-tail"));
+    assert_eq!(tails.clone().count(), 8, "{units:#?}");
+    let sum: f64 = tails.map(|(_, units)| units).sum();
+    assert!((sum - 2.0).abs() < 1e-9, "{sum}");
+    // 4,000 a second if these few were spread evenly. Half of it is five standard deviations off.
+    let (hottest, most) = units.first().unwrap();
+    assert!(UNITS_OF_PARTITION / most > 2_000.0, "{hottest}: {most}");
+}

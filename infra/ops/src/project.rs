@@ -1,0 +1,55 @@
+//! `ops project`: settings of a project.
+
+use clap::Subcommand;
+use platform::Result;
+use platform::records::audit::AuditAction;
+use platform::records::listing_shards::{ListingShards, ShardChange};
+use serde_json::json;
+
+use crate::output::Output;
+use crate::target::Target;
+
+/// What to do with a project.
+#[derive(Subcommand)]
+pub enum ProjectCommand {
+    /// Spreads the listings of runs, deliveries and events over so many partitions, or says how many there are.
+    ///
+    /// One partition of DynamoDB takes 1,000 write units a second. A change holds for what is created two minutes later or
+    /// after; what is there stays where it is. Every listing reads each of the partitions, so take no more than are needed.
+    Shards {
+        /// From 1 to 64. Without it, nothing is changed.
+        shards: Option<u16>,
+    },
+}
+
+/// Does it.
+pub async fn run(command: ProjectCommand, target: &Target, output: Output) -> Result<()> {
+    let ProjectCommand::Shards { shards } = command;
+    let runs = ListingShards::new(target.runs.clone());
+    let events = ListingShards::new(target.events.clone());
+    if let Some(shards) = shards {
+        let now = target.clock.now();
+        // A command that was cut off between the two is given again, and does the rest.
+        runs.change(&target.tenant, shards, now).await?;
+        events.change(&target.tenant, shards, now).await?;
+        let project = target.tenant.project();
+        target.audit(AuditAction::Update, "project", project).await?;
+    }
+    let of_runs = runs.current(&target.tenant).await?;
+    let of_events = events.current(&target.tenant).await?;
+    let listings = [
+        ("runs", of_runs.changes()),
+        ("deliveries and events", of_events.changes()),
+    ];
+    let lines = listings.map(|(listing, changes)| line(listing, changes));
+    let value = json!({ "runs": of_runs.changes(), "events": of_events.changes() });
+    output.print(&value, &lines.join("\n"))
+}
+
+fn line(listing: &str, changes: &[ShardChange]) -> String {
+    let since = changes.iter().map(|change| {
+        let plural = if change.shards == 1 { "" } else { "s" };
+        format!(", {} shard{plural} from {} on", change.shards, change.from)
+    });
+    format!("{listing}: 1 shard{}", since.collect::<String>())
+}

@@ -1,0 +1,179 @@
+//! The partitions that a project's listings are spread over.
+//!
+//! One partition of DynamoDB takes 1,000 write units a second, and every run, event and delivery of a project
+//! has its place in the same few listings. So a project can have several partitions for each: the **shards**.
+//! A schedule says how many, from which time on. The shard of a record follows from its id and the time of
+//! its creation, so that it never moves, and readers merge the shards of the times that they read.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::clock::UtcTime;
+use crate::error::{Error, Result};
+use crate::records::{Condition, Table, Written, keys};
+use crate::tenant::Tenant;
+
+/// Most shards of a project. Readers ask each of them.
+pub const MAX_SHARDS: u16 = 64;
+/// Most changes of a schedule.
+const MAX_CHANGES: usize = 200;
+/// From a change of the schedule to its effect, in milliseconds.
+const LEAD_MS: u64 = 120_000;
+/// A schedule that was read is good for records that are created so much later, in milliseconds: less than
+/// [`LEAD_MS`] by what clocks may differ.
+const GOOD_FOR_MS: u64 = 60_000;
+/// Most projects whose schedule a process remembers.
+const MAX_KNOWN: usize = 10_000;
+
+/// A number of shards, and the time from which on records are spread over so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardChange {
+    /// Compared with the time at which a record was created.
+    pub from: UtcTime,
+    /// From 1 to [`MAX_SHARDS`].
+    pub shards: u16,
+}
+
+/// How many shards a project's listings have, and had. Without a change it is one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardSchedule {
+    revision: u64,
+    /// By time, the earliest first.
+    changes: Vec<ShardChange>,
+}
+
+impl ShardSchedule {
+    /// The changes, the earliest first.
+    pub fn changes(&self) -> &[ShardChange] {
+        &self.changes
+    }
+
+    fn at(&self, time: UtcTime) -> u16 {
+        let last = self.changes.iter().rev().find(|change| change.from <= time);
+        last.map_or(1, |change| change.shards)
+    }
+
+    /// The shard of a record.
+    pub fn shard_of(&self, id: &str, created: UtcTime) -> u16 {
+        let shards = self.at(created);
+        if shards <= 1 {
+            return 0;
+        }
+        let [high, low, ..] = <[u8; 32]>::from(Sha256::digest(id.as_bytes()));
+        u16::from_be_bytes([high, low]) % shards
+    }
+
+    /// The shards that hold the records created between two times, both included.
+    pub fn shards_between(&self, from: UtcTime, until: UtcTime) -> std::ops::Range<u16> {
+        let within = self.changes.iter();
+        let within = within.filter(|change| from <= change.from && change.from <= until);
+        let most = within.map(|change| change.shards).max();
+        0..self.at(from).max(most.unwrap_or(1))
+    }
+
+    /// The shards that hold records of any time.
+    pub fn all_shards(&self) -> std::ops::Range<u16> {
+        let most = self.changes.iter().map(|change| change.shards).max();
+        0..most.unwrap_or(1)
+    }
+}
+
+/// The schedules of all projects, for the listings of one table.
+#[derive(Clone)]
+pub struct ListingShards {
+    table: Table,
+    known: Arc<Mutex<HashMap<Tenant, Known>>>,
+}
+
+struct Known {
+    good_until: UtcTime,
+    schedule: Arc<ShardSchedule>,
+}
+
+impl ListingShards {
+    /// For the listings of this table.
+    pub fn new(table: Table) -> Self {
+        Self {
+            table,
+            known: Arc::default(),
+        }
+    }
+
+    /// The schedule as it is, for readers.
+    pub async fn current(&self, tenant: &Tenant) -> Result<ShardSchedule> {
+        let found = self.table.find(&keys::listing_shards(tenant)).await?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// A schedule that places a record created at this time, for writers. It is read once a minute, by the
+    /// times of the records: no change that comes later says anything about a record of before.
+    pub async fn for_record(&self, tenant: &Tenant, created: UtcTime) -> Result<Arc<ShardSchedule>> {
+        if let Some(known) = self.lock().get(tenant)
+            && created < known.good_until
+        {
+            return Ok(Arc::clone(&known.schedule));
+        }
+        let schedule = Arc::new(self.current(tenant).await?);
+        let mut known = self.lock();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        let known = known.entry(tenant.clone()).or_insert_with(|| Known {
+            good_until: UtcTime::EPOCH,
+            schedule: Arc::clone(&schedule),
+        });
+        if known.schedule.revision <= schedule.revision {
+            known.good_until = known.good_until.max(created.plus_ms(GOOD_FOR_MS));
+            known.schedule = Arc::clone(&schedule);
+        }
+        Ok(schedule)
+    }
+
+    /// Spreads the records that are created from two minutes after `now` on over so many shards. The change
+    /// that holds then: an earlier one where nothing changes.
+    pub async fn change(&self, tenant: &Tenant, shards: u16, now: UtcTime) -> Result<Option<ShardChange>> {
+        if !(1..=MAX_SHARDS).contains(&shards) {
+            return Err(Error::invalid(format!(
+                "A project has from 1 to {MAX_SHARDS} shards; {shards} is not among them."
+            )));
+        }
+        let mut schedule = self.current(tenant).await?;
+        let last = schedule.changes.last().copied();
+        if last.map_or(1, |last| last.shards) == shards {
+            return Ok(last);
+        }
+        if schedule.changes.len() >= MAX_CHANGES {
+            return Err(Error::conflict(format!(
+                "The number of shards was changed {MAX_CHANGES} times, which is the most."
+            )));
+        }
+        let earliest = last.map_or(UtcTime::EPOCH, |last| last.from.plus_ms(1));
+        let change = ShardChange {
+            from: now.plus_ms(LEAD_MS).max(earliest),
+            shards,
+        };
+        let unchanged = match schedule.revision {
+            0 => Condition::Absent,
+            revision => Condition::NumberIs("revision", revision),
+        };
+        schedule.revision += 1;
+        schedule.changes.push(change);
+        let key = keys::listing_shards(tenant);
+        match self.table.put(&key, &schedule, unchanged).await? {
+            Written::Done => Ok(Some(change)),
+            Written::Refused { .. } | Written::Contended => Err(Error::conflict(
+                "Another command changes the number of shards; look at it, and try again.",
+            )),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Tenant, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;
