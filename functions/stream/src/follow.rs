@@ -149,15 +149,19 @@ impl Following {
         let (engine, runs) = (&self.stream.engine, &self.stream.runs);
         let (state, head) = match self.seen.take() {
             Some(seen) => seen,
-            None if !self.is_due().await? => {
-                self.pause = (self.pause * 2).min(self.stream.polls.longest);
-                return Ok(());
+            None => {
+                let mut head = runs.updates_head(&self.tenant, &self.run_id).await?;
+                if !self.is_due(head) {
+                    self.pause = (self.pause * 2).min(self.stream.polls.longest);
+                    return Ok(());
+                }
+                let state = engine.get(&self.tenant, &self.run_id).await?;
+                // The last message of a run is written before it ends, or with that.
+                if state.is_closed() {
+                    head = runs.updates_head(&self.tenant, &self.run_id).await?;
+                }
+                (state, head)
             }
-            // The run before its messages: the last message of a run is written before it ends, or with that.
-            None => (
-                engine.get(&self.tenant, &self.run_id).await?,
-                runs.updates_head(&self.tenant, &self.run_id).await?,
-            ),
         };
         self.state_due = Instant::now() + self.stream.polls.state;
         if head.last > self.last {
@@ -192,12 +196,8 @@ impl Following {
     }
 
     /// Whether a message came, or the run may have ended meanwhile.
-    async fn is_due(&self) -> Result<bool> {
-        if self.has_more || Instant::now() >= self.state_due {
-            return Ok(true);
-        }
-        let head = self.stream.runs.updates_head(&self.tenant, &self.run_id).await?;
-        Ok(head.last > self.last)
+    fn is_due(&self, head: UpdatesHead) -> bool {
+        self.has_more || head.last > self.last || Instant::now() >= self.state_due
     }
 
     /// Waits until there may be something new, or until it is time for a sign of life.

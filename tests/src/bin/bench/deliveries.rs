@@ -18,7 +18,7 @@ use crate::runner::{Runner, answer, json as json_of};
 use crate::statistics::percentile;
 
 /// Events a second that are offered, and for how many seconds.
-const OFFERED: [(u64, u64); 2] = [(100, 20), (1_000, 10)];
+const OFFERED: [(u64, u64); 3] = [(100, 20), (1_000, 10), (2_000, 10)];
 /// Events a second that go to other receivers, and how long before anything is measured.
 const OTHERS: u32 = 16;
 const OTHERS_FIRST: Duration = Duration::from_secs(10);

@@ -103,7 +103,10 @@ fn costs() -> Result<Vec<Row>> {
         .into_iter()
         .flatten()
     {
-        let number = number.as_f64().unwrap_or(f64::NAN);
+        // Beside numbers there are the parts that make them up.
+        let Some(number) = number.as_f64() else {
+            continue;
+        };
         rows.push(Row::new(
             PART,
             format!("a delivered webhook: {what}"),
