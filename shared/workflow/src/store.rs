@@ -88,6 +88,11 @@ pub trait Store: Send + Sync {
     /// Keeps a payload beside the records.
     fn put_payload<'a>(&'a self, key: &'a str, json: &'a str) -> BoxFuture<'a, Result<()>>;
 
+    /// Removes a payload of a run that did not begin. Nothing of a store that keeps everything.
+    fn remove_payload<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// A payload that is kept beside the records; None where it is gone.
     fn find_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Box<RawValue>>>>;
 }

@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::removal::{self, Removal};
 use crate::state::RunState;
 use crate::store::{Commit, Store};
-use crate::stored_state;
+use crate::stored_json;
 use crate::summary::RunSummary;
 
 /// A state of more bytes is kept in the bucket, and its record names the place.
@@ -40,7 +40,7 @@ impl TableStore {
     /// The state of a record; None where it was kept elsewhere and is there no longer, because a later one has taken its place.
     pub(crate) async fn read_state(&self, record: RunRecord) -> Result<Option<RunState>> {
         let state = match record.state.strip_prefix(ELSEWHERE) {
-            None => stored_state::read(record.state)?,
+            None => stored_json::read(record.state)?,
             Some(key) => match self.objects.find(key).await? {
                 Some(bytes) => String::from_utf8(bytes).map_err(Error::internal)?,
                 None => return Ok(None),
@@ -72,12 +72,12 @@ impl TableStore {
             self.objects.put(&key, json.into_bytes()).await?;
             json = format!("{ELSEWHERE}{key}");
         } else {
-            json = stored_state::write(&json)?;
+            json = stored_json::write(&json)?;
         }
         let chunks = draft.chunks.iter().map(|events| {
             Ok(HistoryChunk {
                 first_event: events.first().map_or(0, |event| event.id),
-                events: serde_json::to_string(events).map_err(Error::internal)?,
+                events: stored_json::write(&serde_json::to_string(events).map_err(Error::internal)?)?,
             })
         });
         let due_at = draft.due_at();
@@ -125,8 +125,8 @@ fn state_key(tenant: &Tenant, run_id: &str, version: u64, commit_id: &str) -> St
     format!("{}{version}-{commit_id}", state_folder(tenant, run_id))
 }
 
-fn events(chunk: &HistoryChunk) -> Result<Vec<Event>> {
-    serde_json::from_str(&chunk.events).map_err(Error::internal)
+fn events(chunk: HistoryChunk) -> Result<Vec<Event>> {
+    serde_json::from_str(&stored_json::read(chunk.events)?).map_err(Error::internal)
 }
 
 impl Store for TableStore {
@@ -158,7 +158,7 @@ impl Store for TableStore {
         Box::pin(async move {
             let mut all = Vec::new();
             for chunk in self.runs.history(tenant, run_id).await? {
-                all.extend(events(&chunk)?);
+                all.extend(events(chunk)?);
             }
             Ok(all)
         })
@@ -174,7 +174,7 @@ impl Store for TableStore {
             let Some(chunk) = self.runs.history_with(tenant, run_id, event).await? else {
                 return Ok(None);
             };
-            Ok(events(&chunk)?.into_iter().find(|found| found.id == event))
+            Ok(events(chunk)?.into_iter().find(|found| found.id == event))
         })
     }
 
@@ -230,6 +230,10 @@ impl Store for TableStore {
 
     fn put_payload<'a>(&'a self, key: &'a str, json: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(self.objects.put(key, json.as_bytes().to_vec()))
+    }
+
+    fn remove_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.objects.remove(key))
     }
 
     fn find_payload<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Box<RawValue>>>> {

@@ -12,3 +12,4 @@ mod shards;
 mod targets;
 mod units;
 mod world;
+mod years;

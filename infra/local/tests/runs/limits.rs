@@ -7,14 +7,14 @@ use workflow::engine::HistoryForm;
 use workflow::event::EventKind;
 use workflow::status::RunStatus;
 use workflow::updates::{MAX_UPDATES, updates_since};
-use workflow::{Payload, limits, stored_state};
+use workflow::{Payload, limits, stored_json};
 
 use crate::world::World;
 
 /// Changes what the state of a run says, as if the run had come so far.
 async fn rewrite(world: &World, run_id: &str, field: &str, value: Value) {
     let mut record = world.runs.find(&world.tenant, run_id).await.unwrap().unwrap();
-    let mut state: Value = serde_json::from_str(&stored_state::read(record.state).unwrap()).unwrap();
+    let mut state: Value = serde_json::from_str(&stored_json::read(record.state).unwrap()).unwrap();
     assert!(state[field].is_number(), "{field}");
     let expected = Some(record.version);
     record.version += 1;

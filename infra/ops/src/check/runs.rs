@@ -10,7 +10,7 @@ use platform::{Error, Result, UtcTime};
 use serde_json::Value;
 use workflow::event::{Event, EventKind};
 use workflow::state::RunState;
-use workflow::stored_state;
+use workflow::stored_json;
 use workflow::table::ELSEWHERE;
 
 use super::events::is_expired;
@@ -190,7 +190,7 @@ fn check(state: &RunState, kept: &Kept, findings: &mut Vec<String>) {
 pub(super) async fn read_state(record: &Value, objects: &Objects) -> Result<RunState> {
     let text = record.get("state").and_then(Value::as_str).unwrap_or_default();
     match text.strip_prefix(ELSEWHERE) {
-        None => serde_json::from_str(&stored_state::read(text.to_owned())?).map_err(Error::internal),
+        None => serde_json::from_str(&stored_json::read(text.to_owned())?).map_err(Error::internal),
         Some(key) => {
             let bytes = objects.find(key).await?;
             let bytes = bytes.ok_or_else(|| {
@@ -206,7 +206,7 @@ pub(super) async fn read_state(record: &Value, objects: &Objects) -> Result<RunS
 fn read_chunk(record: &Value) -> Result<(u64, Vec<Event>)> {
     let first = record.get("first_event").and_then(Value::as_u64);
     let events = record.get("events").and_then(Value::as_str).unwrap_or_default();
-    let events = serde_json::from_str(events).map_err(Error::internal)?;
+    let events = serde_json::from_str(&stored_json::read(events.to_owned())?).map_err(Error::internal)?;
     first
         .map(|first| (first, events))
         .ok_or_else(|| Error::internal("it names no first event"))

@@ -54,7 +54,7 @@ pub struct RunRecord {
 pub struct HistoryChunk {
     /// The id of the first.
     pub first_event: u64,
-    /// The events, as a JSON array.
+    /// The events, as a JSON array that the engine may have compressed.
     pub events: String,
 }
 

@@ -3,6 +3,7 @@
 use futures::stream::{self, TryStreamExt as _};
 use platform::{Error, Result, Tenant};
 use sha2::{Digest as _, Sha256};
+use tracing::warn;
 
 use super::Engine;
 use crate::draft::Draft;
@@ -70,12 +71,19 @@ impl Engine {
 
     async fn keep(&self, folder: &str, payload: &mut Payload) -> Result<()> {
         let json = payload.json();
-        let digest = hex::encode(Sha256::digest(json.as_bytes()));
-        let key = format!("{folder}{digest}");
+        let key = key_of(folder, json);
         self.services.store.put_payload(&key, json).await?;
         let bytes = json.len() as u64;
         payload.set_stored(StoredPayload { key, bytes });
         Ok(())
+    }
+
+    /// Removes the large input of a run that did not begin, and that no other attempt begins.
+    pub(super) async fn discard(&self, tenant: &Tenant, run_id: &str, input: &Payload) {
+        let key = key_of(&payload_folder(tenant, run_id), input.json());
+        if let Err(cause) = self.services.store.remove_payload(&key).await {
+            warn!(run_id, %cause, "the input of a run that did not begin is left in the bucket");
+        }
     }
 
     /// Fetches a payload that is kept elsewhere.
@@ -104,4 +112,8 @@ impl Engine {
             .try_for_each_concurrent(AT_ONCE, |payload| self.fetch(payload))
             .await
     }
+}
+
+fn key_of(folder: &str, json: &str) -> String {
+    format!("{folder}{}", hex::encode(Sha256::digest(json.as_bytes())))
 }

@@ -11,7 +11,7 @@ use super::delivery::link_of;
 use super::write::{Change, Written};
 use crate::draft::Draft;
 use crate::event::{EventKind, ParentRef, Started};
-use crate::payload::{MAX_PAYLOAD_BYTES, Payload};
+use crate::payload::{CLAIM_CHECK_BYTES, MAX_PAYLOAD_BYTES, Payload};
 use crate::registry::Registry;
 use crate::started::MAX_PROGRAM_CHARACTERS;
 use crate::state::{About, DeliveryLink, RunState};
@@ -105,9 +105,27 @@ impl Engine {
     pub async fn start(&self, tenant: &Tenant, start: &StartRun) -> Result<StartedRun> {
         check(&self.services.registry, start)?;
         let run_id = start.run_id.clone().unwrap_or_else(|| self.new_id());
-        // Most workflow ids are new: that is tried before anything is read.
-        let mut expected = None;
+        // Most workflow ids are new: that is tried before anything is read. A large input would be in the
+        // bucket by then, and stay there without a run.
+        let is_large = start.input.bytes() > CLAIM_CHECK_BYTES;
+        let mut is_to_look = is_large && !start.is_unnamed;
+        // Another attempt may begin a run whose id the caller has chosen.
+        let is_ours_alone = is_large && start.run_id.is_none();
+        let mut is_refused = false;
         for _ in 0..MAX_ATTEMPTS {
+            let mut expected = None;
+            if is_to_look {
+                match self.before(tenant, start, &run_id).await? {
+                    Before::Started(started) => {
+                        if is_refused && is_ours_alone && started.run_id != run_id {
+                            self.discard(tenant, &run_id, &start.input).await;
+                        }
+                        return Ok(started);
+                    }
+                    Before::Current(current) => expected = current,
+                }
+            }
+            is_to_look = true;
             let now = self.services.clock.now();
             let mut draft = first_draft(tenant, &run_id, start, now);
             draft.state.is_unannounced = self.services.registry.is_unannounced(&start.workflow_type);
@@ -133,32 +151,38 @@ impl Engine {
                 }
                 return Ok(StartedRun { run_id, is_new: true });
             }
-            if start.run_id.is_some() && self.services.store.find(tenant, &run_id).await?.is_some() {
-                // It was begun before; it may have ended since, or go on as another.
-                return Ok(StartedRun { run_id, is_new: true });
-            }
-            expected = self
-                .services
-                .store
-                .find_current(tenant, &start.workflow_id)
-                .await?;
-            if let Some(current) = &expected
-                && let Some(state) = self.services.store.find(tenant, current).await?
-            {
-                let ours = state.run_id == run_id;
-                if ours || !state.is_closed() || start.id_reuse == IdReuse::Never {
-                    return Ok(StartedRun {
-                        run_id: state.run_id,
-                        is_new: ours,
-                    });
-                }
-            }
-            self.check_parent(tenant, start).await?;
+            is_refused = true;
         }
         Err(Error::unavailable(format!(
             "too many start runs of the workflow id {}",
             start.workflow_id
         )))
+    }
+
+    /// What there is under the workflow id, before a run begins.
+    async fn before(&self, tenant: &Tenant, start: &StartRun, run_id: &str) -> Result<Before> {
+        let store = &self.services.store;
+        if start.run_id.is_some() && store.find(tenant, run_id).await?.is_some() {
+            // It was begun before; it may have ended since, or go on as another.
+            return Ok(Before::Started(StartedRun {
+                run_id: run_id.to_owned(),
+                is_new: true,
+            }));
+        }
+        let current = store.find_current(tenant, &start.workflow_id).await?;
+        if let Some(current) = &current
+            && let Some(state) = store.find(tenant, current).await?
+        {
+            let ours = state.run_id == run_id;
+            if ours || !state.is_closed() || start.id_reuse == IdReuse::Never {
+                return Ok(Before::Started(StartedRun {
+                    run_id: state.run_id,
+                    is_new: ours,
+                }));
+            }
+        }
+        self.check_parent(tenant, start).await?;
+        Ok(Before::Current(current))
     }
 
     /// 409 where the run that starts this one has ended.
@@ -170,6 +194,14 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// What there is before a run begins.
+enum Before {
+    /// The run that the caller gets.
+    Started(StartedRun),
+    /// The ended run, or none, that the workflow id stands for.
+    Current(Option<String>),
 }
 
 /// A run with its first event.
