@@ -60,7 +60,7 @@ fn unmarked(kind: LogKind, key: &Key, record: &Value) -> Option<(LogId, UtcTime,
             (LogId::new(account, project, kind), text("timestamp")?)
         }
     };
-    let is_marked = text("gsi1pk").is_some() || record.get(ARCHIVED).is_some();
+    let is_marked = text("gsi1pk").is_some_and(|pk| log.is_tail(pk)) || record.get(ARCHIVED).is_some();
     let time = time.parse().ok().filter(|_| !is_marked)?;
     Some((log, time, text("id")?.to_owned()))
 }
