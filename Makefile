@@ -165,9 +165,9 @@ test-ministack: duckdb $(MINISTACK)/ready ## The adapters of DynamoDB and S3 aga
 # The other tests of a kill without and with faults are part of `make test`, with fewer runs and events.
 .PHONY: chaos
 chaos: duckdb ## Kill the service under faults, and check its data (CHAOS_RUNS=2000 EVENTS_CHAOS=10000 CHAOS_SEED=random)
-	@cargo build -q $(LOCKED) -p local -p ops -p faults --bins
+	@cargo build -q $(LOCKED) --workspace --bins
 	@export CHAOS_RUNS='$(or $(CHAOS_RUNS),2000)' EVENTS_CHAOS='$(or $(EVENTS_CHAOS),10000)' CHAOS_SEED="$${CHAOS_SEED:-$$RANDOM}"; echo "seed $$CHAOS_SEED"; \
-		$(LOADER) cargo test -q $(LOCKED) -p tests --test runs_chaos --test events_chaos -- --nocapture --test-threads 1 under_faults
+		$(LOADER) cargo test -q $(LOCKED) --workspace --test runs_chaos --test events_chaos -- --nocapture --test-threads 1 under_faults
 
 .PHONY: doc
 doc: duckdb ## Build the documentation of our crates; a warning is an error
@@ -222,9 +222,9 @@ fuzz: duckdb $(CARGO_FUZZ_DIR)/bin/cargo-fuzz ## Fuzz what callers send (FUZZ_SE
 # The test does the same with a fixed seed and fewer requests.
 .PHONY: fuzz-api
 fuzz-api: duckdb tools peers ## Send what the OpenAPI document allows, and what it forbids (REQUESTS=20000 SEED=random)
-	@cargo build -q $(LOCKED) -p local -p ops --bins
+	@cargo build -q $(LOCKED) --workspace --bins
 	@export API_FUZZ_REQUESTS='$(or $(REQUESTS),20000)' API_FUZZ_SEED="$${SEED:-$$RANDOM}"; echo "seed $$API_FUZZ_SEED"; \
-		$(LOADER) cargo test -q $(LOCKED) -p tests --test fuzz_api -- --nocapture
+		$(LOADER) cargo test -q $(LOCKED) --workspace --test fuzz_api -- --nocapture
 
 .PHONY: sim
 sim: ## Simulate the workflow engine under faults (SIM_SEEDS=20000; SIM_SEED=7 tells the story of one)
