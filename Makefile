@@ -234,6 +234,7 @@ sim: ## Simulate the workflow engine under faults (SIM_SEEDS=20000; SIM_SEED=7 t
 bench: duckdb ## Benchmarks, on release builds (ARGS="…")
 	@cargo build $(LOCKED) --release --bin millrace --bin ops --bin emulators --bin bench --bin lake-bench --example run_load --example run_costs --example engine_load --example matching_load --example ingest_load --example log_load --example render_load
 	@cargo build $(LOCKED) --profile lambda $(FUNCTIONS:%=-p %-function)
+	@PROFILE=local $(PROGRAM) --build $(LOCKED) >/dev/null
 	@$(LOADER) exec '$(CARGO_TARGET_DIR)/release/bench' $(ARGS)
 
 # ---------- deploy ----------

@@ -104,7 +104,7 @@ fn time(subject: &Subject, what: &str, times: &[f64], at_most: f64) -> Row {
 /// A function in a folder of its own, which goes with what is returned beside it.
 async fn start(name: &str, runner: &Runner, aws: &Aws) -> Result<(Function, TempDir)> {
     let folder = tempdir()?;
-    let program = programs::bootstrap(name)?;
+    let program = programs::of_profile("lambda", name)?;
     let function = Function::start(&program, aws, runner.data_dir(), folder.path()).await;
     Ok((function, folder))
 }
@@ -203,7 +203,7 @@ fn bus_event() -> Value {
 }
 
 fn sizes(subject: &Subject) -> Result<[Row; 2]> {
-    let mut files = vec![std::fs::read(programs::bootstrap(subject.name)?)?];
+    let mut files = vec![std::fs::read(programs::of_profile("lambda", subject.name)?)?];
     if subject.links_duckdb {
         files.push(std::fs::read(duckdb()?)?);
     }

@@ -41,14 +41,10 @@ pub fn binary(name: &str) -> Result<PathBuf> {
     Err(format!("There is no program {path}: `make bench` builds it.").into())
 }
 
-/// A function's bootstrap, from the build for Lambda, which lies beside the build of the benchmarks.
-pub fn bootstrap(name: &str) -> Result<PathBuf> {
-    let path = folder()?.join("../lambda").join(name);
-    if path.is_file() {
-        return Ok(path);
-    }
-    let path = path.display();
-    Err(format!("There is no program {path}: `make bench` builds it.").into())
+/// A program of the build of another profile, which lies beside the build of the benchmarks: `lambda`, or
+/// `local`.
+pub fn of_profile(profile: &str, name: &str) -> Result<PathBuf> {
+    binary(&format!("../{profile}/{name}"))
 }
 
 /// A command of the program at `path` with an environment of its own.

@@ -33,8 +33,17 @@ impl Runner {
         data_dir: &Path,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self> {
+        Self::start_program(&programs::binary("millrace")?, data_dir, settings)
+    }
+
+    /// The same by a program of another profile.
+    pub fn start_program<'a>(
+        program: &Path,
+        data_dir: &Path,
+        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self> {
         let log = data_dir.with_extension("log");
-        let mut child = programs::command(&programs::binary("millrace")?)
+        let mut child = programs::command(program)
             .args(["--port", "0", "--data-dir"])
             .arg(data_dir)
             // As `make run` has it.

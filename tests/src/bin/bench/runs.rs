@@ -5,6 +5,7 @@
 //! Both sides write durably. A client starts a run and waits for the news of its end: here through the run's stream, there as
 //! the answer of the call.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -57,12 +58,29 @@ pub async fn measure() -> Result<Vec<Row>> {
         rows.extend(ours.rows(&what, "Restate", &theirs));
     }
     drop(restate);
+    rows.extend(profiles(&runner, &folder.path().join("local"))?);
     rows.push(queries(&runner).await?);
     drop(runner);
     rows.extend(costs()?);
     let runner = Runner::start(&folder.path().join("streams"))?;
     rows.extend(streams(&runner).await?);
     Ok(rows)
+}
+
+/// What `make run` serves, beside a release build.
+fn profiles(release: &Runner, data_dir: &Path) -> Result<[Row; 3]> {
+    let program = programs::of_profile("local", "millrace")?;
+    let local = Runner::start_program(&program, data_dir, [])?;
+    let [_, (clients, runs)] = LOADS;
+    let (mut ours, mut theirs) = (Side::default(), Side::default());
+    for turn in 0..=TURNS {
+        let of_turn = (load(&local, clients, runs)?, load(release, clients, runs)?);
+        if turn > 0 {
+            ours.add(of_turn.0);
+            theirs.add(of_turn.1);
+        }
+    }
+    Ok(ours.rows("what `make run` serves, 32 clients", "release", &theirs))
 }
 
 /// What one side of a comparison took.
