@@ -9,20 +9,19 @@ use serde_json::json;
 use crate::output::Output;
 use crate::target::Target;
 
-/// What to do with a project.
 #[derive(Subcommand)]
 pub enum ProjectCommand {
-    /// Spreads the listings of runs, deliveries and events over so many partitions, or says how many there are.
+    /// Spreads listings over so many partitions, or says how many there are.
     ///
-    /// One partition of DynamoDB takes 1,000 write units a second. A change holds for what is created two minutes later or
-    /// after; what is there stays where it is. Every listing reads each of the partitions, so take no more than are needed.
+    /// These are the listings of runs, deliveries and events. One partition of DynamoDB takes 1,000 write
+    /// units a second. A change holds for what is created two minutes later or after; what is there stays
+    /// where it is. Every listing reads each of the partitions, so take no more than are needed.
     Shards {
         /// From 1 to 64. Without it, nothing is changed.
         shards: Option<u16>,
     },
 }
 
-/// Does it.
 pub async fn run(command: ProjectCommand, target: &Target, output: Output) -> Result<()> {
     let ProjectCommand::Shards { shards } = command;
     let runs = ListingShards::new(target.runs.clone());

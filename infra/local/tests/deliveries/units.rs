@@ -1,4 +1,5 @@
-//! What deliveries and runs write to each partition of DynamoDB: a model that bounds how many a project takes.
+//! What deliveries and runs write to each partition of DynamoDB: a model that bounds how many a project
+//! takes.
 //!
 //! A partition takes 1,000 write units a second. The model follows DynamoDB's rules: a unit for each kilobyte
 //! that began, two in a transaction; in an index one for a place that is taken or left, or whose attributes

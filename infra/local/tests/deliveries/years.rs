@@ -21,12 +21,10 @@ const DAY_SECONDS: i64 = 24 * 3_600;
 struct Years {
     world: World,
     random: StdRng,
-    /// Events that are not archived.
-    in_tail: BTreeSet<String>,
+    unarchived: BTreeSet<String>,
     /// Events that no one was told of: their messages were lost.
     unmatched: BTreeSet<String>,
-    /// All deliveries that there ever were.
-    deliveries: BTreeSet<String>,
+    ever_delivered: BTreeSet<String>,
 }
 
 impl Years {
@@ -40,9 +38,9 @@ impl Years {
         Self {
             world,
             random: StdRng::seed_from_u64(seed),
-            in_tail: BTreeSet::new(),
+            unarchived: BTreeSet::new(),
             unmatched: BTreeSet::new(),
-            deliveries: BTreeSet::new(),
+            ever_delivered: BTreeSet::new(),
         }
     }
 
@@ -61,7 +59,7 @@ impl Years {
             0..6 => {
                 let details = self.details();
                 let event = self.world.event_with(None, details).await;
-                self.in_tail.insert(event.clone());
+                self.unarchived.insert(event.clone());
                 if self.random.random_range(0..8) == 0 {
                     self.world.told.lose_all();
                     self.unmatched.insert(event);
@@ -115,7 +113,7 @@ impl Years {
         let keys: Vec<_> = tail.into_iter().map(|record| record.key).collect();
         let until = Retention::default().event_until(self.world.clock.now());
         logs.settle(&log, &keys, until.as_seconds()).await.unwrap();
-        self.in_tail.clear();
+        self.unarchived.clear();
     }
 
     /// What happens by itself in the cloud: expiry, and the sweeper's removals.
@@ -137,14 +135,14 @@ impl Years {
 
     async fn known(&mut self) -> Vec<DeliveryRecord> {
         let known = self.world.all().await;
-        self.deliveries
+        self.ever_delivered
             .extend(known.iter().map(|delivery| delivery.id.clone()));
         known
     }
 
     /// Nothing that is in use is gone.
     async fn check(&mut self, at: &str) {
-        for event in self.in_tail.iter().chain(&self.unmatched) {
+        for event in self.unarchived.iter().chain(&self.unmatched) {
             let found = self.world.events.find(&self.world.tenant, event).await.unwrap();
             assert!(
                 found.is_some(),
@@ -220,7 +218,7 @@ async fn nothing_in_use_goes_and_nothing_stays_for_ever() {
             years.step().await;
             years.check(&format!("seed {seed}, step {step}")).await;
         }
-        let ever = years.deliveries.len();
+        let ever = years.ever_delivered.len();
         assert!(
             ever > years.known().await.len(),
             "seed {seed}: no delivery has gone"

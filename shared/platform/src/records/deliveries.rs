@@ -10,9 +10,9 @@ use crate::clock::UtcTime;
 use crate::config::Retention;
 use crate::error::{Error, Result};
 pub use crate::records::delivery_status::DeliveryStatus;
-use crate::records::listing_shards::{ListingShards, ShardSchedule};
+use crate::records::listing_shards::{ListingShards, ShardSchedule, newest_first};
 use crate::records::schema::{EXPIRES_AT, LISTING_INDEXES};
-use crate::records::{Changes, Condition, Key, Order, Query, Table, Transaction, Written, json_text, keys};
+use crate::records::{Changes, Condition, Key, Table, Transaction, Written, json_text, keys};
 use crate::tenant::Tenant;
 
 /// The shard of the deliveries of one event: of these there are at most as many as subscriptions, 10,000.
@@ -392,14 +392,7 @@ impl Deliveries {
             DeliveryIndex::Event(_) => OF_ONE_EVENT..OF_ONE_EVENT + 1,
             _ => self.shards.current(tenant).await?.shards_between(from, until.0),
         };
-        let queries: Vec<_> = shards
-            .map(|shard| {
-                Query::partition(pk(shard))
-                    .index(name)
-                    .between(low.as_str(), high.as_str())
-                    .order(Order::Descending)
-            })
-            .collect();
+        let queries = newest_first(shards, pk, name, (&low, &high));
         let (page, more): (Vec<StoredSummary>, _) = self.table.merged_page(&queries, most).await?;
         Ok((page.into_iter().map(|stored| stored.summary).collect(), more))
     }

@@ -62,8 +62,9 @@
 //! | the logs that an archiver should look at | events or audit, due | `logs` | `<time>` |
 //! | a file of a log; the files of a range of days | events or audit | `A#P#event-log-files`, `A#P#audit-log-files` | `<day>#<file id>` |
 //!
-//! The listings of runs, of deliveries but those of one event, and of events that are not archived have shards: the first is as above,
-//! and of the others `runs`, `deliveries` and `events-tail` become `runs.<shard>` and so on ([`crate::records::listing_shards`]).
+//! The listings of runs, of deliveries but those of one event, and of events that are not archived have
+//! shards ([`crate::records::listing_shards`]): the first is as above, and of the others `runs`, `deliveries`
+//! and `events-tail` become `runs.<shard>` and so on.
 //!
 //! Neither an account nor a project can hold a `#` (see [`crate::tenant::Tenant`]), so no key of one tenant is a key, or the
 //! beginning of one, of another. `*` stands where an account has no project. What is due is one list for all tenants, for the

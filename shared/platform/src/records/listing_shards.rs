@@ -6,6 +6,7 @@
 //! its creation, so that it never moves, and readers merge the shards of the times that they read.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
-use crate::records::{Condition, Table, Written, keys};
+use crate::records::{Condition, Order, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
 /// Most shards of a project. Readers ask each of them.
@@ -67,7 +68,7 @@ impl ShardSchedule {
     }
 
     /// The shards that hold the records created between two times, both included.
-    pub fn shards_between(&self, from: UtcTime, until: UtcTime) -> std::ops::Range<u16> {
+    pub fn shards_between(&self, from: UtcTime, until: UtcTime) -> Range<u16> {
         let within = self.changes.iter();
         let within = within.filter(|change| from <= change.from && change.from <= until);
         let most = within.map(|change| change.shards).max();
@@ -75,10 +76,26 @@ impl ShardSchedule {
     }
 
     /// The shards that hold records of any time.
-    pub fn all_shards(&self) -> std::ops::Range<u16> {
+    pub fn all_shards(&self) -> Range<u16> {
         let most = self.changes.iter().map(|change| change.shards).max();
         0..most.unwrap_or(1)
     }
+}
+
+/// What reads a range of a listing in these shards, the newest first.
+pub(super) fn newest_first(
+    shards: Range<u16>,
+    pk: impl Fn(u16) -> String,
+    index: &'static str,
+    (low, high): (&str, &str),
+) -> Vec<Query> {
+    let of_shard = |shard| {
+        Query::partition(pk(shard))
+            .index(index)
+            .between(low, high)
+            .order(Order::Descending)
+    };
+    shards.map(of_shard).collect()
 }
 
 /// The schedules of all projects, for the listings of one table.

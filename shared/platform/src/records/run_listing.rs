@@ -4,10 +4,11 @@ use serde::Deserialize;
 
 use crate::clock::UtcTime;
 use crate::error::Result;
+use crate::records::listing_shards::newest_first;
 use crate::records::run_removal::REMOVED;
 use crate::records::runs::Runs;
 use crate::records::schema::LISTING_INDEXES;
-use crate::records::{Order, Query, keys};
+use crate::records::{Query, keys};
 use crate::tenant::Tenant;
 
 #[cfg(doc)]
@@ -19,7 +20,7 @@ const STANDINGS_AT_ONCE: usize = 100;
 /// What a listing shows of a run beside its summary.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct RunStanding {
-    /// As its record has it.
+    /// In capitals, such as [`COMPLETED`].
     pub status: String,
     /// None while it is under way.
     pub closed_at: Option<UtcTime>,
@@ -110,8 +111,8 @@ impl Runs {
         Ok(found)
     }
 
-    /// The summaries, as JSON, of the runs that began from `from` on and no later than `until`, newest first: at most `most`, and
-    /// whether there are more.
+    /// The summaries, as JSON, of the runs that began from `from` on and no later than `until`, newest first:
+    /// at most `most`, and whether there are more.
     pub async fn list(
         &self,
         tenant: &Tenant,
@@ -136,21 +137,13 @@ impl Runs {
             return Ok((Vec::new(), false));
         }
         let shards = self.shards.current(tenant).await?;
-        let queries: Vec<_> = shards
-            .shards_between(from, until.time())
-            .map(|shard| {
-                Query::partition(pk(shard))
-                    .index(name)
-                    .between(low.as_str(), high.as_str())
-                    .order(Order::Descending)
-            })
-            .collect();
+        let queries = newest_first(shards.shards_between(from, until.time()), pk, name, (&low, &high));
         let (page, more): (Vec<SummaryRecord>, _) = self.table.merged_page(&queries, most).await?;
         Ok((page.into_iter().map(|record| record.summary).collect(), more))
     }
 
-    /// The runs of every project with work due by a time, the longest waiting first; at most `most` of each part of the
-    /// index, all where it is None.
+    /// The runs of every project with work due by a time, the longest waiting first; at most `most` of each
+    /// part of the index, all where it is None.
     pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueRun>> {
         self.due_in(&keys::DUE_RUNS, by, most).await
     }

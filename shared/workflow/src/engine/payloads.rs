@@ -78,10 +78,17 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes the large input of a run that did not begin, and that no other attempt begins.
+    /// Removes the large input of a run that did not begin, and that no other attempt begins. One that began
+    /// after all, though its answer was lost, keeps it.
     pub(super) async fn discard(&self, tenant: &Tenant, run_id: &str, input: &Payload) {
         let key = key_of(&payload_folder(tenant, run_id), input.json());
-        if let Err(cause) = self.services.store.remove_payload(&key).await {
+        let store = &self.services.store;
+        let removed = match store.find(tenant, run_id).await {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => store.remove_payload(&key).await,
+            Err(cause) => Err(cause),
+        };
+        if let Err(cause) = removed {
             warn!(run_id, %cause, "the input of a run that did not begin is left in the bucket");
         }
     }
