@@ -31,6 +31,8 @@ ARCH ?= arm64
 ARGS ?=
 # What `make run` and the commands beside it are built as: local, release or dev.
 export PROFILE ?= local
+# Past this size of the debug builds, their oldest files go.
+CACHE_GB ?= 30
 # Where `make install` puts the programs.
 PREFIX ?= $(HOME)/.local
 
@@ -121,7 +123,12 @@ test-workflows: duckdb ## Test the workflow types, and store the histories of ne
 # ---------- check ----------
 
 .PHONY: test
-test: fmt lint unit doc deny validate ## All of the checks that CI runs: those from here to `validate`
+test: trim fmt lint unit doc deny validate ## All of the checks that CI runs: those from here to `validate`
+
+# Before a large build, not after it: what it deletes is older than what the build needs.
+.PHONY: trim
+trim: ## Delete the oldest debug builds from the shared cache, past CACHE_GB=30
+	@python3 -B infra/local/trim.py '$(CARGO_TARGET_DIR)/debug' '$(CACHE_GB)'
 
 .PHONY: fmt
 fmt: ## Is the code formatted? (`cargo fmt --all` formats it)
@@ -140,7 +147,7 @@ unit fuzz-api test-lambda: export PEERS_PYTHON := $(PEERS_PYTHON)/bin
 unit fuzz-api test-lambda: export PEERS_NODE := $(PEERS_NODE)/node_modules
 # Tests that show pages to a browser say that they are skipped where there is none.
 unit: export CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
-unit: duckdb tools peers ## Unit tests and the black-box suite
+unit: trim duckdb tools peers ## Unit tests and the black-box suite
 	@echo '== tests'
 	@cargo build -q $(LOCKED) --workspace --bins
 	@$(LOADER) examples=$$(cargo test -q $(LOCKED) --workspace --doc 2>&1) || { echo "$$examples"; exit 1; }
