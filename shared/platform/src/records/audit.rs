@@ -13,7 +13,6 @@ use crate::records::{Condition, Key, Table, Written, keys};
 /// Kind of a mutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum AuditAction {
     Create,
     Update,
