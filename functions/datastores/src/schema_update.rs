@@ -7,7 +7,7 @@ use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::manifest::Relationship;
 use lake::plan::MAX_TABLES;
-use lake::schema_update::{MAX_RELATIONSHIPS, SchemaUpdate, TableUpdate};
+use lake::schema::update::{MAX_RELATIONSHIPS, SchemaUpdate, TableUpdate};
 use platform::auth::permission::{DeleteStores, Required as _, WriteStores};
 use platform::http::openapi::problem;
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_TEXT_LENGTH, check_text};

@@ -12,13 +12,18 @@ use duckdb::Connection;
 use platform::{Error, ErrorKind, Result};
 use serde_json::{Map, json};
 
-use crate::answer::Format;
-use crate::child::Context;
+use crate::child::context::Context;
+use crate::child::fence;
+use crate::child::limits::EngineLimits;
+use crate::jobs::protocol::Job;
 use crate::jobs::query::PlanReply;
-use crate::limits::EngineLimits;
-use crate::manifest::ManifestColumn;
-use crate::protocol::{BoundTable, Job};
-use crate::{fence, parameters, preparation, sql};
+use crate::jobs::run::run_job;
+use crate::query::answer::Format;
+use crate::query::preparation;
+use crate::schema::manifest::ManifestColumn;
+use crate::statement::parameters;
+use crate::tables::bound::BoundTable;
+use crate::tables::sql;
 
 /// How long a statement may take before it is interrupted.
 const DEADLINE: Duration = Duration::from_millis(200);
@@ -103,7 +108,7 @@ impl Target {
             sql: sql.to_owned(),
             params: params.as_object().cloned(),
         };
-        let reply = match self.context.run_within(DEADLINE, job) {
+        let reply = match self.context.within(DEADLINE, |context| run_job(context, job)) {
             Ok((reply, _)) => reply,
             Err(error) if error.status() < 500 => return Ok(Outcome::Refused),
             Err(error) => return self.broken(&error),
@@ -116,7 +121,7 @@ impl Target {
             // Any of them, and always the same for one statement.
             format: [Format::Json, Format::Csv, Format::Arrow][sql.len() % 3],
         };
-        match self.context.run_within(DEADLINE, job) {
+        match self.context.within(DEADLINE, |context| run_job(context, job)) {
             Ok((_, body)) => match String::from_utf8_lossy(&body).contains(SECRET) {
                 true => Err("the answer holds what stands in a file outside of the fence".to_owned()),
                 false => Ok(Outcome::Answered),
@@ -209,10 +214,13 @@ fn open_child(folder: &Path, tables: &[BoundTable]) -> Result<(Context, String)>
         .open("/dev/null")
         .map_err(Error::internal)?;
     let mut context = Context::new(connection, nothing)?;
-    context.run(Job::Bind {
-        tables: tables.iter().map(|table| table.name.clone()).collect(),
-        files: tables.iter().flat_map(|table| table.files.clone()).collect(),
-    })?;
+    run_job(
+        &mut context,
+        Job::Bind {
+            tables: tables.iter().map(|table| table.name.clone()).collect(),
+            files: tables.iter().flat_map(|table| table.files.clone()).collect(),
+        },
+    )?;
     // Each table gets its view now, so that the views stay the same from here on.
     kept(&mut context, tables)?;
     let inside = inside(&context.connection)?;
@@ -221,16 +229,22 @@ fn open_child(folder: &Path, tables: &[BoundTable]) -> Result<(Context, String)>
 
 /// The answer to a query of the table `kept`.
 fn kept(context: &mut Context, tables: &[BoundTable]) -> Result<String> {
-    context.run(Job::Plan {
-        sql: "SELECT id, name FROM kept ORDER BY id".to_owned(),
-        params: Some(Map::new()),
-    })?;
-    let (_, body) = context.run(Job::Query {
-        tables: tables.iter().map(copy_of).collect(),
-        rows: 10,
-        bytes: 10_000,
-        format: Format::Json,
-    })?;
+    run_job(
+        context,
+        Job::Plan {
+            sql: "SELECT id, name FROM kept ORDER BY id".to_owned(),
+            params: Some(Map::new()),
+        },
+    )?;
+    let (_, body) = run_job(
+        context,
+        Job::Query {
+            tables: tables.iter().map(copy_of).collect(),
+            rows: 10,
+            bytes: 10_000,
+            format: Format::Json,
+        },
+    )?;
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
@@ -320,7 +334,8 @@ fn make_table(connection: &Connection, folder: &Path, name: &str, relation: &str
         .map_err(Error::internal)?;
     let columns = (1..).zip(columns).map(|(id, (name, duckdb_type))| {
         let column = json!({ "name": name, "type": duckdb_type.replace("VARCHAR", "STRING") });
-        let column = serde_json::from_value::<crate::schema::Column>(column).map_err(Error::internal)?;
+        let column =
+            serde_json::from_value::<crate::schema::definition::Column>(column).map_err(Error::internal)?;
         Ok(ManifestColumn::new(id, column, None))
     });
     let columns = columns.collect::<Result<Vec<_>>>()?;

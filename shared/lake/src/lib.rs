@@ -1,87 +1,52 @@
 //! Data stores: DuckDB over immutable Parquet segments. The only crate that knows DuckDB.
 //!
-//! A version of a store is a [`Manifest`](manifest::Manifest): tables, their columns by field id, and the
-//! Parquet segments that hold their rows. The [`Engine`] runs what needs DuckDB (a caller's query, the
-//! staging of an import, the check of keys) in child processes of the same program: a statement can make
-//! DuckDB allocate past its own limit or compute past an interruption, and only the operating system ends
-//! that reliably.
+//! A version of a store is a [`Manifest`](manifest::Manifest): tables, their columns by field id, and the Parquet
+//! segments that hold their rows. The [`Engine`] runs DuckDB in child processes of the same program: a statement
+//! can make DuckDB allocate past its own limit or compute past an interruption, and only the operating system
+//! stops that reliably.
+//!
+//! Folders, from the lowest to the highest; a folder imports only from lower ones (`tests/floors.rs`):
+//!
+//! | Folder | Holds |
+//! |---|---|
+//! | `schema` | schemas and versions as pure data: manifest, plan of a change, difference, invariants |
+//! | `statement` | a caller's statement as text and parse tree: parameters, the check, DuckDB's messages |
+//! | `tables` | SQL over the tables of a version: names, reads of segments, native copies |
+//! | `child` | the inside of a child process: fence, limits, frames, the state that jobs share |
+//! | `import` | rows of files on their way into segments: formats, conversion, keys, faults |
+//! | `query` | results: PIVOTs, values of parameters, the formats of an answer |
+//! | `jobs` | what a child process does, one job a file, and its main loop |
+//! | `engine` | the outside: starts, leases and ends child processes |
+//! | `store` | operations on stores that the handlers call: commit, import, query, compaction, garbage collection |
 //!
 //! **Invariant:** a caller's statement reaches only the files of its own version. The fence is closed before
 //! the statement is parsed, and the statement is checked before DuckDB binds it.
 
-mod alter;
-pub mod alteration;
-mod answer;
-mod calendar;
-mod cells;
-mod checked;
 mod child;
-mod compression;
-mod conversion;
-pub mod defaults;
-mod difference;
 mod engine;
-mod fault_search;
-mod faults;
-mod fence;
-mod file_cache;
-mod file_format;
-mod folder;
 #[cfg(fuzzing)]
 pub mod fuzzing;
-mod import_session;
-mod invariants;
+mod import;
 mod jobs;
-mod json_rows;
-mod key;
-mod layout;
-mod leased;
-pub mod limits;
-pub mod manifest;
-mod meaning;
-mod messages;
-mod native;
-mod overlap;
-pub mod parameters;
-mod pivot_queries;
-mod pivots;
-mod plain;
-pub mod plan;
-mod pool;
-mod position;
-mod preparation;
-mod process;
-mod protocol;
-mod rewriting;
-mod rounding;
-mod scanner;
+mod query;
 pub mod schema;
-pub mod schema_update;
-mod segment_file;
-mod session;
-mod shape;
-mod source;
-mod sql;
-mod staging;
 mod statement;
 pub mod store;
-mod succession;
-mod tree;
-mod type_change;
-pub mod types;
-mod volatile;
+mod tables;
 
-pub use answer::{Answer, Format};
-pub use child::run_if_child;
-pub use difference::schema_difference;
-pub use engine::{Engine, EngineConfig, Scope};
-pub use faults::Fault;
-pub use file_cache::{CachedObject, FileCache, Pin};
-pub use file_format::FileFormat;
-pub use folder::{FolderSession, sql_path, sql_paths, sql_text};
-pub use import_session::{ImportSession, Stage, Staged};
+pub use child::limits::{self, EngineLimits};
+pub use engine::{
+    Engine, EngineConfig, FolderSession, ImportSession, Plan, Scope, Session, Stage, Staged, sql_path,
+    sql_paths, sql_text,
+};
+pub use import::faults::Fault;
+pub use import::file_format::FileFormat;
+pub use import::rounding::Rounding;
 pub use jobs::describe::ResultColumn;
-pub use limits::EngineLimits;
-pub use position::Position;
-pub use rounding::Rounding;
-pub use session::{Plan, Session};
+pub use jobs::run::run_if_child;
+pub use query::answer::{Answer, Format};
+pub use schema::difference::schema_difference;
+pub use schema::{alteration, defaults, manifest, plan, types};
+pub use statement::parameters;
+pub use statement::position::Position;
+pub use store::file_cache::{CachedObject, FileCache, Pin};

@@ -9,9 +9,14 @@ use std::path::{Path, PathBuf};
 use duckdb::Connection;
 use platform::{Error, Result};
 
-use crate::child::{Context, Defined};
-use crate::protocol::{BoundTable, Tier};
-use crate::{fence, layout, messages, native, sql};
+use crate::child::context::{Context, Defined};
+use crate::child::fence;
+use crate::statement::check::NATIVE_DATABASE;
+use crate::statement::messages;
+use crate::tables::bound::{BoundTable, Tier};
+use crate::tables::layout;
+use crate::tables::native;
+use crate::tables::sql;
 
 pub(crate) fn run(context: &mut Context, tables: Vec<String>, files: &[PathBuf]) -> Result<()> {
     if context.tables.is_some() {
@@ -34,7 +39,7 @@ pub(crate) fn define(context: &mut Context, tables: &[BoundTable]) -> Result<()>
         let (relation, attached) = match &table.native {
             Some(file) => {
                 context.attachments += 1;
-                let database = format!("{}{}", native::DATABASE, context.attachments);
+                let database = format!("{}{}", NATIVE_DATABASE, context.attachments);
                 attach(connection, file, &database)?;
                 (native::relation(&table.columns, &database), Some(database))
             }

@@ -9,10 +9,10 @@ use platform::error::RowError;
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::child::Context;
-use crate::faults::{Fault, Kind, cut, merge};
-use crate::key::{Found, Key};
-use crate::layout;
+use crate::child::context::Context;
+use crate::import::faults::{Fault, Kind, cut, merge};
+use crate::import::key::{Found, Key};
+use crate::tables::layout;
 
 /// What is compared with what.
 #[derive(Debug, Serialize, Deserialize)]

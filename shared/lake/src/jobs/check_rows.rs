@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::child::Context;
-use crate::fault_search::{ROW_NUMBER, numbered};
-use crate::key::Key;
-use crate::manifest::ManifestColumn;
-use crate::{fence, messages, sql};
+use crate::child::context::Context;
+use crate::child::fence;
+use crate::import::fault_search::{ROW_NUMBER, numbered};
+use crate::import::key::Key;
+use crate::schema::manifest::ManifestColumn;
+use crate::statement::messages;
+use crate::tables::sql;
 
 /// What is checked over which files.
 #[derive(Debug, Serialize, Deserialize)]

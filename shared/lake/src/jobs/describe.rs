@@ -4,11 +4,12 @@ use duckdb::params_from_iter;
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::query::{bound_values, over_stand_ins, planned};
-use crate::child::Context;
-use crate::messages;
-use crate::protocol::BoundTable;
-use crate::scanner::tokens;
+use super::query::{over_stand_ins, planned};
+use crate::child::context::Context;
+use crate::query::values::bound_values;
+use crate::statement::messages;
+use crate::statement::scanner::tokens;
+use crate::tables::bound::BoundTable;
 
 /// A column of a statement's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

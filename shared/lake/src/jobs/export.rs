@@ -10,10 +10,12 @@ use duckdb::Connection;
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::child::Context;
-use crate::messages;
-use crate::protocol::BoundTable;
-use crate::{fence, layout, sql};
+use crate::child::context::Context;
+use crate::child::fence;
+use crate::statement::messages;
+use crate::tables::bound::BoundTable;
+use crate::tables::layout;
+use crate::tables::sql;
 
 /// The database inside of the file, while it is written.
 const TARGET: &str = "download";
@@ -41,7 +43,7 @@ pub(crate) enum Form {
     Database,
     /// A file `<table>.parquet` for each table.
     Parquet,
-    /// A DuckDB database file that only this DuckDB reads: see [`crate::native`].
+    /// A DuckDB database file that only this DuckDB reads: see [`crate::tables::native`].
     Copy,
 }
 

@@ -7,10 +7,10 @@ use platform::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::answer::{self, Body, Bounds};
-use crate::child::Context;
-use crate::messages;
-use crate::parameters::Scalar;
+use crate::child::context::Context;
+use crate::query::answer::{self, Body, Bounds};
+use crate::statement::messages;
+use crate::statement::parameters::Scalar;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Input {

@@ -5,31 +5,25 @@
 //! of these and no others; the second runs it.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use duckdb::core::{LogicalTypeHandle, LogicalTypeId};
-use duckdb::types::{ToSqlOutput, Value as DuckValue, ValueRef};
-use duckdb::{Connection, Statement, ToSql, params_from_iter};
+use duckdb::{Connection, Statement, params_from_iter};
 use platform::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{bind, variants};
-use crate::answer::{self, Body, Bounds, Format, Written};
-use crate::child::Context;
-use crate::messages;
-use crate::parameters::{self, Rewritten, Scalar};
-use crate::pivots::{self, PivotValues};
-use crate::protocol::{BoundTable, Tier};
-use crate::{preparation, sql};
-
-/// A statement that passed the check, until it is run.
-pub(crate) struct Planned {
-    pub(super) original: String,
-    pub(super) rewritten: Rewritten,
-    pub(super) pivots: Vec<PivotValues>,
-    took: Duration,
-}
+use crate::child::context::Context;
+use crate::query::answer::{self, Body, Bounds, Format, Written};
+use crate::query::pivots;
+use crate::query::preparation;
+use crate::query::type_name::type_name;
+use crate::query::values::bound_values;
+use crate::statement::messages;
+use crate::statement::parameters::{self, Rewritten, Scalar};
+use crate::statement::planned::Planned;
+use crate::tables::bound::{BoundTable, Tier};
+use crate::tables::sql;
 
 /// What the parent learns of a statement.
 #[derive(Debug, Serialize, Deserialize)]
@@ -272,40 +266,6 @@ fn stream<'a>(
     Ok(statement)
 }
 
-/// The values of a prepared statement's parameters, in their order.
-pub(crate) fn bound_values<'a>(
-    statement: &Statement<'_>,
-    original: &str,
-    rewritten: &'a Rewritten,
-) -> Result<Vec<&'a Scalar>> {
-    let to_error = |error| messages::caller_error(&error, original, rewritten);
-    (1..=statement.parameter_count())
-        .map(|index| {
-            let name = statement.parameter_name(index).map_err(to_error)?;
-            let number = name
-                .parse::<usize>()
-                .ok()
-                .and_then(|number| number.checked_sub(1));
-            number.and_then(|at| rewritten.values.get(at)).ok_or_else(|| {
-                Error::invalid("Parameters are written as {{name}}; the query holds one that is not.")
-            })
-        })
-        .collect()
-}
-
-impl ToSql for Scalar {
-    fn to_sql(&self) -> duckdb::Result<ToSqlOutput<'_>> {
-        Ok(match self {
-            Self::Null => ToSqlOutput::Owned(DuckValue::Null),
-            Self::Boolean(value) => ToSqlOutput::Owned(DuckValue::Boolean(*value)),
-            Self::Signed(value) => ToSqlOutput::Owned(DuckValue::BigInt(*value)),
-            Self::Unsigned(value) => ToSqlOutput::Owned(DuckValue::UBigInt(*value)),
-            Self::Double(value) => ToSqlOutput::Owned(DuckValue::Double(*value)),
-            Self::Text(value) => ToSqlOutput::Borrowed(ValueRef::Text(value.as_bytes())),
-        })
-    }
-}
-
 fn head(statement: &Statement<'_>, own_types: &HashMap<usize, String>, body: &mut Vec<u8>) -> Result<()> {
     let schema = statement.schema();
     let names: Vec<_> = schema
@@ -325,35 +285,4 @@ fn head(statement: &Statement<'_>, own_types: &HashMap<usize, String>, body: &mu
     serde_json::to_writer(&mut *body, &types).map_err(Error::internal)?;
     body.extend_from_slice(b",\"rows\":[");
     Ok(())
-}
-
-/// The type as column definitions write it where they have it, else as DuckDB writes it.
-pub(super) fn type_name(handle: &LogicalTypeHandle) -> String {
-    if let Some(alias) = handle.get_alias() {
-        return alias.to_uppercase();
-    }
-    let child = |index: usize| type_name(&handle.child(index));
-    match handle.try_id() {
-        Ok(LogicalTypeId::Varchar) => "STRING".to_owned(),
-        Ok(LogicalTypeId::Decimal) => {
-            format!("DECIMAL({},{})", handle.decimal_width(), handle.decimal_scale())
-        }
-        Ok(LogicalTypeId::List) => format!("{}[]", child(0)),
-        Ok(LogicalTypeId::Map) => format!("MAP({}, {})", child(0), child(1)),
-        Ok(kind @ (LogicalTypeId::Struct | LogicalTypeId::Union)) => {
-            let members: Vec<_> = (0..handle.num_children())
-                .map(|index| format!("{} {}", sql::identifier(&handle.child_name(index)), child(index)))
-                .collect();
-            format!("{}({})", format!("{kind:?}").to_uppercase(), members.join(", "))
-        }
-        Ok(
-            LogicalTypeId::TimestampS
-            | LogicalTypeId::TimestampMs
-            | LogicalTypeId::TimestampNs
-            | LogicalTypeId::TimestampTZ,
-        ) => "TIMESTAMP".to_owned(),
-        Ok(LogicalTypeId::SqlNull) => "NULL".to_owned(),
-        Ok(other) => format!("{other:?}").to_uppercase(),
-        Err(_) => "UNKNOWN".to_owned(),
-    }
 }

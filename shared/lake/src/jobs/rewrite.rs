@@ -9,15 +9,17 @@ use platform::clock::UtcTime;
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::child::Context;
-use crate::fault_search::{ROW_NUMBER, numbered};
-use crate::faults::{MAX_LISTED, shown};
-use crate::manifest::{ManifestColumn, Segment};
-use crate::messages::{self, Cause};
-use crate::segment_file::{self, CopyError};
-use crate::staging::Target;
-use crate::type_change::TypeChange;
-use crate::{conversion, fence, sql};
+use crate::child::context::Context;
+use crate::child::fence;
+use crate::import::conversion;
+use crate::import::fault_search::{ROW_NUMBER, numbered};
+use crate::import::faults::{MAX_LISTED, shown};
+use crate::import::segment_file::{self, CopyError};
+use crate::import::staging::Target;
+use crate::import::type_change::TypeChange;
+use crate::schema::manifest::{ManifestColumn, Segment};
+use crate::statement::messages::{self, Cause};
+use crate::tables::sql;
 
 /// What is rewritten into what.
 #[derive(Debug, Serialize, Deserialize)]

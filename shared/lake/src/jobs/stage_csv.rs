@@ -2,25 +2,25 @@
 //!
 //! RFC 4180: commas, quotes doubled inside quotes, a header row that begins in the first line; LF or CRLF; with
 //! or without a byte order mark; plain, gzip or zstd by the file's first bytes. Nothing is guessed: DuckDB's
-//! detection is off. Where a file is [plain](crate::plain), DuckDB converts its values; else every column is read as text and
-//! converted by [`crate::conversion`]. An empty field is NULL, and `""` is an empty text.
+//! detection is off. Where a file is [plain](crate::import::plain), DuckDB converts its values; else every column is read as text and
+//! converted by [`crate::import::conversion`]. An empty field is NULL, and `""` is an empty text.
 
 use std::io::Read as _;
 use std::thread;
 
 use platform::{Error, Result};
 
-use crate::child::Context;
-use crate::compression::{Compression, Prepared};
-use crate::faults::{Fault, MAX_FAULTS, shown};
-use crate::messages::{self, Cause};
-use crate::plain::{Form, is_plain};
-use crate::segment_file::CopyError;
-use crate::shape::{Shape, shape};
-use crate::source::Source;
-use crate::sql;
-use crate::staging::{self, Input, Relation, Target, Written};
-use crate::types::ColumnType;
+use crate::child::context::Context;
+use crate::import::compression::{Compression, Prepared};
+use crate::import::faults::{Fault, MAX_FAULTS, shown};
+use crate::import::plain::{Form, is_plain};
+use crate::import::segment_file::CopyError;
+use crate::import::shape::{Shape, shape};
+use crate::import::source::Source;
+use crate::import::staging::{self, Input, Relation, Target, Written};
+use crate::schema::types::ColumnType;
+use crate::statement::messages::{self, Cause};
+use crate::tables::sql;
 
 /// Longest row that DuckDB reads, in bytes.
 const MAX_ROW_BYTES: u64 = 2_000_000;

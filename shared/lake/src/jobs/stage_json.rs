@@ -5,11 +5,11 @@
 
 use platform::{Error, Result};
 
-use crate::child::Context;
-use crate::json_rows::{self, Beginning, Column, JsonRows, Reading};
-use crate::source::Source;
-use crate::sql;
-use crate::staging::{self, Input, Relation, Written};
+use crate::child::context::Context;
+use crate::import::json_rows::{self, Beginning, Column, JsonRows, Reading};
+use crate::import::source::Source;
+use crate::import::staging::{self, Input, Relation, Written};
+use crate::tables::sql;
 
 pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     let target = &input.target;

@@ -10,13 +10,13 @@ use std::path::Path;
 
 use platform::{Error, Result};
 
-use crate::child::Context;
-use crate::faults::{MAX_LISTED, shown};
-use crate::messages::{self, Cause};
-use crate::source::Source;
-use crate::sql;
-use crate::staging::{self, Input, Relation, Target, Written};
-use crate::types::ColumnType;
+use crate::child::context::Context;
+use crate::import::faults::{MAX_LISTED, shown};
+use crate::import::source::Source;
+use crate::import::staging::{self, Input, Relation, Target, Written};
+use crate::schema::types::ColumnType;
+use crate::statement::messages::{self, Cause};
+use crate::tables::sql;
 
 const MAGIC: [u8; 4] = *b"PAR1";
 const ENCRYPTED_MAGIC: [u8; 4] = *b"PARE";

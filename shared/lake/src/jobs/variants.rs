@@ -6,11 +6,15 @@ use duckdb::{Connection, params_from_iter};
 use platform::{Error, Result};
 
 use super::describe::{description, without_semicolons};
-use super::query::{bound_values, type_name};
-use crate::parameters::Rewritten;
-use crate::pivots::PivotValues;
-use crate::scanner::tokens;
-use crate::{messages, sql, statement, tree};
+use crate::query::type_name::type_name;
+use crate::query::values::bound_values;
+use crate::statement::check::check_tree;
+use crate::statement::messages;
+use crate::statement::parameters::Rewritten;
+use crate::statement::planned::PivotValues;
+use crate::statement::scanner::tokens;
+use crate::statement::tree;
+use crate::tables::sql;
 
 /// A statement that returns JSON in place of VARIANT.
 pub(super) struct Readable {
@@ -60,7 +64,7 @@ pub(super) fn readable(
     let names: Vec<_> = pivots.iter().map(|pivot| pivot.type_name.clone()).collect();
     let tree = tree::parse(connection, original, &rewritten)?;
     let tree = tree.ok_or_else(|| Error::internal("a statement with VARIANT values has no parse tree"))?;
-    statement::check(&tree.value, tables, &names, original, &rewritten)?;
+    check_tree(&tree.value, tables, &names, original, &rewritten)?;
     Ok(Some(Readable { rewritten, types }))
 }
 

@@ -3,8 +3,8 @@
 use platform::{Result, Tenant};
 
 use super::{Author, DataStores, Loaded};
-use crate::alteration::TableAlteration;
-use crate::plan::Plan;
+use crate::schema::alteration::TableAlteration;
+use crate::schema::plan::Plan;
 
 impl DataStores {
     /// Changes the columns of a table: 404 for a table or column that is not there, 409 for what its rows or a relationship

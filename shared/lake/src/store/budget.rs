@@ -6,7 +6,7 @@
 use platform::config::{AwsEnvironment, ConfigError, Environment};
 
 use super::{MIB, StoreConfig};
-use crate::limits::EngineLimits;
+use crate::child::limits::EngineLimits;
 
 /// Smallest limit of an import that is of any use.
 const MIN_INPUT_BYTES: u64 = 64 * MIB;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::manifest::Manifest;
+use crate::schema::manifest::Manifest;
 
 /// Manifests kept in memory; a manifest of a thousand tables has a few megabytes.
 const MAX_MANIFESTS: usize = 32;

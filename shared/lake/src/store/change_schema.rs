@@ -11,11 +11,11 @@ use tempfile::TempDir;
 
 use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
 use super::{Author, DataStores, Loaded, keys};
-use crate::alter::Altered;
-use crate::difference::schema_difference;
 use crate::jobs::rewrite::File;
-use crate::manifest::{Manifest, ManifestColumn, Segment, TableVersion};
-use crate::plan::Plan;
+use crate::schema::alter::Altered;
+use crate::schema::difference::schema_difference;
+use crate::schema::manifest::{Manifest, ManifestColumn, Segment, TableVersion};
+use crate::schema::plan::Plan;
 
 /// Changes that a message of ours lists.
 const MAX_LISTED: usize = 3;

@@ -10,7 +10,7 @@ use rand::RngExt as _;
 
 use super::steps::Step;
 use super::{DataStores, keys};
-use crate::manifest::Manifest;
+use crate::schema::manifest::Manifest;
 
 /// Lost races before the caller is asked to repeat.
 pub(super) const MAX_ATTEMPTS: u32 = 50;
@@ -214,12 +214,12 @@ fn with_totals(record: StoreRecord, manifest: &Manifest) -> StoreRecord {
         total_rows: manifest
             .tables
             .iter()
-            .map(crate::manifest::TableVersion::row_count)
+            .map(crate::schema::manifest::TableVersion::row_count)
             .sum(),
         storage_bytes: manifest
             .tables
             .iter()
-            .map(crate::manifest::TableVersion::bytes)
+            .map(crate::schema::manifest::TableVersion::bytes)
             .sum(),
         ..record
     }

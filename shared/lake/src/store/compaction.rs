@@ -9,9 +9,9 @@ use platform::{Error, Result, Tenant, ids};
 use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
 use super::steps::Step;
 use super::{Author, DataStores, Loaded, keys};
-use crate::alter::{Altered, ValueSource};
 use crate::jobs::rewrite;
-use crate::manifest::{Manifest, ManifestColumn, Segment, TableVersion};
+use crate::schema::alter::{Altered, ValueSource};
+use crate::schema::manifest::{Manifest, ManifestColumn, Segment, TableVersion};
 
 /// A segment below this size is small. Reading one of it takes some hundred milliseconds; opening it takes one.
 const SMALL_BYTES: u64 = 32 * 1_024 * 1_024;

@@ -5,7 +5,7 @@ use platform::{Result, Tenant, ids};
 
 use super::commit::version_record;
 use super::{Author, DataStores, Loaded};
-use crate::manifest::Manifest;
+use crate::schema::manifest::Manifest;
 
 /// What a new store is.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use platform::{Error, Result, Tenant};
 
 use super::{Author, DataStores, Loaded};
-use crate::plan::{MAX_TABLES, Plan};
-use crate::schema::TableDefinition;
+use crate::schema::definition::TableDefinition;
+use crate::schema::plan::{MAX_TABLES, Plan};
 
 impl DataStores {
     /// Makes tables; a taken name is a 409.

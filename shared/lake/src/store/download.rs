@@ -15,7 +15,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::{DataStores, Loaded, keys};
-use crate::manifest::TableVersion;
+use crate::schema::manifest::TableVersion;
 
 /// How long a link to a download holds.
 pub const LINK_LIFETIME: Duration = Duration::from_secs(900);

@@ -3,7 +3,7 @@
 use platform::{Result, Tenant};
 
 use super::{Author, DataStores};
-use crate::plan::Plan;
+use crate::schema::plan::Plan;
 
 impl DataStores {
     /// Drops a table and gives its name as it was written; a missing one is a 404, one that a relationship names a 409.

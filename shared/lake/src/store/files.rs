@@ -8,8 +8,8 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use platform::{Error, Result, Tenant};
 
 use super::{DataStores, keys};
-use crate::file_cache::{CachedObject, Pin};
-use crate::manifest::{Segment, TableVersion};
+use crate::schema::manifest::{Segment, TableVersion};
+use crate::store::file_cache::{CachedObject, Pin};
 
 /// Segments fetched at a time: object stores answer slowly, and many at once.
 const MAX_FETCHES: usize = 16;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::steps::Step;
 use super::{DataStores, keys};
-use crate::manifest::Manifest;
+use crate::schema::manifest::Manifest;
 
 /// Manifests that are read, and objects that are removed, at a time.
 const AT_A_TIME: usize = 8;

@@ -7,7 +7,7 @@ use tracing::{info, warn};
 
 use super::compaction::is_due;
 use super::{DataStores, ImportHint};
-use crate::manifest::Manifest;
+use crate::schema::manifest::Manifest;
 
 /// The body of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

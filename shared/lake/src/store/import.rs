@@ -19,12 +19,12 @@ use tracing::warn;
 use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
 use super::steps::Step;
 use super::{Author, DataStores, Loaded, keys};
-use crate::faults::{self, Fault};
-use crate::file_format::FileFormat;
-use crate::import_session::{ImportSession, Stage, Staged};
-use crate::manifest::{Manifest, TableVersion};
-use crate::overlap::may_share_a_key;
-use crate::rounding::Rounding;
+use crate::engine::{ImportSession, Stage, Staged};
+use crate::import::faults::{self, Fault};
+use crate::import::file_format::FileFormat;
+use crate::import::overlap::may_share_a_key;
+use crate::import::rounding::Rounding;
+use crate::schema::manifest::{Manifest, TableVersion};
 
 /// What imports need beyond the store itself.
 #[derive(Clone, Default)]

@@ -8,7 +8,7 @@ use platform::{Error, Result, Tenant};
 
 use super::DataStores;
 use super::import::{Import, ImportSource, ImportTable};
-use crate::file_format::FileFormat;
+use crate::import::file_format::FileFormat;
 
 /// A source's file, where it can be read.
 pub(super) struct Input {

@@ -18,7 +18,7 @@ use super::hints::Hint;
 use super::import::{Import, ImportTable};
 use super::steps::Step;
 use super::{Author, DataStores};
-use crate::rounding::Rounding;
+use crate::import::rounding::Rounding;
 
 /// Beginnings after which an import that never comes to an end is given up.
 const MAX_ATTEMPTS: u64 = 5;

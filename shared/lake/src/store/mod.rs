@@ -18,6 +18,7 @@ mod create_tables;
 mod describe;
 mod download;
 mod drop_table;
+pub(crate) mod file_cache;
 mod files;
 mod garbage;
 mod hints;
@@ -42,10 +43,10 @@ use platform::records::stores::Stores;
 use platform::{Clock, Result};
 
 use self::compaction::DUE_SEGMENTS;
+use crate::child::limits::EngineLimits;
 use crate::engine::{Engine, EngineConfig};
-use crate::file_cache::FileCache;
-use crate::limits::EngineLimits;
-use crate::native::EXTENSION;
+use crate::store::file_cache::FileCache;
+use crate::tables::native::EXTENSION;
 use cache::ManifestCache;
 use native::Copies;
 

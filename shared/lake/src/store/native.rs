@@ -12,9 +12,9 @@ use tracing::{debug, warn};
 
 use super::{DataStores, Loaded};
 use crate::engine::Scope;
-use crate::file_cache::Pin;
-use crate::manifest::TableVersion;
-use crate::native::file_name;
+use crate::schema::manifest::TableVersion;
+use crate::store::file_cache::Pin;
+use crate::tables::native::file_name;
 
 /// Reads of the same rows before they are copied.
 const READS: u32 = 2;

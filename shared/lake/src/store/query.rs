@@ -12,11 +12,11 @@ use tracing::warn;
 
 use super::files::Files;
 use super::{DataStores, Loaded};
-use crate::answer::{Answer, Format};
+use crate::child::limits::EngineLimits;
 use crate::engine::Scope;
-use crate::limits::EngineLimits;
-use crate::manifest::TableVersion;
-use crate::session::Session;
+use crate::engine::Session;
+use crate::query::answer::{Answer, Format};
+use crate::schema::manifest::TableVersion;
 
 /// A query.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Query<'a> {
     pub sql: &'a str,
     /// The values of its parameters.
     pub params: &'a Map<String, Value>,
-    /// Most rows of the answer; it is cut to [`crate::limits::MAX_ROWS`].
+    /// Most rows of the answer; it is cut to [`crate::child::limits::MAX_ROWS`].
     pub limit: Option<usize>,
     /// The form of the answer.
     pub format: Format,

@@ -8,8 +8,8 @@ use platform::records::stores::StoreVersion;
 use platform::{Error, Result, Tenant};
 
 use super::{DataStores, keys};
-use crate::difference::schema_difference;
-use crate::manifest::Manifest;
+use crate::schema::difference::schema_difference;
+use crate::schema::manifest::Manifest;
 
 /// Manifests of versions that are read at a time: each can have some megabytes.
 const READ_AHEAD: usize = 4;

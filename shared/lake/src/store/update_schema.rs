@@ -3,8 +3,8 @@
 use platform::{Result, Tenant};
 
 use super::{Author, DataStores, Loaded};
-use crate::plan::Plan;
-use crate::schema_update::SchemaUpdate;
+use crate::schema::plan::Plan;
+use crate::schema::update::SchemaUpdate;
 
 impl DataStores {
     /// Drops tables, creates and changes others, and replaces the relationships. Errors as for

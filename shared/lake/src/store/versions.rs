@@ -7,7 +7,7 @@ use platform::{Error, Result, Tenant};
 
 use super::commit::{Change, MAX_ATTEMPTS, contended, pause};
 use super::{Author, DataStores, Loaded};
-use crate::manifest::Manifest;
+use crate::schema::manifest::Manifest;
 
 /// Most versions of one listing.
 pub const MAX_LISTED_VERSIONS: usize = 1_000;

@@ -1,0 +1,146 @@
+//! State of a child process that its jobs share: the connection, the bound tables, the deadline.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use duckdb::{Connection, InterruptHandle};
+use platform::{Error, Result};
+
+use crate::child::fence;
+use crate::statement::checked::Checked;
+use crate::statement::planned::Planned;
+use crate::tables::bound::Tier;
+
+/// Interval between interruptions of a job past its deadline: DuckDB loses one that comes between two statements.
+const INTERRUPT_EVERY: Duration = Duration::from_millis(50);
+
+/// State of a child process between its jobs.
+pub(crate) struct Context {
+    pub(crate) connection: Connection,
+    /// Names of the version's tables; None before the fence is closed.
+    pub(crate) tables: Option<Vec<String>>,
+    /// Tables that have a view.
+    pub(crate) defined: HashMap<String, Defined>,
+    /// Number of databases attached so far.
+    pub(crate) attachments: u32,
+    /// Statements that passed the check over these tables.
+    pub(crate) checked: Checked,
+    /// Statement that the next job runs.
+    pub(crate) planned: Option<Planned>,
+    /// Standard output: replies.
+    pub(crate) output: File,
+    /// Folder of an import, or of the platform's own statements, that the fence admits.
+    folder: Option<PathBuf>,
+    deadline: Deadline,
+}
+
+pub(crate) struct Defined {
+    pub(crate) tier: Tier,
+    /// Attached database that holds the native copy.
+    pub(crate) attached: Option<String>,
+}
+
+impl Context {
+    pub(crate) fn new(connection: Connection, output: File) -> Result<Self> {
+        let deadline = Deadline::watch(connection.interrupt_handle())?;
+        Ok(Self {
+            connection,
+            tables: None,
+            defined: HashMap::new(),
+            attachments: 0,
+            checked: Checked::default(),
+            planned: None,
+            output,
+            folder: None,
+            deadline,
+        })
+    }
+
+    /// Interrupts DuckDB when `work` takes longer than `duration`.
+    pub(crate) fn within<T>(&mut self, duration: Duration, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.deadline.start(duration);
+        let done = work(self);
+        self.deadline.stop();
+        done
+    }
+
+    /// Closes the fence around a folder unless an earlier job did. Refuses another folder, and files that are
+    /// not directly in it.
+    pub(crate) fn enclose<'a>(
+        &mut self,
+        folder: &Path,
+        files: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<()> {
+        if self.folder.is_none() {
+            fence::close(&self.connection, [], [folder], "")?;
+            self.folder = Some(folder.to_owned());
+        }
+        if self.folder.as_deref() != Some(folder) {
+            return Err(Error::internal("the child is for another folder"));
+        }
+        match files.into_iter().all(|file| file.parent() == Some(folder)) {
+            true => Ok(()),
+            false => Err(Error::internal("a file of an import is not in its folder")),
+        }
+    }
+
+    /// Names of the bound tables.
+    pub(crate) fn tables(&self) -> Result<&[String]> {
+        self.tables
+            .as_deref()
+            .ok_or_else(|| Error::internal("the child is not bound to a version"))
+    }
+}
+
+/// Interrupts the connection when a job exceeds its time limit.
+struct Deadline {
+    shared: Arc<(Mutex<Option<Instant>>, Condvar)>,
+}
+
+impl Deadline {
+    fn watch(handle: Arc<InterruptHandle>) -> Result<Self> {
+        let shared: Arc<(Mutex<Option<Instant>>, Condvar)> = Arc::default();
+        let watched = Arc::clone(&shared);
+        thread::Builder::new()
+            .spawn(move || {
+                let (lock, changed) = &*watched;
+                let mut due = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                loop {
+                    let wait = match *due {
+                        None => Duration::MAX,
+                        Some(instant) => instant.saturating_duration_since(Instant::now()),
+                    };
+                    let wait = if wait.is_zero() {
+                        handle.interrupt();
+                        INTERRUPT_EVERY
+                    } else {
+                        // Longer waits overflow in some implementations.
+                        wait.min(Duration::from_secs(3_600))
+                    };
+                    due = changed
+                        .wait_timeout(due, wait)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0;
+                }
+            })
+            .map_err(Error::internal)?;
+        Ok(Self { shared })
+    }
+
+    fn start(&self, duration: Duration) {
+        self.set(Some(Instant::now() + duration));
+    }
+
+    fn stop(&self) {
+        self.set(None);
+    }
+
+    fn set(&self, due: Option<Instant>) {
+        *self.shared.0.lock().unwrap_or_else(PoisonError::into_inner) = due;
+        self.shared.1.notify_all();
+    }
+}

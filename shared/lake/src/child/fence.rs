@@ -1,0 +1,90 @@
+//! The fence: a DuckDB connection that reaches only the files that it was given, and cannot be told
+//! otherwise.
+//!
+//! The order matters. The limits are set after the database is open, because DuckDB does not enforce the size
+//! of a temporary directory that was given at open. Then the allowed files, then external access is turned
+//! off, and last the settings are locked. Everything after that, the caller's statement first of all, runs
+//! inside.
+
+use std::path::Path;
+
+use duckdb::Connection;
+use platform::{Error, Result};
+
+use crate::child::limits::EngineLimits;
+use crate::tables::sql;
+
+/// How far a result runs ahead of its reader. With less of it DuckDB's threads wait for one another, at times for 20 ms; with much
+/// more of it nothing is read before everything is there.
+const STREAM_BYTES: u64 = 2 * 1_024 * 1_024;
+
+/// Opens an in-memory database with its limits set and its temporary files in `temp`. Not fenced yet.
+pub(crate) fn open(limits: &EngineLimits, temp: &Path) -> Result<Connection> {
+    let connection = Connection::open_in_memory().map_err(Error::internal)?;
+    let settings = format!(
+        "SET temp_directory = {temp};
+         SET max_temp_directory_size = '{temp_bytes}B';
+         SET memory_limit = '{memory}B';
+         SET threads = {threads};
+         SET autoinstall_known_extensions = false;
+         SET autoload_known_extensions = false;
+         SET allow_community_extensions = false;
+         SET parquet_metadata_cache = true;
+         SET streaming_buffer_size = '{STREAM_BYTES}B';
+         SET TimeZone = 'UTC';",
+        temp = sql::path(temp)?,
+        temp_bytes = limits.temp_bytes,
+        memory = limits.memory_limit_bytes,
+        threads = limits.threads.max(1),
+    );
+    connection.execute_batch(&settings).map_err(Error::internal)?;
+    Ok(connection)
+}
+
+/// Closes the fence: from here on `files` can be read, files below `directories`, at any depth, can be read
+/// and written, and nothing else; then `definitions` run, and the settings are locked.
+pub(crate) fn close<'a>(
+    connection: &Connection,
+    files: impl IntoIterator<Item = &'a Path>,
+    directories: impl IntoIterator<Item = &'a Path>,
+    definitions: &str,
+) -> Result<()> {
+    let fence = format!(
+        "SET allowed_paths = {};
+         SET allowed_directories = {};
+         SET enable_external_access = false;
+         {definitions}
+         SET lock_configuration = true;",
+        sql::paths(files)?,
+        sql::paths(directories)?,
+    );
+    connection.execute_batch(&fence).map_err(Error::internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_outside_is_reached_and_nothing_can_be_set() {
+        // DuckDB allows itself its temporary directory, so what is outside must be elsewhere.
+        let (temp, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let secret = outside.path().join("secret.csv");
+        std::fs::write(&secret, "a\n1\n").unwrap();
+        let connection = open(&EngineLimits::default(), temp.path()).unwrap();
+        close(&connection, [], [], "").unwrap();
+        for statement in [
+            format!("SELECT * FROM read_csv('{}')", secret.display()),
+            format!("SELECT * FROM read_text('{}')", secret.display()),
+            format!("ATTACH '{}/x.db'", outside.path().display()),
+            format!("COPY (SELECT 1) TO '{}/x.csv'", outside.path().display()),
+            "SET enable_external_access = true".into(),
+            "SET memory_limit = '9GB'".into(),
+            "SET lock_configuration = false".into(),
+            "INSTALL httpfs".into(),
+            "LOAD httpfs".into(),
+        ] {
+            assert!(connection.execute_batch(&statement).is_err(), "{statement}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! A child at work on one version of a store.
+//!
+//! A statement takes two steps: the child checks it and says which tables it needs; whoever asks brings the files of these;
+//! then the child runs it. In between nothing but the check has touched the caller's text.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use platform::{Error, Result};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::engine::Scope;
+use crate::engine::leased::Leased;
+use crate::engine::pool::Pool;
+use crate::jobs::describe::ResultColumn;
+use crate::jobs::protocol::Job;
+use crate::jobs::query::PlanReply;
+use crate::query::answer::{Answer, Format, Written};
+use crate::schema::manifest::TableVersion;
+use crate::statement::messages::blame_the_statement;
+use crate::tables::bound::{BoundTable, Tier};
+use crate::tables::native;
+
+/// A child bound to one version. Dropped between two steps, it leaves the child to the next session; dropped in the middle
+/// of one, it ends the child.
+pub struct Session<'a> {
+    scope: Scope<'a>,
+    leased: Leased<'a>,
+}
+
+/// A statement that passed the check. The child keeps it until the next one.
+pub struct Plan<'a> {
+    /// The tables whose files must be at hand when it is run: for each its segments, unless its copy is read.
+    pub tables: Vec<&'a TableVersion>,
+    /// Whether its answer may change although the data does not.
+    pub is_volatile: bool,
+    /// What each table is read from now, as far as the child knows it.
+    tiers: HashMap<String, Tier>,
+    /// The tables whose copies are to be read.
+    native: HashSet<String>,
+}
+
+impl Plan<'_> {
+    /// Reads a table from its copy, which is at hand.
+    pub fn use_copy(&mut self, table: &TableVersion) {
+        self.native.insert(table.name.clone());
+    }
+
+    /// Whether any table is read from its copy.
+    pub fn uses_copies(&self) -> bool {
+        !self.native.is_empty()
+    }
+
+    fn tier(&self, table: &TableVersion) -> Tier {
+        match self.native.contains(&table.name) {
+            true => Tier::Native,
+            false => Tier::Parquet,
+        }
+    }
+}
+
+impl<'a> Session<'a> {
+    pub(crate) async fn open(pool: &'a Pool, scope: Scope<'a>, allowed: Duration) -> Result<Self> {
+        let (leased, is_bound) = Leased::take(pool, scope.key.to_owned(), scope.account, allowed).await?;
+        let mut session = Self { scope, leased };
+        if !is_bound {
+            let segments = scope.tables.iter().flat_map(|table| &table.segments);
+            let copies = scope.tables.iter().filter(|table| !table.segments.is_empty());
+            let copies = copies.flat_map(|table| native::files(scope.directory, table));
+            let bind = Job::Bind {
+                tables: scope.tables.iter().map(|table| table.name.clone()).collect(),
+                files: segments
+                    .map(|segment| scope.file(segment))
+                    .chain(copies)
+                    .collect(),
+            };
+            let bound = session.leased.run(bind).await;
+            if bound.is_err() {
+                // Half bound is not bound: the next session must not take it for one that is.
+                session.leased.discard();
+            }
+            bound?;
+        }
+        Ok(session)
+    }
+
+    /// When the session's time is over.
+    pub fn due(&self) -> Instant {
+        self.leased.due()
+    }
+
+    /// Checks a statement. 400 says what is wrong. Without `params` it can only be validated.
+    pub async fn plan(&mut self, sql: &str, params: Option<&Map<String, Value>>) -> Result<Plan<'a>> {
+        let job = Job::Plan {
+            sql: sql.to_owned(),
+            params: params.cloned(),
+        };
+        let (value, _) = self.leased.run(job).await.map_err(blame_the_statement)?;
+        let reply: PlanReply = read(value)?;
+        let tables = self.scope.tables.iter();
+        let tables = tables.filter(|table| reply.tables.iter().any(|planned| planned.name == table.name));
+        let tables: Vec<_> = tables.collect();
+        let known = reply.tables.into_iter();
+        let known = known.filter_map(|planned| Some((planned.name, planned.tier?)));
+        Ok(Plan {
+            tables,
+            is_volatile: reply.is_volatile,
+            tiers: known.collect(),
+            native: HashSet::new(),
+        })
+    }
+
+    /// Runs the statement of a plan, whose files are at hand, for its first `rows` rows.
+    ///
+    /// 400 for what only shows when it runs, 408 past the deadline, 422 if it needs too much memory or its answer is larger
+    /// than `max_bytes`.
+    pub async fn query(
+        &mut self,
+        plan: &Plan<'a>,
+        rows: usize,
+        format: Format,
+        max_bytes: usize,
+    ) -> Result<Answer> {
+        let changed = plan.tables.iter().filter_map(|table| {
+            let tier = plan.tier(table);
+            let is_known = plan.tiers.get(&table.name) == Some(&tier);
+            (!is_known).then(|| self.scope.bound_in(table, tier))
+        });
+        let job = Job::Query {
+            tables: changed.collect(),
+            rows,
+            bytes: max_bytes,
+            format,
+        };
+        let ran = self.leased.run(job).await;
+        let (value, body) = match plan.uses_copies() {
+            // The copies may be to blame.
+            true => ran?,
+            false => ran.map_err(blame_the_statement)?,
+        };
+        let written: Written = read(value)?;
+        Ok(Answer {
+            body: Bytes::from(body),
+            row_count: written.rows as u64,
+            is_truncated: written.is_truncated,
+        })
+    }
+
+    /// Lets DuckDB bind the statement of a plan, without running it and without any file.
+    pub async fn validate(&mut self, plan: &Plan<'a>) -> Result<()> {
+        let tables = without_files(plan);
+        let validated = self.leased.run(Job::Validate { tables }).await;
+        validated.map(drop).map_err(blame_the_statement)
+    }
+
+    /// Names the columns of a plan's result, without running it and without any file. 400 for what DuckDB does not bind.
+    pub async fn describe(&mut self, plan: &Plan<'a>) -> Result<Vec<ResultColumn>> {
+        let tables = without_files(plan);
+        let described = self.leased.run(Job::Describe { tables }).await;
+        let (columns, _) = described.map_err(blame_the_statement)?;
+        read(columns)
+    }
+
+    /// Up to `limit` rows of a table, whose files are at hand, as a JSON array of objects.
+    pub async fn sample(&mut self, table: &str, limit: usize, max_bytes: usize) -> Result<Bytes> {
+        let mut tables = self.scope.tables.iter();
+        let table = tables
+            .find(|known| known.name.eq_ignore_ascii_case(table))
+            .ok_or_else(|| Error::not_found("table", table))?;
+        let job = Job::Sample {
+            table: self.scope.bound(table),
+            rows: limit,
+            bytes: max_bytes,
+        };
+        let (_, body) = self.leased.run(job).await?;
+        Ok(Bytes::from(body))
+    }
+
+    /// The 408 of a session whose time is over.
+    pub fn too_slow(&self) -> Error {
+        self.leased.too_slow()
+    }
+}
+
+fn without_files(plan: &Plan<'_>) -> Vec<BoundTable> {
+    let tables = plan.tables.iter().map(|table| BoundTable {
+        name: table.name.clone(),
+        columns: table.columns.clone(),
+        files: Vec::new(),
+        native: None,
+    });
+    tables.collect()
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> Result<T> {
+    serde_json::from_value(value).map_err(Error::internal)
+}

@@ -1,0 +1,180 @@
+//! The search for what is wrong with rows that could not be written: rows are numbered, and each value is looked at.
+
+use platform::error::RowError;
+use platform::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::child::context::Context;
+use crate::import::conversion;
+use crate::import::faults::{Fault, Kind, MAX_FAULTS, MAX_VALUE, cut, shown};
+use crate::import::key::Key;
+use crate::import::segment_file::{self, CopyError};
+use crate::import::source::{Making, Source};
+use crate::import::staging::{Relation, Target};
+use crate::schema::manifest::Segment;
+use crate::statement::messages;
+
+/// What rows are numbered under. No column of a table can have this name, so it hides none.
+pub(crate) const ROW_NUMBER: &str = "\"row number\"";
+
+/// A relation whose rows are numbered from 1.
+pub(crate) fn numbered(relation: &str) -> String {
+    format!("(SELECT row_number() OVER () AS {ROW_NUMBER}, * FROM {relation})")
+}
+
+/// What is wrong with a row before its values are converted: a value of the flaw column of a [`Relation`], as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Flaw {
+    /// The place of the column at fault among the target's; None if the whole row is at fault.
+    pub(crate) column: Option<usize>,
+    pub(crate) value: Option<String>,
+    pub(crate) reason: String,
+}
+
+impl Flaw {
+    pub(crate) fn of_row(reason: impl Into<String>) -> Self {
+        Self {
+            column: None,
+            value: None,
+            reason: reason.into(),
+        }
+    }
+}
+
+/// What is found in a row: its number, its flaw, and the first column at fault with its value.
+type Found = (u64, Option<String>, Option<usize>, Option<String>, Option<u8>);
+
+/// What is wrong with the value of a column, as the search tells it.
+const UNFIT: u8 = 0;
+const LOSSY: u8 = 1;
+const MISSING: u8 = 2;
+
+/// The first rows at fault, by row: [`MAX_FAULTS`], and one more if there are more. Of each row the first column.
+pub(crate) fn faults(
+    context: &Context,
+    target: &Target,
+    sources: &[Source],
+    relation: &Relation,
+) -> Result<Vec<Fault>> {
+    let mut candidates = Vec::new();
+    for (index, (column, source)) in target.columns.iter().zip(sources).enumerate() {
+        if let Some(search) = source.search(column, target.making()) {
+            candidates.push(format!(
+                "CASE WHEN {} THEN {{i: {index}::UINTEGER, v: substr(TRY_CAST({} AS VARCHAR), 1, {}), \
+                 k: CASE WHEN {} THEN {LOSSY} ELSE {UNFIT} END::UTINYINT}} END",
+                search.is_bad,
+                search.shown,
+                MAX_VALUE + 1,
+                search.is_lossy
+            ));
+        }
+        if let Some(is_missing) = source.is_missing(column)? {
+            candidates.push(format!(
+                "CASE WHEN {is_missing} THEN {{i: {index}::UINTEGER, v: NULL::VARCHAR, k: {MISSING}::UTINYINT}} END"
+            ));
+        }
+    }
+    let flaw = relation.flaw.unwrap_or("NULL::VARCHAR");
+    if candidates.is_empty() && relation.flaw.is_none() {
+        return Ok(Vec::new());
+    }
+    candidates.push("NULL::STRUCT(i UINTEGER, v VARCHAR, k UTINYINT)".to_owned());
+    let search = format!(
+        "SELECT {ROW_NUMBER}, flaw, fault.i, fault.v, fault.k \
+         FROM (SELECT {ROW_NUMBER}, {flaw} AS flaw, coalesce({}) AS fault FROM {}) \
+         WHERE flaw IS NOT NULL OR fault IS NOT NULL LIMIT {}",
+        candidates.join(", "),
+        numbered(&relation.sql),
+        MAX_FAULTS + 1
+    );
+    let read = || -> duckdb::Result<Vec<Found>> {
+        let mut statement = context.connection.prepare(&search)?;
+        let rows = statement.query_map([], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+        })?;
+        rows.collect()
+    };
+    let found = read().map_err(|error| messages::own_error(&error))?;
+    found.into_iter().map(|found| fault(target, found)).collect()
+}
+
+fn fault(target: &Target, (row, flaw, index, value, kind): Found) -> Result<Fault> {
+    let flaw = flaw.map(|flaw| serde_json::from_str::<Flaw>(&flaw));
+    let flaw = flaw.transpose().map_err(Error::internal)?;
+    // The whole row goes before its first column.
+    let flaw = flaw.filter(|flaw| index.is_none_or(|index| flaw.column.is_none_or(|column| column <= index)));
+    let index = flaw.as_ref().map_or(index, |flaw| flaw.column);
+    let Some(column) = index.and_then(|index| target.columns.get(index)) else {
+        let reason = flaw.map(|flaw| flaw.reason);
+        let reason = reason.ok_or_else(|| Error::internal("a fault without a column"))?;
+        return Ok(Fault::of_row(&target.table, row, reason));
+    };
+    let (kind, value, reason) = match (flaw, kind) {
+        (Some(flaw), _) => (Kind::Value, flaw.value, flaw.reason),
+        (None, Some(MISSING)) => {
+            let reason = format!("the column '{}' needs a value and has none", column.name);
+            (Kind::Missing, None, reason)
+        }
+        (None, kind) => {
+            let text = value.unwrap_or_default();
+            let reason = conversion::reason(column.column_type, kind == Some(LOSSY), &shown(&text));
+            (Kind::Value, Some(text), reason)
+        }
+    };
+    Ok(Fault {
+        kind,
+        error: RowError {
+            table: target.table.clone(),
+            row,
+            column: Some(column.name.clone()),
+            value: value.as_deref().map(cut),
+            reason,
+        },
+    })
+}
+
+/// Writes the columns of the target's keys alone to its file, NULL where a value is at fault, so that keys can be checked
+/// over rows of which some are at fault. None if the target has no keys or no rows.
+pub(crate) fn write_keys(
+    context: &Context,
+    target: &Target,
+    sources: &[Source],
+    relation: &Relation,
+) -> Result<Option<Segment>> {
+    let keys = Key::of(&target.columns);
+    let is_key = |id: u32| {
+        keys.iter()
+            .flat_map(|key| &key.columns)
+            .any(|key| key.field_id == id)
+    };
+    let mut columns = Vec::new();
+    let mut values = Vec::new();
+    for (column, source) in target.columns.iter().zip(sources) {
+        if is_key(column.field_id) {
+            values.push(source.value_or_null(column, target.making())?);
+            columns.push(column.clone());
+        }
+    }
+    if columns.is_empty() {
+        return Ok(None);
+    }
+    let target = Target {
+        columns,
+        ..target.clone()
+    };
+    match segment_file::write(context, &target, &values, &relation.sql) {
+        Ok((0, _)) => Ok(None),
+        Ok((rows, statistics)) => segment_file::describe(&target, rows, statistics).map(Some),
+        Err(CopyError::Own(error)) => Err(error),
+        Err(CopyError::Duck(error)) => Err(messages::own_error(&error)),
+    }
+}
+
+impl Target {
+    pub(crate) fn making(&self) -> Making {
+        Making {
+            now: self.now,
+            rounding: self.rounding,
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! A JSON file as a relation of texts: the table function `json_rows`, from which DuckDB pulls.
+//!
+//! DuckDB's own reader of JSON turns numbers into doubles, takes a missing key for null, and is silent about keys that it was
+//! not asked for. Here serde_json cuts the file into rows and the rows into values, each of which stays the text that
+//! stands for it, its digits unchanged, to be converted as a CSV file's would be. A thread reads ahead; memory is bounded by
+//! a few batches and the longest row.
+//!
+//! Columns of the relation, for the table's column number `i`: `c<i>`, the text, or NULL; where that column has a default,
+//! `d<i>`, not NULL where the row does not name it. And [`FLAW`]: what is wrong with the row's shape, a [`Flaw`]. What
+//! ends the reading (text that is not JSON, a file that is cut off) is the flaw of a last row, so that it is told with its
+//! number like any other.
+
+mod rows;
+
+use std::cell::Cell;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use duckdb::arrow::array::{Array, StringArray};
+use duckdb::core::{DataChunkHandle, Inserter as _, LogicalTypeHandle, LogicalTypeId};
+use duckdb::vtab::{BindInfo, InitInfo, TableFunctionInfo, VTab};
+use serde::{Deserialize, Deserializer as _, Serialize};
+use serde_json::value::RawValue;
+
+use crate::import::compression::Compression;
+use crate::import::fault_search::Flaw;
+use crate::schema::types::ColumnType;
+use rows::Rows;
+
+/// The name of the table function.
+pub(crate) const NAME: &str = "json_rows";
+/// The column that tells what is wrong with a row.
+pub(crate) const FLAW: &str = "flaw";
+/// Longest row, in bytes.
+const MAX_ROW_BYTES: u64 = 16 * 1_024 * 1_024;
+
+type AnyError = Box<dyn std::error::Error>;
+
+/// What is read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Reading {
+    pub(crate) path: PathBuf,
+    pub(crate) columns: Vec<Column>,
+}
+
+/// A column of the table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) column_type: ColumnType,
+    pub(crate) has_default: bool,
+}
+
+/// The table function.
+pub(crate) struct JsonRows;
+
+/// What the reading thread sends. The end is said: a thread that broke off must not look like one.
+pub(crate) enum Message {
+    /// The columns, each of as many texts as there are rows.
+    Batch(Vec<StringArray>),
+    Failed(String),
+    End,
+}
+
+impl VTab for JsonRows {
+    type InitData = Mutex<Option<Receiver<Message>>>;
+    type BindData = Reading;
+
+    fn parameters() -> Option<Vec<LogicalTypeHandle>> {
+        Some(vec![LogicalTypeId::Varchar.into()])
+    }
+
+    fn bind(bind: &BindInfo) -> Result<Self::BindData, AnyError> {
+        let reading: Reading = serde_json::from_str(&bind.get_parameter(0).to_string())?;
+        for (index, _) in reading.columns.iter().enumerate() {
+            bind.add_result_column(&format!("c{index}"), LogicalTypeId::Varchar.into());
+        }
+        for (index, column) in reading.columns.iter().enumerate() {
+            if column.has_default {
+                bind.add_result_column(&format!("d{index}"), LogicalTypeId::Varchar.into());
+            }
+        }
+        bind.add_result_column(FLAW, LogicalTypeId::Varchar.into());
+        Ok(reading)
+    }
+
+    fn init(_: &InitInfo) -> Result<Self::InitData, AnyError> {
+        Ok(Mutex::new(None))
+    }
+
+    fn func(function: &TableFunctionInfo<Self>, output: &mut DataChunkHandle) -> Result<(), AnyError> {
+        let mut state = function
+            .get_init_data()
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let batches = match &mut *state {
+            Some(batches) => batches,
+            none => none.insert(start(function.get_bind_data().clone())?),
+        };
+        match batches.recv() {
+            Ok(Message::Batch(columns)) => {
+                fill(output, &columns);
+                Ok(())
+            }
+            Ok(Message::End) => {
+                output.set_len(0);
+                Ok(())
+            }
+            Ok(Message::Failed(cause)) => Err(cause.into()),
+            Err(_) => Err("the reader of JSON broke off".into()),
+        }
+    }
+}
+
+/// Hands rows to DuckDB, no more than a vector of its holds: a batch has at most `MAX_BATCH_ROWS`.
+fn fill(output: &DataChunkHandle, columns: &[StringArray]) {
+    for (index, texts) in columns.iter().enumerate() {
+        let mut vector = output.flat_vector(index);
+        for (row, text) in texts.iter().enumerate() {
+            match text {
+                Some(text) => vector.insert(row, text),
+                None => vector.set_null(row),
+            }
+        }
+    }
+    output.set_len(columns.first().map_or(0, Array::len));
+}
+
+fn start(reading: Reading) -> io::Result<Receiver<Message>> {
+    let (sender, batches) = sync_channel(2);
+    thread::Builder::new().spawn(move || {
+        let done = match read(&reading, &sender) {
+            Ok(()) => Message::End,
+            Err(cause) => Message::Failed(cause.to_string()),
+        };
+        // Nobody waits where the query was ended.
+        let _ = sender.send(done);
+    })?;
+    Ok(batches)
+}
+
+fn read(reading: &Reading, sender: &SyncSender<Message>) -> Result<(), AnyError> {
+    let compression = Compression::of(&reading.path)?;
+    let row_bytes = Rc::new(Cell::new(0));
+    let mut plain = BufReader::with_capacity(256 * 1_024, compression.open(&reading.path)?);
+    // A byte order mark is no JSON, but many programs write one.
+    let mut rows = Rows::new(reading, sender, Rc::clone(&row_bytes));
+    let begun = plain.fill_buf().map(|start| start.starts_with(b"\xef\xbb\xbf"));
+    let read = match begun {
+        Ok(has_mark) => {
+            plain.consume(if has_mark { 3 } else { 0 });
+            read_rows(plain, &row_bytes, &mut rows)
+        }
+        Err(error) => Err(serde_json::Error::io(error)),
+    };
+    if let Err(error) = read {
+        // Whatever went wrong on our side was kept for this moment.
+        if let Some(failed) = rows.failed.take() {
+            return Err(failed);
+        }
+        rows.flawed(&Flaw::of_row(describe(&error, compression)))?;
+    }
+    rows.flush()
+}
+
+/// What ended the reading, for the caller.
+fn describe(error: &serde_json::Error, compression: Compression) -> String {
+    match error.io_error_kind() {
+        Some(io::ErrorKind::QuotaExceeded) => {
+            format!("the row is longer than {} MB", MAX_ROW_BYTES / 1_048_576)
+        }
+        Some(kind) => compression.damage(&kind.into()),
+        None => format!("it is not JSON in UTF-8 ({error})"),
+    }
+}
+
+fn read_rows(
+    mut plain: BufReader<Box<dyn Read>>,
+    row_bytes: &Rc<Cell<u64>>,
+    rows: &mut Rows<'_>,
+) -> serde_json::Result<()> {
+    let is_array = first_byte(&mut plain).map_err(serde_json::Error::io)? == Some(b'[');
+    let metered = Metered {
+        inner: plain,
+        bytes: Rc::clone(row_bytes),
+    };
+    let mut json = serde_json::Deserializer::from_reader(metered);
+    if is_array {
+        json.deserialize_seq(&mut *rows)?;
+        return json.end();
+    }
+    for row in json.into_iter::<Box<RawValue>>() {
+        rows.add(&row?)?;
+    }
+    Ok(())
+}
+
+/// What a file begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// White space, and then its end.
+    Nothing,
+    /// The byte order mark of UTF-16.
+    Utf16,
+    /// Something that is looked at row by row, damage included.
+    Something,
+}
+
+impl Beginning {
+    /// Of the file at `path`.
+    pub(crate) fn of(path: &Path) -> platform::Result<Self> {
+        let compression = Compression::of(path)?;
+        let plain = compression.open(path).map_err(platform::Error::internal)?;
+        let mut plain = BufReader::new(plain);
+        Ok(match plain.fill_buf() {
+            Ok([0xff, 0xfe, ..] | [0xfe, 0xff, ..]) => Self::Utf16,
+            Ok([0xef, 0xbb, 0xbf]) => Self::Nothing,
+            Ok(_) => match first_byte(&mut plain) {
+                Ok(None) => Self::Nothing,
+                _ => Self::Something,
+            },
+            Err(_) => Self::Something,
+        })
+    }
+}
+
+/// The first byte that is no white space, which stays where it is.
+fn first_byte(plain: &mut BufReader<Box<dyn Read>>) -> io::Result<Option<u8>> {
+    for _ in 0..MAX_ROW_BYTES {
+        let Some(first) = plain.fill_buf()?.first().copied() else {
+            return Ok(None);
+        };
+        if !first.is_ascii_whitespace() {
+            return Ok(Some(first));
+        }
+        plain.consume(1);
+    }
+    Err(io::ErrorKind::QuotaExceeded.into())
+}
+
+/// Ends the reading where a row gets too long.
+struct Metered {
+    inner: BufReader<Box<dyn Read>>,
+    bytes: Rc<Cell<u64>>,
+}
+
+impl Read for Metered {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.bytes.set(self.bytes.get() + count as u64);
+        if self.bytes.get() > MAX_ROW_BYTES {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,276 @@
+//! Rows on their way to DuckDB: objects taken apart into the texts of columns, and those gathered into batches.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::mpsc::SyncSender;
+
+use duckdb::arrow::array::StringBuilder;
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::{AnyError, Column, Message, Reading};
+use crate::import::conversion::reason;
+use crate::import::fault_search::Flaw;
+use crate::import::faults::{cut, shown};
+use crate::schema::types::ColumnType;
+
+/// Rows that DuckDB takes at a time.
+const MAX_BATCH_ROWS: usize = 2_048;
+/// Bytes at which a batch is handed over before it is full.
+const MAX_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
+/// How deep a value may nest. Most readers of JSON end there, and so would readers of our answers.
+const MAX_DEPTH: usize = 128;
+
+/// A row as it was sent: a key may occur twice, which is told rather than half forgotten.
+struct Row<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Row<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct RowVisitor;
+
+        impl<'de> Visitor<'de> for RowVisitor {
+            type Value = Row<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut row = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    row.push(entry);
+                }
+                Ok(Row(row))
+            }
+        }
+
+        deserializer.deserialize_map(RowVisitor)
+    }
+}
+
+/// Rows on their way to DuckDB.
+pub(super) struct Rows<'a> {
+    reading: &'a Reading,
+    sender: &'a SyncSender<Message>,
+    /// Where each column is, by its folded name.
+    places: HashMap<String, usize>,
+    texts: Vec<StringBuilder>,
+    absent: Vec<Option<StringBuilder>>,
+    flaws: StringBuilder,
+    rows: usize,
+    bytes: usize,
+    row_bytes: Rc<Cell<u64>>,
+    /// Why a row could not be handed over.
+    pub(super) failed: Option<AnyError>,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(
+        reading: &'a Reading,
+        sender: &'a SyncSender<Message>,
+        row_bytes: Rc<Cell<u64>>,
+    ) -> Self {
+        let columns = &reading.columns;
+        let places = columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| (column.name.to_ascii_lowercase(), index));
+        Self {
+            reading,
+            sender,
+            places: places.collect(),
+            texts: columns.iter().map(|_| StringBuilder::new()).collect(),
+            absent: columns
+                .iter()
+                .map(|column| column.has_default.then(StringBuilder::new))
+                .collect(),
+            flaws: StringBuilder::new(),
+            rows: 0,
+            bytes: 0,
+            row_bytes,
+            failed: None,
+        }
+    }
+
+    /// Adds a row; an error only where it cannot be handed over.
+    pub(super) fn add(&mut self, raw: &RawValue) -> serde_json::Result<()> {
+        self.row_bytes.set(0);
+        let added = match serde_json::from_str::<Row<'_>>(raw.get()) {
+            Ok(row) => self.add_row(&row, raw.get().len()),
+            Err(_) => self.flawed(&Flaw::of_row("it is not an object")),
+        };
+        added.map_err(|error| {
+            self.failed = Some(error);
+            serde_json::Error::custom("the row cannot be handed over")
+        })
+    }
+
+    fn add_row(&mut self, row: &Row<'_>, bytes: usize) -> Result<(), AnyError> {
+        let columns = &self.reading.columns;
+        let mut values: Vec<Option<&RawValue>> = vec![None; columns.len()];
+        let mut flaw: Option<Flaw> = None;
+        for (key, value) in &row.0 {
+            let place = match self.places.get(key.as_ref()) {
+                Some(place) => Some(place),
+                None => self.places.get(&key.to_ascii_lowercase()),
+            };
+            let known = place.and_then(|place| Some((columns.get(*place)?, values.get_mut(*place)?)));
+            match known {
+                None => {
+                    let unknown = || Flaw::of_row(format!("the table has no column {}", shown(key)));
+                    flaw.get_or_insert_with(unknown);
+                }
+                Some((column, Some(_))) => {
+                    let twice = || Flaw::of_row(format!("the column '{}' is named twice", column.name));
+                    flaw.get_or_insert_with(twice);
+                }
+                Some((_, slot)) => *slot = Some(value),
+            }
+        }
+        let columns = columns.iter().zip(values);
+        let slots = self.texts.iter_mut().zip(&mut self.absent);
+        for (index, ((column, value), (texts, absent))) in columns.zip(slots).enumerate() {
+            if let Some(absent) = absent {
+                absent.append_option(value.is_none().then_some(""));
+            }
+            match value.map(|value| text(column, value)) {
+                None | Some(Ok(None)) => texts.append_null(),
+                Some(Ok(Some(text))) => texts.append_value(text),
+                Some(Err(unfit)) => {
+                    flaw.get_or_insert(Flaw {
+                        column: Some(index),
+                        value: Some(unfit.value),
+                        reason: unfit.reason,
+                    });
+                    texts.append_null();
+                }
+            }
+        }
+        let flaw = flaw.as_ref().map(serde_json::to_string).transpose()?;
+        self.flaws.append_option(flaw);
+        self.next(bytes)
+    }
+
+    /// Adds a row of which nothing is known but what is wrong with it.
+    pub(super) fn flawed(&mut self, flaw: &Flaw) -> Result<(), AnyError> {
+        let flaw = serde_json::to_string(flaw)?;
+        self.texts.iter_mut().for_each(StringBuilder::append_null);
+        self.absent
+            .iter_mut()
+            .flatten()
+            .for_each(StringBuilder::append_null);
+        self.flaws.append_value(&flaw);
+        self.next(flaw.len())
+    }
+
+    fn next(&mut self, bytes: usize) -> Result<(), AnyError> {
+        self.rows += 1;
+        self.bytes += bytes;
+        if self.rows < MAX_BATCH_ROWS && self.bytes < MAX_BATCH_BYTES {
+            return Ok(());
+        }
+        self.flush()
+    }
+
+    pub(super) fn flush(&mut self) -> Result<(), AnyError> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let builders = self
+            .texts
+            .iter_mut()
+            .chain(self.absent.iter_mut().flatten())
+            .chain([&mut self.flaws]);
+        let columns = builders.map(StringBuilder::finish).collect();
+        (self.rows, self.bytes) = (0, 0);
+        let sent = self.sender.send(Message::Batch(columns));
+        sent.map_err(|error| error.to_string().into())
+    }
+}
+
+/// Takes the elements of an array one by one.
+impl<'de> Visitor<'de> for &mut Rows<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of row objects")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
+        while let Some(row) = rows.next_element::<Box<RawValue>>()? {
+            self.add(&row).map_err(A::Error::custom)?;
+        }
+        Ok(())
+    }
+}
+
+/// A value that is none of its column's type.
+struct Unfit {
+    value: String,
+    reason: String,
+}
+
+/// The text that stands for a value; an error if its JSON type does not go with the column's.
+fn text<'a>(column: &Column, value: &'a RawValue) -> Result<Option<Cow<'a, str>>, Unfit> {
+    use ColumnType::{Bigint, Boolean, Decimal, Double, Float, Integer, Json};
+    let raw = value.get();
+    let because = |reason: String| Unfit {
+        value: cut(raw),
+        reason,
+    };
+    let unfit = || because(reason(column.column_type, false, &shown(raw)));
+    match (column.column_type, raw.bytes().next()) {
+        (_, Some(b'n')) => Ok(None),
+        (Json, _) if depth(raw) > MAX_DEPTH => {
+            Err(because(format!("the value nests deeper than {MAX_DEPTH} levels")))
+        }
+        (Json, _) | (Boolean, Some(b't' | b'f')) => Ok(Some(raw.into())),
+        (Boolean, _) => Err(unfit()),
+        (_, Some(b'"')) => serde_json::from_str(raw).map(Some).map_err(|_| unfit()),
+        (Integer | Bigint | Float | Double | Decimal { .. }, Some(b'-' | b'0'..=b'9')) => {
+            Ok(Some(raw.into()))
+        }
+        _ => Err(unfit()),
+    }
+}
+
+/// How deep valid JSON nests.
+fn depth(json: &str) -> usize {
+    let (mut depth, mut deepest, mut in_text, mut is_escaped) = (0_usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_text,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_what_nests() {
+        for (json, expected) in [
+            ("1", 0),
+            (r#""[[[""#, 0),
+            (r#""\"[[""#, 0),
+            (r#"{"a":[1,{"b":"]"}],"c":[]}"#, 3),
+            ("[[],[[]]]", 3),
+        ] {
+            assert_eq!(depth(json), expected, "{json}");
+        }
+    }
+}

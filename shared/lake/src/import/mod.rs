@@ -1,0 +1,17 @@
+//! Rows of files on their way into segments: formats, conversion, keys, faults.
+
+pub(crate) mod compression;
+pub(crate) mod conversion;
+pub(crate) mod fault_search;
+pub(crate) mod faults;
+pub(crate) mod file_format;
+pub(crate) mod json_rows;
+pub(crate) mod key;
+pub(crate) mod overlap;
+pub(crate) mod plain;
+pub(crate) mod rounding;
+pub(crate) mod segment_file;
+pub(crate) mod shape;
+pub(crate) mod source;
+pub(crate) mod staging;
+pub(crate) mod type_change;

@@ -1,0 +1,16 @@
+//! Jobs of a child process, one a file, and the loop that runs them.
+
+pub(crate) mod bind;
+pub(crate) mod check_keys;
+pub(crate) mod check_rows;
+pub(crate) mod describe;
+pub(crate) mod export;
+pub(crate) mod folder;
+pub(crate) mod protocol;
+pub(crate) mod query;
+pub(crate) mod rewrite;
+pub(crate) mod run;
+pub(crate) mod stage_csv;
+pub(crate) mod stage_json;
+pub(crate) mod stage_parquet;
+pub(crate) mod variants;

@@ -1,0 +1,137 @@
+//! Requests and replies between the engine and a child process.
+//!
+//! Both sides are the same program, so the format has no versions.
+
+use std::path::PathBuf;
+
+use platform::{Error, ErrorKind};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::import::file_format::FileFormat;
+use crate::import::staging;
+use crate::jobs::{check_keys, check_rows, export, folder, rewrite};
+use crate::query::answer::Format;
+use crate::statement::messages;
+use crate::statement::position::Position;
+use crate::tables::bound::BoundTable;
+
+/// What the parent asks for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Request {
+    /// How long the job may take before the child interrupts it.
+    pub(crate) deadline_ms: u64,
+    pub(crate) job: Job,
+}
+
+/// One job.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Job {
+    /// Nothing: the reply is what counts.
+    Ping,
+    /// Makes the tables of one version known by name and closes the fence around its files; once per child, before any of
+    /// the following five.
+    Bind {
+        tables: Vec<String>,
+        files: Vec<PathBuf>,
+    },
+    /// Checks a caller's statement and keeps it for the next job; the reply is a `PlanReply`. Without parameters it can
+    /// only be validated.
+    Plan {
+        sql: String,
+        params: Option<Map<String, Value>>,
+    },
+    /// Runs the planned statement, with the tables that it needs and that have to be defined; the reply is a `Written`,
+    /// its body the answer.
+    Query {
+        tables: Vec<BoundTable>,
+        rows: usize,
+        bytes: usize,
+        format: Format,
+    },
+    /// Lets DuckDB bind the planned statement, without running it; the tables that it needs come without files.
+    Validate { tables: Vec<BoundTable> },
+    /// Names the columns of the planned statement's result, without running it; the tables come without files. The reply is
+    /// a list of [`crate::ResultColumn`].
+    Describe { tables: Vec<BoundTable> },
+    /// The first rows of a table as objects; the body of the reply is a JSON array.
+    Sample {
+        table: BoundTable,
+        rows: usize,
+        bytes: usize,
+    },
+    /// Turns a file into a segment: see the job of each format.
+    Stage {
+        format: FileFormat,
+        input: staging::Input,
+    },
+    /// See [`check_keys`].
+    CheckKeys(check_keys::Input),
+    /// See [`check_rows`].
+    CheckRows(check_rows::Input),
+    /// See [`rewrite`].
+    Rewrite(rewrite::Input),
+    /// See [`export`].
+    Export(export::Input),
+    /// See [`folder`].
+    Folder(folder::Input),
+}
+
+/// What the child answers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// Done; what there is to say stands in the value or in the body.
+    Done(Value),
+    /// Failed.
+    Failed(Failure),
+}
+
+/// A [`platform::Error`] on its way between processes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    status: u16,
+    pub(crate) message: String,
+    details: Option<String>,
+    pub(crate) cause: Option<String>,
+    position: Option<Position>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self {
+            status: error.status(),
+            message: error.message().to_owned(),
+            details: error.details().map(str::to_owned),
+            cause: std::error::Error::source(&error).map(|cause| {
+                let cause = cause.to_string();
+                match messages::kind(&cause).filter(|_| error.status() >= 500) {
+                    Some(kind) => format!("{kind}, in words that quote data of the caller"),
+                    None => cause,
+                }
+            }),
+            position: Position::of(&error),
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        let kind = ErrorKind::ALL
+            .into_iter()
+            .find(|kind| kind.status() == failure.status);
+        let mut error = Self::new(kind.unwrap_or(ErrorKind::Internal), failure.message);
+        if let Some(details) = failure.details {
+            error = error.with_details(details);
+        }
+        if let Some(position) = failure.position {
+            error = error.with_source(position);
+        } else if let Some(cause) = failure.cause {
+            error = error.with_source(cause);
+        }
+        // What a child refuses it refuses for a statement or a row.
+        match error.status() < 500 {
+            true => error.quoting_data(),
+            false => error,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The main loop of a child process: the same program, started with a private argument.
+//!
+//! The process has no credentials in its environment and a limited address space. One thread works; the others only
+//! wait. The process ends when its standard input ends, even in the middle of a job, so that a killed parent leaves no
+//! child behind.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::process::{ExitCode, abort, exit};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use platform::{Error, Result};
+use rlimit::Resource;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::child::context::Context;
+use crate::child::fence;
+use crate::child::frames::{read_frame, write_frame};
+use crate::child::limits::EngineLimits;
+use crate::child::settings::{ARGUMENT, STACK_BYTES, Settings};
+use crate::import::file_format::FileFormat;
+use crate::jobs::protocol::{Failure, Job, Reply, Request};
+use crate::jobs::{
+    bind, check_keys, check_rows, describe, export, folder, query, rewrite, stage_csv, stage_json,
+    stage_parquet,
+};
+use crate::query::answer::Bounds;
+
+/// Becomes the child process if this process was started as one, and then never returns.
+///
+/// Call it first in `main` of every program that uses [`crate::Engine`] with its own executable.
+pub fn run_if_child() {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|argument| argument == ARGUMENT) {
+        let code = run(arguments.next());
+        exit(if code == ExitCode::SUCCESS { 0 } else { 1 });
+    }
+}
+
+fn run(settings: Option<OsString>) -> ExitCode {
+    let settings: Option<Settings> = settings
+        .and_then(|text| text.into_string().ok())
+        .and_then(|text| serde_json::from_str(&text).ok());
+    let Some(settings) = settings else {
+        return ExitCode::FAILURE;
+    };
+    if limit(&settings.limits).is_err() {
+        return ExitCode::FAILURE;
+    }
+    let (sender, jobs) = mpsc::channel();
+    let unfinished = Arc::new(AtomicUsize::new(0));
+    let reader = Reader {
+        temp: settings.temp.clone(),
+        unfinished: Arc::clone(&unfinished),
+    };
+    let worker = thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(move || work(&settings, &jobs, &unfinished));
+    let Ok(worker) = worker else {
+        return ExitCode::FAILURE;
+    };
+    if thread::Builder::new().spawn(move || reader.run(&sender)).is_err() {
+        return ExitCode::FAILURE;
+    }
+    match worker.join() {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn limit(limits: &EngineLimits) -> io::Result<()> {
+    Resource::CORE.set(0, 0)?;
+    Resource::AS.set(limits.address_space_bytes, limits.address_space_bytes)?;
+    let file_bytes = limits.max_file_bytes.max(limits.temp_bytes);
+    Resource::FSIZE.set(file_bytes, file_bytes)
+}
+
+/// The thread that reads requests, so that the end of the input is seen also during a job.
+struct Reader {
+    temp: PathBuf,
+    /// Jobs that were read and not answered: counted before they are handed over, so that none is missed.
+    unfinished: Arc<AtomicUsize>,
+}
+
+impl Reader {
+    fn run(&self, sender: &mpsc::Sender<Request>) {
+        let mut input = io::stdin().lock();
+        while let Ok((request, _)) = read_frame(&mut input) {
+            self.unfinished.fetch_add(1, Ordering::SeqCst);
+            if sender.send(request).is_err() {
+                break;
+            }
+        }
+        // The parent removes the directory too, unless it was killed.
+        let _ = std::fs::remove_dir_all(&self.temp);
+        if self.unfinished.load(Ordering::SeqCst) > 0 {
+            // Not `exit`: its handlers would take DuckDB apart under the running job.
+            abort();
+        }
+    }
+}
+
+fn work(settings: &Settings, jobs: &mpsc::Receiver<Request>, unfinished: &AtomicUsize) -> Result<()> {
+    let connection = fence::open(&settings.limits, &settings.temp)?;
+    // Not the standard library's own, which looks for the ends of lines in all that it is given.
+    let output = io::stdout().as_fd().try_clone_to_owned();
+    let output = File::from(output.map_err(Error::internal)?);
+    let mut context = Context::new(connection, output)?;
+    while let Ok(request) = jobs.recv() {
+        let done = context.within(Duration::from_millis(request.deadline_ms), |context| {
+            run_job(context, request.job)
+        });
+        let written = match done {
+            Ok((value, body)) => write_frame(&mut context.output, &Reply::Done(value), &body),
+            Err(error) => write_frame(&mut context.output, &Reply::Failed(Failure::from(error)), &[]),
+        };
+        unfinished.fetch_sub(1, Ordering::SeqCst);
+        written.map_err(Error::internal)?;
+    }
+    Ok(())
+}
+
+/// Runs one job. Returns the value of the reply and the last part of its body.
+pub(crate) fn run_job(context: &mut Context, job: Job) -> Result<(Value, Vec<u8>)> {
+    match job {
+        Job::Bind { tables, files } => done(bind::run(context, tables, &files)),
+        Job::Plan { sql, params } => reply(&query::plan(context, sql, params.as_ref())?),
+        Job::Query {
+            tables,
+            rows,
+            bytes,
+            format,
+        } => {
+            let (written, body) = query::run(context, &tables, Bounds { rows, bytes }, format)?;
+            Ok((serde_json::to_value(written).map_err(Error::internal)?, body))
+        }
+        Job::Ping => done(Ok(())),
+        Job::Validate { tables } => done(query::validate(context, &tables)),
+        Job::Describe { tables } => reply(&describe::run(context, &tables)?),
+        Job::Sample { table, rows, bytes } => {
+            let body = query::sample(context, &table, Bounds { rows, bytes })?;
+            Ok((Value::Null, body))
+        }
+        Job::Stage { format, input } => reply(&match format {
+            FileFormat::Csv => stage_csv::run(context, &input)?,
+            FileFormat::Json | FileFormat::Ndjson => stage_json::run(context, &input)?,
+            FileFormat::Parquet => stage_parquet::run(context, &input)?,
+        }),
+        Job::CheckKeys(input) => reply(&check_keys::run(context, &input)?),
+        Job::CheckRows(input) => done(check_rows::run(context, &input)),
+        Job::Rewrite(input) => reply(&rewrite::run(context, &input)?),
+        Job::Export(input) => done(export::run(context, &input)),
+        Job::Folder(input) => folder::run(context, &input),
+    }
+}
+
+fn done(result: Result<()>) -> Result<(Value, Vec<u8>)> {
+    result.map(|()| (Value::Null, Vec::new()))
+}
+
+fn reply(value: &impl Serialize) -> Result<(Value, Vec<u8>)> {
+    Ok((serde_json::to_value(value).map_err(Error::internal)?, Vec::new()))
+}

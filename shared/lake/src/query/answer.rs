@@ -1,0 +1,418 @@
+//! The forms of an answer: JSON, CSV, a stream of Arrow. Written in the child, from Arrow batches straight to bytes.
+
+use std::fs::File;
+use std::sync::mpsc;
+use std::thread;
+
+use arrow::ipc::writer::StreamWriter;
+use arrow::record_batch::RecordBatch;
+use bytes::Bytes;
+use duckdb::Statement;
+use duckdb::arrow::array::{Array as _, StructArray};
+use duckdb::arrow::datatypes::SchemaRef;
+use platform::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::child::frames::write_part;
+use crate::child::settings::STACK_BYTES;
+use crate::query::cells::{self, Cells};
+use crate::query::meaning::Meaning;
+use crate::statement::messages;
+use crate::statement::parameters::Rewritten;
+
+/// The size of a part of a body: what a pipe holds a few of.
+const PART_BYTES: usize = 256 * 1_024;
+
+/// How many batches wait to be written while another is read.
+const AHEAD: usize = 1;
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Format {
+    /// An object with `columns`, `column_types`, `rows`, `row_count`, `truncated` and `execution_time_ms`.
+    #[default]
+    Json,
+    /// RFC 4180 with a header row. A missing value is an empty field, an empty text is `""`; every other value is the text
+    /// of its JSON form.
+    Csv,
+    /// Arrow's IPC stream: one schema, then batches.
+    Arrow,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Its bytes.
+    pub body: Bytes,
+    /// Its rows.
+    pub row_count: u64,
+    /// Whether there were more than the limit.
+    pub is_truncated: bool,
+}
+
+/// What the child says of an answer besides its bytes.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Written {
+    pub(crate) rows: usize,
+    pub(crate) is_truncated: bool,
+}
+
+/// How much of a result is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) rows: usize,
+    pub(crate) bytes: usize,
+}
+
+/// The bytes of an answer while it is written: those of a large one leave the process in parts, so that they are on their
+/// way while the rest is written.
+pub(crate) struct Body<'a> {
+    /// What has not left yet.
+    part: Vec<u8>,
+    left: usize,
+    output: &'a mut File,
+}
+
+impl<'a> Body<'a> {
+    pub(crate) fn new(output: &'a mut File) -> Self {
+        Self {
+            part: Vec::with_capacity(PART_BYTES / 4),
+            left: 0,
+            output,
+        }
+    }
+
+    /// Where the next bytes are to be put.
+    pub(crate) fn end(&mut self) -> &mut Vec<u8> {
+        &mut self.part
+    }
+
+    /// The last part.
+    pub(crate) fn into_rest(self) -> Vec<u8> {
+        self.part
+    }
+
+    /// Lets a part leave that is large enough; an error where the answer is larger than it may be.
+    fn advance(&mut self, bounds: Bounds) -> Result<(), Stopped> {
+        if self.left + self.part.len() > bounds.bytes {
+            return Err(Stopped::TooLarge);
+        }
+        if self.part.len() >= PART_BYTES {
+            write_part(self.output, &self.part).map_err(|error| Stopped::Other(Error::internal(error)))?;
+            self.left += self.part.len();
+            self.part.clear();
+        }
+        Ok(())
+    }
+}
+
+/// Why no more rows could be written.
+pub(crate) enum Stopped {
+    Duck(duckdb::Error),
+    TooLarge,
+    Other(Error),
+}
+
+impl Stopped {
+    pub(crate) fn for_caller(self, original: &str, rewritten: &Rewritten, max_bytes: usize) -> Error {
+        match self {
+            Self::Duck(error) => messages::caller_error(&error, original, rewritten),
+            Self::Other(error) => error,
+            Self::TooLarge => too_large(max_bytes),
+        }
+    }
+
+    /// That of a statement that no caller wrote.
+    pub(crate) fn of_own(self, max_bytes: usize) -> Error {
+        match self {
+            Self::Duck(error) => messages::own_error(&error),
+            Self::Other(error) => error,
+            Self::TooLarge => too_large(max_bytes),
+        }
+    }
+}
+
+fn too_large(max_bytes: usize) -> Error {
+    Error::unprocessable(format!(
+        "The answer is larger than {:.1} MB; lower 'limit', select fewer columns, or aggregate.",
+        f64::from(u32::try_from(max_bytes).unwrap_or(u32::MAX)) / 1e6
+    ))
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// The columns of a result.
+struct Columns {
+    schema: SchemaRef,
+    meanings: Vec<Meaning>,
+}
+
+impl Columns {
+    fn of(statement: &Statement<'_>) -> Self {
+        let schema = statement.schema();
+        let fields = schema.fields().iter().enumerate();
+        let meanings = fields
+            .map(|(index, field)| Meaning::of(field.data_type(), &statement.column_logical_type(index)))
+            .collect();
+        Self { schema, meanings }
+    }
+
+    fn cells<'a>(&self, batch: &'a StructArray) -> Result<Vec<Cells<'a>>> {
+        let columns = batch.columns().iter().zip(&self.meanings);
+        columns
+            .map(|(column, meaning)| Cells::new(column, meaning))
+            .collect()
+    }
+}
+
+/// A result while it is read.
+struct Batches<'a> {
+    statement: &'a Statement<'a>,
+    limit: usize,
+    read: Written,
+}
+
+impl Batches<'_> {
+    /// The next batch, with the number of its rows that count: one at least.
+    fn next(&mut self) -> Result<Option<(StructArray, usize)>, Stopped> {
+        while !self.read.is_truncated
+            && let Some(batch) = self.statement.step().map_err(Stopped::Duck)?
+        {
+            let counted = batch.len().min(self.limit - self.read.rows);
+            self.read.rows += counted;
+            self.read.is_truncated = counted < batch.len();
+            if counted > 0 {
+                return Ok(Some((batch, counted)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Hands the batches of a result to `write`, each with the number of its rows that count. Where there are several, that goes on
+/// beside the reading, on a thread of its own: writing takes longer.
+fn batches(
+    statement: &Statement<'_>,
+    limit: usize,
+    mut write: impl FnMut(&StructArray, usize) -> Result<(), Stopped> + Send,
+) -> Result<Written, Stopped> {
+    let read = Written {
+        rows: 0,
+        is_truncated: false,
+    };
+    let mut batches = Batches {
+        statement,
+        limit,
+        read,
+    };
+    let first = batches.next()?;
+    let second = batches.next()?;
+    let (first, second) = match (first, second) {
+        (Some(first), Some(second)) => (first, second),
+        (only, _) => {
+            if let Some((batch, rows)) = only {
+                write(&batch, rows)?;
+            }
+            return Ok(batches.read);
+        }
+    };
+    thread::scope(|scope| {
+        let (sender, receiver) = mpsc::sync_channel(AHEAD);
+        // Values are as deep here as where they are read.
+        let writer = thread::Builder::new().stack_size(STACK_BYTES);
+        let writer = writer.spawn_scoped(scope, move || {
+            let mut given = receiver.into_iter();
+            given.try_for_each(|(batch, rows)| write(&batch, rows))
+        });
+        let writer = writer.map_err(Error::internal)?;
+        let mut next = Ok(Some(second));
+        // Nobody takes what the writer stopped before.
+        let mut is_taken = sender.send(first).is_ok();
+        while is_taken && let Ok(Some(batch)) = next {
+            is_taken = sender.send(batch).is_ok();
+            next = batches.next();
+        }
+        drop(sender);
+        let written = writer.join();
+        written.map_err(|_| Error::internal("the writing of an answer broke off"))??;
+        next.map(|_| batches.read)
+    })
+}
+
+/// The rows as arrays, separated by commas.
+pub(crate) fn json_arrays(
+    statement: &Statement<'_>,
+    bounds: Bounds,
+    body: &mut Body<'_>,
+) -> Result<Written, Stopped> {
+    let columns = Columns::of(statement);
+    let mut is_first = true;
+    batches(statement, bounds.rows, |batch, rows| {
+        let cells = columns.cells(batch)?;
+        for row in 0..rows {
+            let end = body.end();
+            end.extend_from_slice(if is_first { b"[" } else { b",[" });
+            is_first = false;
+            for (index, cells) in cells.iter().enumerate() {
+                if index > 0 {
+                    end.push(b',');
+                }
+                cells.write(row, end);
+            }
+            end.push(b']');
+            body.advance(bounds)?;
+        }
+        Ok(())
+    })
+}
+
+/// The rows as objects, separated by commas.
+pub(crate) fn json_objects(
+    statement: &Statement<'_>,
+    bounds: Bounds,
+    body: &mut Body<'_>,
+) -> Result<Written, Stopped> {
+    let columns = Columns::of(statement);
+    let mut is_first = true;
+    batches(statement, bounds.rows, |batch, rows| {
+        let names = columns.schema.fields().iter().map(|field| {
+            let mut name = Vec::new();
+            cells::string(field.name(), &mut name);
+            name
+        });
+        let members: Vec<_> = names.zip(columns.cells(batch)?).collect();
+        for row in 0..rows {
+            if !is_first {
+                body.end().push(b',');
+            }
+            is_first = false;
+            cells::object(&members, row, body.end());
+            body.advance(bounds)?;
+        }
+        Ok(())
+    })
+}
+
+/// The header row and the rows, each with CRLF at its end.
+pub(crate) fn csv(
+    statement: &Statement<'_>,
+    bounds: Bounds,
+    body: &mut Body<'_>,
+) -> Result<Written, Stopped> {
+    let columns = Columns::of(statement);
+    let is_json: Vec<bool> = columns.meanings.iter().map(|meaning| meaning.is_json).collect();
+    for (index, field) in columns.schema.fields().iter().enumerate() {
+        if index > 0 {
+            body.end().push(b',');
+        }
+        csv_field(field.name(), body.end());
+    }
+    body.end().extend_from_slice(b"\r\n");
+    let mut value = Vec::new();
+    batches(statement, bounds.rows, |batch, rows| {
+        let cells = columns.cells(batch)?;
+        for row in 0..rows {
+            let end = body.end();
+            for (index, (cells, is_json)) in cells.iter().zip(&is_json).enumerate() {
+                if index > 0 {
+                    end.push(b',');
+                }
+                value.clear();
+                cells.write(row, &mut value);
+                csv_value(&value, *is_json, end)?;
+            }
+            end.extend_from_slice(b"\r\n");
+            body.advance(bounds)?;
+        }
+        Ok(())
+    })
+}
+
+/// A value from its JSON form. That of a JSON column is its text, also where it is a string.
+fn csv_value(json: &[u8], is_json: bool, body: &mut Vec<u8>) -> Result<()> {
+    match json {
+        b"null" => {}
+        [b'"', ..] if !is_json => {
+            let text: String = serde_json::from_slice(json).map_err(Error::internal)?;
+            csv_field(&text, body);
+        }
+        _ => csv_field(std::str::from_utf8(json).map_err(Error::internal)?, body),
+    }
+    Ok(())
+}
+
+/// A text as a field: quoted where it is empty, begins or ends with white space, or holds what separates fields.
+fn csv_field(text: &str, body: &mut Vec<u8>) {
+    let is_plain = !text.is_empty()
+        && text.trim().len() == text.len()
+        && !text.contains([',', '"', '\r', '\n'])
+        && !text.starts_with('\u{feff}');
+    if is_plain {
+        body.extend_from_slice(text.as_bytes());
+    } else {
+        body.push(b'"');
+        body.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+        body.push(b'"');
+    }
+}
+
+/// An IPC stream with its end.
+pub(crate) fn arrow(
+    statement: &Statement<'_>,
+    bounds: Bounds,
+    body: &mut Body<'_>,
+) -> Result<Written, Stopped> {
+    let schema = statement.schema();
+    let internal = |error| Stopped::Other(Error::internal(error));
+    let mut writer = StreamWriter::try_new(&mut body.part, &schema).map_err(internal)?;
+    let written = batches(statement, bounds.rows, |batch, rows| {
+        let batch = batch.slice(0, rows);
+        let batch = RecordBatch::try_new(schema.clone(), batch.columns().to_vec()).map_err(internal)?;
+        writer.write(&batch).map_err(internal)?;
+        // It leaves whole: what follows is written by the same writer.
+        match writer.get_ref().len() > bounds.bytes {
+            true => Err(Stopped::TooLarge),
+            false => Ok(()),
+        }
+    })?;
+    writer.finish().map_err(internal)?;
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(json: &str, is_json: bool) -> String {
+        let mut body = Vec::new();
+        csv_value(json.as_bytes(), is_json, &mut body).unwrap();
+        String::from_utf8(body).unwrap()
+    }
+
+    #[test]
+    fn a_field_is_quoted_where_it_must_be() {
+        for (json, field) in [
+            ("null", ""),
+            ("\"\"", "\"\""),
+            ("\"null\"", "null"),
+            ("\"a\"", "a"),
+            ("\"a,b\"", "\"a,b\""),
+            ("\"say \\\"hi\\\"\"", "\"say \"\"hi\"\"\""),
+            ("\"a\\r\\nb\"", "\"a\r\nb\""),
+            ("\" a\"", "\" a\""),
+            ("\"\\ufeffa\"", "\"\u{feff}a\""),
+            ("\"é;\\t|\"", "é;\t|"),
+            ("1.5", "1.5"),
+            ("true", "true"),
+            ("[1,2]", "\"[1,2]\""),
+            ("{\"a\":1}", "\"{\"\"a\"\":1}\""),
+        ] {
+            assert_eq!(value(json, false), field, "{json}");
+        }
+        assert_eq!(value("\"a\"", true), "\"\"\"a\"\"\"");
+    }
+}

@@ -1,0 +1,10 @@
+//! Results of statements: expansion of PIVOTs, values, and the formats of an answer.
+
+pub(crate) mod answer;
+pub(crate) mod calendar;
+pub(crate) mod cells;
+pub(crate) mod meaning;
+pub(crate) mod pivots;
+pub(crate) mod preparation;
+pub(crate) mod type_name;
+pub(crate) mod values;

@@ -1,0 +1,95 @@
+//! Parses and checks a caller's statement, after the missing lists of its PIVOTs were replaced.
+
+use std::collections::HashSet;
+
+use duckdb::Connection;
+use platform::{Error, Result};
+
+use crate::query::pivots;
+use crate::query::pivots::Expansion;
+use crate::statement::check::{Needs, check_tree};
+use crate::statement::parameters::Rewritten;
+use crate::statement::pivot_queries;
+use crate::statement::planned::PivotValues;
+use crate::statement::tree;
+use crate::statement::tree::Tree;
+
+/// Checks `rewritten`, made from the caller's `original`, and says what it needs. It may name the store's `tables`.
+/// 400 for what is not allowed.
+pub(crate) fn check(
+    connection: &Connection,
+    tables: &[String],
+    original: &str,
+    rewritten: &Rewritten,
+) -> Result<Needs> {
+    if let Some(tree) = tree::parse(connection, original, rewritten)? {
+        return check_tree(&tree.value, tables, &[], original, rewritten);
+    }
+    let is_no_select =
+        || Error::invalid("Only SELECT statements are allowed; a store is changed by its other operations.");
+    let expansion = pivots::expand(rewritten)?.ok_or_else(is_no_select)?;
+    let tree = tree::parse(connection, original, &expansion.rewritten)?.ok_or_else(is_no_select)?;
+    let names = expansion.types.iter().map(|(name, _)| name.clone());
+    let names: Vec<_> = names.collect();
+    let mut needs = check_tree(&tree.value, tables, &names, original, &expansion.rewritten)?;
+    let mut known = HashSet::new();
+    for found in pivot_queries::find(&tree) {
+        if !known.insert(found.type_name.clone()) {
+            continue;
+        }
+        let (query, of_values) = values(connection, &tree, &expansion, &found, rewritten)?;
+        let of_values = match of_values {
+            Some(part) => {
+                let tree = tree::parse(connection, original, &part)?.ok_or_else(|| {
+                    Error::invalid("A query in the place of a PIVOT's list is one SELECT, whose own PIVOTs list their values.")
+                })?;
+                check_tree(&tree.value, tables, &names, original, &part)?
+            }
+            None => {
+                let own = Rewritten::own(query.clone());
+                let tree = tree::parse(connection, &query, &own)?.ok_or_else(is_no_select)?;
+                check_tree(&tree.value, tables, &names, &query, &own).map_err(|error| {
+                    Error::invalid(
+                        "The values of a PIVOT in the query cannot be read by themselves; list them: ON … IN (…).",
+                    )
+                    .with_source(error)
+                })?
+            }
+        };
+        needs.tables.extend(of_values.tables);
+        needs.is_volatile |= of_values.is_volatile;
+        needs.pivots.push(PivotValues {
+            type_name: found.type_name,
+            sql: query,
+        });
+    }
+    Ok(needs)
+}
+
+/// The query for the values of a PIVOT; if the caller wrote it, also that part of the statement.
+fn values(
+    connection: &Connection,
+    tree: &Tree,
+    expansion: &Expansion,
+    found: &pivot_queries::Found,
+    rewritten: &Rewritten,
+) -> Result<(String, Option<Rewritten>)> {
+    let mut types = expansion.types.iter();
+    let own = types.find_map(|(name, query)| query.clone().filter(|_| *name == found.type_name));
+    match own {
+        Some(range) => {
+            let part = rewritten.part(range);
+            Ok((part.sql.trim_start().to_owned(), Some(part)))
+        }
+        None => Ok((pivot_queries::query(connection, tree, found)?, None)),
+    }
+}
+
+/// The statement as it is run, for one that passed the check with these `needs`.
+pub(crate) fn runnable(rewritten: Rewritten, needs: &Needs) -> Result<Rewritten> {
+    if needs.pivots.is_empty() {
+        return Ok(rewritten);
+    }
+    let expansion = pivots::expand(&rewritten)?;
+    Ok(expansion.map_or(rewritten, |expansion| expansion.rewritten))
+}

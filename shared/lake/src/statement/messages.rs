@@ -1,0 +1,389 @@
+//! What a caller is told when DuckDB refuses something: DuckDB's own sentence where it is about the caller's
+//! SQL, with line and column, and nothing of paths, settings or memory.
+
+use duckdb::Error as DuckError;
+use platform::{Error, ErrorKind};
+
+use crate::statement::parameters::Rewritten;
+use crate::statement::position::Position;
+
+/// The longest message that is passed on, in characters.
+const MAX_LENGTH: usize = 1_000;
+
+/// Kinds of DuckDB's errors that speak of the statement or of its values.
+const ABOUT_THE_STATEMENT: [&str; 16] = [
+    "Binder Error",
+    "Catalog Error",
+    "Constraint Error",
+    "Conversion Error",
+    "Decimal Error",
+    "Divide by Zero Error",
+    "Expression Error",
+    "Invalid Input Error",
+    "Mismatch Type Error",
+    "Not implemented Error",
+    "Out of Range Error",
+    "Parameter Not Allowed Error",
+    "Parameter Not Resolved Error",
+    "Parser Error",
+    "Syntax Error",
+    "Invalid type Error",
+];
+
+/// Those of a value that has no place in the type that it is to have: a well-formed statement that cannot be
+/// carried out, 422.
+const ABOUT_A_VALUE: [&str; 2] = ["Conversion Error", "Out of Range Error"];
+
+/// What DuckDB's error text says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The statement or a value in it.
+    Statement,
+    /// More memory or temporary space than allowed.
+    Memory,
+    /// Interrupted from outside.
+    Interrupted,
+    /// Something outside of the fence.
+    Fence,
+    /// An assertion of DuckDB's own: the database may be unusable.
+    Fault,
+    /// Anything else: files, bugs.
+    Internal,
+}
+
+/// The part of a text about a statement that says of which kind it is: the rest can hold values of a row.
+pub(crate) fn kind(text: &str) -> Option<&'static str> {
+    ABOUT_THE_STATEMENT
+        .into_iter()
+        .find(|kind| text.starts_with(kind))
+}
+
+/// The text of DuckDB's error.
+pub(crate) fn text(error: &DuckError) -> String {
+    match error {
+        DuckError::DuckDBFailure(_, Some(text)) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Why DuckDB failed, read from its text.
+pub(crate) fn cause(text: &str) -> Cause {
+    // First, because such a text can hold any words of the caller.
+    if ABOUT_THE_STATEMENT.iter().any(|kind| text.starts_with(kind)) {
+        Cause::Statement
+    } else if text.starts_with("Out of Memory Error")
+        || text.contains("std::bad_alloc")
+        || text.contains("Allocation failure")
+    {
+        Cause::Memory
+    } else if text.starts_with("INTERRUPT Error") {
+        Cause::Interrupted
+    } else if text.starts_with("Permission Error") {
+        Cause::Fence
+    } else if text.starts_with("INTERNAL Error") || text.starts_with("FATAL Error") {
+        Cause::Fault
+    } else {
+        Cause::Internal
+    }
+}
+
+/// Whether the driver cannot read a result because of its type, such as VARIANT or TYPE.
+pub(crate) fn has_no_form(error: &DuckError) -> bool {
+    let text = text(error);
+    matches!(error, DuckError::FromSqlConversionFailure(..))
+        || (text.contains("Unsupported Arrow type") && cause(&text) != Cause::Statement)
+}
+
+/// The error for the caller of a query. The kind carries the rest: memory is 422, an interruption is 408.
+pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewritten) -> Error {
+    let text = text(error);
+    if has_no_form(error) {
+        return Error::unprocessable(
+            "The query returns a column of a type that has no JSON form; cast it to VARCHAR.",
+        )
+        .with_source(text);
+    }
+    match cause(&text) {
+        // With a name of DuckDB's own for what it cannot do.
+        Cause::Statement if text.contains("NOT IMPLEMENTED") => {
+            Error::invalid("The query uses a form that cannot be read; write it in another way.")
+                .with_source(text)
+        }
+        Cause::Statement => statement_error(&text, original, rewritten),
+        Cause::Memory => Error::new(ErrorKind::Unprocessable, OUT_OF_MEMORY).with_source(text),
+        Cause::Interrupted => Error::new(ErrorKind::Timeout, INTERRUPTED).with_source(text),
+        Cause::Fence => Error::new(ErrorKind::InvalidRequest, FENCED).with_source(text),
+        Cause::Fault => Error::new(ErrorKind::Internal, FAULT).with_source(text),
+        Cause::Internal => Error::internal(text),
+    }
+}
+
+/// The error of a job that runs no SQL of a caller's: only memory and time are the caller's to know.
+pub(crate) fn own_error(error: &DuckError) -> Error {
+    let text = text(error);
+    match cause(&text) {
+        Cause::Memory => Error::new(ErrorKind::Unprocessable, OUT_OF_MEMORY).with_source(text),
+        Cause::Interrupted => Error::new(ErrorKind::Timeout, INTERRUPTED).with_source(text),
+        Cause::Statement | Cause::Fence | Cause::Fault | Cause::Internal => Error::internal(text),
+    }
+}
+
+/// The error of a transaction that ran a caller's SQL and does not end.
+pub(crate) fn of_the_end(error: &DuckError) -> Error {
+    let text = text(error);
+    match cause(&text) {
+        Cause::Fault => Error::new(ErrorKind::Internal, FAULT).with_source(text),
+        _ => own_error(error),
+    }
+}
+
+/// Replaced by a sentence with the limit, which only the parent process knows how to say.
+pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
+/// Replaced by a sentence with the limit.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
+/// Replaced by a sentence of the parent process, which logs it.
+pub(crate) const FENCED: &str = "fenced";
+/// Stays an internal error until it is known that no copy of a table was to blame.
+pub(crate) const FAULT: &str = "engine fault";
+
+/// 422 in place of a fault that a statement alone can have caused.
+pub(crate) fn blame_the_statement(error: Error) -> Error {
+    if error.message() != FAULT {
+        return error;
+    }
+    tracing::error!(%error, "a statement made the engine fail");
+    Error::unprocessable(
+        "The query cannot be carried out: the query engine fails on it. Write it in another way.",
+    )
+}
+
+/// 400 with a sentence about `position`, a byte offset of the rewritten statement, with line and column of the caller's
+/// text.
+pub(crate) fn invalid_at(
+    sentence: &str,
+    position: Option<usize>,
+    original: &str,
+    rewritten: &Rewritten,
+) -> Error {
+    error_at(ErrorKind::InvalidRequest, sentence, position, original, rewritten)
+}
+
+fn error_at(
+    kind: ErrorKind,
+    sentence: &str,
+    position: Option<usize>,
+    original: &str,
+    rewritten: &Rewritten,
+) -> Error {
+    let end = if sentence.ends_with(['.', '?', '!']) {
+        ""
+    } else {
+        "."
+    };
+    match position.filter(|position| *position <= rewritten.sql.len()) {
+        Some(position) => {
+            let (line, column) = rewritten.position(original, position);
+            Error::new(kind, format!("Line {line}, column {column}: {sentence}{end}"))
+                .with_source(Position { line, column })
+        }
+        None => Error::new(kind, format!("{sentence}{end}")),
+    }
+}
+
+fn statement_error(text: &str, original: &str, rewritten: &Rewritten) -> Error {
+    let (message, excerpt) = text.split_once("\n\nLINE ").unwrap_or((text, ""));
+    let position = excerpt_position(excerpt, &rewritten.sql);
+    let message = ABOUT_THE_STATEMENT
+        .iter()
+        .find_map(|kind| message.strip_prefix(kind)?.strip_prefix(": "))
+        .unwrap_or(message);
+    let suggestion =
+        suggestion(message).map_or_else(String::new, |close| format!(" Did you mean '{close}'?"));
+    let is_about_a_value = ABOUT_A_VALUE.iter().any(|kind| text.starts_with(kind));
+    let kind = match is_about_a_value {
+        true => ErrorKind::Unprocessable,
+        false => ErrorKind::InvalidRequest,
+    };
+    let sentence = scrub(message) + &suggestion;
+    error_at(kind, &sentence, position, original, rewritten)
+}
+
+/// The column that DuckDB's message about an unknown one is most likely about, out of its list
+/// (`Candidate bindings: "a", "t.b"`).
+fn suggestion(message: &str) -> Option<&str> {
+    let (sentence, candidates) = message.split_once("\nCandidate bindings: ")?;
+    let unknown = sentence.split('"').nth(1)?;
+    let candidates = candidates.lines().next()?.split(", ");
+    closest(
+        unknown,
+        candidates.filter_map(|candidate| candidate.trim_matches('"').rsplit(['.', '"']).next()),
+    )
+}
+
+/// The byte offset at which DuckDB's excerpt (`3: … text\n      ^`) points. The excerpt shows one line of the
+/// statement, cut at the sides with `...`; the caret stands under the place.
+fn excerpt_position(excerpt: &str, sql: &str) -> Option<usize> {
+    let (shown, caret) = excerpt.split_once('\n')?;
+    let (line, shown_text) = shown.split_once(": ")?;
+    let line: usize = line.parse().ok()?;
+    let prefix = "LINE ".len() + shown.len() - shown_text.len();
+    let in_shown = caret.find('^')?.checked_sub(prefix)?;
+    let line_start: usize = sql
+        .split_inclusive('\n')
+        .take(line.checked_sub(1)?)
+        .map(str::len)
+        .sum();
+    let line_text = sql.get(line_start..)?.lines().next()?;
+    let cut = shown_text.strip_prefix("...");
+    let visible = cut.unwrap_or(shown_text);
+    let visible = visible.strip_suffix("...").unwrap_or(visible);
+    let visible_start = line_text.find(visible)?;
+    let dots = if cut.is_some() { "...".len() } else { 0 };
+    let columns = in_shown.checked_sub(dots)?;
+    let bytes: usize = visible.chars().take(columns).map(char::len_utf8).sum();
+    Some(line_start + visible_start + bytes)
+}
+
+/// `message` in one line and without anything that tells of the machine: paths, hints about settings,
+/// suggestions from the catalog. Lists of candidates go too.
+pub(crate) fn scrub(message: &str) -> String {
+    let lines = message.lines().map(str::trim).take_while(|line| {
+        ![
+            "Candidate ",
+            "Candidates",
+            "Possible solutions",
+            "Possible Solution",
+            "Did you mean \"",
+            "See also",
+            "Hint:",
+            "* ",
+            "file =",
+        ]
+        .iter()
+        .any(|start| line.starts_with(start))
+    });
+    let text = lines
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
+    let ends = [" Use \"SET ", " Use SET "];
+    let text = ends
+        .iter()
+        .fold(text.as_str(), |text, end| text.split(end).next().unwrap_or(""));
+    let words = text
+        .split(' ')
+        .map(|word| if looks_like_a_path(word) { "…" } else { word });
+    words
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(MAX_LENGTH)
+        .collect()
+}
+
+fn looks_like_a_path(word: &str) -> bool {
+    let slashes = word.matches('/').count();
+    slashes >= 2 || word.contains(".parquet") || word.contains("duckdb_temp")
+}
+
+/// The candidate that `name` is most likely a misspelling of.
+pub(crate) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    if name.len() > crate::schema::definition::MAX_NAME_LENGTH {
+        return None;
+    }
+    candidates
+        .into_iter()
+        .map(|candidate| (edits(&name, &candidate.to_lowercase()), candidate))
+        .filter(|(edits, candidate)| *edits <= candidate.len().max(3) / 3)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Levenshtein's distance.
+fn edits(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().enumerate() {
+        let mut diagonal = i;
+        let mut before = i + 1;
+        for (cell, b) in row.iter_mut().skip(1).zip(&right) {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = *cell;
+            before = replaced.min(diagonal + 1).min(before + 1);
+            *cell = before;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_the_machine_is_passed_on() {
+        let scrubbed = scrub(
+            "Cannot open file \"/tmp/millrace/seg-1.parquet\": gone\nPossible solutions:\n* SET memory_limit='9GB'",
+        );
+        assert_eq!(scrubbed, "Cannot open file … gone");
+        assert_eq!(
+            scrub("Table with name u does not exist!\nDid you mean \"duckdb_logs\"?"),
+            "Table with name u does not exist!"
+        );
+        assert_eq!(
+            scrub("depth limit of 1000 exceeded. Use \"SET max_expression_depth TO x\"."),
+            "depth limit of 1000 exceeded."
+        );
+        assert_eq!(scrub("a / b"), "a / b");
+        assert_eq!(
+            scrub("No function matches.\n\tCandidate functions:\n\tsum(DOUBLE) -> DOUBLE\n"),
+            "No function matches."
+        );
+        assert_eq!(scrub("first\n  second"), "first second");
+    }
+
+    #[test]
+    fn a_misspelt_column_is_suggested() {
+        let message = |candidates: &str| {
+            format!("Referenced column \"amont\" not found in FROM clause!\nCandidate bindings: {candidates}")
+        };
+        assert_eq!(suggestion(&message("\"id\", \"amount\"")), Some("amount"));
+        assert_eq!(suggestion(&message("\"orders.amount\"")), Some("amount"));
+        assert_eq!(suggestion(&message("\"colour\"")), None);
+    }
+
+    #[test]
+    fn causes_are_told_apart() {
+        assert_eq!(cause("Out of Memory Error: failed to allocate"), Cause::Memory);
+        assert_eq!(cause("INTERRUPT Error: Interrupted!"), Cause::Interrupted);
+        assert_eq!(cause("Binder Error: no"), Cause::Statement);
+        assert_eq!(
+            cause("Invalid Input Error: std::bad_alloc of a caller"),
+            Cause::Statement
+        );
+        assert_eq!(cause("IO Error: /tmp/x"), Cause::Internal);
+        assert_eq!(cause("INTERNAL Error: Assertion"), Cause::Fault);
+        assert_eq!(cause("Permission Error: Cannot access file"), Cause::Fence);
+    }
+
+    #[test]
+    fn the_excerpt_gives_the_place() {
+        let sql = "select 1,\n  nope\nfrom t";
+        assert_eq!(excerpt_position("2:   nope\n          ^", sql), sql.find("nope"));
+        let long = format!("select {} nope from t", "1, ".repeat(100));
+        let shown = format!("1: ...{} nope from t", "1, ".repeat(3));
+        let caret = format!("{}^", " ".repeat("LINE 1: ...1, 1, 1,  ".len()));
+        assert!(excerpt_position(&format!("{shown}\n{caret}"), &long).is_some());
+    }
+
+    #[test]
+    fn a_close_name_is_suggested() {
+        assert_eq!(closest("ordrs", ["customers", "orders"]), Some("orders"));
+        assert_eq!(closest("xyz", ["customers", "orders"]), None);
+    }
+}

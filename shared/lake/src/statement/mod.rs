@@ -1,0 +1,12 @@
+//! Statements of a caller: positions, parameters, and the check before DuckDB binds them.
+
+pub(crate) mod check;
+pub(crate) mod checked;
+pub(crate) mod messages;
+pub mod parameters;
+pub(crate) mod pivot_queries;
+pub(crate) mod planned;
+pub(crate) mod position;
+pub(crate) mod scanner;
+pub(crate) mod tree;
+pub(crate) mod volatile;

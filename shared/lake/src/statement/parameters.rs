@@ -1,0 +1,288 @@
+//! Parameters of a query: `{{name}}` stands for one value, and no value can change the statement.
+//!
+//! Each `{{name}}` outside of string literals, quoted identifiers and comments becomes a numbered parameter
+//! of the prepared statement, to which the value is bound. `}}` and `{{` occur in SQL (`{'a': {'b': 1}}`), so
+//! only the whole `{{name}}` counts.
+//!
+//! An array has no bindable form: it becomes one parameter per element. In `IN ({{name}})` the elements stand
+//! side by side, and an empty array becomes a subquery without rows, for which `IN` is false and `NOT IN` is
+//! true; anywhere else the array is a list value, `[…]`. An element NULL acts as in SQL: `x NOT IN (1, NULL)`
+//! is never true.
+//!
+//! A number with a fraction becomes an exact decimal, as the same digits in SQL would be.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use platform::{Error, Result};
+use serde_json::{Map, Number, Value};
+
+use crate::statement::position::Position;
+use crate::statement::scanner::{Piece, is_word_part, scan};
+
+/// The most elements that all arrays of a query hold together.
+const MAX_VALUES: usize = 10_000;
+/// The most digits of an exact decimal.
+const MAX_DIGITS: usize = 38;
+
+/// A statement with numbered parameters instead of `{{name}}`.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Rewritten {
+    /// The statement.
+    pub(crate) sql: String,
+    /// The value of `$1`, `$2` and so on.
+    pub(crate) values: Vec<Scalar>,
+    /// Places where the two texts part: (offset in `sql`, offset in the caller's text).
+    offsets: Vec<(usize, usize)>,
+}
+
+/// A value that can be bound.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Scalar {
+    Null,
+    Boolean(bool),
+    Signed(i64),
+    Unsigned(u64),
+    Double(f64),
+    Text(String),
+}
+
+impl Rewritten {
+    /// A statement that no caller wrote: its positions have no meaning for the caller.
+    pub(crate) fn own(sql: String) -> Self {
+        Self {
+            sql,
+            values: Vec::new(),
+            offsets: Vec::new(),
+        }
+    }
+
+    /// Replaces byte ranges, which are sorted and hold whole parameters. The new text has the position of the
+    /// beginning of the old.
+    pub(crate) fn edited(&self, edits: &[(Range<usize>, String)]) -> Self {
+        let mut edited = Self {
+            sql: String::with_capacity(self.sql.len() + 64),
+            values: self.values.clone(),
+            offsets: Vec::new(),
+        };
+        let mut offsets = self.offsets.iter().copied().peekable();
+        let mut copied = 0;
+        for (range, text) in edits {
+            while let Some((at, original)) = offsets.next_if(|(at, _)| *at <= range.start) {
+                edited.offsets.push((edited.sql.len() + at - copied, original));
+            }
+            edited
+                .sql
+                .push_str(self.sql.get(copied..range.start).unwrap_or_default());
+            edited
+                .offsets
+                .push((edited.sql.len(), self.in_original(range.start)));
+            edited.sql.push_str(text);
+            edited
+                .offsets
+                .push((edited.sql.len(), self.in_original(range.end)));
+            while offsets.next_if(|(at, _)| *at < range.end).is_some() {}
+            copied = range.end;
+        }
+        for (at, original) in offsets {
+            edited.offsets.push((edited.sql.len() + at - copied, original));
+        }
+        edited.sql.push_str(self.sql.get(copied..).unwrap_or_default());
+        edited
+    }
+
+    /// The part of the statement in `range`, after white space that keeps its positions.
+    pub(crate) fn part(&self, range: Range<usize>) -> Self {
+        let text = self.sql.get(range.clone()).unwrap_or_default();
+        Self {
+            sql: " ".repeat(range.start) + text,
+            values: self.values.clone(),
+            offsets: self.offsets.clone(),
+        }
+    }
+
+    /// Line and column, both from 1, of the caller's text `original` at byte `offset` of the rewritten
+    /// statement.
+    pub(crate) fn position(&self, original: &str, offset: usize) -> (usize, usize) {
+        let target = self.in_original(offset);
+        let before = original.as_bytes().get(..target).unwrap_or(original.as_bytes());
+        let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or(before);
+        let is_letter = |byte: &&u8| !matches!(byte, 0x80..=0xbf);
+        let newlines = before.iter().filter(|byte| **byte == b'\n').count();
+        (newlines + 1, line.iter().filter(is_letter).count() + 1)
+    }
+
+    /// The byte offset in the caller's text for byte `offset` of the rewritten statement.
+    fn in_original(&self, offset: usize) -> usize {
+        let at = self
+            .offsets
+            .partition_point(|(rewritten, _)| *rewritten <= offset);
+        let (rewritten, start) = at
+            .checked_sub(1)
+            .and_then(|at| self.offsets.get(at))
+            .copied()
+            .unwrap_or((0, 0));
+        let end = self.offsets.get(at).map_or(usize::MAX, |(_, next)| *next);
+        // The offsets come in pairs, before and after a parameter; whatever is in between is the parameter's
+        // beginning.
+        let is_in_parameter = at % 2 == 1;
+        match is_in_parameter {
+            true => start,
+            false => (start + (offset - rewritten)).min(end),
+        }
+    }
+}
+
+/// The names of the parameters in `sql`, each once, in the order of their first use.
+pub fn names(sql: &str) -> Vec<String> {
+    let mut known = HashSet::new();
+    let names = scan(sql).into_iter().filter_map(|piece| match piece {
+        Piece::Parameter { name, .. } if known.insert(name) => Some(name.to_owned()),
+        _ => None,
+    });
+    names.collect()
+}
+
+/// Replaces each `{{name}}` by parameters that carry its value; parameters that are given but not used are
+/// ignored.
+pub(crate) fn rewrite(sql: &str, params: &Map<String, Value>) -> Result<Rewritten> {
+    rewrite_with(sql, |name, in_list, values| {
+        let value = params.get(name).ok_or_else(|| {
+            Error::invalid(format!(
+                "The query uses the parameter '{name}', and 'params' holds no value for it."
+            ))
+        })?;
+        replacement(name, value, in_list, values)
+    })
+}
+
+/// Replaces each `{{name}}` by a parameter without a value, to check a statement that is not run.
+pub(crate) fn rewrite_unbound(sql: &str) -> Result<Rewritten> {
+    rewrite_with(sql, |name, _, values| scalar(name, &Value::Null, values))
+}
+
+/// Replaces each `{{name}}` by the word NULL, which fits everywhere: to check what DuckDB does not look at as long as the
+/// type of a parameter is open.
+pub(crate) fn rewrite_to_nulls(sql: &str) -> Result<Rewritten> {
+    rewrite_with(sql, |_, _, _| Ok("NULL".to_owned()))
+}
+
+fn rewrite_with(
+    sql: &str,
+    mut replace: impl FnMut(&str, bool, &mut Vec<Scalar>) -> Result<String>,
+) -> Result<Rewritten> {
+    let mut rewritten = Rewritten {
+        sql: String::with_capacity(sql.len() + 64),
+        values: Vec::new(),
+        offsets: Vec::new(),
+    };
+    // What a name was replaced by, for its second use in the same place; so that one name is one parameter.
+    let mut known: HashMap<(&str, bool), String> = HashMap::new();
+    for piece in scan(sql) {
+        match piece {
+            Piece::Text(text) => rewritten.sql.push_str(text),
+            // As long as it was, so that positions stay.
+            Piece::Space(text) => rewritten.sql.extend(text.bytes().map(|_| ' ')),
+            Piece::Placeholder { offset } => {
+                let (line, column) = rewritten.position(sql, offset);
+                return Err(Error::invalid(format!(
+                    "Line {line}, column {column}: parameters are written as {{{{name}}}}, not with '$' or '?'."
+                ))
+                .with_source(Position { line, column }));
+            }
+            Piece::Parameter {
+                name,
+                offset,
+                alone_after_in,
+            } => {
+                let replacement = match known.entry((name, alone_after_in)) {
+                    Entry::Occupied(entry) => entry.into_mut(),
+                    Entry::Vacant(entry) => {
+                        entry.insert(replace(name, alone_after_in, &mut rewritten.values)?)
+                    }
+                };
+                rewritten.offsets.push((rewritten.sql.len(), offset));
+                // A parameter is a token of its own: `$1` would become a part of the word before it, or `$12` of a digit
+                // after it.
+                if rewritten.sql.chars().last().is_some_and(is_word_part) {
+                    rewritten.sql.push(' ');
+                }
+                rewritten.sql.push_str(replacement);
+                let end = offset + name.len() + "{{}}".len();
+                let next = sql.get(end..).and_then(|rest| rest.chars().next());
+                if next.is_some_and(is_word_part) {
+                    rewritten.sql.push(' ');
+                }
+                rewritten.offsets.push((rewritten.sql.len(), end));
+            }
+        }
+    }
+    Ok(rewritten)
+}
+
+fn replacement(name: &str, value: &Value, in_list: bool, values: &mut Vec<Scalar>) -> Result<String> {
+    let Value::Array(elements) = value else {
+        return scalar(name, value, values);
+    };
+    if values.len() + elements.len() > MAX_VALUES {
+        return Err(Error::invalid(format!(
+            "The arrays in 'params' hold more than {MAX_VALUES} elements in all."
+        )));
+    }
+    let elements = elements
+        .iter()
+        .map(|element| scalar(name, element, values))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(match (in_list, elements.is_empty()) {
+        (true, true) => "SELECT NULL WHERE false".to_owned(),
+        (true, false) => elements.join(", "),
+        (false, _) => format!("[{}]", elements.join(", ")),
+    })
+}
+
+fn scalar(name: &str, value: &Value, values: &mut Vec<Scalar>) -> Result<String> {
+    let number = values.len() + 1;
+    let (scalar, sql) = match value {
+        Value::Null => (Scalar::Null, format!("${number}")),
+        Value::Bool(value) => (Scalar::Boolean(*value), format!("${number}")),
+        Value::String(value) => (Scalar::Text(value.clone()), format!("${number}")),
+        Value::Number(value) => number_scalar(value, number),
+        Value::Array(_) | Value::Object(_) => {
+            return Err(Error::invalid(format!(
+                "The parameter '{name}' must be a string, a number, a boolean, null, or an array of those."
+            )));
+        }
+    };
+    values.push(scalar);
+    Ok(sql)
+}
+
+fn number_scalar(value: &Number, number: usize) -> (Scalar, String) {
+    let plain = format!("${number}");
+    if let Some(signed) = value.as_i64() {
+        return (Scalar::Signed(signed), plain);
+    }
+    if let Some(unsigned) = value.as_u64() {
+        return (Scalar::Unsigned(unsigned), plain);
+    }
+    let text = value.to_string();
+    let unsigned = text.strip_prefix('-').unwrap_or(&text);
+    match unsigned.split_once('.') {
+        Some((whole, fraction))
+            if unsigned.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+                && whole.len() + fraction.len() <= MAX_DIGITS =>
+        {
+            let (precision, scale) = (whole.len() + fraction.len(), fraction.len());
+            (
+                Scalar::Text(text),
+                format!("CAST(${number} AS DECIMAL({precision},{scale}))"),
+            )
+        }
+        _ => (Scalar::Double(value.as_f64().unwrap_or(f64::NAN)), plain),
+    }
+}
+
+#[cfg(test)]
+#[path = "parameters_tests.rs"]
+mod tests;

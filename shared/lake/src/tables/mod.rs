@@ -1,0 +1,6 @@
+//! SQL over the tables of a version: names, reads of segments, native copies.
+
+pub(crate) mod bound;
+pub(crate) mod layout;
+pub(crate) mod native;
+pub(crate) mod sql;

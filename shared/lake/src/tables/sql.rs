@@ -1,0 +1,85 @@
+//! Writing SQL: the only places where a name or a text becomes part of a statement.
+
+use std::path::Path;
+
+use platform::{Error, Result};
+
+use crate::schema::manifest::ManifestColumn;
+
+/// `text` as a string literal.
+pub(crate) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// `text` as a string literal, or NULL.
+pub(crate) fn literal_or_null(text: Option<&str>) -> String {
+    text.map_or_else(|| "NULL".to_owned(), literal)
+}
+
+/// `name` as a quoted identifier.
+pub(crate) fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// `path` as a string literal.
+pub(crate) fn path(path: &Path) -> Result<String> {
+    path.to_str()
+        .map(literal)
+        .ok_or_else(|| Error::internal("a path is not UTF-8"))
+}
+
+/// `paths` as a list of string literals.
+pub(crate) fn paths<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<String> {
+    let literals = paths.into_iter().map(path).collect::<Result<Vec<_>>>()?;
+    Ok(format!("[{}]", literals.join(", ")))
+}
+
+/// A relation with exactly `columns`, in their order, over Parquet files that were written under their field
+/// ids: a file without a column gives its initial default, a renamed column is found by its id, a narrower
+/// one is widened.
+pub(crate) fn table_relation(columns: &[ManifestColumn], files: &[impl AsRef<Path>]) -> Result<String> {
+    if files.is_empty() {
+        let typed: Vec<_> = columns
+            .iter()
+            .map(|column| {
+                format!(
+                    "CAST(NULL AS {}) AS {}",
+                    column.column_type.duckdb_type(),
+                    identifier(&column.name)
+                )
+            })
+            .collect();
+        return Ok(format!("(SELECT {} WHERE false)", typed.join(", ")));
+    }
+    let names: Vec<_> = columns.iter().map(|column| identifier(&column.name)).collect();
+    let schema: Vec<_> = columns
+        .iter()
+        .map(|column| {
+            format!(
+                "{}: {{name: {}, type: {}, default_value: {}}}",
+                column.field_id,
+                literal(&column.name),
+                literal(&column.column_type.duckdb_type()),
+                literal_or_null(column.initial_default.as_deref())
+            )
+        })
+        .collect();
+    Ok(format!(
+        "(SELECT {} FROM read_parquet({}, schema = MAP {{{}}}))",
+        names.join(", "),
+        paths(files.iter().map(AsRef::as_ref))?,
+        schema.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_are_doubled() {
+        assert_eq!(literal("it's"), "'it''s'");
+        assert_eq!(identifier("a\"b"), "\"a\"\"b\"");
+        assert_eq!(literal_or_null(None), "NULL");
+    }
+}
