@@ -1,39 +1,34 @@
-//! Making a run go on: turns, the attempts of its activities, and what follows outside.
+//! Drives a run: makes its turns, runs its attempts and executes its outbox, until nothing is left to do now.
 //!
-//! An attempt begins before it is written that it does, where that is certain to be written: a command that follows from what is
-//! written already is asked for by every replay. So an activity that is quick costs one write, its end included. Where it takes
-//! longer, what is known is written while it goes on. What follows from its end is begun only when that is written.
+//! An attempt may start before the write that records its start, if that write is certain to be repeated: every replay
+//! requests a command again that follows from stored events. So a quick activity costs one write, its end included. A slow
+//! one is recorded while it runs. Whatever follows from the end of an attempt starts only after that end is stored.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use futures::stream::{FuturesUnordered, StreamExt as _};
-use platform::queue::BoxFuture;
 use platform::{Error, Result, Tenant, UtcTime};
 use tracing::{info, warn};
 
 use super::Engine;
 use super::advance::Known;
 use super::attempt::{Attempt, Finished};
-use super::beside::{beside, ended_soon};
+use super::attempts::{AttemptId, Attempts, Claim};
 use super::effects::Done;
 use super::sharing::Place;
 use crate::draft::Draft;
 use crate::limits;
-use crate::payload::Payload;
-use crate::pending::PendingActivity;
 use crate::state::{Effect, RunState};
 
-/// Hints that are sent for attempts which this invocation does not take on.
+/// Most hints that a drive sends for attempts that it does not start itself.
 const MAX_HINTS: usize = 8;
-/// Times in a row that the records may fail an invocation which holds attempts, before these are given up with it.
+/// Failures of the record store in a row after which a drive gives up its attempts.
 const MAX_FAILURES: u32 = 8;
-/// The pause after the first of them, in milliseconds; doubled after each.
+/// Pause after the first failure, in milliseconds; doubled after each.
 const FAILURE_PAUSE_MS: u64 = 100;
 
 impl Engine {
-    /// Looks at a run, and makes it go on as far as it can. Errors are of the kind that passes: the hint is to come again.
+    /// Drives a run as far as possible. Every error is transient: the queue delivers the hint again.
     pub async fn drive(&self, tenant: &Tenant, run_id: &str) -> Result<()> {
         let Some(place) = self.place_to_drive(tenant, run_id).await else {
             return Ok(());
@@ -42,35 +37,29 @@ impl Engine {
             engine: self.clone(),
             place,
             tenant: tenant.clone(),
-            began_at: self.services.clock.now(),
-            running: FuturesUnordered::new(),
-            running_ids: BTreeSet::new(),
-            unwritten: Vec::new(),
+            started_at: self.services.clock.now(),
             worker: format!("{}/{}", self.services.worker, self.new_commit_id()),
             failures: 0,
-            begun: Vec::new(),
-            unsure: Vec::new(),
-            ended: Vec::new(),
-            finished: Vec::new(),
+            attempts: Attempts::default(),
             done: Vec::new(),
         };
         loop {
-            let went = drive.look(run_id).await;
-            drive.forget_begun();
-            match went {
+            let result = drive.load_and_drive(run_id).await;
+            drive.attempts.drop_claims();
+            match result {
                 Ok(Next::Leave) => return Ok(()),
                 Ok(Next::Reload) => {}
-                Err(cause) if drive.may_try_again(&cause) => {
+                Err(cause) if drive.may_retry(&cause) => {
                     warn!(
                         account = drive.tenant.account(),
                         project = drive.tenant.project(),
                         run_id,
                         %cause,
                         failures = drive.failures,
-                        "a run is tried again; its attempts go on"
+                        "driving a run failed; retrying while its attempts continue"
                     );
                     let pause = self.services.sleep.sleep(FAILURE_PAUSE_MS << drive.failures);
-                    beside(&mut drive.running, &mut drive.ended, pause).await;
+                    drive.attempts.beside(pause).await;
                     drive.failures += 1;
                 }
                 Err(cause) => return Err(cause),
@@ -78,7 +67,7 @@ impl Engine {
         }
     }
 
-    /// Leaves to others what this invocation does not take on.
+    /// Sends hints for the attempts that this drive did not start.
     async fn hand_over(&self, state: &RunState) {
         let draft = Draft::of(state.clone(), self.services.clock.now());
         if !draft.is_open() {
@@ -104,10 +93,9 @@ impl Engine {
     }
 }
 
-/// What comes after a run was driven as far as its state was known.
 #[derive(PartialEq)]
 enum Next {
-    /// Read it again: somebody else has written it.
+    /// Another writer changed the run: load it again.
     Reload,
     /// Nothing is left to do here.
     Leave,
@@ -117,208 +105,141 @@ struct Drive {
     engine: Engine,
     place: Place,
     tenant: Tenant,
-    began_at: UtcTime,
-    running: FuturesUnordered<BoxFuture<'static, Finished>>,
-    /// The attempts that this invocation has begun.
-    running_ids: BTreeSet<(String, u32)>,
-    /// What this invocation is called in the state, among those of its process.
+    started_at: UtcTime,
+    /// Name of this drive in the run's state, unique within the process.
     worker: String,
-    /// Times in a row that the records have failed.
+    /// Failures of the record store in a row.
     failures: u32,
-    /// For the attempts that have begun before it was written that they were asked for, by activity: that it is now.
-    unwritten: Vec<(String, Arc<AtomicBool>)>,
-    /// Attempts that begin as soon as it is written that they do.
-    begun: Vec<Begun>,
-    /// Attempts that were to begin with a write of which it is not known whether it happened, each with the version that this was
-    /// to change.
-    unsure: Vec<(u64, Begun)>,
-    /// Attempts that have ended while something else was done.
-    ended: Vec<Finished>,
-    /// Attempts that have ended, and of which nothing is written.
-    finished: Vec<Finished>,
-    /// Effects that are done, and of which nothing is written.
+    attempts: Attempts,
+    /// Effects that are executed but not stored as executed.
     done: Vec<Done>,
 }
 
-/// An attempt that this invocation begins.
-#[derive(Clone)]
-struct Begun {
-    /// The activity's id, and which attempt it is.
-    id: (String, u32),
-    /// The activity, as it is once the attempt has begun.
-    activity: PendingActivity,
-    /// What the attempt is called with.
-    input: Payload,
+/// The changes of one pass of the loop, before they are written.
+struct Step {
+    draft: Draft,
+    /// First state of the run that this run continues as.
+    next_run: Option<Draft>,
+    /// An effect failed; it is retried later.
+    effects_failed: bool,
 }
 
 impl Drive {
-    /// Reads the run, and makes it go on.
-    async fn look(&mut self, run_id: &str) -> Result<Next> {
+    async fn load_and_drive(&mut self, run_id: &str) -> Result<Next> {
         let engine = self.engine.clone();
         let found = engine.services.store.find(&self.tenant, run_id);
-        let Some(state) = beside(&mut self.running, &mut self.ended, found).await? else {
+        let Some(state) = self.attempts.beside(found).await? else {
             engine.remove(&self.tenant, run_id).await?;
             info!(
                 account = self.tenant.account(),
                 project = self.tenant.project(),
                 run_id,
-                "hint at a run that is removed"
+                "the run of a hint is removed"
             );
             return Ok(Next::Leave);
         };
-        self.go_on(state).await
-    }
-
-    async fn advance(
-        &mut self,
-        known: &mut Known,
-        draft: &mut Draft,
-        finished: &mut Vec<Finished>,
-    ) -> Result<Option<Draft>> {
-        let (engine, tenant) = (self.engine.clone(), self.tenant.clone());
-        let advance = engine.advance(&tenant, known, draft, finished);
-        beside(&mut self.running, &mut self.ended, advance).await
-    }
-
-    fn may_try_again(&self, cause: &Error) -> bool {
-        self.failures < MAX_FAILURES && cause.is_transient() && self.holds_attempts()
-    }
-
-    fn holds_attempts(&self) -> bool {
-        let nothing = self.running.is_empty() && self.ended.is_empty() && self.finished.is_empty();
-        !(nothing && self.unsure.is_empty())
-    }
-
-    async fn go_on(&mut self, state: RunState) -> Result<Next> {
+        self.attempts.compare(&state);
+        self.start_claimed(&state, true);
         let mut known = Known {
             state,
             history: Arc::default(),
         };
-        self.note_written(&known.state);
-        self.launch_unsure(&known.state);
         loop {
-            self.note_ended();
-            let mut draft = Draft::of(known.state.clone(), self.engine.services.clock.now());
-            let outstanding = self.outstanding_effects(&known.state);
+            self.attempts.collect();
             if known.state.is_closed() {
-                return self.finish_closed(known, draft, &outstanding).await;
+                return self.finish_closed(known).await;
             }
-            draft.pass_time();
-            for done in &self.done {
-                done.note(&mut draft);
+            let step = self.apply(&mut known).await?;
+            let effects_failed = step.effects_failed;
+            if step.draft.changed && !self.commit(&mut known, step).await? {
+                return Ok(Next::Reload);
             }
-            let mut finished = self.finished.clone();
-            let on_durable_ground = finished.is_empty() && draft.state.last_event == known.state.last_event;
-            let mut next_run = self.advance(&mut known, &mut draft, &mut finished).await?;
-            self.begin_attempts(&mut draft).await?;
-            let mut failed_effects = false;
-            if on_durable_ground
-                && self.running.is_empty()
-                && may_repeat(&self.begun)
-                && !self.begun.is_empty()
-            {
-                self.launch(&draft.state, false);
-                let soon = self.engine.services.sleep.sleep(limits::EAGER_MS);
-                failed_effects = self.perform(&known.state, &outstanding, &mut draft).await;
-                ended_soon(&mut self.running, &mut self.ended, soon).await;
-                self.note_ended();
-                draft.now = self.engine.services.clock.now();
-                finished = self.finished.clone();
-                next_run = self.advance(&mut known, &mut draft, &mut finished).await?;
-                self.begin_attempts(&mut draft).await?;
-            } else if !outstanding.is_empty() {
-                failed_effects = self.perform(&known.state, &outstanding, &mut draft).await;
-                let advanced = self.advance(&mut known, &mut draft, &mut finished).await?;
-                next_run = advanced.or(next_run);
-                self.begin_attempts(&mut draft).await?;
-            }
-            // What could not be done is tried again after a while, and not before everything else.
-            draft.changed |= failed_effects;
-            if draft.changed {
-                let write = self.engine.write_drafts(&self.tenant, draft, next_run);
-                match beside(&mut self.running, &mut self.ended, write).await {
-                    Ok(Some(state)) => known.state = state,
-                    Ok(None) => return Ok(Next::Reload),
-                    Err(cause) => {
-                        let version = known.state.version;
-                        let begun = self.begun.iter().cloned();
-                        self.unsure.extend(begun.map(|begun| (version, begun)));
-                        return Err(cause);
-                    }
-                }
-                self.failures = 0;
-                self.finished.clear();
-                self.done.clear();
-                // All of them, those as well that the same write has cancelled.
-                for (_, written) in self.unwritten.drain(..) {
-                    written.store(true, Ordering::SeqCst);
-                }
-                // What this write has changed, no earlier one changes any more.
-                self.unsure.clear();
-                self.launch(&known.state, true);
-            }
-            if known.state.is_closed() || (!known.state.outbox.is_empty() && !failed_effects) {
+            if known.state.is_closed() || (!known.state.outbox.is_empty() && !effects_failed) {
                 continue;
             }
-            if self.ended.is_empty() {
-                let resting = self.place.rest();
-                let ended = self.running.next().await;
-                drop(resting);
-                let Some(ended) = ended else {
-                    self.engine.hand_over(&known.state).await;
-                    return Ok(Next::Leave);
-                };
-                self.ended.push(ended);
+            if !self.wait().await {
+                self.engine.hand_over(&known.state).await;
+                return Ok(Next::Leave);
             }
         }
     }
 
-    /// Does what can be done of the effects, and notes it; whether any is left for later.
-    async fn perform(&mut self, state: &RunState, effects: &[Effect], draft: &mut Draft) -> bool {
-        let perform = self.engine.perform(&self.tenant, state, effects);
-        let done = beside(&mut self.running, &mut self.ended, perform).await;
-        let some_failed = done.len() < effects.len();
-        for done in &done {
-            done.note(draft);
-        }
-        self.done.extend(done);
-        some_failed
-    }
-
-    /// The effects that are written and that nobody here has done.
-    fn outstanding_effects(&self, state: &RunState) -> Vec<Effect> {
-        let done = |effect: &Effect| self.done.iter().any(|done| done.effect == *effect);
-        state
-            .outbox
-            .iter()
-            .filter(|effect| !done(effect))
-            .cloned()
-            .collect()
-    }
-
-    /// Takes in the attempts that have ended meanwhile.
-    fn note_ended(&mut self) {
-        for finished in self.ended.drain(..) {
-            self.running_ids
-                .remove(&(finished.activity_id.clone(), finished.attempt));
-            self.finished.push(finished);
-        }
-    }
-
-    /// A run that has ended: only what follows from that is left.
-    async fn finish_closed(
-        &mut self,
-        known: Known,
-        mut draft: Draft,
-        outstanding: &[Effect],
-    ) -> Result<Next> {
-        // Attempts that nobody waits for any longer end here.
-        self.running = FuturesUnordered::new();
-        self.finished.clear();
+    /// Applies due timers, results and executed effects to the run, makes its turns, executes its outbox and claims attempts.
+    async fn apply(&mut self, known: &mut Known) -> Result<Step> {
+        let mut draft = Draft::of(known.state.clone(), self.engine.services.clock.now());
+        draft.pass_time();
         for done in &self.done {
             done.note(&mut draft);
         }
-        self.perform(&known.state, outstanding, &mut draft).await;
+        let outstanding = self.outstanding_effects(&known.state);
+        let mut finished = self.attempts.results();
+        let follows_from_stored = finished.is_empty() && draft.state.last_event == known.state.last_event;
+        let mut next_run = self.advance(known, &mut draft, &mut finished).await?;
+        self.claim_attempts(&mut draft).await?;
+        let mut effects_failed = false;
+        if follows_from_stored && self.may_start_before_the_write() {
+            self.start_claimed(&draft.state, false);
+            let timeout = self.engine.services.sleep.sleep(limits::EAGER_MS);
+            effects_failed = self.perform(&known.state, &outstanding, &mut draft).await;
+            self.attempts.all_ended(timeout).await;
+            self.attempts.collect();
+            draft.now = self.engine.services.clock.now();
+            next_run = self
+                .advance(known, &mut draft, &mut self.attempts.results())
+                .await?;
+            self.claim_attempts(&mut draft).await?;
+        } else if !outstanding.is_empty() {
+            effects_failed = self.perform(&known.state, &outstanding, &mut draft).await;
+            next_run = self.advance(known, &mut draft, &mut finished).await?.or(next_run);
+            self.claim_attempts(&mut draft).await?;
+        }
+        // The write stores the time of the next retry.
+        draft.changed |= effects_failed;
+        Ok(Step {
+            draft,
+            next_run,
+            effects_failed,
+        })
+    }
+
+    /// Writes a step and starts the attempts that it claims. False if another writer was faster.
+    async fn commit(&mut self, known: &mut Known, step: Step) -> Result<bool> {
+        let write = self.engine.write_drafts(&self.tenant, step.draft, step.next_run);
+        match self.attempts.beside(write).await {
+            Ok(Some(state)) => known.state = state,
+            Ok(None) => return Ok(false),
+            Err(cause) => {
+                self.attempts.doubt_claims(known.state.version);
+                return Err(cause);
+            }
+        }
+        self.failures = 0;
+        self.done.clear();
+        self.attempts.confirm();
+        self.start_claimed(&known.state, true);
+        Ok(true)
+    }
+
+    /// Waits for the end of an attempt. False if none runs.
+    async fn wait(&mut self) -> bool {
+        if self.attempts.have_arrived() {
+            return true;
+        }
+        let resting = self.place.rest();
+        let ended = self.attempts.one_ended().await;
+        drop(resting);
+        ended
+    }
+
+    /// Executes the rest of the outbox of a closed run, and removes the run if it is to be removed.
+    async fn finish_closed(&mut self, known: Known) -> Result<Next> {
+        self.attempts.cancel();
+        let mut draft = Draft::of(known.state.clone(), self.engine.services.clock.now());
+        let outstanding = self.outstanding_effects(&known.state);
+        for done in &self.done {
+            done.note(&mut draft);
+        }
+        self.perform(&known.state, &outstanding, &mut draft).await;
         draft.changed |= !draft.state.outbox.is_empty();
         if draft.changed
             && self
@@ -333,114 +254,98 @@ impl Drive {
         Ok(Next::Leave)
     }
 
-    /// Begins the attempts that can begin, as many as one invocation takes on.
-    async fn begin_attempts(&mut self, draft: &mut Draft) -> Result<()> {
-        let is_late = draft.now.millis_since(self.began_at) > limits::DRIVE_MS;
+    async fn advance(
+        &mut self,
+        known: &mut Known,
+        draft: &mut Draft,
+        finished: &mut Vec<Finished>,
+    ) -> Result<Option<Draft>> {
+        let (engine, tenant) = (self.engine.clone(), self.tenant.clone());
+        let advance = engine.advance(&tenant, known, draft, finished);
+        self.attempts.beside(advance).await
+    }
+
+    /// Executes effects and records them in the draft. Returns whether any failed.
+    async fn perform(&mut self, state: &RunState, effects: &[Effect], draft: &mut Draft) -> bool {
+        let perform = self.engine.perform(&self.tenant, state, effects);
+        let done = self.attempts.beside(perform).await;
+        let some_failed = done.len() < effects.len();
+        for done in &done {
+            done.note(draft);
+        }
+        self.done.extend(done);
+        some_failed
+    }
+
+    /// Effects of the stored outbox that this drive has not executed.
+    fn outstanding_effects(&self, state: &RunState) -> Vec<Effect> {
+        let is_done = |effect: &Effect| self.done.iter().any(|done| done.effect == *effect);
+        let outstanding = state.outbox.iter().filter(|effect| !is_done(effect));
+        outstanding.cloned().collect()
+    }
+
+    /// Claims the attempts that can start, as many as one invocation runs.
+    async fn claim_attempts(&mut self, draft: &mut Draft) -> Result<()> {
         if draft.state.is_closed() {
             return Ok(());
         }
-        let can_begin: Vec<_> = draft
-            .state
-            .activities
-            .keys()
-            .copied()
-            .filter(|scheduled| draft.can_begin(*scheduled))
-            .collect();
-        for scheduled in can_begin {
+        let is_late = draft.now.millis_since(self.started_at) > limits::DRIVE_MS;
+        let all = draft.state.activities.keys().copied();
+        let startable: Vec<_> = all.filter(|scheduled| draft.can_begin(*scheduled)).collect();
+        for scheduled in startable {
             let Some(activity) = draft.state.activities.get(&scheduled) else {
                 continue;
             };
-            let id = (activity.activity_id.clone(), activity.attempt);
-            let goes_on_here = self.running_ids.contains(&id);
-            if !goes_on_here && (is_late || self.running_ids.len() >= limits::MAX_ATTEMPTS_AT_ONCE) {
+            let id = AttemptId {
+                activity_id: activity.activity_id.clone(),
+                attempt: activity.attempt,
+            };
+            let is_held = self.attempts.is_held(&id);
+            if !is_held && (is_late || self.attempts.held_count() >= limits::MAX_ATTEMPTS_AT_ONCE) {
                 continue;
             }
-            // One that goes on here may be one that the state which was read knows nothing of.
+            // The draft of a reloaded run may not have the start of an attempt that is held.
             draft.begin_attempt(scheduled, &self.worker);
-            if !goes_on_here && let Some(activity) = draft.state.activities.get(&scheduled) {
+            if !is_held && let Some(activity) = draft.state.activities.get(&scheduled) {
                 let input = self.engine.input_of(&self.tenant, &draft.state, scheduled);
-                let begun = Begun {
-                    id: id.clone(),
+                let claim = Claim {
                     activity: activity.clone(),
-                    input: beside(&mut self.running, &mut self.ended, input).await?,
+                    input: self.attempts.beside(input).await?,
                 };
-                self.running_ids.insert(id);
-                self.begun.push(begun);
+                self.attempts.claim(id, claim);
             }
         }
         Ok(())
     }
 
-    /// Forgets the attempts that were to begin with a write which did not happen.
-    fn forget_begun(&mut self) {
-        for begun in self.begun.drain(..) {
-            self.running_ids.remove(&begun.id);
-        }
+    /// Whether the claimed attempts may start before the write that records it: none of them is limited to one attempt, because
+    /// a crash would lose that attempt and the next drive would repeat it.
+    fn may_start_before_the_write(&self) -> bool {
+        let mut claims = self.attempts.claims().peekable();
+        !self.attempts.are_running()
+            && claims.peek().is_some()
+            && claims.all(|claim| claim.activity.options.retry.maximum_attempts != 1)
     }
 
-    /// Launches the attempts that have begun. Of those that a state has, the ones that it still waits for.
-    fn launch(&mut self, state: &RunState, is_written: bool) {
-        for begun in std::mem::take(&mut self.begun) {
-            if is_written && !begun.is_in(state) {
-                self.running_ids.remove(&begun.id);
-                continue;
-            }
-            let written = Arc::new(AtomicBool::new(is_written));
-            if !is_written {
-                self.unwritten.push((begun.id.0, Arc::clone(&written)));
-            }
-            self.running.push(self.engine.carry_out(Attempt {
-                input: begun.input,
-                tenant: self.tenant.clone(),
+    fn start_claimed(&mut self, state: &RunState, is_stored: bool) {
+        let (engine, tenant) = (&self.engine, &self.tenant);
+        let start = |claim: Claim, written: Arc<AtomicBool>| {
+            engine.carry_out(Attempt {
+                input: claim.input,
+                tenant: tenant.clone(),
                 workflow_id: state.workflow_id.clone(),
                 run_id: state.run_id.clone(),
                 workflow_type: state.workflow_type.clone(),
-                principal: state.principal(&self.tenant),
+                principal: state.principal(tenant),
                 lineage: state.lineage.clone(),
-                activity: begun.activity,
+                activity: claim.activity,
                 written,
-            }));
-        }
+            })
+        };
+        self.attempts.start_claimed(is_stored.then_some(state), start);
     }
 
-    /// Tells the attempts that have begun before it was written that they were asked for that it is.
-    fn note_written(&mut self, state: &RunState) {
-        self.unwritten.retain(|(activity_id, written)| {
-            let is_written = state.activity(activity_id).is_some();
-            written.store(is_written, Ordering::SeqCst);
-            !is_written
-        });
+    fn may_retry(&self, cause: &Error) -> bool {
+        self.failures < MAX_FAILURES && cause.is_transient() && !self.attempts.is_empty()
     }
-
-    /// Launches the attempts that were to begin with a write whose answer did not come, where it has happened after all. As long as
-    /// the run has the version that was to be changed, it may still happen.
-    fn launch_unsure(&mut self, state: &RunState) {
-        for (version, begun) in std::mem::take(&mut self.unsure) {
-            if begun.is_in(state) {
-                self.running_ids.insert(begun.id.clone());
-                self.begun.push(begun);
-            } else if state.version == version {
-                self.unsure.push((version, begun));
-            }
-        }
-        self.launch(state, true);
-    }
-}
-
-impl Begun {
-    /// Whether a state says that this attempt has begun, here.
-    fn is_in(&self, state: &RunState) -> bool {
-        state.activity(&self.id.0).is_some_and(|(_, activity)| {
-            activity.attempt == self.id.1
-                && activity.worker == self.activity.worker
-                && activity.started_at == self.activity.started_at
-        })
-    }
-}
-
-/// Whether attempts may begin before it is written that they do: not where one that is lost on the way must not be repeated.
-fn may_repeat(begun: &[Begun]) -> bool {
-    begun
-        .iter()
-        .all(|begun| begun.activity.options.retry.maximum_attempts != 1)
 }

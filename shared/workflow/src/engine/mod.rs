@@ -7,7 +7,7 @@
 
 pub(crate) mod advance;
 pub(crate) mod attempt;
-mod beside;
+mod attempts;
 mod caller;
 mod cancel;
 mod change;
