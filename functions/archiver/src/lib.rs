@@ -1,8 +1,8 @@
-//! Writes events and audit records into the log: the consumer of the archive queue.
+//! Writes events and audit records into the log: consumes the archive queue.
 //!
-//! A message is a hint at a log. One that comes twice, or too late, changes nothing. A pass that fails is
-//! reported: SQS delivers the hint again and at last puts it into the dead-letter queue, which raises an
-//! alarm. A log whose hint was lost is found by the sweeper once it is due.
+//! A message is a hint at a log, so a repeated or late one changes nothing. A failed pass is reported: SQS
+//! delivers the hint again and finally moves it to the dead-letter queue, which raises an alarm. The sweeper
+//! finds a log whose hint was lost once the log is due.
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use event_log::archive::Archiver;
@@ -10,8 +10,8 @@ use platform::archive_hints::{ArchiveHint, ArchiveHints};
 use platform::batch::Batch;
 use platform::{Error, Result};
 
-/// Follows each message's hint, and sends another where a pass has not archived all. The answer names the
-/// messages to deliver again.
+/// Follows each message's hint, and sends another hint where a pass did not archive everything. The answer
+/// names the messages to deliver again.
 pub async fn handle(archiver: &Archiver, hints: &ArchiveHints, batch: Batch) -> SqsBatchResponse {
     batch
         .without_repeats()

@@ -1,7 +1,8 @@
-//! Writes the audit records whose first write failed: the consumer of the audit retry queue.
+//! Writes the audit records whose first write failed: consumes the audit retry queue.
 //!
-//! A record that is written twice is one record. A message that holds no record, or that the table refuses again, is
-//! reported as failed: SQS delivers it again and at last puts it into the dead-letter queue, which raises an alarm.
+//! Writing a record twice is idempotent. A message that holds no record, or whose record the table refuses
+//! again, is reported as failed: SQS delivers it again and finally moves it to the dead-letter queue, which
+//! raises an alarm.
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use platform::batch::Batch;

@@ -1,7 +1,6 @@
 //! `POST /audit-trail/aggregate`: counts and meters of events, by time and by properties.
 //!
-//! It aggregates the events of the platform, of which each counts once, archived or not. It is a read, so it
-//! leaves no audit record.
+//! Counts each platform event once, archived or not. The operation is a read, so it leaves no audit record.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

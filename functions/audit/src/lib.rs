@@ -1,4 +1,4 @@
-//! The audit trail and the log of events: who changed what and whether it worked, and how much happened.
+//! Serves the audit trail and aggregation over the event log.
 
 mod aggregate;
 mod list;
@@ -12,7 +12,6 @@ use event_log::LogStore;
 use platform::Platform;
 use platform::http::{Credentials, authenticate};
 
-/// What the handlers work with.
 #[derive(Clone)]
 pub struct App {
     platform: Platform,
@@ -25,7 +24,7 @@ impl FromRef<App> for Platform {
     }
 }
 
-/// The routes, below the API root.
+/// Returns the routes relative to the API root.
 pub fn routes(platform: Platform, log: LogStore) -> ApiRouter {
     let app = App {
         platform: platform.clone(),

@@ -1,7 +1,7 @@
-//! `GET /audit-trail`: the mutations of a project or an account, newest first.
+//! `GET /audit-trail`: lists the mutations of a project or an account, newest first.
 //!
-//! A principal with `account:admin` sees the account, or the project that it asks for; one with
-//! `project:admin` sees its own project, whatever it asks for.
+//! A principal with `account:admin` sees the account, or one project if the query names it. A principal with
+//! `project:admin` sees its own project, whatever the query names.
 
 use std::collections::BTreeSet;
 
@@ -19,9 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::App;
 use crate::scope::project;
 
-/// Most records of one answer.
 const MAX_LIMIT: usize = 200;
-/// Largest offset: the largest number that every JSON reader takes exactly.
+/// Largest offset: 2^53 - 1, the largest integer that every JSON reader represents exactly.
 const MAX_OFFSET: u64 = 9_007_199_254_740_991;
 
 /// Which audit records to list: those that match every given parameter.

@@ -1,14 +1,14 @@
-//! Which project's records a caller reads.
+//! Decides which project's records a caller may read.
 
 use platform::Result;
 use platform::auth::{Permission, Required};
 use platform::http::Call;
 use platform::tenant::check_id;
 
-/// The project that a caller reads; None is the whole account.
+/// Returns the project that a caller reads; None means the whole account.
 ///
-/// With `account:admin`, or where `reads_account` says so, it is the project that the caller `asked` for, if
-/// any. Everyone else reads the project of the token, whatever was asked for.
+/// With `account:admin`, or where `reads_account` is true, this is the project that the caller `asked` for,
+/// if any. Every other caller reads the project of its token.
 pub fn project<P: Required>(
     call: &Call<P>,
     asked: Option<&str>,

@@ -1,5 +1,5 @@
-//! The schema as a language model needs it to write queries: names, types and what they mean, keyed by name, in the order
-//! in which they were made.
+//! Renders the schema for a language model that writes queries: names, types and descriptions, keyed by name,
+//! in order of creation.
 
 use lake::manifest::{ManifestColumn, Relationship, TableVersion};
 use lake::schema::SemanticType;
@@ -50,13 +50,12 @@ pub struct AiColumn {
     pub semantic_type: Option<SemanticType>,
 }
 
-/// An object whose keys stay in their order.
+/// Serializes an object whose keys keep their order.
 fn in_order<T: Serialize, S: Serializer>(entries: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(entries.iter().map(|(name, value)| (name, value)))
 }
 
 impl AiSchema {
-    /// Of a loaded version.
     pub fn new(loaded: &Loaded) -> Self {
         let manifest = &loaded.manifest;
         let tables = manifest

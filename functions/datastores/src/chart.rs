@@ -1,8 +1,9 @@
-//! What the chart of a dashboard must be: Vega-Lite with one mark, drawn from the columns of the dashboard's query.
+//! Checks the chart of a dashboard: Vega-Lite 6 with one mark, drawn from the columns of the dashboard's
+//! query.
 //!
-//! Only what would leave a chart empty or wrong without a word is checked: the mark, the names of the channels, the types,
-//! and that every field that the encoding names is there. Everything else of Vega-Lite (`title`, `config`, `width`, …)
-//! passes as it is. The vocabulary is that of Vega-Lite 6.
+//! Only faults that Vega would show as an empty or wrong chart without an error are checked: the mark, the
+//! names of the channels, the types, and that every field in the encoding exists. All other Vega-Lite
+//! properties (`title`, `config`, `width`, …) pass unchecked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +61,7 @@ const TYPED_CHANNELS: [&str; 24] = [
     "yOffset",
 ];
 
-/// Channels that share the type of another one, or that have no scale.
+/// Channels that share the type of another channel, or that have no scale.
 const UNTYPED_CHANNELS: [&str; 17] = [
     "description",
     "detail",
@@ -84,11 +85,11 @@ const UNTYPED_CHANNELS: [&str; 17] = [
 /// Channels that take several fields.
 const LIST_CHANNELS: [&str; 3] = ["detail", "order", "tooltip"];
 
-/// The most columns that a message lists, and the most characters that it shows of each.
+/// Maximum number of columns that a message lists, and of characters that it shows of each.
 const MAX_SHOWN: usize = 20;
 const MAX_SHOWN_LENGTH: usize = 100;
 
-/// Refuses with 400 a chart that `columns`, what the query returns, cannot fill.
+/// Refuses with 400 a chart that the query's result columns, `columns`, cannot fill.
 pub fn check(spec: &Value, columns: &[ResultColumn]) -> Result<()> {
     let Value::Object(spec) = spec else {
         return Err(Error::invalid("The field 'spec' must be an object."));
@@ -138,11 +139,11 @@ fn one_of(path: &str, given: &str, what: &str, names: &[&str]) -> Result<()> {
     )))
 }
 
-/// The fields that an encoding may name.
+/// Fields that an encoding may name.
 struct Fields<'a> {
     columns: &'a [ResultColumn],
     by_name: BTreeMap<&'a str, Vec<&'a ResultColumn>>,
-    /// What the chart's own transforms add: the names under their `as`.
+    /// Fields that the chart's own transforms add: the names under their `as`.
     derived: BTreeSet<&'a str>,
 }
 
@@ -223,7 +224,8 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    /// A definition inside a channel's: a condition, a sort by another field, `{ "argmax": field }`.
+    /// Checks a definition nested in a channel's: a condition, a sort by another field, `{ "argmax": field
+    /// }`.
     fn check_nested(&self, path: &str, nested: Option<&Value>) -> Result<()> {
         let Some(Value::Object(nested)) = nested else {
             return Ok(());
@@ -240,7 +242,7 @@ impl<'a> Fields<'a> {
             })
     }
 
-    /// Checks the `field` and the `type` of a definition: whether it has a field.
+    /// Checks the `field` and the `type` of a definition. Returns whether it has a field.
     fn check_field(&self, path: &str, definition: &Map<String, Value>) -> Result<bool> {
         match definition.get("type") {
             Some(Value::String(given)) => {
@@ -293,7 +295,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What somebody who wrote `field` most likely needs to know.
+    /// Returns the likely fix for an unknown `field`.
     fn hint(&self, field: &str) -> String {
         if self.by_name.contains_key(field) {
             let mut escaped = String::new();
@@ -349,8 +351,8 @@ fn collect_derived<'a>(value: &'a Value, names: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// The steps of a field's path as Vega reads it: `a.b`, `a['b']` and `a[0]` are parts of `a`, and a backslash makes the next
-/// letter an ordinary one. None where there is no step, or a bracket or a quote is not closed.
+/// Splits a field's path as Vega reads it: `a.b`, `a['b']` and `a[0]` are parts of `a`, and a backslash
+/// escapes the next character. Returns None for an empty path or an unclosed bracket or quote.
 fn steps(field: &str) -> Option<Vec<String>> {
     let mut steps = Vec::new();
     let mut step = String::new();

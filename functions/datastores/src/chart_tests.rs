@@ -1,4 +1,4 @@
-//! Charts against the columns of a query.
+//! Tests charts against the columns of a query.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -23,12 +23,12 @@ fn columns() -> Vec<ResultColumn> {
     columns.into_iter().map(column).collect()
 }
 
-/// The message for a chart; empty where it is taken.
+/// Returns the error message for a chart; empty if the chart is accepted.
 fn refusal(spec: &Value) -> String {
     check(spec, &columns()).map_or_else(|error| error.message().to_owned(), |()| String::new())
 }
 
-/// The message for a definition of the channel `x`.
+/// Returns the error message for a definition of the channel `x`.
 fn of_x(definition: Value) -> String {
     refusal(&json!({ "mark": "bar", "encoding": { "x": definition } }))
 }
@@ -214,7 +214,7 @@ fn a_message_stays_short() {
     );
 }
 
-/// The words that mean something in a chart, and a few that do not.
+/// Words with a meaning in a chart, and a few without.
 const WORDS: &[&str] = &[
     "mark",
     "encoding",
@@ -272,7 +272,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Charts that are nearly right, so that some are taken.
+/// Generates charts that are almost correct, so that some are accepted.
 fn near_chart() -> impl Strategy<Value = Value> {
     let field = proptest::sample::select(
         &[
@@ -298,7 +298,7 @@ fn near_chart() -> impl Strategy<Value = Value> {
         .prop_map(|encoding| json!({ "mark": "bar", "encoding": encoding }))
 }
 
-/// The fields that a definition of a channel names.
+/// Returns the fields that a channel definition names.
 fn named_fields(definition: &Value) -> Vec<String> {
     let places = [definition, &definition["condition"], &definition["sort"]];
     let fields = places.iter().filter_map(|place| place["field"].as_str());

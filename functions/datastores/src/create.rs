@@ -1,4 +1,4 @@
-//! `POST /data`: a new, empty store.
+//! `POST /data`: creates an empty store.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

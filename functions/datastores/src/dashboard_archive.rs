@@ -1,4 +1,5 @@
-//! `DELETE /data/{store_id}/dashboards/{dashboard_id}`: archives a dashboard. It can still be read, and its name is free.
+//! `DELETE /data/{store_id}/dashboards/{dashboard_id}`: archives a dashboard. It can still be read, and its
+//! name becomes free.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,7 +1,7 @@
-//! Load, change, save: the one way in which a dashboard changes.
+//! Loads, changes and saves a dashboard; every change of a dashboard goes through this module.
 //!
-//! Without `If-Match` the last writer wins: a lost race reads the dashboard again and applies the same change to it. So no
-//! version number is skipped or given twice, and no accepted change is lost.
+//! Without `If-Match` the last writer wins: after a lost race the dashboard is read again and the same change
+//! applied to it. So no version number is skipped or used twice, and no accepted change is lost.
 
 use std::time::Duration;
 
@@ -14,10 +14,9 @@ use rand::RngExt as _;
 use crate::App;
 use crate::dashboard_model::{DashboardPath, etag};
 
-/// Lost races before the caller is asked to repeat.
+/// Lost races before the caller is told to repeat the request.
 const MAX_ATTEMPTS: u32 = 200;
 
-/// The attempts to change a dashboard.
 pub struct Attempts<'a> {
     app: &'a App,
     tenant: &'a Tenant,
@@ -37,8 +36,8 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// The dashboard as it is now, after a pause if there was an attempt before: 404 unless it and its store are active,
-    /// 412 where `If-Match` does not name it.
+    /// Loads the dashboard, after a pause if this is not the first attempt. 404 unless it and its store are
+    /// active; 412 where `If-Match` does not match.
     pub async fn next(&mut self) -> Result<DashboardRecord> {
         if self.made == MAX_ATTEMPTS {
             return Err(Error::unavailable("a dashboard lost too many races"));
@@ -61,7 +60,8 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// The head after a change that its readers see; what changed is to be filled in.
+/// Returns the head after a change that readers see, with new counters, time and author. The caller sets the
+/// changed fields.
 pub fn changed(before: &DashboardRecord, now: UtcTime, author: &str) -> DashboardRecord {
     DashboardRecord {
         revision: before.revision + 1,
@@ -72,7 +72,7 @@ pub fn changed(before: &DashboardRecord, now: UtcTime, author: &str) -> Dashboar
     }
 }
 
-/// The version after the last one.
+/// Returns the version that follows the last one.
 pub fn next_version(
     before: &DashboardRecord,
     now: UtcTime,
@@ -90,7 +90,6 @@ pub fn next_version(
     }
 }
 
-/// Makes a new version the current one.
 pub fn move_to(next: &mut DashboardRecord, version: &DashboardVersionRecord) {
     next.current = version.clone();
     next.last_version = version.version_number;

@@ -1,4 +1,4 @@
-//! What every written dashboard must satisfy, on create and on update alike.
+//! Validates a dashboard before it is written, on create and on update alike.
 
 use aide::transform::TransformOperation;
 use lake::parameters;
@@ -10,14 +10,14 @@ use serde::Serialize;
 
 use crate::{App, chart};
 
-/// Most bytes of each of the query, the spec and the parameters. Together with the other texts a dashboard so stays well
-/// below the 400 KB of a record.
+/// Maximum number of bytes of each of the query, the spec and the parameters. With these and its other texts,
+/// a dashboard stays well below the 400 KB limit of a record.
 const MAX_BYTES: usize = 64 * 1_024;
 
-/// Most rows that a dashboard's query may be limited to.
+/// Largest row limit of a dashboard's query.
 const MAX_ROWS: u64 = lake::limits::MAX_ROWS as u64;
 
-/// Adds to an operation that writes a dashboard its 413.
+/// Documents the 413 of an operation that writes a dashboard.
 pub fn too_large(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation.with(problem(
         ErrorKind::PayloadTooLarge,
@@ -26,7 +26,7 @@ pub fn too_large(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     ))
 }
 
-/// Refuses names, texts and sizes that are not as they must be: 400, and 413 for what is too large.
+/// Refuses invalid names and texts with 400, and too large ones with 413.
 pub fn check_texts(content: &DashboardContent) -> Result<()> {
     check_name("name", &content.name)?;
     check_description("description", content.description.as_deref())?;
@@ -60,8 +60,8 @@ fn check_bytes(field: &str, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Refuses with 400 a query that the store's current version cannot answer, and a chart that its columns cannot fill.
-/// Nothing is run. A missing or archived store is a 404.
+/// Refuses with 400 a query that the store's current version cannot answer, and a chart that the query's
+/// columns cannot fill. Runs no query. A missing or archived store is a 404.
 pub async fn check_chart(app: &App, tenant: &Tenant, store: &str, content: &DashboardContent) -> Result<()> {
     for name in parameters::names(&content.query) {
         if !content.query_parameters.contains_key(&name) {
@@ -77,7 +77,7 @@ pub async fn check_chart(app: &App, tenant: &Tenant, store: &str, content: &Dash
     chart::check(&content.spec, &columns)
 }
 
-/// The engine's sentence, with the field that it is about.
+/// Prefixes the engine's error message with the field that it concerns.
 fn about_query(error: Error) -> Error {
     if error.kind() != ErrorKind::InvalidRequest {
         return error;

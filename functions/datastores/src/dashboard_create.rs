@@ -1,4 +1,4 @@
-//! `POST /data/{store_id}/dashboards`: a new dashboard, version 1.
+//! `POST /data/{store_id}/dashboards`: creates a dashboard with version 1.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,4 +1,5 @@
-//! `GET /data/{store_id}/dashboards/{dashboard_id}`: a dashboard, active or archived, as its current version is.
+//! `GET /data/{store_id}/dashboards/{dashboard_id}`: returns the current version of a dashboard, active or
+//! archived.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

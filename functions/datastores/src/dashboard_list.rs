@@ -1,4 +1,4 @@
-//! `GET /data/{store_id}/dashboards`: the dashboards of a store, newest first.
+//! `GET /data/{store_id}/dashboards`: lists the dashboards of a store, newest first.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! The shapes of dashboards and of their versions.
+//! Defines the API shapes of dashboards and of their versions.
 
 use aide::transform::TransformOperation;
 use platform::http::openapi::problem;
@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Most items of a list, and how many there are where no limit is given.
+/// Maximum number of items of a list, and the default limit.
 pub const MAX_LISTED: usize = 1_000;
-/// Most bytes of a list as they are sent.
+/// Maximum number of bytes of a list's JSON body.
 const MAX_LIST_BYTES: usize = MAX_SENT_BYTES - 50_000;
 
 /// The path of a dashboard.
@@ -128,12 +128,12 @@ impl DashboardVersion {
     }
 }
 
-/// The `ETag` of a dashboard, without its quotes.
+/// Returns the `ETag` of a dashboard, without its quotes.
 pub fn etag(record: &DashboardRecord) -> String {
     record.changes.to_string()
 }
 
-/// Which part of a list is asked for: 1 to 1,000 items.
+/// Returns the requested part of a list: 1 to 1,000 items.
 pub fn window(limit: Option<usize>, offset: Option<usize>) -> Result<Window> {
     let limit = limit.unwrap_or(MAX_LISTED);
     if !(1..=MAX_LISTED).contains(&limit) {
@@ -145,7 +145,7 @@ pub fn window(limit: Option<usize>, offset: Option<usize>) -> Result<Window> {
     Ok(Window { offset, limit })
 }
 
-/// Adds to an operation that answers such a list its 422.
+/// Documents the 422 of an operation that returns such a list.
 pub fn list_too_large(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation.with(problem(
         ErrorKind::Unprocessable,
@@ -157,7 +157,7 @@ pub fn list_too_large(operation: TransformOperation<'_>) -> TransformOperation<'
 const LIST_TOO_LARGE: &str =
     "The list is larger than the 6 MB that can be sent; ask for parts of it with 'limit' and 'offset'.";
 
-/// Refuses with 422 a list that no answer can hold.
+/// Refuses with 422 a list that is too large for a response.
 pub fn check_size<T: Serialize>(list: &[T]) -> Result<()> {
     let text = serde_json::to_vec(list).map_err(Error::internal)?;
     if sent_bytes(&text) > MAX_LIST_BYTES {

@@ -1,7 +1,8 @@
-//! `POST /data/{store_id}/dashboards/{dashboard_id}/versions/{version_id}/promote`: makes a version the current dashboard.
+//! `POST /data/{store_id}/dashboards/{dashboard_id}/versions/{version_id}/promote`: makes a version the
+//! current dashboard.
 //!
-//! The version itself becomes the current one, and no other version changes: to go back is another promotion. What the
-//! version's query needs may be gone from the store by now; that is no reason to refuse it.
+//! The promoted version itself becomes current, and no other version changes; another promotion undoes this
+//! one. The version's query is not checked, so it may name tables that the store no longer has.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,7 +1,8 @@
-//! `POST /data/{store_id}/dashboards/{dashboard_id}/versions`: a snapshot: a version with a name, which never changes.
+//! `POST /data/{store_id}/dashboards/{dashboard_id}/versions`: takes a snapshot: a named version that never
+//! changes.
 //!
-//! It is a copy beside the current version, which stays current: whoever edits the dashboard goes on, and `If-Match` still
-//! holds.
+//! The snapshot is a copy of the current version, which stays current. So editors can continue, and their
+//! `If-Match` still holds.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -71,7 +72,7 @@ pub async fn handler(
         if saved == Written::Done {
             let location = format!("/data/{}/dashboards/{}/versions", next.store_id, next.id);
             let made = DashboardVersion::new(&next, version);
-            // What the audit trail names is the dashboard.
+            // The audit record names the dashboard, not the snapshot.
             return Ok(Reply::created(&next.id, &location, made));
         }
     }

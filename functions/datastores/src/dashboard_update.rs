@@ -1,7 +1,7 @@
 //! `PUT /data/{store_id}/dashboards/{dashboard_id}`: changes some fields of a dashboard.
 //!
-//! With versioning on, every update is a new version. With versioning off it changes the current version in place, unless
-//! that is a snapshot: a snapshot never changes, so then a version begins after all.
+//! With versioning on, every update makes a new version. With versioning off, an update changes the current
+//! version in place, unless that is a snapshot: snapshots never change, so the update makes a new version.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -78,7 +78,8 @@ impl UpdateDashboard {
         content
     }
 
-    /// A dashboard whose table is gone can still be renamed.
+    /// True if an update touches the query or the chart. Without this test, a dashboard whose table was
+    /// dropped could not be renamed.
     fn is_about_the_chart(&self) -> bool {
         self.query.is_some() || self.spec.is_some() || self.query_parameters.is_some()
     }
@@ -148,7 +149,7 @@ pub async fn handler(
         let before = attempts.next().await?;
         let content = body.apply(before.content.clone());
         check_texts(&content)?;
-        // A lost race seldom changes what was checked.
+        // After a lost race, the check is repeated only if the query or chart changed meanwhile.
         if body.is_about_the_chart() && !checked.is_some_and(|checked| has_same_chart(&checked, &content)) {
             check_chart(&app, &tenant, &before.store_id, &content).await?;
         }

@@ -1,4 +1,5 @@
-//! `GET /data/{store_id}/dashboards/{dashboard_id}/versions`: the versions of a dashboard, newest first.
+//! `GET /data/{store_id}/dashboards/{dashboard_id}/versions`: lists the versions of a dashboard, newest
+//! first.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,7 +1,7 @@
-//! `PUT /data/{store_id}/dashboards/{dashboard_id}/versioning`: whether an update makes a version.
+//! `PUT /data/{store_id}/dashboards/{dashboard_id}/versioning`: sets whether an update makes a version.
 //!
-//! Off, updates change the current version in place. Switching on again begins a version with what the dashboard is then,
-//! so that the next update leaves it as it was.
+//! With versioning off, updates change the current version in place. Switching it on again makes a version
+//! with the current content, so that the next update does not change that content.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

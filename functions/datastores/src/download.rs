@@ -1,4 +1,4 @@
-//! `GET /data/{store_id}/download`: a version as a file, behind a link that holds for a while.
+//! `GET /data/{store_id}/download`: returns a temporary link to a version as a file.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -27,7 +27,7 @@ pub struct DownloadQuery {
 /// A link to a file with one version of a data store.
 #[derive(Serialize, JsonSchema)]
 pub struct DownloadLink {
-    /// Address of the file. It needs no credentials: whom you give it to can read the file.
+    /// Address of the file. It needs no credentials: anyone who has the link can read the file.
     pub url: String,
     /// Time for which `url` is valid, in seconds: 900.
     pub expires_in: u64,

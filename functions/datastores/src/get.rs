@@ -1,4 +1,4 @@
-//! `GET /data/{store_id}`: a store with its schema.
+//! `GET /data/{store_id}`: returns a store with its schema.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `POST /data/{store_id}/import`: rows into tables, all of them or none.
+//! `POST /data/{store_id}/import`: imports rows into tables, all or none.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub struct ImportRequest {
     pub background: bool,
 }
 
-/// Source of a table's rows, as sent.
+/// Source of a table's rows, as the caller sent it.
 #[derive(Deserialize)]
 pub struct TableSource {
     #[serde(deserialize_with = "strict::name")]
@@ -56,7 +56,6 @@ pub struct TableSource {
     format: Option<FileFormat>,
 }
 
-/// Kind of a source.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SourceKind {
@@ -237,7 +236,7 @@ fn table_source(table: String, given: TableSource) -> Result<ImportTable> {
         SourceKind::Gcs => (Some(RemoteFile::Gcs as fn(String) -> RemoteFile), "gcs"),
     };
     let uri = given.uri.ok_or_else(|| missing(&table, "uri", name))?;
-    // What follows the path of a URL says nothing about the file.
+    // The query and fragment of a URL say nothing about the file format.
     let path = match given.source {
         SourceKind::Url => uri.split(['?', '#']).next().unwrap_or_default(),
         _ => &uri,

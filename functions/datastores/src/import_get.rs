@@ -1,4 +1,4 @@
-//! `GET /data/{store_id}/import/{import_id}`: how far an import is, and how it ended.
+//! `GET /data/{store_id}/import/{import_id}`: returns the progress or the result of an import.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! The data store endpoints: embedded analytical databases, versioned, asked in SQL.
+//! Serves the data store endpoints: embedded, versioned analytical databases that are queried in SQL.
 
 mod ai_schema;
 mod archive;
@@ -52,10 +52,10 @@ use platform::http::{BodyLimit, Credentials, audited, authenticate};
 use platform::records::audit::AuditAction;
 use platform::records::dashboards::Dashboards;
 
-/// Most bytes of a body. Lambda takes 6 MB, in which quotes count twice ([`platform::http::sent_size`]).
+/// Maximum number of bytes of a body. Lambda accepts 6 MB, in which each quote counts twice
+/// ([`platform::http::sent_size`]).
 const MAX_BODY_BYTES: usize = 5_500_000;
 
-/// What the handlers work with.
 #[derive(Clone)]
 pub struct App {
     platform: Platform,
@@ -69,7 +69,7 @@ impl FromRef<App> for Platform {
     }
 }
 
-/// The routes, below the API root.
+/// Returns the routes relative to the API root.
 pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
     let mutation = |action| from_fn_with_state(audited(&platform, action, "data_store"), record);
     let creates = mutation(AuditAction::Create);

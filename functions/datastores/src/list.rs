@@ -1,4 +1,4 @@
-//! `GET /data`: the stores of the project, oldest first.
+//! `GET /data`: lists the stores of the project, oldest first.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

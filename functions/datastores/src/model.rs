@@ -1,4 +1,4 @@
-//! The shapes of the API.
+//! Defines the shapes of the API.
 
 use lake::manifest::{ManifestColumn, Relationship, TableVersion};
 use lake::schema::SemanticType;
@@ -50,7 +50,7 @@ pub struct CreateSnapshot {
     pub message: Option<String>,
 }
 
-/// The author of a change, for the records of a store.
+/// Returns the author of a change for the records of a store.
 pub fn author(principal: &Principal) -> Author {
     Author {
         reference: principal.reference(),

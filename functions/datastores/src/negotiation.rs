@@ -1,4 +1,4 @@
-//! Which form of an answer a caller wants, and whether they have it already.
+//! Negotiates the format of an answer, and detects that the caller already has the answer.
 
 use axum::http::{HeaderMap, header};
 use lake::{EngineLimits, Format, parameters};
@@ -7,13 +7,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::query::QueryRequest;
 
-/// The media type of Arrow's IPC stream.
+/// Media type of Arrow's IPC stream.
 pub const ARROW: &str = "application/vnd.apache.arrow.stream";
 
-/// Raised where the same query over the same version comes to be answered in other bytes.
+/// Version of the answers' bytes. Increase it when the same query over the same version is answered in other
+/// bytes.
 const ANSWERS: u32 = 1;
 
-/// The content type of an answer.
 pub fn content_type(format: Format) -> &'static str {
     match format {
         Format::Json => "application/json",
@@ -22,20 +22,20 @@ pub fn content_type(format: Format) -> &'static str {
     }
 }
 
-/// The form that `Accept` wants most: JSON where it does not say, and where it names nothing that there is, as many clients do
-/// that never read the answer's type.
+/// Returns the format that `Accept` prefers. JSON where the header is missing or names no supported format,
+/// because many clients send such a header and never read the answer's type.
 pub fn accepted(headers: &HeaderMap) -> Format {
     let mut ranges = Vec::new();
     for value in headers.get_all(header::ACCEPT) {
         ranges.extend(value.to_str().unwrap_or_default().split(',').filter_map(range));
     }
-    // Of what is wanted equally, the first: a stable sort.
+    // A stable sort: among equal qualities, the first wins.
     ranges.sort_by(|(_, left), (_, right)| right.total_cmp(left));
     let wanted = ranges.into_iter().find(|(_, quality)| *quality > 0.0);
     wanted.map_or(Format::Json, |(format, _)| format)
 }
 
-/// One media range that there is, and how much it is wanted.
+/// Parses a media range into a supported format and its quality.
 fn range(text: &str) -> Option<(Format, f32)> {
     let mut parts = text.split(';').map(str::trim);
     let format = match parts.next()?.to_ascii_lowercase().as_str() {
@@ -55,8 +55,8 @@ fn range(text: &str) -> Option<(Format, f32)> {
     Some((format, quality))
 }
 
-/// The tag of an answer: the same for the same query over the same version in the same form. `form` tells answers apart that
-/// differ in more than their format.
+/// Returns the tag of an answer: the same for the same query over the same version in the same format. `form`
+/// distinguishes answers that differ in more than their format.
 pub fn tag(version: &str, request: &QueryRequest, format: Format, form: &str) -> String {
     let names = parameters::names(&request.sql);
     let used: Map<String, Value> = names

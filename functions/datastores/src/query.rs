@@ -1,4 +1,4 @@
-//! `POST /data/{store_id}/query`: one read-only SQL statement over the current version.
+//! `POST /data/{store_id}/query`: runs one read-only SQL statement over the current version.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -83,16 +83,14 @@ pub async fn handler(
     answer(&app, &tenant, &loaded, &headers, &body, Shows::Rows).await
 }
 
-/// What a JSON answer shows.
+/// Content of a JSON answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
-    /// The rows.
     Rows,
-    /// The rows and the version.
     RowsAndVersion,
 }
 
-/// Refuses a `limit` that is out of bounds; `field` is its path in the body.
+/// Refuses a `limit` out of bounds; `field` is its path in the body.
 pub fn check_limit(field: &str, limit: Option<usize>) -> Result<()> {
     if limit.is_some_and(|limit| !(1..=MAX_ROWS).contains(&limit)) {
         return Err(Error::invalid(format!(
@@ -102,7 +100,8 @@ pub fn check_limit(field: &str, limit: Option<usize>) -> Result<()> {
     Ok(())
 }
 
-/// The answer of a query over a loaded version, in the form that the caller wants; 304 where they have it.
+/// Answers a query over a loaded version in the format that the caller accepts; 304 if the caller already has
+/// the answer.
 pub async fn answer(
     app: &App,
     tenant: &Tenant,
@@ -117,11 +116,12 @@ pub async fn answer(
         Shows::Rows => "",
         Shows::RowsAndVersion => "version",
     };
-    // Weak, because the JSON form says how long the database worked.
+    // Weak, because the JSON form contains the execution time.
     let tag = tag(version, request, format, form);
     let etag = format!("W/\"{tag}\"");
     if if_none_match(headers, &tag) {
-        // Only an answer that holds as long as its version was ever given a tag.
+        // A matching tag proves that the answer depends on the version alone, because only such answers get a
+        // tag.
         return Ok((
             StatusCode::NOT_MODIFIED,
             [(ETAG, etag), (VARY, "accept".to_owned())],
@@ -162,7 +162,7 @@ pub async fn answer(
 pub const ROW_COUNT: HeaderName = HeaderName::from_static("x-row-count");
 pub const TRUNCATED: HeaderName = HeaderName::from_static("x-truncated");
 
-/// A JSON object, as bytes, with one more member, a text, as its first: an answer is long, and is not read again.
+/// Inserts a text member at the start of a JSON object in bytes, because parsing a long answer again is slow.
 pub fn with_first(name: &str, text: &str, object: &[u8]) -> Result<Bytes> {
     let rest = object.strip_prefix(b"{");
     let rest = rest.ok_or_else(|| Error::internal("an answer is no object"))?;

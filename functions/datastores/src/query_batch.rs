@@ -1,4 +1,5 @@
-//! `POST /data/{store_id}/query/batch`: several statements over one version; one that fails does not fail the others.
+//! `POST /data/{store_id}/query/batch`: runs several statements over one version; a failed statement does not
+//! fail the others.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -20,7 +21,6 @@ use crate::App;
 use crate::model::StorePath;
 use crate::query::{QueryResult, check_limit, with_first};
 
-/// Most queries of a batch.
 const MAX_QUERIES: usize = 20;
 
 /// Queries to run over one version.

@@ -1,4 +1,4 @@
-//! What the reference says of the operations that run one statement: their limits, forms, headers and errors.
+//! Documents the operations that run one statement: limits, formats, headers and errors.
 
 use aide::openapi::{
     Header, MediaType, ParameterSchemaOrContent, ReferenceOr, Response, SchemaObject, StatusCode,
@@ -13,7 +13,7 @@ use schemars::json_schema;
 use crate::negotiation::ARROW;
 use crate::query::{ROW_COUNT, TRUNCATED};
 
-/// Limits and forms of a statement.
+/// Limits and formats of a statement.
 pub const QUERY_RULES: &str = "Only SELECT is allowed, with functions of DuckDB that read neither files nor settings. Limits: \
     25 seconds, 10,000 rows, and an answer of 5.5 MB, as Arrow of 4.1 MB. No side effects, and no audit record.\n\n\
     The header `accept` chooses the form: `application/json`, `text/csv` (RFC 4180 with a header row; null is an empty field, \
@@ -22,7 +22,7 @@ pub const QUERY_RULES: &str = "Only SELECT is allowed, with functions of DuckDB 
     `if-none-match`: the answer is a 304 as long as they are the same, and the statement does not run. A statement that \
     depends on chance or on the time has no `etag`.";
 
-/// Adds to an operation with a JSON answer what queries answer beside it.
+/// Documents the other responses of an operation with a JSON answer.
 pub fn query_answers(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let mut operation = request_header(
         operation,

@@ -1,4 +1,4 @@
-//! `POST /data/{store_id}/query/validate`: whether statements could be run, without running them.
+//! `POST /data/{store_id}/query/validate`: checks whether statements can run, without running them.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use crate::App;
 use crate::model::StorePath;
 
-/// Most statements of a request.
 const MAX_QUERIES: usize = 100;
 
 /// Statements to check.

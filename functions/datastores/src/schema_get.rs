@@ -1,4 +1,4 @@
-//! `GET /data/{store_id}/schema`: the schema, whole or as a summary for a language model.
+//! `GET /data/{store_id}/schema`: returns the schema, whole or as a summary for a language model.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -31,7 +31,7 @@ pub enum SchemaFormat {
     Ai,
 }
 
-/// The schema in the form that was asked for.
+/// The schema in the requested form.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StoreSchema {

@@ -1,4 +1,5 @@
-//! `GET /data/{store_id}/schema/history`: the versions that changed the schema, newest first, and what they changed.
+//! `GET /data/{store_id}/schema/history`: lists the versions that changed the schema, with the changes,
+//! newest first.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -12,9 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::App;
 use crate::model::StorePath;
 
-/// Entries where the caller names no limit.
 const DEFAULT_LIMIT: usize = 50;
-/// Most entries: each reads two manifests.
+/// Maximum number of entries; each entry reads two manifests.
 const MAX_LIMIT: usize = 500;
 
 /// Which part of the history.

@@ -1,7 +1,7 @@
 //! `PUT /data/{store_id}/schema`: changes the whole schema in one request, all or nothing.
 //!
-//! Applied in the order drop tables, create and change tables, replace relationships. What is not named stays, so that a
-//! schema that was read some time ago and sent back takes nothing away.
+//! The order is: drop tables, create and change tables, replace relationships. Whatever the request does not
+//! name stays, so sending back an older copy of the schema removes nothing.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,7 +1,7 @@
 //! `PUT /data/{store_id}/tables/{table_name}`: changes the columns of a table, all or nothing.
 //!
-//! Applied in the order drop, rename, modify, add. Adding, dropping, renaming and widening cost the same at any size; another
-//! type rewrites the table's files.
+//! The order is: drop, rename, modify, add. Adding, dropping, renaming and widening cost the same at any
+//! table size; any other change of type rewrites the table's files.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

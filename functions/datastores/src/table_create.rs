@@ -1,4 +1,4 @@
-//! `POST /data/{store_id}/tables`: new tables, all or none.
+//! `POST /data/{store_id}/tables`: creates tables, all or none.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,4 +1,5 @@
-//! `GET /data/{store_id}/tables/{table_name}`: a table with its columns and, on demand, some of its rows.
+//! `GET /data/{store_id}/tables/{table_name}`: returns a table with its columns and, on request, some of its
+//! rows.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -12,7 +13,6 @@ use serde::Deserialize;
 use crate::App;
 use crate::model::{Table, TablePath};
 
-/// Most rows of a sample.
 const SAMPLE_ROWS: usize = 10;
 
 /// How much of the table to show.

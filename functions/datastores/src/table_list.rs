@@ -1,4 +1,4 @@
-//! `GET /data/{store_id}/tables`: the tables of a store, in the order in which they were made.
+//! `GET /data/{store_id}/tables`: lists the tables of a store in order of creation.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /data/{store_id}/versions`: the versions of a store, newest first.
+//! `GET /data/{store_id}/versions`: lists the versions of a store, newest first.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -13,7 +13,6 @@ use serde::Deserialize;
 use crate::App;
 use crate::model::StorePath;
 
-/// Versions of a listing that names no limit.
 const DEFAULT_LIMIT: usize = 50;
 
 /// Which versions to answer.

@@ -1,4 +1,5 @@
-//! `POST /data/{store_id}/versions/{version_id}/query`: one read-only SQL statement over a version of the store.
+//! `POST /data/{store_id}/versions/{version_id}/query`: runs one read-only SQL statement over a version of
+//! the store.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

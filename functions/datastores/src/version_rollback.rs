@@ -1,4 +1,5 @@
-//! `POST /data/{store_id}/versions/{version_id}/rollback`: a new version with the content of an earlier one.
+//! `POST /data/{store_id}/versions/{version_id}/rollback`: makes a new version with the content of an earlier
+//! one.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `POST /data/{store_id}/versions`: a snapshot, the current content under a name.
+//! `POST /data/{store_id}/versions`: takes a snapshot: gives the current content a name.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,10 @@
-//! What data stores need done in the background: imports and compactions, by the queue of hints; the sweeper that hints at
-//! overdue imports again; and the collection of garbage, by a schedule.
+//! Runs the background work of data stores: imports and compactions from the queue of hints, the sweep that
+//! sends hints for overdue imports, and scheduled garbage collection.
 //!
-//! A message about an import is a hint at a job among the records. One that comes twice, or too late, changes nothing. One whose import
-//! failed in a way that may pass is reported as failed: SQS delivers it again and at last puts it into the dead-letter queue,
-//! which raises an alarm. An import whose message or whose importer was lost is found by the sweeper.
+//! A message about an import is a hint at a job among the records, so a repeated or late one changes nothing.
+//! An import that failed with a transient error is reported as failed: SQS delivers its message again and
+//! finally moves it to the dead-letter queue, which raises an alarm. The sweeper finds an import whose
+//! message or importer was lost.
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use lake::store::{Collected, DataStores, Hint, Retention};
@@ -23,7 +24,7 @@ async fn follow(stores: &DataStores, body: &str) -> Result<()> {
     stores.follow(&hint).await
 }
 
-/// Sends a message for each import that is overdue.
+/// Sends a message for each overdue import.
 pub async fn sweep(stores: &DataStores, queue: &dyn Queue) -> Result<()> {
     let overdue = stores.requeue_due_imports(queue).await?;
     if overdue > 0 {
@@ -32,8 +33,8 @@ pub async fn sweep(stores: &DataStores, queue: &dyn Queue) -> Result<()> {
     Ok(())
 }
 
-/// Collects the garbage of every store, in any order, so that a run that is cut short does not always miss the same ones. A
-/// store that fails is left for the next run.
+/// Collects the garbage of every store, in random order, so that an interrupted run does not always miss the
+/// same stores. A store that fails is left to the next run.
 pub async fn collect(stores: &DataStores, retention: Retention) -> Result<()> {
     let mut all = stores.all_stores().await?;
     all.shuffle(&mut rand::rng());

@@ -1,4 +1,5 @@
-//! The Lambda that reads the import queue, and that schedules call to look for overdue imports and to collect garbage.
+//! The Lambda that reads the import queue, and that schedules call to sweep overdue imports and to collect
+//! garbage.
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use lake::store::{DataStores, ImportServices, Retention, StoreConfig};

@@ -1,7 +1,8 @@
-//! Whether a request may come in through a channel.
+//! Checks the credentials of a request to a channel.
 //!
-//! A channel that is not there is checked like any other, against a token and a secret that nobody has. One thing takes longer: the
-//! first request of an instance to a channel with a signature, whose secret is opened then.
+//! A missing channel is checked like any other, against a token and a secret that no caller has, so that
+//! timing does not reveal which channels exist. One case takes longer: the first request that an instance
+//! gets for a signed channel, because it opens the channel's secret.
 
 use axum::http::{HeaderMap, header};
 use events::channel::Channel;
@@ -13,22 +14,19 @@ use subtle::ConstantTimeEq as _;
 
 use crate::{Ingest, refused};
 
-/// The header of a token beside `Authorization`.
+/// Header for a token, besides `Authorization`.
 const TOKEN_HEADER: &str = "x-service-ingest-token";
-/// The SHA-256 of no token.
+/// Hash that no token has.
 const NO_TOKEN: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// What a request shows of itself.
+/// Parts of a request that its credentials are read from.
 pub struct Shown<'a> {
-    /// Its headers.
     pub headers: &'a HeaderMap,
-    /// Its query, where it has one.
     pub query: Option<&'a str>,
-    /// Its body.
     pub body: &'a [u8],
 }
 
-/// The channel, for a request that may come in through it. 401 for any other, for each reason the same.
+/// Returns the channel if the request may use it. Every other request gets the same 401, whatever the reason.
 pub async fn admitted(
     ingest: &Ingest,
     tenant: Option<&Tenant>,
@@ -43,7 +41,7 @@ pub async fn admitted(
     let is_token = bool::from(hash.as_bytes().ct_eq(known.as_bytes()));
     let rule = channel.as_ref().and_then(|channel| channel.signature.clone());
     let mut is_signed = false;
-    // With each algorithm, so that the time does not tell which one the channel has.
+    // Each algorithm runs once, so that timing does not reveal the channel's algorithm.
     for algorithm in [Algorithm::Sha256, Algorithm::Sha1] {
         match (&rule, &channel, tenant) {
             (Some(rule), Some(channel), Some(tenant)) if rule.algorithm == algorithm => {
@@ -61,7 +59,7 @@ pub async fn admitted(
             }
         }
     }
-    // Who signs needs no token, but a wrong one is wrong.
+    // A signed request needs no token, but a wrong token is refused.
     let may_enter = match rule {
         Some(_) => is_signed && (is_token || token.is_none()),
         None => is_token,
@@ -83,7 +81,7 @@ async fn secret(ingest: &Ingest, tenant: &Tenant, channel: &Channel) -> Result<S
     ingest.sealer.open(place, sealed).await
 }
 
-/// The token: as bearer, in a header of its own, or in the query.
+/// Reads the token from the bearer header, its own header, or the query.
 fn token(shown: &Shown<'_>) -> Option<String> {
     let text = |name: &str| shown.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = text(header::AUTHORIZATION.as_str()).and_then(|value| {

@@ -1,5 +1,7 @@
-//! The public ingest endpoint, `POST /webhooks/events/{account_id}/{project_id}/{channel_id}` below the ingest base URL: outsiders push
-//! events in through a channel. It is no part of the authenticated API; a channel has credentials of its own.
+//! Serves the public ingest endpoint, `POST /webhooks/events/{account_id}/{project_id}/{channel_id}` below
+//! the ingest base URL, where external systems push events through a channel.
+//!
+//! It is not part of the authenticated API: a channel has its own credentials.
 
 mod credentials;
 mod post;
@@ -22,30 +24,24 @@ use platform::{Clock, Error};
 
 pub use rate::ChannelRates;
 
-/// Largest body where nothing else is configured, in KiB.
+/// Default largest body, in KiB.
 const DEFAULT_MAX_BODY_KB: u64 = 256;
-/// The largest that can be configured: a Lambda takes 6 MB.
+/// Largest value that can be configured, in KiB: Lambda accepts 6 MB.
 const MOST_BODY_KB: u64 = 5_000;
 
-/// What the endpoint works with.
 #[derive(Clone)]
 pub struct Ingest {
-    /// The channels.
     pub channels: Channels,
-    /// Opens their signing secrets.
+    /// Opens the channels' signing secrets.
     pub sealer: Arc<dyn Sealer>,
-    /// Writes events and tells of them.
     pub publisher: Publisher,
-    /// The time.
     pub clock: Clock,
-    /// Limits how many events a channel takes.
     pub rates: ChannelRates,
     /// Largest body, in bytes.
     pub max_body_bytes: usize,
 }
 
 impl Ingest {
-    /// Of a deployed function.
     pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
         let environment = deployment.environment();
         let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
@@ -65,7 +61,7 @@ impl Ingest {
     }
 }
 
-/// The largest body, from `MILLRACE_INGEST_MAX_BODY_KB`.
+/// Reads the largest body, in bytes, from `MILLRACE_INGEST_MAX_BODY_KB`.
 pub fn max_body_bytes(environment: &Environment) -> Result<usize, ConfigError> {
     let asked = environment.number("MILLRACE_INGEST_MAX_BODY_KB", DEFAULT_MAX_BODY_KB)?;
     match usize::try_from(asked) {
@@ -76,7 +72,7 @@ pub fn max_body_bytes(environment: &Environment) -> Result<usize, ConfigError> {
     }
 }
 
-/// The route, below the ingest base URL.
+/// Returns the route relative to the ingest base URL.
 pub fn routes(ingest: Ingest) -> ApiRouter {
     let limit = BodyLimit(ingest.max_body_bytes);
     ApiRouter::new()
@@ -88,13 +84,13 @@ pub fn routes(ingest: Ingest) -> ApiRouter {
         .with_state(ingest)
 }
 
-/// What becomes of a body, in the hands of a fuzzer.
+/// Exposes the handling of a body to the fuzzer.
 #[cfg(fuzzing)]
 pub mod fuzzing {
     pub use crate::post::incoming;
 }
 
-/// The refusal of credentials, whatever is wrong with them.
+/// Returns the one refusal for all faults of credentials.
 fn refused() -> Error {
     Error::unauthenticated("The channel does not exist, or the token or signature is missing or wrong.")
 }

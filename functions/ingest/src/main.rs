@@ -10,7 +10,7 @@ async fn main() -> Result<(), lambda_http::Error> {
     telemetry::init(deployment.environment(), Format::Json, "info")?;
     let ingest = Ingest::of(&deployment)?;
     let clock = ingest.clock.clone();
-    // No browser sends events.
+    // Browsers do not send events.
     let edge = EdgeConfig {
         cors: CorsOrigins::None,
     };

@@ -1,4 +1,5 @@
-//! `POST /webhooks/events/{account_id}/{project_id}/{channel_id}`: an event from outside. 202 once it is written.
+//! `POST /webhooks/events/{account_id}/{project_id}/{channel_id}`: accepts an external event. 202 once the
+//! event is written.
 
 use aide::transform::TransformOperation;
 use axum::body::Body;
@@ -20,7 +21,7 @@ use tracing::Span;
 use crate::Ingest;
 use crate::credentials::{Shown, admitted};
 
-/// Deepest nesting of a body: in an event it stands two levels deeper, and readers of JSON often end at 128.
+/// Deepest nesting of a body. The event nests it two levels deeper, and many JSON parsers stop at 128.
 const MAX_DEPTH: usize = 100;
 
 /// The channel in the path.
@@ -110,7 +111,7 @@ pub async fn handler(
         request.uri().query().map(str::to_owned),
     );
     let text = body(request).await?;
-    // One that cannot be decoded names no channel.
+    // A path that cannot be decoded names no channel.
     let Path(path) = path.map_err(|_| crate::refused())?;
     let tenant = Tenant::new(&path.account_id, &path.project_id).ok();
     let channel = find(&ingest, tenant.as_ref(), &path.channel_id).await?;
@@ -135,7 +136,7 @@ pub async fn handler(
     Ok((StatusCode::ACCEPTED, axum::Json(IngestedEvent { event_id })))
 }
 
-/// The channel of a path; None for a path that can have none.
+/// Finds the channel of a path; None for a path that names no valid tenant or id.
 async fn find(ingest: &Ingest, tenant: Option<&Tenant>, id: &str) -> Result<Option<Channel>> {
     let is_id =
         (1..=ids::MAX_ID_LENGTH).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
@@ -146,7 +147,8 @@ async fn find(ingest: &Ingest, tenant: Option<&Tenant>, id: &str) -> Result<Opti
     record.map(|record| Channel::of(&record)).transpose()
 }
 
-/// Makes an event of a body, and publishes it; its id, or that of the one which was sent under the same key before.
+/// Makes an event of a body and publishes it. Returns its id, or the id of the earlier event with the same
+/// idempotency key.
 async fn take(ingest: &Ingest, tenant: &Tenant, channel: &Channel, bytes: &[u8]) -> Result<String> {
     let incoming = incoming(bytes, channel.defaults())?;
     let now = ingest.clock.now();
@@ -173,7 +175,7 @@ async fn take(ingest: &Ingest, tenant: &Tenant, channel: &Channel, bytes: &[u8])
     ingest.publisher.publish(tenant, envelope, key, now).await
 }
 
-/// The parts of an event from a body. 400 for a body that is none.
+/// Parses the parts of an event from a body. 400 for an invalid body.
 pub fn incoming(bytes: &[u8], defaults: Defaults<'_>) -> Result<Incoming> {
     check_depth(bytes)?;
     let strict::Json(value) = parse(bytes)?;
@@ -184,7 +186,8 @@ pub fn incoming(bytes: &[u8], defaults: Defaults<'_>) -> Result<Incoming> {
     transform::read(text.trim(), &fields, defaults)
 }
 
-/// 400 for JSON that nests deeper than those who read the event can follow. In a text that is no JSON it may be wrong.
+/// Refuses with 400 JSON that nests deeper than readers of the event can parse. The result is arbitrary for
+/// text that is not JSON; the parser refuses that later.
 fn check_depth(bytes: &[u8]) -> Result<()> {
     let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
     for byte in bytes {

@@ -1,8 +1,8 @@
-//! How many events a channel may take in a second.
+//! Limits the events that a channel may accept per second.
 //!
-//! The instances of the function share one count for each channel and window of ten seconds. An instance
-//! adds what it took to it only once it took its part of a quarter of the limit, so a slow channel costs no
-//! write, and a channel takes a quarter more than its limit at most.
+//! The instances of the function share one count for each channel and window of ten seconds. An instance adds
+//! its events to the shared count only when they reach its part of a quarter of the limit. So a slow channel
+//! costs no write, and a channel exceeds its limit by at most a quarter.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,17 +13,17 @@ use platform::{Clock, Error, Result, Tenant, metrics};
 use tracing::warn;
 
 const WINDOW_SECONDS: i64 = 10;
-/// Most channels whose counts an instance keeps.
+/// Maximum number of channels whose counts an instance keeps.
 const MAX_CHANNELS: usize = 1_024;
-/// Most events that an instance takes between two looks at the shared count.
+/// Maximum number of events that an instance accepts between two reads of the shared count.
 const MAX_UNSHARED: u64 = 100;
 
-/// The limit of each channel. Clones share their counts.
+/// Rate limit of each channel. Clones share their counts.
 #[derive(Clone)]
 pub struct ChannelRates {
-    /// Events of a window; none where there is no limit.
+    /// Events per window; None means no limit.
     most: Option<u64>,
-    /// Events that an instance takes by itself.
+    /// Events that an instance may accept before it updates the shared count.
     share: u64,
     counts: IngestCounts,
     clock: Clock,
@@ -33,14 +33,14 @@ pub struct ChannelRates {
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
     window: i64,
-    /// By this instance, and not in the shared count.
+    /// Events that this instance accepted and that the shared count lacks.
     unshared: u64,
-    /// The shared count, as it was seen last.
+    /// Last known shared count.
     shared: u64,
 }
 
 impl ChannelRates {
-    /// From `MILLRACE_INGEST_CHANNEL_RATE`, events in a second, and `MILLRACE_INGEST_CONCURRENCY`, the most
+    /// Reads `MILLRACE_INGEST_CHANNEL_RATE`, events per second, and `MILLRACE_INGEST_CONCURRENCY`, the most
     /// instances.
     pub fn from_environment(
         environment: &Environment,
@@ -59,8 +59,8 @@ impl ChannelRates {
         })
     }
 
-    /// Counts an event of a channel. 429 with the seconds to wait where the channel has taken what it may.
-    /// Where the shared count cannot be read, an event is taken.
+    /// Counts an event of a channel. 429 with the seconds to wait where the channel has reached its limit.
+    /// Accepts the event if the shared count cannot be read.
     pub async fn admit(&self, tenant: &Tenant, channel: &str) -> Result<()> {
         let Some(most) = self.most else {
             return Ok(());
@@ -110,7 +110,7 @@ impl ChannelRates {
         *taken
     }
 
-    /// Takes over what became of the shared count after `added` was added to it.
+    /// Stores the shared count that the addition of `added` resulted in.
     fn share_count(&self, name: &(String, String), added: Taken, shared: u64) -> Taken {
         let mut all = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(taken) = all.get_mut(name).filter(|taken| taken.window == added.window) else {

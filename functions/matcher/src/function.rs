@@ -1,4 +1,4 @@
-//! The function: its parts from its environment, and the loop over its invocations.
+//! Assembles the function from its environment, and loops over its invocations.
 
 use aws_lambda_events::event::sqs::SqsEvent;
 use events::matching::SubscriptionSets;

@@ -1,8 +1,9 @@
-//! Finds the subscriptions that an event matches, and starts a delivery for each.
+//! Finds the subscriptions that match an event, and starts a delivery for each.
 //!
-//! A message tells of an event; what the event is, its record says. An event of another service has none yet and is written first. One
-//! that cannot be read goes to the dead-letter queue with the reason, whole. Matching an event twice starts nothing twice: a delivery and
-//! the run that carries it out are written together, under ids that follow from the event and the subscription.
+//! A message names an event; the event's record is the truth. An event of another service has no record yet,
+//! so the matcher writes one first. An unreadable message goes whole to the dead-letter queue, with the
+//! reason. Matching an event twice starts nothing twice, because delivery and run have ids derived from the
+//! event and the subscription.
 
 mod function;
 mod listening;
@@ -30,29 +31,19 @@ use workflow::engine::Engine;
 
 pub use function::run;
 
-/// What the matcher works with.
 pub struct Matcher {
-    /// Starts runs.
     pub engine: Engine,
-    /// The events.
     pub events: Events,
-    /// The deliveries.
     pub deliveries: Deliveries,
-    /// Where large bodies are.
+    /// Holds large event details.
     pub objects: Objects,
-    /// The subscriptions.
     pub subscriptions: Subscriptions,
-    /// The stored processes.
     pub processes: Processes,
-    /// The runs that listen for events.
     pub listeners: Listeners,
-    /// The subscriptions, compiled.
     pub sets: SubscriptionSets,
-    /// Hints at the logs of events, for the archiver.
     pub archive_hints: ArchiveHints,
-    /// Where what cannot be read goes.
+    /// Receives unreadable messages.
     pub dead_letters: Arc<dyn Queue>,
-    /// The time.
     pub clock: Clock,
 }
 

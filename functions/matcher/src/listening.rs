@@ -1,7 +1,7 @@
-//! The runs that wait for events: each that an event may concern is told of it by a signal.
+//! Signals the runs that listen for an event.
 //!
-//! A signal is written before the event is marked as matched, so an event that is matched twice is told
-//! twice, with the same id.
+//! Signals are written before the event is marked as matched, so matching an event twice signals a run twice,
+//! with the same event id.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use workflow::Payload;
 
 use crate::Matcher;
 
-/// Runs that are told at a time.
+/// Runs that are signalled concurrently.
 const TOLD_AT_ONCE: usize = 8;
-/// Who tells runs of events, in their histories.
+/// Sender of the signals, as the runs' histories show it.
 const MATCHER: &str = "matcher";
 
-/// Tells the listening runs of an event. One that cannot be told holds up none of the others.
+/// Signals the runs that listen for an event. A run that cannot be signalled does not stop the others.
 pub async fn tell(matcher: &Matcher, tenant: &Tenant, envelope: &Envelope) -> Result<()> {
     let event = CloudEvent::new(envelope);
     let attributes = event.attributes()?;
@@ -56,14 +56,14 @@ pub async fn tell(matcher: &Matcher, tenant: &Tenant, envelope: &Envelope) -> Re
     told.into_iter().collect()
 }
 
-/// Whether an event tells of the beginning or the end of a run. The run itself does not wait for it.
+/// True if the event reports the start or end of this run. The run does not listen for its own events.
 fn is_about(envelope: &Envelope, run_id: &str) -> bool {
     let about = envelope.details.get("workflow_run_id");
     let about = about.and_then(|about| serde_json::from_str::<&str>(about.get()).ok());
     envelope.event_category == Category::Workflow && about == Some(run_id)
 }
 
-/// Tells a run, or the one that it continues as. The listeners of one that has ended are removed.
+/// Signals a run, or the run that continues it. Removes the listeners of an ended run.
 async fn tell_one(
     matcher: &Matcher,
     tenant: &Tenant,

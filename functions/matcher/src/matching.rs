@@ -1,5 +1,5 @@
-//! One event: its record, the subscriptions that match, a delivery for each, the runs that listen for it, and
-//! the note that it was matched.
+//! Matches one event: writes its record, starts a delivery for each matching subscription, signals the
+//! listening runs, and marks the event as matched.
 
 use events::delivery::{DeliveryRef, record};
 use events::envelope::Envelope;
@@ -18,17 +18,17 @@ use workflow::engine::{StartRun, link_of};
 use crate::message::Told;
 use crate::{Matcher, listening};
 
-/// Deliveries that are started at a time.
+/// Deliveries that are started concurrently.
 const STARTS_AT_ONCE: usize = 8;
 
-/// An event that is being matched.
 struct Event<'a> {
     tenant: &'a Tenant,
     record: &'a EventRecord,
     envelope: &'a Envelope,
 }
 
-/// Matches an event that a message tells of. An inner error where the event has no record and the message does not make one.
+/// Matches the event that a message names. Returns an inner error where the event has no record and the
+/// message holds no valid event.
 pub async fn match_event(matcher: &Matcher, told: Told<'_>) -> Result<std::result::Result<(), String>> {
     let tenant = &told.tenant;
     let record = match matcher.events.find(tenant, &told.event_id).await? {
@@ -69,7 +69,7 @@ pub async fn match_event(matcher: &Matcher, told: Told<'_>) -> Result<std::resul
     Ok(Ok(()))
 }
 
-/// Writes an event of another service.
+/// Writes the record of another service's event.
 async fn first_heard(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> Result<EventRecord> {
     let details_key = payload::keep(&matcher.objects, tenant, &mut told).await?;
     let record = EventRecord {
@@ -81,13 +81,13 @@ async fn first_heard(matcher: &Matcher, tenant: &Tenant, mut told: Envelope) -> 
         matched_at: None,
     };
     matcher.events.insert(tenant, &record).await?;
-    // Two messages of one event may come at once; what is written is what both go by.
+    // Two messages of one event may be handled at once; both use the record that was written first.
     let written = matcher.events.find(tenant, &record.id).await?;
     written.ok_or_else(|| Error::unavailable("an event that was written is not there"))
 }
 
-/// Starts a delivery for each subscription that matches, and tells the runs that listen; how many
-/// subscriptions match. One that cannot be started holds up none of the others.
+/// Starts a delivery for each matching subscription, and signals the listening runs. Returns the number of
+/// matching subscriptions. A delivery that cannot be started does not stop the others.
 async fn deliver(matcher: &Matcher, event: &Event<'_>) -> Result<usize> {
     let (set, listeners) = matcher.sets.of(event.tenant).await?;
     let text = event.envelope.to_json()?;
@@ -134,7 +134,8 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
         Ok(id) => id,
         Err(refusal) => return fail(matcher, event, delivery, refusal.message().to_owned()).await,
     };
-    // A start checks its own type; an evaluation continues as one of this type.
+    // A start checks its own workflow type. An evaluation starts as another type and continues as this one,
+    // so check it here.
     if let Some(endpoint) = subscription.target.endpoint()
         && status == DeliveryStatus::Evaluating
         && matcher.engine.registry().find_workflow(endpoint).is_none()
@@ -156,7 +157,8 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
     let start = start(&matcher.processes, about, subscription, &first, write);
     let started = match start.await {
         Ok(mut start) => {
-            // An attempt of a webhook looks for itself. A run that is started has no such second thought.
+            // Each attempt of a webhook reads the subscription again. Other targets do not, so their start is
+            // refused if the subscription changed.
             if !matches!(subscription.target, Target::Webhook(_)) {
                 let guard = matcher
                     .subscriptions
@@ -181,12 +183,12 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
             join(matcher, event, delivery, (subscription, started.run_id)).await
         }
         Ok(_) => Ok(()),
-        // An unknown type, an input that is too large: nothing that comes later changes that.
+        // An unknown type or a too large input: a retry cannot help.
         Err(refusal) if !refusal.is_transient() => {
             let why = refusal.message().to_owned();
             fail(matcher, event, delivery, why).await
         }
-        // The delivery may be one that failed before its run could begin.
+        // The delivery may have failed before its run could start.
         Err(cause) => match matcher.deliveries.find(event.tenant, &delivery.id).await? {
             Some(known) if known.status.is_final() => Ok(()),
             _ => Err(cause),
@@ -194,9 +196,9 @@ async fn begin(matcher: &Matcher, event: &Event<'_>, found: &Match) -> Result<()
     }
 }
 
-/// Writes a delivery before the run that carries it out: two writes cost half of a transaction. The event is
-/// not marked as matched before both are there, so a repeat makes up for a run that is missing. False where
-/// the delivery has gone another way.
+/// Writes a delivery before the run that carries it out, because two writes cost half of a transaction. The
+/// event is not marked as matched before both are written, so a repeated match writes a missing run. Returns
+/// false if the delivery belongs to another run or has ended.
 async fn write_first(
     matcher: &Matcher,
     tenant: &Tenant,
@@ -219,8 +221,8 @@ async fn write_first(
     Ok(true)
 }
 
-/// Writes a delivery whose workflow id stands for a run already: of an earlier event with this id, or of this delivery, which then
-/// stays as it is.
+/// Writes a delivery whose workflow id already has a run: that of an earlier event with this id, or that of
+/// this delivery, which then stays unchanged.
 async fn join(
     matcher: &Matcher,
     event: &Event<'_>,
@@ -245,7 +247,7 @@ async fn join(
     matcher.deliveries.insert(event.tenant, &joined).await.map(drop)
 }
 
-/// Writes a delivery that comes to nothing.
+/// Writes a failed delivery.
 async fn fail(matcher: &Matcher, event: &Event<'_>, delivery: DeliveryRecord, why: String) -> Result<()> {
     let failed = DeliveryRecord {
         status: DeliveryStatus::Failed,

@@ -1,4 +1,4 @@
-//! What a message is: an event of EventBridge, whose `detail` is an envelope.
+//! Parses a message: an event of EventBridge whose `detail` is an envelope.
 
 use events::envelope::Envelope;
 use platform::bus::DETAIL_TYPE;
@@ -21,24 +21,23 @@ struct Named {
     project_id: String,
 }
 
-/// What a message tells of: an event that may have a record.
+/// Event that a message names. The event may have a record.
 #[derive(Debug)]
 pub struct Told<'a> {
-    /// Whose event it is.
     pub tenant: Tenant,
-    /// Which one.
     pub event_id: String,
     detail: &'a RawValue,
 }
 
 impl Told<'_> {
-    /// The event as the message tells it, for one that has no record. An error that says why it is none.
+    /// Returns the event in the message, for an event without a record. The error says why it is not a valid
+    /// event.
     pub fn envelope(&self) -> Result<Envelope, String> {
         envelope(self.detail)
     }
 }
 
-/// Reads a message; an error that says why it is none.
+/// Parses a message. The error says why it is not valid.
 pub fn read(body: &str) -> Result<Told<'_>, String> {
     let event: BusEvent<'_> =
         serde_json::from_str(body).map_err(|error| format!("It is no event of EventBridge: {error}."))?;

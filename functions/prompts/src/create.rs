@@ -1,4 +1,4 @@
-//! `POST /prompts`: a new template, as draft, version 1.
+//! `POST /prompts`: creates a template, as draft, with version 1.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,4 +1,5 @@
-//! `DELETE /prompts/{pt_id}`: takes a template out of every read. Its versions, and the `parent` of its forks, stay.
+//! `DELETE /prompts/{pt_id}`: removes a template from every read. Its versions, and the `parent` of its
+//! forks, stay.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -54,7 +55,7 @@ pub async fn handler(
             Written::Refused { .. } if version.is_none() => {
                 return Err(Error::not_found("prompt template", &id));
             }
-            // It was changed or deleted after it was read: the next reading tells which.
+            // Another request changed or deleted the template after it was read; the next read decides.
             Written::Refused { .. } => {}
             Written::Contended => return Err(Error::unavailable("a prompt template is contended")),
         }

@@ -1,4 +1,4 @@
-//! `POST /prompts/facets`: how many templates there are of each name, role, tag and so on.
+//! `POST /prompts/facets`: counts templates by name, role, tag and so on.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,6 @@ use serde_json::Value;
 use crate::App;
 use crate::search::PromptSearchQuery;
 
-/// Most facets of one request.
 const MAX_FACETS: usize = 20;
 
 /// Which facets to count, over which templates.

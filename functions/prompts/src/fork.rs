@@ -1,4 +1,4 @@
-//! `POST /prompts/{pt_id}/fork`: a new template with the content of another, as draft, version 1.
+//! `POST /prompts/{pt_id}/fork`: creates a template with the content of another, as draft, with version 1.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

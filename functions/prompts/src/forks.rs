@@ -1,4 +1,4 @@
-//! `GET /prompts/{pt_id}/forks`: the forks of a template in the same project, oldest first.
+//! `GET /prompts/{pt_id}/forks`: lists the forks of a template in the same project, oldest first.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

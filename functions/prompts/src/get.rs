@@ -1,4 +1,4 @@
-//! `GET /prompts/{pt_id}`: the current version of a template.
+//! `GET /prompts/{pt_id}`: returns the current version of a template.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /prompts/{pt_id}/interactions`: the interactions that use a template.
+//! `GET /prompts/{pt_id}/interactions`: lists the interactions that use a template.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

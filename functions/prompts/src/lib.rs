@@ -1,4 +1,4 @@
-//! The prompt template endpoints: a library of versioned templates, and who uses them.
+//! Serves the prompt template endpoints: a library of versioned templates and their uses.
 
 mod create;
 mod delete;
@@ -28,7 +28,6 @@ use sandbox::Sandbox;
 
 pub use prompts::{run_if_child, sandbox};
 
-/// What the handlers work with.
 #[derive(Clone)]
 pub struct App {
     platform: Platform,
@@ -43,7 +42,7 @@ impl FromRef<App> for Platform {
     }
 }
 
-/// The routes, below the API root, over a [`sandbox()`].
+/// Returns the routes relative to the API root; checks run in a [`sandbox()`].
 pub fn routes(platform: Platform, sandbox: Sandbox) -> ApiRouter {
     let app = App {
         prompts: Prompts::new(platform.records.clone()),

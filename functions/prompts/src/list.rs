@@ -1,4 +1,4 @@
-//! `GET /prompts`: the templates of the project, oldest first.
+//! `GET /prompts`: lists the templates of the project, oldest first.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -11,7 +11,7 @@ use crate::App;
 use crate::model::PromptListItem;
 use crate::search::{PromptSearchQuery, Verdict};
 
-/// Templates that a search reads at once; DynamoDB gives fewer where these have more than 1 MB.
+/// Templates that a search reads per request; DynamoDB returns fewer if they exceed 1 MB.
 const SEARCHED_AT_ONCE: usize = 1_000;
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
@@ -44,7 +44,7 @@ pub async fn handler(
     let mut page = pages.page()?;
     let mut uses = app.interactions.by_prompt(&tenant).await?;
     let mut search = query.start();
-    // Where few match, a small page may still have to look through many.
+    // If few templates match, even a small page may have to read many.
     let read_at_once = match query.has_filter() {
         true => SEARCHED_AT_ONCE,
         false => page.read_at_once(),

@@ -14,7 +14,7 @@ async fn serve() -> Result<(), lambda_http::Error> {
     telemetry::init(deployment.environment(), Format::Json, "info")?;
     let platform = Platform::of(&deployment)?;
     let (clock, edge) = (platform.clock.clone(), platform.edge.clone());
-    // A function has one request at a time.
+    // A Lambda instance handles one request at a time.
     let sandbox = prompts_function::sandbox(1)?;
     sandbox.warm()?;
     platform::http::serve(prompts_function::routes(platform, sandbox), clock, edge).await

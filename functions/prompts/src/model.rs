@@ -1,4 +1,4 @@
-//! The shapes of the API: templates, and what lists show of them.
+//! Defines the API shapes of templates and of list entries.
 
 use platform::UtcTime;
 use platform::records::interactions::InteractionUse;
@@ -164,7 +164,8 @@ impl PromptVersionItem {
     }
 }
 
-/// The `ETag` of a version, without its quotes: publishing changes a version without a new number.
+/// Returns the `ETag` of a version, without its quotes. It includes the status, because publishing changes a
+/// version without a new number.
 pub fn etag(record: &PromptRecord) -> String {
     match record.status {
         PromptStatus::Draft => record.version.to_string(),

@@ -1,4 +1,4 @@
-//! Which templates a query takes.
+//! Selects the templates that a query matches.
 
 use platform::http::{List, strict};
 use platform::records::prompts::{PromptRecord, PromptStatus};
@@ -28,7 +28,7 @@ pub struct PromptSearchQuery {
 }
 
 impl PromptSearchQuery {
-    /// Refuses a limit that asks for nothing.
+    /// Refuses a limit of zero.
     pub fn check(&self) -> Result<()> {
         match self.limit {
             Some(0) => Err(Error::invalid("The field 'limit' must be at least 1.")),
@@ -36,17 +36,17 @@ impl PromptSearchQuery {
         }
     }
 
-    /// Whether it passes over templates for what they are.
+    /// True if the query filters by a property of templates.
     pub fn has_filter(&self) -> bool {
         self.name.is_some() || self.role.is_some() || self.status.is_some() || !self.tags.0.is_empty()
     }
 
-    /// Whether it says where in the list to begin or to end.
+    /// True if the query limits the range of the list.
     pub fn has_window(&self) -> bool {
         self.limit.is_some() || self.offset.is_some()
     }
 
-    /// What the query takes of `prompts`, in their order.
+    /// Returns the templates that the query selects, in their order.
     pub fn search(&self, prompts: Vec<PromptRecord>) -> Vec<PromptRecord> {
         let mut search = self.start();
         prompts
@@ -55,7 +55,7 @@ impl PromptSearchQuery {
             .collect()
     }
 
-    /// A search at the beginning of the list.
+    /// Starts a search at the beginning of the list.
     pub fn start(&self) -> Search<'_> {
         Search {
             query: self,
@@ -66,18 +66,16 @@ impl PromptSearchQuery {
     }
 }
 
-/// What a search says of a template.
+/// Decision about one template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It belongs to the answer.
     Take,
-    /// It does not.
     PassOver,
-    /// Neither it nor any later one does.
+    /// Neither this template nor any later one belongs to the result.
     Done,
 }
 
-/// A search that is shown one template after the other.
+/// Search that takes one template after the other.
 pub struct Search<'a> {
     query: &'a PromptSearchQuery,
     /// In lower case.
@@ -87,7 +85,7 @@ pub struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// What it says of the next template of the list.
+    /// Decides about the next template of the list.
     pub fn verdict(&mut self, prompt: &PromptRecord) -> Verdict {
         if self.to_take == 0 {
             return Verdict::Done;

@@ -1,7 +1,7 @@
-//! `PUT /prompts/{pt_id}`: a new version of a template, as draft.
+//! `PUT /prompts/{pt_id}`: makes a new version of a template, as draft.
 //!
-//! Without `If-Match` the last writer wins: a lost race reads the template again and applies the same fields to it. So
-//! no version number is skipped or given twice, and every accepted body is a version.
+//! Without `If-Match` the last writer wins: after a lost race the template is read again and the same fields
+//! applied to it. So no version number is skipped or used twice, and every accepted body becomes a version.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ use crate::App;
 use crate::model::{PromptPath, PromptTemplate, etag};
 use crate::validate;
 
-/// Lost races before the caller is asked to repeat. With a pause of up to 100 ms each it is never seen below some
-/// hundred writers of one template at once.
+/// Lost races before the caller is told to repeat the request. With pauses of up to 100 ms, fewer than some
+/// hundred concurrent writers of one template never reach it.
 const MAX_ATTEMPTS: u32 = 200;
 
 /// Changes of a prompt template. A field that is left out keeps its value; null removes an optional one.
@@ -106,8 +106,8 @@ pub async fn handler(
     OptionalJson(body): OptionalJson<UpdatePrompt>,
 ) -> Result<Reply<PromptTemplate>> {
     let tenant = call.tenant()?;
-    // What is stored may be longer than what is given: the name of a fork, a description from before its
-    // limit.
+    // Stored texts may be longer than the limits for input: the name of a fork, or a description that is
+    // older than its limit.
     body.name
         .as_deref()
         .map_or(Ok(()), |name| check_name("name", name))?;

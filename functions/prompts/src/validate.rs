@@ -1,15 +1,16 @@
-//! What every written template must satisfy, on create and on update alike, and what is quick to tell; the
-//! rest is checked in a sandbox.
+//! Validates a template before it is written, on create and on update alike. Only fast checks are here; the
+//! sandbox does the rest.
 
 use platform::http::text::{check_name, check_tags};
 use platform::records::prompts::PromptRecord;
 use platform::{Error, ErrorKind, Result};
 use serde_json::Value;
 
-/// Most bytes of a template's texts. A body is smaller, but updates add up; DynamoDB's item ends at 400 KB.
+/// Maximum number of bytes of a template's texts. A body is smaller, but updates add up; an item of DynamoDB
+/// has at most 400 KB.
 const MAX_BYTES: usize = 350_000;
 
-/// Refuses names, sizes and types with 400 or 413.
+/// Refuses invalid names, sizes and types with 400 or 413.
 pub fn check(prompt: &PromptRecord) -> Result<()> {
     check_name("role", &prompt.role)?;
     check_tags(&prompt.tags)?;

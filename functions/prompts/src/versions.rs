@@ -1,4 +1,4 @@
-//! `GET /prompts/{pt_id}/versions`: every version of a template, newest first.
+//! `GET /prompts/{pt_id}/versions`: lists the versions of a template, newest first.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -32,7 +32,6 @@ pub async fn handler(
     let tenant = call.tenant()?;
     let mut page = query.page()?;
     let before = page.after().map(version_number).transpose()?;
-    // The versions first: one that is made in between then is missing, rather than two being the latest.
     let mut versions = app
         .prompts
         .versions(&tenant, &path.pt_id, before, page.read_at_once());

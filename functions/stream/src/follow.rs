@@ -1,4 +1,4 @@
-//! Following a run: its messages as they come, a sign of life where none does, and the end.
+//! Follows a run: streams its messages, a keep-alive while there are none, and the end.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,22 +17,22 @@ use workflow::views::RunUpdate;
 
 use crate::{Stream, frame};
 
-/// Between two signs of life.
+/// Time between two keep-alive comments.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Where a stream begins.
+/// Position at which a stream starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// With what comes from now on.
+    /// Only future messages.
     Now,
-    /// With the messages after this timestamp.
+    /// Messages after this timestamp.
     Since(i64),
-    /// With the messages after the one of this number.
+    /// Messages after the one with this number.
     After(u64),
 }
 
 impl Beginning {
-    /// Whether the message that a closed run has ended came before it.
+    /// True if the caller has already seen the end of a closed run.
     fn is_after_end(self, state: &RunState, head: UpdatesHead) -> bool {
         match self {
             Self::Now => false,
@@ -46,32 +46,31 @@ struct Following {
     stream: Stream,
     tenant: Tenant,
     run_id: String,
-    /// The run and the numbers of its messages, where they were read and nobody has looked at them.
+    /// Run and message numbers as read at the start, for the first look.
     seen: Option<(RunState, UpdatesHead)>,
-    /// The number of the last message that was sent.
+    /// Number of the last sent message.
     last: u64,
-    /// Its timestamp.
+    /// Timestamp of the last sent message.
     last_timestamp: i64,
-    /// Only messages after this timestamp.
     since: i64,
     ready: VecDeque<Bytes>,
-    /// Whether there may be more than was read at once.
+    /// True if the last read may have left messages behind.
     has_more: bool,
     has_ended: bool,
     told: Option<watch::Receiver<()>>,
     ending: Option<watch::Receiver<bool>>,
-    /// When the answer ends, whatever becomes of the run.
+    /// Time at which the answer ends, even if the run is still open.
     ends_at: Option<Instant>,
     _permit: Permit,
     next_sign: Instant,
-    /// The pause before the next look.
+    /// Pause before the next look.
     pause: Duration,
-    /// When the state is read even if no message came.
+    /// Time at which the state is read even if no message came.
     state_due: Instant,
 }
 
-/// The frames of a run's stream; of a run as it was read after `told` began to listen. None where the caller
-/// has seen its end.
+/// Streams the frames of a run that was read after `told` was subscribed. Returns None where the caller has
+/// already seen the run's end.
 pub async fn follow(
     stream: Stream,
     tenant: Tenant,
@@ -85,7 +84,7 @@ pub async fn follow(
     if state.is_closed() && beginning.is_after_end(&state, head) {
         return Ok(None);
     }
-    // Older ones are not kept.
+    // Older messages are not kept.
     let oldest = head.last.saturating_sub(MAX_UPDATES);
     let (last, since) = match beginning {
         Beginning::Now => (head.last, i64::MIN),
@@ -119,7 +118,7 @@ pub async fn follow(
 }
 
 impl Following {
-    /// The next frame; None at the end.
+    /// Returns the next frame; None at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(frame) = self.ready.pop_front() {
@@ -129,7 +128,7 @@ impl Following {
                 return None;
             }
             if let Err(cause) = self.look().await {
-                // The client comes again, and goes on where it was.
+                // The client reconnects and continues after its last event id.
                 warn!(run_id = self.run_id, %cause, "a stream ends early");
                 return None;
             }
@@ -144,7 +143,7 @@ impl Following {
             || self.ending.as_ref().is_some_and(|ending| *ending.borrow())
     }
 
-    /// Looks for what is new.
+    /// Reads new messages, and the state where it is due.
     async fn look(&mut self) -> Result<()> {
         let (engine, runs) = (&self.stream.engine, &self.stream.runs);
         let (state, head) = match self.seen.take() {
@@ -156,7 +155,7 @@ impl Following {
                     return Ok(());
                 }
                 let state = engine.get(&self.tenant, &self.run_id).await?;
-                // The last message of a run is written before it ends, or with that.
+                // A run's last message is written before its end or with it, so read the head again.
                 if state.is_closed() {
                     head = runs.updates_head(&self.tenant, &self.run_id).await?;
                 }
@@ -195,12 +194,12 @@ impl Following {
         Ok(())
     }
 
-    /// Whether a message came, or the run may have ended meanwhile.
+    /// True if a message came, or if the run may have ended since the last look.
     fn is_due(&self, head: UpdatesHead) -> bool {
         self.has_more || head.last > self.last || Instant::now() >= self.state_due
     }
 
-    /// Waits until there may be something new, or until it is time for a sign of life.
+    /// Waits until there may be news, or until the next keep-alive is due.
     async fn wait(&mut self) {
         let now = Instant::now();
         let until = (now + self.pause).min(self.next_sign);

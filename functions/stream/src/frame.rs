@@ -1,4 +1,4 @@
-//! Frames of server-sent events.
+//! Renders the frames of server-sent events.
 
 use bytes::Bytes;
 use platform::records::runs::UpdatesHead;
@@ -8,24 +8,25 @@ use workflow::state::RunState;
 use workflow::status::RunStatus;
 use workflow::views::RunUpdate;
 
-/// What is sent at once, so that the caller knows that the stream is open. A client that lost it comes again after a second.
+/// Opens the stream, so that the caller knows that it is connected. A client that loses the stream reconnects
+/// after one second.
 pub fn opening() -> Bytes {
     Bytes::from_static(b": open\nretry: 1000\n\n")
 }
 
-/// A comment that keeps the connection open.
 pub fn keep_alive() -> Bytes {
     Bytes::from_static(b": keep-alive\n\n")
 }
 
-/// An update message. Its number is the event id by which a client goes on.
+/// Renders an update message. Its number is the event id from which a client continues.
 pub fn update(number: u64, message: &RunUpdate) -> Result<Bytes> {
-    // JSON on one line: a line break in a text is written `\n` in it.
+    // JSON on one line: a line break in a text is written as `\n`.
     let data = serde_json::to_string(message).map_err(Error::internal)?;
     Ok(format!("id: {number}\ndata: {data}\n\n").into())
 }
 
-/// The message that the run has ended. It follows on the last one, which may have come later than the end.
+/// Renders the message that the run has ended. Its number follows that of the last message, which may be
+/// later than the run's end.
 pub fn end(state: &RunState, head: UpdatesHead) -> Result<Bytes> {
     let kind = match state.status {
         RunStatus::Terminated => "terminated",
@@ -42,7 +43,8 @@ pub fn end(state: &RunState, head: UpdatesHead) -> Result<Bytes> {
     update(head.last + 1, &message)
 }
 
-/// When the last message was published or the run ended, whichever is later, in milliseconds since the Unix epoch.
+/// Returns the time of the last message plus 1 or of the run's end, whichever is later, in milliseconds since
+/// the Unix epoch.
 pub fn end_timestamp(state: &RunState, head: UpdatesHead) -> i64 {
     let closed_at = state.closed_at.map_or(i64::MIN, |at| at.as_millis());
     closed_at.max(head.last_timestamp + 1)

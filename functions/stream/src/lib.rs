@@ -1,6 +1,8 @@
-//! The stream of a run's update messages: server-sent events, for as long as the run goes on and the caller listens.
+//! Streams a run's update messages as server-sent events, for as long as the run is open and the caller
+//! listens.
 //!
-//! A function of its own because its answer is a stream, and because it lives as long as somebody listens.
+//! It is a function of its own because its answers are streams, and because an invocation lasts as long as
+//! the caller listens.
 
 mod follow;
 mod frame;
@@ -23,58 +25,56 @@ use workflow::engine::Engine;
 use workflow::live::Followers;
 use workflow::wiring::Wiring;
 
-/// Pauses between two looks at the records, where this process is not told of changes.
+/// Pauses between two looks at the records, where this process is not notified of changes.
 const POLLS: Polls = Polls {
     shortest: Duration::from_millis(200),
     longest: Duration::from_secs(1),
     state: Duration::from_secs(2),
 };
-/// How long a deployed stream lives: a caller who goes away does not end the function, which costs until it ends itself. A client
-/// comes again, and goes on where it was.
+/// Lifetime of a deployed stream. The function is not stopped when a caller disconnects and costs money until
+/// it ends. A client reconnects and continues where it was.
 const LIFETIME: Duration = Duration::from_secs(110);
-/// Where changes are told, a look at the records finds only what another process changed.
+/// Pauses where this process is notified of changes: a look then finds only the changes of other processes.
 const POLLS_TOLD: Polls = Polls {
     shortest: Duration::from_secs(60),
     longest: Duration::from_secs(60),
     state: Duration::ZERO,
 };
-/// Streams of one process at a time; one account has half of them.
+/// Maximum number of concurrent streams of a process; one account gets at most half.
 const MAX_STREAMS: usize = 2_000;
 
 /// How often a stream looks at the records of its run.
 #[derive(Clone, Copy, Debug)]
 struct Polls {
-    /// After a message.
+    /// Pause after a message.
     shortest: Duration,
-    /// After a while without one: each pause is twice the one before.
+    /// Longest pause without a message: each pause is twice the previous one.
     longest: Duration,
-    /// At the state, which shows the end of a run and can have 400 KB, unless a message came. The head of
-    /// the messages has less than 1 KB.
+    /// Pause between two reads of the state, unless a message came. The state, which shows the end of a run,
+    /// can have 400 KB; the head of the messages has less than 1 KB.
     state: Duration,
 }
 
-/// What the stream needs beside the platform.
 #[derive(Clone)]
 pub struct Stream {
     engine: Engine,
     runs: Runs,
-    /// Who tells of changes, where somebody in this process does.
+    /// Notifies of changes, where a writer in this process reports them.
     followers: Option<Arc<Followers>>,
     polls: Polls,
-    /// How long one answer lasts; for ever where it is missing.
+    /// Lifetime of one answer; None means no limit.
     lifetime: Option<Duration>,
     permits: FairPermits,
 }
 
 impl Stream {
-    /// Of a deployed function.
     pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
         let wiring = Wiring::of(deployment)?;
         let engine = wiring.engine(workflow::Registry::new())?;
         Ok(Self::polling(engine, wiring.runs))
     }
 
-    /// For a process that is not told of changes.
+    /// For a process without notifications of changes.
     pub fn polling(engine: Engine, runs: Runs) -> Self {
         Self {
             engine,
@@ -86,7 +86,7 @@ impl Stream {
         }
     }
 
-    /// For a process in which changes are told.
+    /// For a process with notifications of changes.
     pub fn told(engine: Engine, runs: Runs, followers: Arc<Followers>) -> Self {
         Self {
             engine,
@@ -99,7 +99,6 @@ impl Stream {
     }
 }
 
-/// What the handler works with.
 #[derive(Clone)]
 pub struct App {
     platform: Platform,
@@ -112,7 +111,7 @@ impl FromRef<App> for Platform {
     }
 }
 
-/// The route, below the API root.
+/// Returns the route relative to the API root.
 pub fn routes(platform: Platform, stream: Stream) -> ApiRouter {
     let app = App {
         platform: platform.clone(),

@@ -1,4 +1,5 @@
-//! `GET /workflows/runs/{workflow_id}/{run_id}/stream`: the update messages of a run as they come, as server-sent events.
+//! `GET /workflows/runs/{workflow_id}/{run_id}/stream`: streams the update messages of a run as server-sent
+//! events.
 
 use aide::transform::TransformOperation;
 use axum::body::Body;
@@ -60,7 +61,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
             )
         })
         .response_with::<200, axum::Json<RunUpdate>, _>(|mut response| {
-            // Each event carries one message.
+            // Each event holds one message.
             let content = &mut response.inner().content;
             if let Some(message) = content.shift_remove("application/json") {
                 content.insert("text/event-stream".to_owned(), message);
@@ -86,7 +87,7 @@ pub async fn handler(
         None => query.since.map_or(Beginning::Now, Beginning::Since),
     };
     let tenant = call.tenant()?;
-    // From here on, nothing is missed: what is written before the first look is seen by it.
+    // Subscribe before the first look, so that no later change is missed.
     let followers = app.stream.followers.as_ref();
     let told = followers.map(|followers| followers.follow(&path.run_id));
     let state = app.stream.engine.get(&tenant, &path.run_id).await?;

@@ -1,4 +1,5 @@
-//! `POST /events/channels`: a new channel. Its token, and its signing secret where it has one, are in this answer alone.
+//! `POST /events/channels`: creates a channel. Only this answer shows its token, and its signing secret if it
+//! has one.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

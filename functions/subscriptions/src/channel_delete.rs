@@ -1,4 +1,5 @@
-//! `DELETE /events/channels/{channel_id}`: from then on nothing that is sent to the channel is taken. Its events stay.
+//! `DELETE /events/channels/{channel_id}`: deletes a channel. Later requests to it are refused; its events
+//! stay.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

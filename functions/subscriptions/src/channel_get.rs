@@ -1,4 +1,4 @@
-//! `GET /events/channels/{channel_id}`: one channel.
+//! `GET /events/channels/{channel_id}`: returns one channel.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

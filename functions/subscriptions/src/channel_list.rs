@@ -1,4 +1,4 @@
-//! `GET /events/channels`: the channels of the project, oldest first.
+//! `GET /events/channels`: lists the channels of the project, oldest first.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

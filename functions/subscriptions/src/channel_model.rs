@@ -1,4 +1,4 @@
-//! What the channel endpoints have in common: a channel as it is shown, its rules, and its secrets.
+//! Defines what the channel endpoints share: the API shape of a channel, its rules, and its secrets.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -17,9 +17,10 @@ use serde_json::{Map, Value};
 
 use crate::App;
 
-/// Shortest signing secret that somebody else may have made, in bytes.
+/// Shortest signing secret that a sender may provide, in bytes.
 const LEAST_SECRET_BYTES: usize = 8;
-/// Longest label of events, in bytes: with `external:` before it, it must be one that an event can have.
+/// Longest label of events, in bytes. With the prefix `external:` it must still be a valid source of an
+/// event.
 const MAX_LABEL_BYTES: usize = 400;
 /// Largest transform, in bytes of JSON.
 const MAX_TRANSFORM_BYTES: usize = 65_536;
@@ -47,7 +48,7 @@ pub struct ChannelSignature {
     pub has_secret: bool,
 }
 
-/// Schema of an object for which an empty one stands for none.
+/// Schema of an object, where an empty object means none.
 pub struct OrEmpty<T>(PhantomData<T>);
 
 impl<T: JsonSchema> JsonSchema for OrEmpty<T> {
@@ -108,7 +109,6 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Of a project.
     pub fn new(tenant: &Tenant, stored: StoredChannel) -> Self {
         let has_secret = stored.signing_secret.is_some();
         Self {
@@ -152,7 +152,6 @@ pub struct ChannelWithSecrets {
     pub signing_secret: Option<String>,
 }
 
-/// Reads the field `transform` of a body.
 pub fn transform(value: Value) -> Result<Transform> {
     if !value.is_object() {
         return Err(Error::invalid("The field 'transform' must be an object."));
@@ -168,7 +167,8 @@ pub fn transform(value: Value) -> Result<Transform> {
     Ok(transform)
 }
 
-/// Reads the field `signature` of a body. What only answers have is passed over, so that an answer can be sent back.
+/// Parses the field `signature` of a body. Ignores fields that only answers have, so that a caller can send
+/// an answer back.
 pub fn signature(value: Value) -> Result<SignatureRule> {
     let Value::Object(mut fields) = value else {
         return Err(Error::invalid("The field 'signature' must be an object."));
@@ -179,7 +179,7 @@ pub fn signature(value: Value) -> Result<SignatureRule> {
     Ok(rule)
 }
 
-/// 400 for texts that no channel has.
+/// Refuses invalid texts with 400.
 pub fn check(channel: &StoredChannel) -> Result<()> {
     check_name("name", &channel.name)?;
     for (field, text) in [
@@ -198,18 +198,18 @@ pub fn check(channel: &StoredChannel) -> Result<()> {
     Ok(())
 }
 
-/// Which signing secret a channel is to have from now on.
+/// Choice of a channel's signing secret.
 pub enum SecretChoice {
-    /// The one that it has, or a new one where it has none.
+    /// Keeps the current secret, or makes one if there is none.
     Keep,
-    /// A new one.
+    /// Makes a new secret.
     New,
-    /// This one, which the sender has made.
+    /// Uses this secret, which the sender made.
     Given(String),
 }
 
-/// Gives a channel whose senders sign the secret that it is to have; the secret, where it is new. A channel whose senders do not sign
-/// loses it.
+/// Sets the signing secret of a channel with a signature, and returns it if it is new. Removes the secret of
+/// a channel without a signature.
 pub async fn settle_secret(
     app: &App,
     tenant: &Tenant,
@@ -246,7 +246,7 @@ pub async fn settle_secret(
     Ok(Some(secret))
 }
 
-/// Gives a channel a token, which is shown this once.
+/// Gives a channel a new token, which only this answer shows.
 pub fn new_token(channel: &mut StoredChannel) -> Secret {
     let token = events::signature::new_ingest_token();
     channel.token_hash = events::signature::token_hash(token.expose());
@@ -254,7 +254,7 @@ pub fn new_token(channel: &mut StoredChannel) -> Secret {
     token
 }
 
-/// The channels' answers show an object where one was sent; null takes one away.
+/// Turns null and the empty object into None, because answers show an object only where one was sent.
 pub fn object_or_null(value: Option<Value>) -> Option<Value> {
     value.filter(|value| !value.is_null() && *value != Value::Object(Map::new()))
 }

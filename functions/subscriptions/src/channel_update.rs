@@ -1,5 +1,6 @@
-//! `PUT /events/channels/{channel_id}`: changes some fields of a channel. A new token or signing secret is in this answer alone; what it
-//! takes the place of opens nothing from then on.
+//! `PUT /events/channels/{channel_id}`: changes some fields of a channel.
+//!
+//! Only this answer shows a new token or signing secret. The replaced token or secret stops working at once.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `POST /events/deliveries/search`: what became of deliveries, newest first.
+//! `POST /events/deliveries/search`: searches deliveries and their results, newest first.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -12,9 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::App;
 
-/// Deliveries of a page where nothing is said.
 const DEFAULT_LIMIT: u64 = 50;
-/// Most deliveries of a page.
 const MAX_LIMIT: u64 = 200;
 
 /// Conditions that a delivery meets, all of them; one that is left out or empty takes every delivery.

@@ -1,4 +1,4 @@
-//! The event endpoints: which events are delivered where, through which channels outsiders push events in, and what became of deliveries.
+//! Serves the event endpoints: subscriptions, ingest channels, and the search of deliveries.
 
 mod channel_create;
 mod channel_delete;
@@ -39,25 +39,21 @@ use platform::sealing::Sealer;
 use platform::telemetry::{self, Format};
 use workflow::Registry;
 
-/// What the endpoints need beside the platform.
 #[derive(Clone)]
 pub struct Subscriptions {
-    /// The table of events and deliveries.
+    /// Holds events and deliveries.
     pub events: Table,
     /// Signs the cursors of searches.
     pub tokens: PageTokens,
-    /// Seals signing secrets.
     pub sealer: Arc<dyn Sealer>,
-    /// Knows which URLs may be delivered to.
+    /// Decides which URLs deliveries may reach.
     pub outbound: Outbound,
-    /// The stored processes.
     pub processes: Processes,
-    /// The workflow types that a target may name.
+    /// Workflow types that a target may name.
     pub workflow_types: Arc<[String]>,
 }
 
 impl Subscriptions {
-    /// Of a deployed function.
     fn of(deployment: &Deployment, registry: &Registry) -> Result<Self, ConfigError> {
         Ok(Self {
             events: deployment.table("MILLRACE_EVENTS_TABLE")?,
@@ -70,7 +66,6 @@ impl Subscriptions {
     }
 }
 
-/// What the handlers work with.
 #[derive(Clone)]
 pub struct App {
     platform: Platform,
@@ -89,7 +84,7 @@ impl FromRef<App> for Platform {
     }
 }
 
-/// Runs the Lambda function with these workflow types, until Lambda ends it.
+/// Runs the Lambda function with these workflow types until Lambda stops it.
 pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), lambda_http::Error> {
     telemetry::init(deployment.environment(), Format::Json, "info")?;
     let platform = Platform::of(deployment)?;
@@ -98,7 +93,7 @@ pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), lamb
     platform::http::serve(routes(platform, subscriptions), clock, edge).await
 }
 
-/// The routes, below the API root.
+/// Returns the routes relative to the API root.
 pub fn routes(platform: Platform, parts: Subscriptions) -> ApiRouter {
     let app = App {
         subscriptions: SubscriptionRecords::new(platform.records.clone()),

@@ -1,21 +1,21 @@
-//! Writing again what somebody else has written meanwhile.
+//! Retries a write after another writer changed the record.
 
 use std::time::Duration;
 
 use platform::{Error, Result};
 use rand::RngExt as _;
 
-/// Lost races before the caller is asked to repeat.
+/// Lost races before the caller is told to repeat the request.
 const MAX_LOSSES: u64 = 50;
 
-/// Counts lost races, and waits a little after each.
+/// Counts lost races, and pauses briefly after each.
 #[derive(Default)]
 pub struct Races {
     lost: u64,
 }
 
 impl Races {
-    /// One was lost. 503 where it was one too many.
+    /// Counts a lost race. 503 after too many.
     pub async fn lost(&mut self) -> Result<()> {
         self.lost += 1;
         if self.lost > MAX_LOSSES {

@@ -1,4 +1,5 @@
-//! `POST /events/subscriptions`: a new subscription. Its signing secret, where it signs, is in this answer alone.
+//! `POST /events/subscriptions`: creates a subscription. Only this answer shows its signing secret, if it has
+//! one.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -116,7 +117,7 @@ pub async fn handler(
     Ok(Reply::created(&record.id, &path, answer).etag("1"))
 }
 
-/// 400 where what is to be replaced is no system subscription of the project.
+/// Refuses with 400 an override of anything but a system subscription of the project.
 async fn check_system(app: &App, tenant: &Tenant, id: &str) -> Result<()> {
     let record = match id.len() {
         1..=200 => app.subscriptions.find(tenant, id).await?,

@@ -1,4 +1,5 @@
-//! `DELETE /events/subscriptions/{subscription_id}`: nothing is delivered any longer, what is under way included.
+//! `DELETE /events/subscriptions/{subscription_id}`: deletes a subscription, and stops its deliveries, open
+//! ones included.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /events/subscriptions/{subscription_id}`: one subscription.
+//! `GET /events/subscriptions/{subscription_id}`: returns one subscription.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

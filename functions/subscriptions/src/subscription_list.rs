@@ -1,4 +1,5 @@
-//! `GET /events/subscriptions`: the subscriptions of the project, oldest first; those that came with the platform too.
+//! `GET /events/subscriptions`: lists the subscriptions of the project, system subscriptions included, oldest
+//! first.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

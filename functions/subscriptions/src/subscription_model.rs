@@ -1,4 +1,5 @@
-//! What the subscription endpoints have in common: a subscription as it is shown, and its secrets.
+//! Defines what the subscription endpoints share: the API shape of a subscription, its checks, and its
+//! secrets.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -36,7 +37,6 @@ pub struct Deleted {
 }
 
 impl Deleted {
-    /// One thing.
     pub fn one(id: String) -> Self {
         Self { id, count: 1 }
     }
@@ -70,17 +70,13 @@ pub struct SubscriptionWebhook {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum SubscriptionTarget {
-    /// Posted to a URL.
     Webhook(SubscriptionWebhook),
-    /// Handed to a run that is started for them.
     Workflow(WorkflowTarget),
-    /// Given to an agent.
     Agent(AgentTarget),
-    /// Handed to a process.
     Process(ProcessTarget),
 }
 
-/// By hand, as the schema of [`Target`] is.
+/// Implemented by hand, like the schema of [`Target`].
 impl JsonSchema for SubscriptionTarget {
     fn schema_name() -> Cow<'static, str> {
         "SubscriptionTarget".into()
@@ -149,7 +145,6 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Of a project.
     pub fn new(tenant: &Tenant, stored: StoredSubscription) -> Self {
         let (disabled_reason, disabled_at) = match stored.disabled {
             Some(disabled) => (Some(disabled.reason), Some(disabled.at)),
@@ -211,7 +206,6 @@ pub struct SubscriptionWithSecret {
 }
 
 impl SubscriptionWithSecret {
-    /// Of a project.
     pub fn new(tenant: &Tenant, stored: StoredSubscription, secret: Option<Secret>) -> Self {
         Self {
             warnings: stored.target.warnings(),
@@ -221,13 +215,13 @@ impl SubscriptionWithSecret {
     }
 }
 
-/// Takes away what only answers have, so that an answer can be sent back.
+/// Removes fields that only answers have, so that a caller can send an answer back.
 pub fn without_read_only(target: &mut Map<String, Value>) {
     target.remove("has_secret");
     target.remove("secret_hint");
 }
 
-/// 400 for what no subscription is.
+/// Refuses an invalid subscription with 400.
 pub async fn check(app: &App, subscription: &StoredSubscription) -> Result<()> {
     check_name("name", &subscription.name)?;
     check_description("description", subscription.description.as_deref())?;
@@ -235,16 +229,16 @@ pub async fn check(app: &App, subscription: &StoredSubscription) -> Result<()> {
     subscription.target.check(&app.outbound).await
 }
 
-/// How the signing secret is to be replaced.
 #[derive(Clone, Copy, Default)]
 pub struct Rotation {
-    /// Whether it is.
+    /// True if the secret is replaced.
     pub wanted: bool,
-    /// Whether the old one stops signing at once.
+    /// True if the old secret stops signing at once.
     pub at_once: bool,
 }
 
-/// Gives a subscription that signs the secret that it is to have; the secret, where it is new. One that does not sign loses it.
+/// Sets the signing secret of a subscription that signs, and returns it if it is new. Removes the secret of
+/// any other.
 pub async fn settle_secret(
     app: &App,
     tenant: &Tenant,

@@ -1,5 +1,6 @@
-//! `PUT /events/subscriptions/{subscription_id}`: changes some fields of a subscription. It takes effect at once, for deliveries that are
-//! under way as well: each attempt reads the subscription again.
+//! `PUT /events/subscriptions/{subscription_id}`: changes some fields of a subscription.
+//!
+//! The change also applies to open deliveries at once, because each attempt reads the subscription again.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +60,8 @@ pub struct UpdateSubscription {
     #[serde(deserialize_with = "given_object")]
     #[schemars(with = "Option<TargetUpdate>")]
     pub target: Option<Map<String, Value>>,
-    /// A field of `target`. Outside of it, it would be passed over as unknown, and no secret be rotated.
+    /// Belongs in `target`. It is read here only to be refused, because an ignored unknown field would
+    /// silently rotate no secret.
     #[schemars(skip)]
     rotate_signing_secret: Option<Value>,
     /// Id of the replaced system subscription. It cannot be changed: send the present value or none.
@@ -244,7 +246,7 @@ impl UpdateSubscription {
     }
 }
 
-/// Takes a truth value out of the fields.
+/// Removes a boolean field.
 fn flag(fields: &mut Map<String, Value>, name: &str) -> Result<bool> {
     match fields.remove(name) {
         None | Some(Value::Null) => Ok(false),

@@ -1,4 +1,4 @@
-//! Removes events with details in the bucket, and the details, once their time has come.
+//! Removes expired events whose details are in the bucket, with the details.
 
 use futures::stream::{self, StreamExt as _};
 use platform::config::Retention;
@@ -9,12 +9,12 @@ use platform::records::events::{DueEvent, Events};
 use platform::{Clock, Result};
 use tracing::{info, warn};
 
-/// Most events of one look.
+/// Maximum number of events that one sweep reads.
 const MOST_AT_ONCE: usize = 500;
-/// Events that are removed at a time.
+/// Events that are removed concurrently.
 const REMOVED_AT_ONCE: usize = 16;
 
-/// Looks for events whose time has come, again and again.
+/// Removes expired events in repeated sweeps.
 pub struct EventRemover {
     events: Events,
     deliveries: Deliveries,
@@ -23,7 +23,6 @@ pub struct EventRemover {
 }
 
 impl EventRemover {
-    /// Over the table of events and the bucket.
     pub fn new(events: Table, objects: Objects, retention: Retention, clock: Clock) -> Self {
         Self {
             events: Events::new(events.clone()).retaining(retention),
@@ -33,7 +32,7 @@ impl EventRemover {
         }
     }
 
-    /// Removes what may go; how many events were looked at.
+    /// Removes expired events. Returns the number of events that it read.
     pub async fn sweep(&self) -> Result<usize> {
         let due = self.events.removals(self.clock.now(), MOST_AT_ONCE).await?;
         let found = due.len();

@@ -1,5 +1,5 @@
-//! Sends a hint at each workflow run, event and log that is overdue: its message was lost, its process died, or
-//! its time came after longer than a queue can hold a message back.
+//! Sends a hint for each overdue workflow run, event and log: its message was lost, its process died, or its
+//! time was beyond the longest delay of a queue.
 
 mod large_events;
 mod logs;
@@ -18,36 +18,35 @@ use workflow::engine::Engine;
 pub use large_events::EventRemover;
 pub use logs::LogSweeper;
 
-/// How long a hint that was sent is left to have its effect before another is, in milliseconds.
+/// Time that a sent hint has to take effect before the sweeper sends another, in milliseconds.
 const PATIENCE_MS: u64 = 30_000;
-/// Longest time between two looks at an event that nobody has matched, in milliseconds.
+/// Longest pause between two messages about an unmatched event, in milliseconds.
 const LONGEST_PAUSE_MS: u64 = 3_600_000;
-/// Most events of each part of the index that one look finds.
+/// Maximum number of events that one sweep reads from each part of the index.
 const EVENTS_AT_ONCE: usize = 500;
-/// Events that are put on the bus at a time.
+/// Events that are published concurrently.
 const TOLD_AT_ONCE: usize = 16;
 
-/// What a sweep found that is late.
+/// Overdue work that a sweep found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backlog {
-    /// Runs whose time has come.
+    /// Runs whose due time has passed.
     pub runs: usize,
-    /// Events that were not matched within their grace; at most about 8,000 are counted.
+    /// Events that were not matched within their grace period; counts at most about 8,000.
     pub events: usize,
 }
 
-/// Looks for what is due, again and again.
+/// Finds overdue work in repeated sweeps.
 pub struct Sweeper {
     engine: Engine,
     events: Events,
     bus: Arc<dyn Bus>,
     clock: Clock,
-    /// The hints that were sent lately: at what, for which time, and when.
+    /// Recent hints: id, due time, and send time.
     sent: Mutex<HashMap<String, (UtcTime, UtcTime)>>,
 }
 
 impl Sweeper {
-    /// Over an engine, the events and their bus.
     pub fn new(engine: Engine, events: Events, bus: Arc<dyn Bus>, clock: Clock) -> Self {
         Self {
             engine,
@@ -58,8 +57,8 @@ impl Sweeper {
         }
     }
 
-    /// Sends a hint at every run that somebody should look at within `ahead_ms` milliseconds, each for its time, and puts every
-    /// event on the bus that nobody has matched; but nothing for which that was done a moment ago.
+    /// Sends a hint for every run that is due within `ahead_ms` milliseconds, delayed to the due time, and
+    /// publishes every unmatched event again. Skips work for which this was done recently.
     pub async fn sweep(&self, ahead_ms: u64) -> Result<Backlog> {
         let now = self.clock.now();
         let mut runs = self.engine.due(now.plus_ms(ahead_ms)).await?;
@@ -78,8 +77,8 @@ impl Sweeper {
         }
         self.engine.hint_all(&removals).await;
         let events = self.events.due(now, Some(EVENTS_AT_ONCE)).await?;
-        // A found event is postponed, so those of earlier sweeps count too: a bus that is away makes
-        // this rise.
+        // A found event is postponed, so events of earlier sweeps count too: this number rises while the bus
+        // is unavailable.
         let waiting = self
             .events
             .due_after(now.plus_ms(MATCH_GRACE_MS), EVENTS_AT_ONCE)
@@ -97,7 +96,7 @@ impl Sweeper {
         Ok(backlog)
     }
 
-    /// Puts every event on the bus that nobody has matched, however young: for whoever knows that the messages are gone.
+    /// Publishes every unmatched event, however young. For a caller that knows that the messages are lost.
     pub async fn tell_all(&self) -> Result<()> {
         let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
         let events = self.events.due(latest, None).await?;
@@ -115,7 +114,8 @@ impl Sweeper {
             .await;
     }
 
-    /// Puts an event on the bus, and looks for it later each time: one that can never be matched must not be in the way of others.
+    /// Publishes an event again, and postpones its next look. Each pause is longer, so that an event that can
+    /// never be matched does not delay others.
     async fn tell_once_more(&self, event: &DueEvent) -> Result<()> {
         let Some(record) = self.events.find(&event.tenant, &event.event_id).await? else {
             return Ok(());
@@ -147,7 +147,7 @@ impl Sweeper {
     }
 }
 
-/// Whether a hint that was sent for a time has had the time to have its effect.
+/// True if a sent hint has had enough time to take effect.
 fn is_over(due_at: UtcTime, sent_at: UtcTime, now: UtcTime) -> bool {
     now >= sent_at.max(due_at).plus_ms(PATIENCE_MS)
 }

@@ -1,5 +1,4 @@
-//! Finds the logs whose next pass is due, because a hint was lost or nothing was written, and sends a hint
-//! at each.
+//! Sends a hint for each log whose next pass is due, because a hint was lost or the log had no new record.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,13 +7,13 @@ use platform::archive_hints::ArchiveHints;
 use platform::records::logs::{LogId, LogKind, Logs};
 use platform::{Clock, Result, UtcTime, metrics};
 
-/// How long a hint is left to have its effect before another is sent, in milliseconds. An archiver that is
-/// away must not find a queue full of repeats.
+/// Time that a hint has to take effect before the sweeper sends another, in milliseconds. It is long, so that
+/// repeats do not fill the queue while the archiver is down.
 const PATIENCE_MS: u64 = 300_000;
-/// Most logs of a kind that one look finds.
+/// Maximum number of logs of one kind that a sweep reads.
 const MOST_AT_ONCE: usize = 500;
 
-/// Looks for logs that are due, again and again.
+/// Finds due logs in repeated sweeps.
 pub struct LogSweeper {
     logs: Logs,
     hints: ArchiveHints,
@@ -23,7 +22,6 @@ pub struct LogSweeper {
 }
 
 impl LogSweeper {
-    /// Over logs and the hints at them.
     pub fn new(logs: Logs, hints: ArchiveHints, clock: Clock) -> Self {
         Self {
             logs,
@@ -33,7 +31,7 @@ impl LogSweeper {
         }
     }
 
-    /// Sends a hint at every log that is due, unless one was sent a moment ago. How many there are.
+    /// Sends a hint for every due log, unless one was sent recently. Returns the number of due logs.
     pub async fn sweep(&self) -> Result<usize> {
         let now = self.clock.now();
         let mut found = 0;

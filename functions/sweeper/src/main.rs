@@ -14,7 +14,8 @@ use sweeper_function::{EventRemover, LogSweeper, Sweeper};
 use workflow::Registry;
 use workflow::wiring::Wiring;
 
-/// A schedule comes once a minute: what is due before it comes again is sent now, and held back until its time.
+/// The schedule calls once a minute, so a sweep sends the hints for the next minute too, delayed to their due
+/// time.
 const AHEAD_MS: u64 = 60_000;
 
 #[tokio::main(flavor = "current_thread")]

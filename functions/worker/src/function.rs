@@ -1,4 +1,4 @@
-//! The function: its parts from its environment, and the loop over its invocations.
+//! Assembles the function from its environment, and loops over its invocations.
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ use runs::webhook_delivery::Webhooks;
 use workflow::Registry;
 use workflow::wiring::Wiring;
 
-/// Most child processes that evaluate expressions of processes at a time.
+/// Maximum number of concurrent child processes that evaluate expressions of processes.
 const MAX_CHILDREN: usize = 2;
 
-/// Runs the Lambda function with these workflow types, until Lambda ends it. `bedrock` makes the provider of
-/// that name.
+/// Runs the Lambda function with these workflow types until Lambda stops it. `bedrock` connects to the
+/// Bedrock provider.
 pub async fn run(deployment: &Deployment, bedrock: &Connect<'_>, registry: Registry) -> Result<(), Error> {
     telemetry::init(deployment.environment(), Format::Json, "info")?;
     let wiring = Wiring {
@@ -49,7 +49,7 @@ pub async fn run(deployment: &Deployment, bedrock: &Connect<'_>, registry: Regis
     lambda_runtime::run(service_fn(handler)).await
 }
 
-/// The platform's API, which runs call with service tokens.
+/// Returns the client of the platform's API, which runs call with service tokens.
 fn api(deployment: &Deployment) -> Result<Api, ConfigError> {
     let key = deployment.signing_key("MILLRACE_SERVICE_KEY")?;
     let tokens = ServiceTokens::new(key, Clock::System);

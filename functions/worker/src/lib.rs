@@ -1,7 +1,9 @@
-//! Makes workflow runs go on: turns of their code, attempts of their activities, and what follows outside of them.
+//! Drives workflow runs: turns of their code, attempts of their activities, and the effects in their
+//! outboxes.
 //!
-//! A message is a hint at a run. One that comes twice, late or for nothing changes nothing; one that cannot be followed now comes
-//! again, and is at last set aside, which raises an alarm. What was lost the sweeper finds.
+//! A message is a hint at a run, so a repeated, late or needless one changes nothing. A hint that fails is
+//! delivered again and finally moved to the dead-letter queue, which raises an alarm. The sweeper replaces
+//! lost hints.
 
 mod function;
 
@@ -23,7 +25,7 @@ pub async fn handle(engine: &Engine, batch: Batch) -> SqsBatchResponse {
 
 async fn follow(engine: &Engine, body: &str) -> Result<()> {
     let hint: Hint = serde_json::from_str(body).map_err(Error::internal)?;
-    // The last lines of a process that broke name the runs that it worked on.
+    // If the process crashes, its last log lines name the runs that it was driving.
     info!(
         account = hint.account,
         project = hint.project,

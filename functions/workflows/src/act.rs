@@ -1,4 +1,4 @@
-//! `POST /workflows/runs/{workflow_id}/{run_id}/actions/{action}`: asks a run to stop, or ends it.
+//! `POST /workflows/runs/{workflow_id}/{run_id}/actions/{action}`: cancels or terminates a run.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

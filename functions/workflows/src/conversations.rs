@@ -1,4 +1,5 @@
-//! `POST /workflows/conversations`: the runs that are conversations with an agent. Deprecated: the listing of runs has a `type`.
+//! `POST /workflows/conversations`: lists the runs that are conversations with an agent. Deprecated: the
+//! listing of runs has a `type`.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -10,7 +11,6 @@ use workflow::views::WorkflowRunPage;
 use crate::App;
 use crate::list::{ListRuns, page};
 
-/// The type of the runs that are conversations with an agent.
 const AGENT_CONVERSATION: &str = "AgentConversation";
 
 pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {

@@ -1,4 +1,4 @@
-//! `GET /workflows/runs/{workflow_id}/{run_id}`: one run in full, with its history where that is wanted.
+//! `GET /workflows/runs/{workflow_id}/{run_id}`: returns one run in full, with its history on request.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! The workflow run endpoints: what runs there are, what each has done, and telling them things. The stream of a run's updates
+//! Serves the workflow run endpoints: list, read, query, signal and stop runs. The stream of a run's updates
 //! is `functions/stream`.
 
 mod act;
@@ -32,19 +32,14 @@ use workflow::engine::Engine;
 use workflow::listing::RunListings;
 use workflow::wiring::Wiring;
 
-/// What the endpoints need beside the platform.
 #[derive(Clone)]
 pub struct Workflows {
-    /// The engine.
     pub engine: Engine,
-    /// The records of runs.
     pub runs: Runs,
-    /// The listings.
     pub listings: RunListings,
 }
 
 impl Workflows {
-    /// Of a deployed function.
     fn of(deployment: &Deployment, registry: Registry) -> Result<Self, ConfigError> {
         let wiring = Wiring::of(deployment)?;
         Ok(Self::new(
@@ -54,7 +49,6 @@ impl Workflows {
         ))
     }
 
-    /// From its parts.
     pub fn new(engine: Engine, runs: Runs, tokens: PageTokens) -> Self {
         Self {
             engine,
@@ -64,7 +58,6 @@ impl Workflows {
     }
 }
 
-/// What the handlers work with.
 #[derive(Clone)]
 pub struct App {
     platform: Platform,
@@ -77,11 +70,11 @@ impl FromRef<App> for Platform {
     }
 }
 
-/// Runs the Lambda function with these workflow types, until Lambda ends it.
+/// Runs the Lambda function with these workflow types until Lambda stops it.
 pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), lambda_http::Error> {
     telemetry::init(deployment.environment(), Format::Json, "info")?;
     let platform = Platform::of(deployment)?;
-    // A query replays its run. A function has one request at a time.
+    // A query replays its run. A Lambda instance handles one request at a time.
     let expressions = Expressions::sandboxed(Evaluator::sandboxed(1)?);
     let registry = runs::process::with_expressions(registry, expressions);
     let workflows = Workflows::of(deployment, registry)?;
@@ -89,7 +82,7 @@ pub async fn run(deployment: &Deployment, registry: Registry) -> Result<(), lamb
     platform::http::serve(routes(platform, workflows), clock, edge).await
 }
 
-/// The routes, below the API root.
+/// Returns the routes relative to the API root.
 pub fn routes(platform: Platform, workflows: Workflows) -> ApiRouter {
     let app = App {
         platform: platform.clone(),

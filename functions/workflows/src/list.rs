@@ -1,4 +1,4 @@
-//! `POST /workflows/runs`: the runs of the project that match, newest first.
+//! `POST /workflows/runs`: lists the matching runs of the project, newest first.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -14,9 +14,7 @@ use workflow::views::WorkflowRunPage;
 use crate::App;
 use crate::model::viewer;
 
-/// Runs of a page where nothing is said.
 const DEFAULT_PAGE_SIZE: usize = 50;
-/// Most runs of a page.
 const MAX_PAGE_SIZE: usize = 500;
 
 /// Which workflow runs to list: those that match every given field. The body may be left out.
@@ -74,7 +72,7 @@ pub async fn handler(
     page(&call, &app, body, None).await
 }
 
-/// A page of runs, of one type where only that is wanted.
+/// Returns a page of runs, only of `only_type` if it is given.
 pub async fn page(
     call: &Call<UseRuns>,
     app: &App,
@@ -126,7 +124,7 @@ fn selection(body: ListRuns, only_type: Option<&str>) -> Result<RunSelection> {
         end: body.end,
     };
     if let Some(only) = only_type {
-        // Another type as well is none at all.
+        // The caller requests another type too, so no run matches.
         if selection
             .workflow_type
             .as_deref()
@@ -139,7 +137,7 @@ fn selection(body: ListRuns, only_type: Option<&str>) -> Result<RunSelection> {
     Ok(selection)
 }
 
-/// An empty text is as one that was left out.
+/// Treats an empty text as missing.
 fn given(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }

@@ -1,4 +1,4 @@
-//! What the endpoints have in common: the run in the path, and who may see it.
+//! Defines what the endpoints share: the run in the path, and which callers may see it.
 
 use platform::Result;
 use platform::auth::permission::UseRuns;
@@ -20,12 +20,12 @@ pub struct RunPath {
     pub run_id: String,
 }
 
-/// What the caller may see.
 pub fn viewer(call: &Call<UseRuns>) -> Viewer {
     Viewer::of(&call.principal)
 }
 
-/// The run in the path. 404 where there is none, where the workflow id is another one's, and where it is private to somebody else.
+/// Loads the run in the path. 404 where there is none, where the workflow id does not belong to the run, and
+/// where the run is private to another caller.
 pub async fn run(app: &App, call: &Call<UseRuns>, workflow_id: &str, run_id: &str) -> Result<RunState> {
     let tenant = call.tenant()?;
     let state = app.workflows.engine.get(&tenant, run_id).await?;

@@ -1,4 +1,5 @@
-//! `GET /workflows/runs/{workflow_id}/{run_id}/query/{query_name}`: what a run's code says about itself. Nothing of the run changes.
+//! `GET /workflows/runs/{workflow_id}/{run_id}/query/{query_name}`: asks a run's code for its state. The run
+//! does not change.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -74,7 +75,7 @@ pub async fn handler(
     Ok(Reply::ok(answer.to_value()))
 }
 
-/// 400: the path ends before the name of the query.
+/// Answers 400 for a path that ends before the name of the query.
 pub async fn without_name(_: Call<UseRuns>) -> Error {
     Error::invalid("The query_name of the path is missing; write it as in …/query/__state.")
 }

@@ -1,5 +1,7 @@
-//! `POST /workflows/runs/{workflow_id}/{run_id}/signal/{signal_name}`: tells a run something. The answer comes when the signal is in the
-//! run's history; when the run reads it, is the run's affair.
+//! `POST /workflows/runs/{workflow_id}/{run_id}/signal/{signal_name}`: sends a signal to a run.
+//!
+//! The answer comes when the signal is in the run's history. When the run's code reads it depends on that
+//! code.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -38,7 +40,7 @@ pub struct SendSignal {
     pub further: Map<String, Value>,
 }
 
-/// By hand, because the derived reader of flattened fields keeps the last of two equal keys.
+/// Implemented by hand, because the derived reader of flattened fields keeps the last of two equal keys.
 impl<'de> Deserialize<'de> for SendSignal {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let strict::Json(body) = strict::Json::deserialize(deserializer)?;

@@ -1,4 +1,4 @@
-//! `GET /workflows/types`: the workflow types of this installation, so that a client need not know them beforehand.
+//! `GET /workflows/types`: lists the workflow types of this installation, so that clients can discover them.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -43,7 +43,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
 }
 
 pub async fn handler(call: Call<ReadWorkflowTypes>, State(app): State<App>) -> Result<Reply<WorkflowTypes>> {
-    // Every endpoint below `/workflows` refuses a token that names no project.
+    // Every endpoint below `/workflows` refuses a token without a project.
     call.tenant()?;
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
     let types = app.workflows.engine.registry().public_workflow_types();

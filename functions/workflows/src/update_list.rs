@@ -1,4 +1,5 @@
-//! `GET /workflows/runs/{workflow_id}/{run_id}/updates`: what a run has told those who follow it: its newest 1,000 messages of the last 90 days.
+//! `GET /workflows/runs/{workflow_id}/{run_id}/updates`: lists a run's update messages: the newest 1,000 of
+//! the last 90 days.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;

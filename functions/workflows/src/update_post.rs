@@ -1,4 +1,5 @@
-//! `POST /workflows/runs/{run_id}/updates`: publishes an update message of a run. Meant for what a run does, not for clients.
+//! `POST /workflows/runs/{run_id}/updates`: publishes an update message of a run. Meant for the run's own
+//! work, not for clients.
 
 use aide::transform::TransformOperation;
 use axum::extract::State;
@@ -17,7 +18,6 @@ use workflow::updates::MAX_MESSAGE_CHARACTERS;
 use crate::App;
 use crate::model::viewer;
 
-/// The type of a message that says none.
 const DEFAULT_TYPE: &str = "UPDATE";
 
 /// The path of the update messages of a run.
