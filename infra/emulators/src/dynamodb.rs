@@ -1,4 +1,4 @@
-//! DynamoDB as the AWS SDK sees it, over a database of this process: the operations that Millrace uses.
+//! Emulates DynamoDB for the AWS SDK over an in-process database: the operations that Millrace uses.
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
@@ -9,14 +9,14 @@ use dynoxide::{Database, DynoxideError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Largest request, in bytes; as of DynamoDB.
+/// Largest request, in bytes; DynamoDB's own limit.
 const MAX_BYTES: usize = 16 * 1_024 * 1_024;
-/// Names the operation of a request.
+/// Header that names the operation of a request.
 pub const TARGET_HEADER: &str = "x-amz-target";
-/// Before the name of an operation.
+/// Prefix of an operation's name.
 const TARGET: &str = "DynamoDB_20120810.";
 
-/// The routes over a database. It does its work at once, on the thread of the request.
+/// Returns the routes over a database. Each operation runs synchronously, on the request's thread.
 pub fn routes(database: Database) -> Router {
     Router::new()
         .route("/", post(answer))

@@ -1,8 +1,8 @@
-//! Emulators of DynamoDB and S3 at one address, over a folder: for tests and measurements of the adapters of
-//! AWS, and for functions that run on a laptop. The local runner needs neither.
+//! Emulates DynamoDB and S3 at one address, over a folder: for tests and measurements of the AWS adapters,
+//! and for functions that run on a laptop. The local runner does not need it.
 //!
-//! A program of any user of this machine can read and write everything in them, so they are for data without
-//! value.
+//! Any program of any user of this machine can read and write everything in the emulators, so use them only
+//! for data without value.
 
 mod dynamodb;
 mod s3;
@@ -23,21 +23,21 @@ use s3::S3Emulator;
 use tokio::net::TcpListener;
 use tower::ServiceExt as _;
 
-/// Access key id and secret access key that sign for the object store.
+/// Access key id and secret access key of the object store's signatures.
 pub const KEYS: (&str, &str) = ("local", "emulated");
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Running emulators; they end with the runtime.
+/// Running emulators; they stop when the runtime stops.
 #[derive(Clone, Debug)]
 pub struct Emulators {
-    /// Where both answer: a value of `AWS_ENDPOINT_URL`.
+    /// Endpoint of both emulators: a value of `AWS_ENDPOINT_URL`.
     pub endpoint: String,
 }
 
 impl Emulators {
-    /// Starts both over a folder, which this process has for itself, with these tables; every bucket is
-    /// there. They answer as long as the runtime lives.
+    /// Starts both emulators with these tables over a folder that only this process may use. Every bucket
+    /// exists. They serve until the runtime stops.
     pub async fn start(folder: &Path, tables: &[(&str, TableKind)]) -> Result<Self, Failure> {
         std::fs::create_dir_all(folder)?;
         let database = Database::new(&folder.join("records.sqlite").to_string_lossy())?;
@@ -54,13 +54,13 @@ impl Emulators {
         Ok(emulators)
     }
 
-    /// Reaches both.
+    /// Returns an SDK configuration for both emulators.
     pub fn sdk(&self) -> SdkConfig {
         sdk_config_for(&self.endpoint, Keys::signing(&Secret::new(KEYS.1)))
     }
 }
 
-/// A request of DynamoDB names its operation in a header; all others are S3's.
+/// Routes requests: one of DynamoDB names its operation in a header; all others belong to S3.
 async fn records(State(records): State<Router>, request: Request, next: Next) -> Response {
     if request.headers().contains_key(dynamodb::TARGET_HEADER) {
         return records.oneshot(request).await.into_response();

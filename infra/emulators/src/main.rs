@@ -1,7 +1,7 @@
-//! The emulators as a program: `emulators FOLDER TABLES` prints where they answer, and with which keys,
-//! as JSON, and ends when its standard input does.
+//! Runs the emulators as a program: `emulators FOLDER TABLES` prints their endpoint and keys as JSON, and
+//! stops when its standard input closes.
 //!
-//! Tables are names with commas between them; `+` stands before one with the indexes of listings.
+//! TABLES are names with commas between them; the prefix `+` marks a table with the indexes of listings.
 
 use std::io::Write as _;
 use std::path::PathBuf;

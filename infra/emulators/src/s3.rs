@@ -1,7 +1,7 @@
-//! S3 in memory: the operations that Millrace uses, over the protocol and with the signatures of S3.
+//! Emulates S3 in memory: the operations that Millrace uses, with S3's protocol and signatures.
 //!
 //! An object that was never put is read from a file, `<folder>/<bucket>/<key>`, so that a test can add
-//! objects from outside of the process. Listings leave these out.
+//! objects from another process. Listings omit such objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -28,7 +28,7 @@ use s3s::service::S3ServiceBuilder;
 use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 use tower::ServiceExt;
 
-/// Entries of a page of a listing: few, so that listings have pages.
+/// Entries per page of a listing; few, so that listings have several pages.
 const PAGE: usize = 100;
 
 #[derive(Clone)]
@@ -48,10 +48,9 @@ impl Stored {
     }
 }
 
-/// By bucket and key.
 type Contents = BTreeMap<(String, String), Stored>;
 
-/// The objects of every bucket.
+/// Objects of every bucket.
 #[derive(Clone)]
 pub struct S3Emulator {
     contents: Arc<Mutex<Contents>>,
@@ -59,7 +58,7 @@ pub struct S3Emulator {
 }
 
 impl S3Emulator {
-    /// Without objects but those in files below `folder`.
+    /// Creates an emulator whose only objects are the files below `folder`.
     pub fn new(folder: PathBuf) -> Self {
         Self {
             contents: Arc::default(),
@@ -67,7 +66,7 @@ impl S3Emulator {
         }
     }
 
-    /// The service, for requests that are signed with these keys.
+    /// Returns the service for requests that are signed with these keys.
     pub fn routes(self, (key_id, secret): (&str, &str)) -> Router {
         let mut builder = S3ServiceBuilder::new(self);
         builder.set_auth(SimpleAuth::from_single(key_id, secret));
@@ -83,7 +82,7 @@ impl S3Emulator {
         if let Some(found) = self.contents().get(&(bucket.to_owned(), key.to_owned())) {
             return Ok(found.clone());
         }
-        // Neither a root nor `..` leads out of the folder.
+        // Refuse absolute paths and `..`, which lead out of the folder.
         let is_inside = |part: &str| {
             let mut components = Path::new(part).components();
             components.all(|component| matches!(component, Component::Normal(_)))
@@ -172,7 +171,8 @@ impl S3 for S3Emulator {
         let delimiter = input.delimiter.unwrap_or_default();
         let after = input.continuation_token.unwrap_or_default();
         let (mut objects, mut folders) = (Vec::new(), BTreeSet::new());
-        // A folder would be on each page that one of its keys is on.
+        // With a delimiter there is one page: otherwise a folder would appear on each page that has one of
+        // its keys.
         let most = if delimiter.is_empty() { PAGE } else { usize::MAX };
         let (mut last, mut is_truncated) = (None, false);
         let first = (bucket.clone(), prefix.clone().max(after.clone()));

@@ -1,5 +1,5 @@
-//! The conformance suites over the adapters of AWS and MiniStack, which `make test-ministack` starts. Without
-//! `MINISTACK_ENDPOINT` each test does nothing.
+//! Runs the conformance suites over the AWS adapters and MiniStack, which `make test-ministack` starts.
+//! Without `MINISTACK_ENDPOINT` each test passes at once.
 #![cfg(test)]
 
 use std::panic::AssertUnwindSafe;
@@ -21,8 +21,8 @@ fn sdk() -> Option<SdkConfig> {
     Some(sdk_config_for(&endpoint, Keys::signing(&Secret::new("test"))))
 }
 
-/// Makes a test of each topic. `$world` gives what to check; the topics named with a reason are those where
-/// MiniStack differs from AWS, and fail where it no longer does.
+/// Makes a test of each topic. `$world` returns the subject of the test. A topic with a reason is one where
+/// MiniStack differs from AWS; its test fails once MiniStack behaves as AWS does.
 macro_rules! topics {
     ($suite:ident, $world:ident: $($topic:ident),+ $(; $($different:ident = $reason:literal);+)?) => {
         $(
@@ -53,7 +53,7 @@ mod records {
         for (name, kind) in tables.kinds() {
             create_table(&sdk, name, kind).await.unwrap();
         }
-        // A place in an index of more than 2,048 or 1,024 bytes is taken.
+        // MiniStack accepts index keys of more than 2,048 or 1,024 bytes.
         let gaps = [Gap::IndexKeyLength];
         Some(Subject::new(Arc::new(DynamoDb::new(&sdk)), tables).lacking(&gaps))
     }

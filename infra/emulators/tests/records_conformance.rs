@@ -1,4 +1,4 @@
-//! The conformance suite over DynamoDB's adapter and the emulator.
+//! Runs the conformance suite over DynamoDB's adapter and the emulator.
 #![cfg(test)]
 
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use emulators::Emulators;
 use platform::records::store::RecordStore;
 use tempfile::TempDir;
 
-/// Rules of DynamoDB that the emulator does not have.
+/// Rules of DynamoDB that the emulator lacks.
 const GAPS: &[Gap] = &[
-    // Outside of transactions it looks for the key among the placeholders of names, where DynamoDB looks
-    // for it among the names.
+    // Outside of transactions, the emulator looks for the key among the placeholders of names; DynamoDB looks
+    // among the names.
     Gap::KeyUpdate,
-    // It checks the lengths of the table's own keys alone.
+    // The emulator checks only the lengths of the table's own keys.
     Gap::IndexKeyLength,
 ];
 

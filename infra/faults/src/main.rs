@@ -1,6 +1,6 @@
-//! `faulty-millrace`: the local runner whose stores, queues and clock make faults, by a seed.
+//! Runs `faulty-millrace`: the local runner with seeded faults in its stores, queues and clock.
 //!
-//! A program of its own, so that `millrace` has no way to make them.
+//! It is a program of its own, so that `millrace` contains no code that makes faults.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,9 +19,9 @@ use platform::objects::ObjectStore;
 use platform::queue::Queue;
 use platform::records::store::RecordStore;
 
-/// Between two jumps of the clock.
+/// Time between two jumps of the clock.
 const JUMP: Duration = Duration::from_secs(1);
-/// Between two writes of the counts.
+/// Time between two writes of the counts.
 const COUNT: Duration = Duration::from_millis(100);
 
 /// Runs Millrace with faults.
@@ -32,10 +32,10 @@ struct Given {
     /// Seed of the faults.
     #[arg(long, env = "FAULTS_SEED", default_value_t = 1)]
     seed: u64,
-    /// How often each fault happens, in calls of a hundred: throttled=2,objects.failed=1.
+    /// How often each fault happens, in percent of the calls: throttled=2,objects.failed=1.
     #[arg(long, env = "FAULTS", default_value = "")]
     faults: Rates,
-    /// Farthest that the clock jumps from the machine's, in milliseconds.
+    /// Largest jump of the clock from the machine's, in milliseconds.
     #[arg(long, env = "FAULTS_CLOCK_MS", default_value_t = 0)]
     clock_ms: i64,
     /// How far the clock is ahead of the machine's from the start, in hours; negative for behind.
@@ -46,12 +46,12 @@ struct Given {
         allow_negative_numbers = true
     )]
     clock_ahead_hours: i64,
-    /// File that says how often each fault has happened.
+    /// File that the number of each fault is written to.
     #[arg(long, env = "FAULTS_COUNTS")]
     counts: Option<PathBuf>,
 }
 
-/// Faults around everything.
+/// Puts faults around every store, queue, bus and clock.
 struct Around {
     faults: Faults,
     clock: Clock,

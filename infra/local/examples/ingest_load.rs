@@ -1,5 +1,5 @@
-//! Taking events in by itself, for the benchmarks: the ingest endpoint over the twin of DynamoDB, with nobody who hears of the events,
-//! and beside it the conditional puts that the same twin takes. It prints one JSON object.
+//! Measures the ingest endpoint alone, for the benchmarks: over the emulator of DynamoDB, with no consumer of
+//! the events, next to the plain conditional puts that the same emulator handles. Prints one JSON object.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ use tokio::task::JoinSet;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Clients, each of which does one thing after another.
+/// Concurrent clients; each sends one request after another.
 const CLIENTS: u64 = 16;
 /// Events, or items, of one turn.
 const COUNT: u64 = 3_000;
-/// Turns of each side, one after another; the first warms up.
+/// Turns of each side, in alternation; the first warms up.
 const TURNS: usize = 6;
 
 #[tokio::main]
@@ -67,7 +67,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// The endpoint as the runner has it, on a port of its own.
+/// Serves the endpoint as the runner does, on its own port.
 async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Result<String, Error> {
     let clock = Clock::System;
     let table = services.table(EVENTS_TABLE);
@@ -102,7 +102,6 @@ async fn serve(data: &DataDir, services: &Services, channels: Channels) -> Resul
     Ok(format!("http://{address}"))
 }
 
-/// Who sends events.
 struct IngestClient {
     http: reqwest::Client,
     url: String,
@@ -110,7 +109,7 @@ struct IngestClient {
 }
 
 impl IngestClient {
-    /// Sends what a shop would: about a kilobyte.
+    /// Sends an event of about a kilobyte, as a shop would.
     async fn post(self: Arc<Self>, number: u64) -> Result<(), Error> {
         let body = json!({ "action": "order_placed", "resource_type": "order", "n": number, "text": "x".repeat(1_000) });
         let request = self.http.post(&self.url).bearer_auth(&self.token).json(&body);
@@ -119,7 +118,7 @@ impl IngestClient {
     }
 }
 
-/// Puts an item of a kilobyte, on the condition that it is new.
+/// Puts a new item of a kilobyte, under the condition that the key is absent.
 async fn put(table: Table, number: u64) -> Result<(), Error> {
     let item = json!({ "body": "x".repeat(1_000) });
     let key = Key::new(format!("acme#demo#put#{number}"), "put");
@@ -129,7 +128,7 @@ async fn put(table: Table, number: u64) -> Result<(), Error> {
     }
 }
 
-/// How many a second: so many clients do so much together, each one thing after another.
+/// Returns the operations per second of all clients together; each client does one operation after another.
 async fn per_second<F, Done>(turn: usize, work: F) -> Result<f64, Error>
 where
     F: Fn(u64) -> Done + Clone + Send + 'static,
@@ -153,7 +152,7 @@ where
     Ok(COUNT as f64 / began.elapsed().as_secs_f64())
 }
 
-/// A channel that takes a bearer token.
+/// Returns a channel that accepts a bearer token.
 fn channel(token: &str) -> Channel {
     let now = Clock::System.now();
     Channel {

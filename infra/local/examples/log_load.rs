@@ -1,6 +1,6 @@
 //! Fills the log of a project with generated records, for the benchmarks: files and index items as an
-//! archiver leaves them, one file a day. It works on a data directory whose runner may be under way, and
-//! prints one JSON object.
+//! archiver writes them, one file per day. It can work on the data directory of a running runner. Prints one
+//! JSON object.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -31,10 +31,10 @@ struct Arguments {
     /// Kind of the records.
     #[arg(long)]
     kind: Kind,
-    /// Number of records, about.
+    /// Approximate number of records.
     #[arg(long)]
     records: u64,
-    /// Days before today that they are of.
+    /// Days before today over which the records are spread.
     #[arg(long, default_value_t = 30)]
     days: u64,
 }
@@ -97,7 +97,7 @@ struct Loader {
 }
 
 impl Loader {
-    /// Writes the file of the day that a time is of.
+    /// Writes the file of one day.
     async fn write(&self, day: UtcTime, from: u64, rows: u64, now: UtcTime) -> Result<LogFile, Error> {
         let day = day.day();
         let folder = self.store.temporary_folder(&self.log.account)?;
@@ -112,7 +112,7 @@ impl Loader {
         Ok(written.into_file(id, &day, now, 0))
     }
 
-    /// SQL that writes a file with rows of a day.
+    /// Returns the SQL that writes a file with rows of a day.
     fn generated(&self, day: &str, from: u64, rows: u64, path: &Path) -> Result<String, Error> {
         let project = self.log.project.as_deref().unwrap_or_default();
         let gap_us = DAY_MS * 1_000 / rows.max(1);
@@ -174,7 +174,7 @@ impl Loader {
     }
 }
 
-/// Columns of generated events, as SQL: documents with all ten meters.
+/// Returns the columns of generated events, as SQL: documents with all ten meters.
 fn events(project: &str) -> Vec<(&'static str, String)> {
     let text = |text: &str| format!("'{text}'");
     let details = "'{\"schema_version\":1,\"pipeline\":\"p' || h % 7 || '\",\"page_count\":' || h % 20 || ',\"property_count\":' || h % 50 || \
@@ -211,7 +211,7 @@ fn events(project: &str) -> Vec<(&'static str, String)> {
     values
 }
 
-/// Columns of generated audit records, as SQL.
+/// Returns the columns of generated audit records, as SQL.
 fn audit(project: &str) -> Vec<(&'static str, String)> {
     let text = |text: &str| format!("'{text}'");
     vec![

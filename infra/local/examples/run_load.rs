@@ -1,8 +1,9 @@
-//! Starts workflow runs on a local runner that is under way, and waits for the end of each, as so many clients do at a time. For the
-//! benchmarks: it prints one JSON object with the runs and with how long each took, from the start to the news of its end.
+//! Starts workflow runs on a running local runner, with a number of concurrent clients, and waits for the end
+//! of each run. For the benchmarks: prints one JSON object with the runs and the time of each, from its start
+//! to the notification of its end.
 //!
-//! A start is a write into the records and a message to the queue, as of everybody who starts runs; the end is heard of through
-//! the stream of the run.
+//! A start writes a record and sends a message to the queue, as every start does. The stream of the run
+//! reports its end.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -36,13 +37,13 @@ struct Arguments {
     /// Access token of account `acme`, project `demo`.
     #[arg(long)]
     token: String,
-    /// Runs at a time.
+    /// Number of concurrent runs.
     #[arg(long)]
     clients: u32,
-    /// Runs in all.
+    /// Total number of runs.
     #[arg(long)]
     runs: u64,
-    /// Activities of each run, one after another.
+    /// Activities of each run, in sequence.
     #[arg(long)]
     steps: u32,
 }
@@ -78,7 +79,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// One run from its start to the news of its end, in milliseconds.
+/// Measures one run from its start to the notification of its end, in milliseconds.
 async fn one(arguments: &Arguments, engine: &Engine, http: &reqwest::Client) -> Result<f64, Error> {
     let began = Instant::now();
     let tenant = Tenant::new("acme", "demo")?;
@@ -106,7 +107,7 @@ async fn one(arguments: &Arguments, engine: &Engine, http: &reqwest::Client) -> 
     Ok(began.elapsed().as_secs_f64() * 1_000.0)
 }
 
-/// An engine that only starts runs.
+/// Returns an engine that only starts runs.
 fn engine(services: &Services) -> Result<Engine, Error> {
     let events = services.table(EVENTS_TABLE);
     let queue = services.queue("tasks").ok_or("the runner has no queue")?;

@@ -1,10 +1,10 @@
-//! The arguments of the local runner.
+//! Defines the arguments of the local runner.
 
 use std::path::PathBuf;
 
 use clap::Parser;
 
-/// Data directory where none is named.
+/// Default data directory.
 pub const DEFAULT_DATA_DIR: &str = ".millrace";
 
 /// Runs the whole of Millrace on this machine.
@@ -15,13 +15,13 @@ pub const DEFAULT_DATA_DIR: &str = ".millrace";
     after_help = "The operator command is `millrace ops` where `make install` put it, and `make ops ARGS=…` in a checkout."
 )]
 pub struct Arguments {
-    /// Port to listen on, on 127.0.0.1; 0 takes a free one.
+    /// Port to listen on, on 127.0.0.1; 0 selects a free one.
     #[arg(long, env = "PORT", default_value_t = 3000)]
     pub port: u16,
-    /// Folder that keeps everything.
+    /// Folder for all data.
     #[arg(long, env = "DATA_DIR", default_value = DEFAULT_DATA_DIR)]
     pub data_dir: PathBuf,
-    /// Names the commands of an installation in what is printed.
+    /// Prints the commands of an installation instead of those of a checkout.
     #[arg(long, hide = true)]
     pub installed: bool,
 }

@@ -1,4 +1,4 @@
-//! The twin of an EventBridge bus, in this process: rules by `detail-type`, each with a queue as its target.
+//! Emulates an EventBridge bus in this process: rules by `detail-type`, each with a queue as its target.
 
 use std::sync::Arc;
 
@@ -9,20 +9,19 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-/// The part of an envelope that says in whose turn it is matched.
+/// Part of an envelope that decides the account and group of its message.
 #[derive(Deserialize)]
 struct Sender {
     account_id: String,
 }
 
-/// A bus of this process.
 pub struct LocalBus {
     clock: Clock,
     targets: Vec<Arc<dyn Queue>>,
 }
 
 impl LocalBus {
-    /// A bus whose events of this platform go to every one of `targets`.
+    /// Creates a bus that sends this platform's events to every one of `targets`.
     pub fn new(clock: Clock, targets: Vec<Arc<dyn Queue>>) -> Self {
         Self { clock, targets }
     }
@@ -32,7 +31,7 @@ impl Bus for LocalBus {
     fn publish<'a>(&'a self, detail: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let now = self.clock.now();
-            // As the text that it is: nothing in it changes on the way.
+            // Keep the text as it is, so that its bytes do not change on the way.
             let detail: &RawValue = serde_json::from_str(detail).map_err(Error::internal)?;
             let head = json!({
                 "version": "0",
@@ -90,7 +89,7 @@ mod tests {
             let event: Value = serde_json::from_str(&queue.0.lock().unwrap()[0]).unwrap();
             assert_eq!(event["detail-type"], "millrace.event");
             assert_eq!(event["detail"]["event_id"], "e1");
-            // The shape is the one that the events of the cloud are read with.
+            // Parse the message with the type that cloud events are parsed with.
             let read: aws_lambda_events::event::eventbridge::EventBridgeEvent<Value> =
                 serde_json::from_value(event).unwrap();
             assert_eq!(read.source, "millrace");

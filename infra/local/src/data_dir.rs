@@ -1,17 +1,17 @@
-//! The data directory: everything that the local service keeps. Only its owner can read what it holds of
-//! callers.
+//! Opens the data directory, which holds everything that the local service stores. Only its owner can read
+//! the callers' data in it.
 //!
-//! | path | what |
+//! | path | content |
 //! |---|---|
 //! | `format.json` | the format of the directory, a number |
 //! | `lock` | held by the process that has the directory open |
-//! | `restoring` | what a restore has not put in place yet |
-//! | `queues.json` | where the queues of that process answer, for the operator command |
-//! | `address.json` | the port on which the runner answers callers, or answered last |
+//! | `restoring` | parts of a restore that are not in place yet |
+//! | `queues.json` | the endpoint of that process's queues, for the operator command |
+//! | `address.json` | the last port on which the runner answered callers |
 //! | `records.sqlite`, `records.sqlite-wal`, `records.sqlite-shm` | the tables |
-//! | `objects/<bucket>/…` | the objects, each a file; a path says its key |
+//! | `objects/<bucket>/…` | the objects, each a file; the path is the key |
 //! | `keys/` | the keys that sign local tokens and links and seal secrets, and the secret of the queues |
-//! | `cache/` | copies of data files; may be deleted while nothing runs |
+//! | `cache/` | copies of data files; may be deleted while no process runs |
 
 use std::cmp::Ordering;
 use std::fs::{self, File, OpenOptions};
@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 use platform::config::ConfigError;
 use serde::{Deserialize, Serialize};
 
-/// The format that this version reads and writes. Up to format 1, records were in an emulator of DynamoDB.
+/// Format that this version reads and writes. In format 1, records were in an emulator of DynamoDB.
 pub(crate) const FORMAT: u32 = 2;
 pub(crate) const LOCK: &str = "lock";
 pub(crate) const RESTORING: &str = "restoring";
-/// Where the queues of the process that has the directory open answer.
+/// File with the endpoint of the queues of the process that has the directory open.
 const QUEUES: &str = "queues.json";
 
 #[derive(Serialize, Deserialize)]
@@ -33,7 +33,7 @@ struct Queues {
     endpoint: String,
 }
 
-/// Where the runner over a directory answers callers, or answered last.
+/// Last address on which the runner of a directory answered callers.
 #[derive(Serialize, Deserialize)]
 struct Address {
     port: u16,
@@ -44,7 +44,6 @@ struct Format {
     format: u32,
 }
 
-/// An open data directory.
 #[derive(Debug)]
 pub struct DataDir {
     root: PathBuf,
@@ -53,7 +52,7 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Opens a directory, and makes it where it is missing. One sentence where it cannot be used.
+    /// Opens a directory, and makes it if it is missing. The error is one sentence for the user.
     pub fn open(root: &Path) -> Result<Self, ConfigError> {
         let unusable = |error| unusable(root, &error);
         make_private(root).map_err(unusable)?;
@@ -63,7 +62,7 @@ impl DataDir {
             make_private(&root.join(folder)).map_err(unusable)?;
             set_mode(&root.join(folder), 0o700).map_err(unusable)?;
         }
-        // Another user who could open it could lock it.
+        // Only the owner may open the lock file, because any user who opens it can lock it.
         let lock = private_options()
             .truncate(false)
             .open(root.join(LOCK))
@@ -75,7 +74,7 @@ impl DataDir {
             Err(fs::TryLockError::Error(error)) => return Err(unusable(error)),
         };
         if lock.is_some() {
-            // Of a process that is gone: its ports may be anybody's by now.
+            // The file names the ports of an ended process; another program may have them by now.
             let _ = fs::remove_file(root.join(QUEUES));
         }
         let opened = Self {
@@ -86,12 +85,12 @@ impl DataDir {
         Ok(opened)
     }
 
-    /// Whether there is a data directory.
+    /// True if the folder is a data directory.
     pub fn is_present(root: &Path) -> bool {
         root.join("format.json").is_file()
     }
 
-    /// Opens a directory for its keys alone, beside whoever has it open.
+    /// Opens a directory for its keys alone, also while another process has it open.
     pub fn open_keys(root: &Path) -> Result<Self, ConfigError> {
         let unusable = |error| unusable(root, &error);
         make_private(root).map_err(unusable)?;
@@ -113,7 +112,7 @@ impl DataDir {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let text = serde_json::to_vec(&Format { format: FORMAT }).unwrap_or_default();
                 write_whole(&path, &text, false)?;
-                // The name of a new directory itself.
+                // Sync the parent, which holds the name of a new directory.
                 let above = sync_folder(&self.root.join(".."));
                 return above.map_err(|error| unusable(&self.root, &error));
             }
@@ -145,22 +144,20 @@ impl DataDir {
         }
     }
 
-    /// Whether this process has the directory for itself.
+    /// True if this process holds the directory's lock.
     pub fn is_ours(&self) -> bool {
         self.lock.is_some()
     }
 
-    /// Its path.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// A file or folder in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
-    /// The path of a file that only its owner can read and write, made where it is missing.
+    /// Returns the path of a file that only its owner can read and write; makes the file if it is missing.
     pub fn private_file(&self, name: &str) -> Result<PathBuf, ConfigError> {
         let path = self.path(name);
         let made = private_options().truncate(false).open(&path);
@@ -169,27 +166,27 @@ impl DataDir {
         Ok(path)
     }
 
-    /// Where the queues of the process that has the directory open answer; None where it has none, or none
-    /// yet.
+    /// Returns the endpoint of the queues of the process that has the directory open; None where it has none,
+    /// or none yet.
     pub fn queues(&self) -> Option<String> {
         let text = fs::read(self.path(QUEUES)).ok()?;
         let queues: Queues = serde_json::from_slice(&text).ok()?;
         Some(queues.endpoint)
     }
 
-    /// Says where the queues of this process answer.
+    /// Publishes the endpoint of this process's queues.
     pub fn publish_queues(&self, endpoint: String) -> Result<(), ConfigError> {
         let text = serde_json::to_vec(&Queues { endpoint }).unwrap_or_default();
         write_whole(&self.path(QUEUES), &text, false)
     }
 
-    /// Says on which port the runner answers callers.
+    /// Publishes the port on which the runner answers callers.
     pub fn publish_port(&self, port: u16) -> Result<(), ConfigError> {
         let text = serde_json::to_vec(&Address { port }).unwrap_or_default();
         write_whole(&self.path("address.json"), &text, false)
     }
 
-    /// The origin at which the runner answers callers, or answered last; None where none ever has.
+    /// Returns the last origin at which the runner answered callers; None if there was none.
     pub fn origin(&self) -> Option<String> {
         let text = fs::read(self.path("address.json")).ok()?;
         let address: Address = serde_json::from_slice(&text).ok()?;
@@ -204,7 +201,7 @@ fn unusable(root: &Path, error: &std::io::Error) -> ConfigError {
     ))
 }
 
-/// Refuses a directory of which a restore has put only a part in place.
+/// Refuses a directory with an unfinished restore.
 fn check_restored(root: &Path) -> Result<(), ConfigError> {
     if root.join(RESTORING).exists() {
         let shown = root.display();
@@ -216,7 +213,7 @@ fn check_restored(root: &Path) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses a folder that another user can write: that user could replace the keys.
+/// Refuses a folder that another user can write, because that user could replace the keys.
 pub(crate) fn check_owner(root: &Path) -> Result<(), ConfigError> {
     #[cfg(unix)]
     {
@@ -237,7 +234,7 @@ pub(crate) fn check_owner(root: &Path) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Makes a folder that only its owner can enter; one that is there stays as it is.
+/// Makes a folder that only its owner can enter; an existing folder is not changed.
 pub(crate) fn make_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -249,7 +246,7 @@ pub(crate) fn make_private(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// For a file that is its owner's alone where it is made.
+/// Options for a file that only its owner can access, from its creation.
 pub(crate) fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true).write(true);
@@ -261,7 +258,7 @@ pub(crate) fn private_options() -> OpenOptions {
     options
 }
 
-/// Takes from others what an older version, or a lax umask, left them.
+/// Removes the access of other users, which an older version or a lax umask left.
 fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
     #[cfg(unix)]
     {
@@ -273,13 +270,13 @@ fn set_mode(path: &Path, mode: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes a file whole or not at all; a private one is readable by its owner alone.
+/// Writes a file atomically; a private file is readable by its owner alone.
 pub fn write_whole(path: &Path, bytes: &[u8], private: bool) -> Result<(), ConfigError> {
     let write = || {
         if fs::read(path).is_ok_and(|present| present == bytes) {
             return Ok(());
         }
-        // Of this process alone: the operator command may run several times at once.
+        // A name of this process alone, because several operator commands may run at once.
         let temporary = path.with_extension(format!("new-{}", std::process::id()));
         let mut options = match private {
             true => private_options(),
@@ -301,8 +298,8 @@ pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Reads a private file, and makes it with what `make` gives where it is missing. Of several processes that do so at once,
-/// one makes it and the others read that.
+/// Reads a private file, or creates it with the result of `make`. If several processes do so at once, one
+/// creates it and the others read that file.
 pub fn read_or_make(
     path: &Path,
     make: impl FnOnce() -> Result<Vec<u8>, ConfigError>,

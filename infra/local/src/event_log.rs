@@ -1,5 +1,5 @@
-//! The event log on the local runner: its readers, the archiver behind its queue, and the sweeper that finds
-//! logs that are due.
+//! Runs the event log on the local runner: its readers, the archiver behind its queue, and the sweeper of due
+//! logs.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -18,40 +18,36 @@ use crate::queue::{LocalQueue, Settings};
 use crate::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE, Services};
 use crate::signing_key::LocalSigningKey;
 
-/// As the archive queue of `template.yaml`.
+/// Settings of the archive queue of `template.yaml`.
 const ARCHIVE: Settings = Settings {
     batch_size: 10,
     max_receives: 10,
     concurrency: 2,
     group_share: usize::MAX,
 };
-/// How often logs are looked for that are due.
+/// Pause between two sweeps for due logs.
 const SWEEP: Duration = Duration::from_secs(60);
-/// Memory of DuckDB for one file.
+/// DuckDB's memory limit for writing one file.
 const MEMORY_BYTES: u64 = 512 * 1_024 * 1_024;
-/// Files that readers keep beside the object store, on the same disk.
+/// Cache of files for readers, in bytes; it is on the same disk as the object store.
 const CACHE_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
-/// Memory of DuckDB for one request.
+/// DuckDB's memory limit for one request.
 const QUERY_MEMORY_BYTES: u64 = 512 * 1_024 * 1_024;
-/// Requests that read at a time.
+/// Maximum number of concurrent requests that read the log.
 const MAX_QUERIES: usize = 4;
 
-/// The event log on the local runner.
 #[derive(Clone)]
 pub struct LocalEventLog {
-    /// What readers need.
     pub store: LogStore,
-    /// Archives logs.
     pub archiver: Archiver,
-    /// Hints at logs with new records.
+    /// Sends hints at logs with new records.
     pub hints: ArchiveHints,
-    /// The queue of these hints.
+    /// Queue of these hints.
     pub queue: Arc<LocalQueue>,
     sweeper: Arc<LogSweeper>,
 }
 
 impl LocalEventLog {
-    /// Over an open directory and its services.
     pub fn new(
         data: &DataDir,
         services: &Services,
@@ -92,7 +88,7 @@ impl LocalEventLog {
         })
     }
 
-    /// Looks for logs that are due from now on.
+    /// Starts the sweeps for due logs.
     pub fn resume(&self) {
         let sweeper = Arc::clone(&self.sweeper);
         tokio::spawn(async move {
@@ -106,7 +102,7 @@ impl LocalEventLog {
     }
 }
 
-/// The queue in front of an archiver, which sends to it as well.
+/// Starts the queue of an archiver, which also sends to it.
 fn start(archiver: Archiver, clock: &Clock, services: &Services) -> (Arc<LocalQueue>, ArchiveHints) {
     let own = Arc::new(OnceLock::<ArchiveHints>::new());
     let behind = Arc::clone(&own);

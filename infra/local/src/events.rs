@@ -1,4 +1,5 @@
-//! Events on the local runner: the bus, the matcher behind its queue, and the parts of what delivers.
+//! Runs events on the local runner: the bus, the matcher behind its queue, and the parts that deliveries
+//! need.
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,7 +33,7 @@ use crate::runs::page_tokens;
 use crate::sealer::LocalSealer;
 use crate::services::{DATA_BUCKET, EVENTS_TABLE, Services};
 
-/// As the event queue of `template.yaml`.
+/// Settings of the event queue of `template.yaml`.
 const EVENTS: Settings = Settings {
     batch_size: 10,
     max_receives: 10,
@@ -40,18 +41,13 @@ const EVENTS: Settings = Settings {
     group_share: usize::MAX,
 };
 
-/// Events on the local runner.
 #[derive(Clone)]
 pub struct LocalEvents {
-    /// Where events are put.
     pub bus: Arc<dyn Bus>,
-    /// The queue of the matcher.
+    /// Queue of the matcher.
     pub queue: Arc<LocalQueue>,
-    /// What the endpoints need.
     pub subscriptions: Subscriptions,
-    /// What the public door needs.
     pub ingest: Ingest,
-    /// What attempts of webhooks need.
     pub webhooks: Webhooks,
     listeners: Listeners,
     archive_hints: ArchiveHints,
@@ -60,7 +56,9 @@ pub struct LocalEvents {
 }
 
 impl LocalEvents {
-    /// Over an open directory and its services, with which addresses may be asked and the workflow types that targets may name. Nothing is matched before there is an [engine](Self::deliver_with).
+    /// Builds the parts over an open directory and its services, with the allowed outbound addresses and the
+    /// workflow types that targets may name. Nothing is matched before there is an
+    /// [engine](Self::deliver_with).
     pub fn new(
         data: &DataDir,
         services: &Services,
@@ -128,7 +126,7 @@ impl LocalEvents {
         })
     }
 
-    /// Matches events from now on, and starts their deliveries with this engine.
+    /// Starts matching events and starting their deliveries with this engine.
     pub fn deliver_with(&self, engine: &Engine) {
         let webhooks = &self.webhooks;
         self.matcher.get_or_init(|| Matcher {
@@ -147,7 +145,7 @@ impl LocalEvents {
     }
 }
 
-/// The dead-letter queue of events that cannot be read: on a laptop somebody looks at the log.
+/// Logs unreadable events instead of queueing them, because the user of a laptop reads the log.
 struct SetAside;
 
 impl Queue for SetAside {

@@ -1,9 +1,10 @@
-//! What API Gateway does before it calls a function, where callers notice it: it bounds how long a body may
-//! take, and reads a request to its end.
+//! Imitates API Gateway where callers notice it: limits the time of a request body, and reads each request to
+//! its end.
 //!
-//! A function refuses many a request unread, and reads no body before it knows the caller. On a connection of
-//! HTTP/1.1 that would be closed under a caller who still sends, who would see a broken connection in place
-//! of the refusal. So what the function leaves of a body is read beside the answer, and thrown away.
+//! A function refuses many requests without reading the body, and reads no body before it knows the caller.
+//! Over HTTP/1.1 such a connection would close while the caller still sends, and the caller would see a
+//! broken connection instead of the refusal. So the unread rest of a body is read in parallel to the answer
+//! and discarded.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -19,10 +20,10 @@ use hyper::body::{Body as _, Frame, SizeHint};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Most bytes that are thrown away of a body. The connection of a caller who sends more is closed.
+/// Maximum number of bytes of a body that are discarded. Above this the connection is closed.
 const MAX_THROWN_AWAY_BYTES: usize = 64 * 1_024 * 1_024;
 
-/// Runs the route with a body that is late after `limit`, and reads what the route leaves of it.
+/// Runs the route, fails the body after `limit`, and reads the unread rest of the body.
 pub async fn read_to_end(State(limit): State<Duration>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     if body.is_end_stream() {
@@ -35,7 +36,7 @@ pub async fn read_to_end(State(limit): State<Duration>, request: Request, next: 
         late: Box::pin(sleep_until(due)),
         back: Some(back),
     });
-    // A caller who asks first sends nothing once the answer is there.
+    // A caller that sent `Expect` sends no body after the answer.
     let asks_first = parts.headers.contains_key(EXPECT);
     let response = next.run(Request::from_parts(parts, lent)).await;
     if let Ok(rest) = given_back.try_recv()
@@ -56,7 +57,7 @@ async fn throw_away(mut body: Body) {
     }
 }
 
-/// A body that comes back when its reader drops it before its end.
+/// Body that is handed back when its reader drops it early.
 struct Lent {
     body: Option<Body>,
     late: Pin<Box<Sleep>>,

@@ -1,8 +1,8 @@
 //! Restricts the servers behind the public port to programs that can read the data directory.
 //!
-//! Other users of the machine reach every port of its loopback interface, and so do the pages that its
-//! browsers show. A page cannot leave out `Origin` on a request that it could read or that carries a body,
-//! and it does not have the secret.
+//! Other users of the machine can reach every port of its loopback interface, and so can the web pages in its
+//! browsers. A page cannot omit `Origin` on a request whose answer it can read or that has a body, and it
+//! does not have the secret.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use subtle::ConstantTimeEq as _;
 
 use crate::hosts::Hosts;
 
-/// Where the AWS SDK puts the session token of its credentials.
+/// Header in which the AWS SDK sends the session token of its credentials.
 const TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
 
-/// The routes, for callers whose session token is the secret.
+/// Returns the routes for callers whose session token is the secret.
 pub fn for_holders_of(secret: Secret, routes: Router) -> Router {
     without_browsers(routes.layer(from_fn_with_state(Arc::new(secret), prove)))
 }
 
-/// The routes, for programs alone.
+/// Returns the routes for callers that are not browsers.
 fn without_browsers(routes: Router) -> Router {
     routes.layer(from_fn(refuse_browsers))
 }

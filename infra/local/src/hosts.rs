@@ -1,7 +1,7 @@
-//! Under which names a server of this machine answers.
+//! Restricts the host names under which a server of this machine answers.
 //!
-//! A page of a browser can lead a name of its own to this machine (DNS rebinding). The browser then takes the
-//! server for that page's own, and only the `Host` of the request gives the page away.
+//! A web page can point a DNS name of its own at this machine (DNS rebinding). The browser then treats the
+//! server as the page's own, and only the request's `Host` reveals the page.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -14,20 +14,19 @@ use axum::response::{IntoResponse as _, Response};
 use platform::config::Environment;
 use platform::{Error, Result};
 
-/// The names besides those of the loopback interface.
+/// Allowed names besides those of the loopback interface.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts(Arc<[String]>);
 
 impl Hosts {
-    /// From `MILLRACE_HOSTS`: names without ports, comma-joined.
+    /// Reads `MILLRACE_HOSTS`: names without ports, comma-joined.
     pub fn from_environment(environment: &Environment) -> Self {
         let names = environment.optional("MILLRACE_HOSTS").unwrap_or_default();
         let names = names.split(',').map(|name| name.trim().to_ascii_lowercase());
         Self(names.filter(|name| !name.is_empty()).collect())
     }
 
-    /// Whether every name that a request gives is known. The port does not matter: it may have been
-    /// forwarded.
+    /// True if every name in a request is known. The port is ignored, because it may be forwarded.
     pub fn know(&self, request: &Request) -> bool {
         let mut headers = request.headers().get_all(HOST).iter();
         let (Some(host), None) = (headers.next(), headers.next()) else {
@@ -41,7 +40,7 @@ impl Hosts {
 
     fn knows(&self, authority: &Authority) -> bool {
         let text = authority.as_str().to_ascii_lowercase();
-        // The brackets of an IPv6 address hold colons of their own.
+        // The brackets of an IPv6 address contain colons.
         let (name, port) = match text.rsplit_once(':') {
             Some((name, port)) if !port.ends_with(']') => (name, port),
             _ => (text.as_str(), ""),
@@ -67,7 +66,7 @@ impl Hosts {
     }
 }
 
-/// Refuses requests under names that are not known, with 403.
+/// Refuses requests under unknown names with 403.
 pub async fn only_known_hosts(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
     match check(&hosts, &request) {
         Ok(()) => next.run(request).await,

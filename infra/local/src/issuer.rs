@@ -1,4 +1,4 @@
-//! The local issuer of access tokens: a key pair of its own for each data directory.
+//! Issues local access tokens with a key pair of the data directory.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
@@ -16,35 +16,31 @@ use crate::data_dir::{DataDir, read_or_make, write_whole};
 pub const ISSUER: &str = "millrace-local";
 /// The `aud` of local tokens.
 pub const AUDIENCE: &str = "millrace";
-/// How long a local token holds, in seconds: a working day.
+/// Lifetime of a local token, in seconds: a working day.
 pub const LIFETIME_SECONDS: i64 = 12 * 60 * 60;
 
 const KEY_ID: &str = "local";
 
-/// Signs tokens with the key of a data directory.
 pub struct Issuer {
     key: EncodingKey,
 }
 
-/// Whom a token is for.
+/// Subject of a token.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// User id.
     pub user_id: String,
-    /// Account.
     pub account: String,
-    /// Project; none for an account-scoped token.
+    /// None for an account-scoped token.
     pub project: Option<String>,
-    /// Tenant, which tokens of the local runner name only if they are asked to.
+    /// Tenant; local tokens name one only on request.
     pub tenant_id: Option<String>,
-    /// Role names.
     pub roles: Vec<String>,
-    /// Single permissions.
+    /// Permissions beyond those of the roles.
     pub permissions: Vec<String>,
 }
 
 impl Default for Subject {
-    /// A developer who may do everything in account `acme`, project `demo`.
+    /// Returns a developer with all permissions in the account `acme`, project `demo`.
     fn default() -> Self {
         Self {
             user_id: "dev".to_owned(),
@@ -58,7 +54,7 @@ impl Default for Subject {
 }
 
 impl Issuer {
-    /// Reads the directory's key, and makes one where it has none.
+    /// Reads the directory's key, and makes one where it is missing.
     pub fn open(data: &DataDir) -> Result<Self, ConfigError> {
         let path = data.path("keys/token-signing.pkcs8");
         let der = read_or_make(&path, || {
@@ -79,7 +75,7 @@ impl Issuer {
         Ok(Self { key })
     }
 
-    /// What a verifier of these tokens is told.
+    /// Returns the configuration of a verifier for these tokens.
     pub fn verifier_config(data: &DataDir) -> VerifierConfig {
         VerifierConfig {
             jwks: JwksSource::File(data.path("keys/jwks.json")),
@@ -89,7 +85,7 @@ impl Issuer {
         }
     }
 
-    /// A token that holds from `now` for `lifetime_seconds`.
+    /// Returns a token that is valid from `now` for `lifetime_seconds`.
     pub fn token(&self, subject: &Subject, now: UtcTime, lifetime_seconds: i64) -> Result<String> {
         let claims = Claims {
             sub: subject.user_id.clone(),

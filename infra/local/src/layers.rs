@@ -1,7 +1,6 @@
-//! What stands around the stores, the queues and the clock of a runner.
+//! Wraps the stores, the queues and the clock of a runner.
 //!
-//! `millrace` has nothing there. A program that watches or disturbs what the service does to them puts its
-//! own in the way.
+//! `millrace` wraps nothing. A program that observes or disturbs these services supplies its own layers.
 
 use std::sync::Arc;
 
@@ -11,35 +10,35 @@ use platform::objects::ObjectStore;
 use platform::queue::Queue;
 use platform::records::store::RecordStore;
 
-/// Each is given what the service would use, and gives what it uses instead.
+/// Each method gets the service's own part and returns the part to use instead.
 pub trait Layers: Send + Sync {
-    /// The store of all tables.
+    /// Wraps the store of all tables.
     fn records(&self, store: Arc<dyn RecordStore>) -> Arc<dyn RecordStore> {
         store
     }
 
-    /// The store of all buckets, where objects are files.
+    /// Wraps the store of all buckets, where objects are files.
     fn objects(&self, store: Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
         store
     }
 
-    /// A queue, as its senders see it.
+    /// Wraps a queue for its senders.
     fn queue(&self, queue: Arc<dyn Queue>) -> Arc<dyn Queue> {
         queue
     }
 
-    /// The bus, as its publishers see it.
+    /// Wraps the bus for its publishers.
     fn bus(&self, bus: Arc<dyn Bus>) -> Arc<dyn Bus> {
         bus
     }
 
-    /// What the service takes for the time; the same clock each time.
+    /// Returns the clock of the service; the same clock each time.
     fn clock(&self) -> Clock {
         Clock::System
     }
 }
 
-/// Nothing around anything.
+/// Wraps nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Bare;
 

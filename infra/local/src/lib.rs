@@ -1,7 +1,7 @@
-//! The local runner: the whole service in one process, for a laptop.
+//! Runs the whole service in one process, for a laptop: the local runner.
 //!
-//! Every function's routes are merged into one server. Records are in SQLite and objects in files, both in
-//! a data directory; queues and the bus are in memory.
+//! One server merges the routes of every function. Records are in SQLite and objects in files, both in a data
+//! directory; queues and the bus are in memory.
 
 pub mod arguments;
 pub mod backup;

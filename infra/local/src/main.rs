@@ -9,7 +9,7 @@ use local::layers::Bare;
 use local::program;
 use mimalloc::MiMalloc;
 
-/// The C library's allocator takes a lock that the threads of the HTTP server and of the AWS SDK wait for.
+/// Threads of the HTTP server and of the AWS SDK contend for a lock in the C library's allocator.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -1,7 +1,7 @@
-//! `GET /objects/{bucket}/{key}`: an object in files, for the holder of a link to it.
+//! `GET /objects/{bucket}/{key}`: returns an object in files to the holder of a link.
 //!
-//! The link is all that a caller needs, as with a presigned URL of S3: it names the object, its end and the
-//! name of the file, and is signed.
+//! The link is the only credential, as with a presigned URL of S3: it names the object, its expiry and the
+//! file name, and is signed.
 
 use axum::Router;
 use axum::body::Body;
@@ -18,10 +18,9 @@ use platform::{Error, ErrorKind, Result};
 use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
 
-/// The bytes of a file that are read at a time: each time costs a change of threads.
+/// Bytes of a file per read; each read switches threads.
 const PIECE_BYTES: usize = 512 * 1_024;
 
-/// Answers links to objects in files.
 pub fn routes(files: FileObjects) -> Router {
     Router::new()
         .route(&format!("{LINKS_PATH}/{{bucket}}/{{*key}}"), get(handler))
@@ -53,7 +52,7 @@ async fn handler(
     Ok((headers, body(file)).into_response())
 }
 
-/// As S3 answers. A name ends at a quotation mark, so it has none.
+/// Answers as S3 does. A file name contains no quotation mark, because the header's name would end there.
 fn attachment(file_name: &str) -> Result<HeaderValue> {
     let fits =
         |character: char| (character == ' ' || character.is_ascii_graphic()) && !"\"\\".contains(character);

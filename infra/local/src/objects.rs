@@ -1,4 +1,4 @@
-//! Where objects are: in files of the data directory, or in a bucket of S3.
+//! Chooses where objects are: in files of the data directory, or in a bucket of S3.
 
 use std::sync::Arc;
 
@@ -12,24 +12,21 @@ use crate::data_dir::DataDir;
 use crate::layers::{Bare, Layers};
 use crate::services::{broken, secret};
 
-/// The objects of a data directory.
 #[derive(Clone)]
 pub enum LocalObjects {
-    /// Below the folder `objects` of the directory.
+    /// In the folder `objects` of the data directory.
     Files {
-        /// Below `objects`.
         files: FileObjects,
-        /// Signs links; kept in the directory.
+        /// Signs links; kept in the data directory.
         link_key: Secret,
-        /// What stands around the files.
         layers: Arc<dyn Layers>,
     },
-    /// In one bucket of S3, whatever the name that is asked for.
+    /// In one bucket of S3, whatever bucket name is requested.
     S3(Objects),
 }
 
 impl LocalObjects {
-    /// As `MILLRACE_OBJECTS` says.
+    /// Opens the objects that `MILLRACE_OBJECTS` selects.
     pub fn open(data: &DataDir, environment: &Environment) -> Result<Self, ConfigError> {
         match environment.optional("MILLRACE_OBJECTS").unwrap_or("files") {
             "files" => {
@@ -54,7 +51,7 @@ impl LocalObjects {
         }
     }
 
-    /// The same objects behind these layers.
+    /// Returns the same objects behind these layers.
     #[must_use]
     pub fn behind(self, layers: Arc<dyn Layers>) -> Self {
         match self {
@@ -67,7 +64,7 @@ impl LocalObjects {
         }
     }
 
-    /// The same objects, whose links lead to the runner at `origin`.
+    /// Returns the same objects, with links that lead to the runner at `origin`.
     #[must_use]
     pub fn with_links(&self, origin: &str, clock: &Clock) -> Self {
         match self {
@@ -84,7 +81,7 @@ impl LocalObjects {
         }
     }
 
-    /// In S3 it is the configured bucket, whatever the name.
+    /// Returns a bucket. In S3 it is the configured bucket, whatever the name.
     pub fn bucket(&self, name: &str) -> Objects {
         match self {
             Self::Files { files, layers, .. } => {

@@ -1,4 +1,4 @@
-//! What the command `millrace` does, for every program that is a runner.
+//! Implements the command `millrace`, for every program that is a runner.
 
 use std::io::{self, Write as _};
 use std::net::Ipv4Addr;
@@ -23,17 +23,17 @@ use crate::runner::Service;
 use crate::server::{self, Limits};
 use crate::services::Services;
 
-/// How long work that is under way may go on when the runner ends.
+/// Time that open work gets when the runner stops.
 const LAST_WORK: Duration = Duration::from_secs(2);
 
-/// Ends the process where it is a child of a runner, after its work. `main` does this first.
+/// Runs the process's work and exits if the process is a child of a runner. `main` must call this first.
 pub fn run_if_child() {
     lake::run_if_child();
     prompts_function::run_if_child();
     runs::process::run_if_child();
 }
 
-/// Runs the service until the process is asked to end.
+/// Runs the service until the process is asked to stop.
 pub fn run(arguments: Arguments, layers: Arc<dyn Layers>) -> ExitCode {
     match start(arguments, layers) {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,7 +48,7 @@ fn start(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), ConfigErro
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|error| ConfigError::new(format!("The runner did not start: {error}.")))?;
     let ended = runtime.block_on(serve(arguments, layers));
-    // Code of a workflow that never gives way is not waited for.
+    // Workflow code that never yields is not waited for.
     runtime.shutdown_timeout(LAST_WORK);
     ended
 }
@@ -95,7 +95,7 @@ async fn serve(arguments: Arguments, layers: Arc<dyn Layers>) -> Result<(), Conf
     let followers = service.runs.followers.clone();
     let stop = async move {
         stopped().await;
-        // Streams end by themselves only with their runs.
+        // Without this, streams end only with their runs.
         followers.end();
     };
     server::serve(listener, normalized(router), Limits::public(), stop).await;
@@ -122,7 +122,7 @@ async fn stopped() {
     let _ = interrupt.await;
 }
 
-/// The command that prints what another terminal needs.
+/// Returns the command that prints the variables for another terminal.
 fn env_command(arguments: &Arguments) -> String {
     let command = match arguments.installed {
         true => "millrace ops env",
@@ -134,14 +134,14 @@ fn env_command(arguments: &Arguments) -> String {
     }
 }
 
-/// Whether a secret that is printed here stays with the owner: not in a file that others can read.
+/// True if a secret printed here stays with the owner: the output is not a file that others can read.
 fn may_print(output: BorrowedFd<'_>) -> bool {
     rustix::fs::fstat(output).is_ok_and(|file| {
         FileType::from_raw_mode(file.st_mode) != FileType::RegularFile || file.st_mode & 0o044 == 0
     })
 }
 
-/// What a caller needs. `env` is the command that prints it for a shell.
+/// Prints what a caller needs. `env` is the command that prints it for a shell.
 fn greet(port: u16, data: &DataDir, env: &str, token: Option<&String>) {
     let token = token.map_or_else(
         || "Others can read this file, so no token is printed here.".to_owned(),

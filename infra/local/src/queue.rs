@@ -1,9 +1,9 @@
-//! The twin of an SQS queue with a Lambda behind it, in this process.
+//! Emulates an SQS queue with a Lambda consumer, in this process.
 //!
-//! It hands real SQS events to the function's own handler, in batches; delivers again, after a
-//! back-off, what the handler reports as failed; and sets aside what was received too often. Messages of one
-//! group do not hold up those of others: groups take turns, and none has more than its share with the
-//! handler. What it holds is lost with the process: a queue carries hints, never truth.
+//! It passes real SQS events to the function's own handler, in batches; delivers reported failures again
+//! after a back-off; and sets aside messages that were received too often. Groups take turns, and no group
+//! exceeds its share of the handler, so one group does not delay another. Messages are lost with the process:
+//! a queue carries hints, never truth.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -21,25 +21,26 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 use tracing::error;
 
-/// A function's handler of SQS events.
+/// Handler of a function for SQS events.
 pub type Handler =
     Arc<dyn Fn(SqsEvent) -> Pin<Box<dyn Future<Output = SqsBatchResponse> + Send>> + Send + Sync>;
 
-/// How a queue delivers; the same numbers as in `template.yaml`.
+/// Delivery settings of a queue; the same numbers as in `template.yaml`.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Most messages of one event.
+    /// Maximum number of messages of one event.
     pub batch_size: usize,
     /// Receives after which a message is set aside.
     pub max_receives: u32,
-    /// Most batches that are with the handler at a time.
+    /// Maximum number of batches in the handler at once.
     pub concurrency: u32,
-    /// Most messages of one group that are with the handler at a time.
+    /// Maximum number of messages of one group in the handler at once.
     pub group_share: usize,
 }
 
 impl Settings {
-    /// Most messages of one account that are with the handler at a time: half, where there is more than one.
+    /// Maximum number of messages of one account in the handler at once: those of half the batches, rounded
+    /// up.
     fn account_share(&self) -> usize {
         self.batch_size * usize::try_from(self.concurrency.div_ceil(2)).unwrap_or(usize::MAX)
     }
@@ -53,20 +54,19 @@ struct Message {
     receives: u32,
 }
 
-/// By the time from which on a message is delivered, then by age.
+/// Order of messages: by earliest delivery time, then by age.
 type Place = (Instant, u64);
 
 #[derive(Default)]
 struct Group {
     waiting: BTreeMap<Place, Message>,
     in_flight: usize,
-    /// When it last had its turn, in numbers of messages.
+    /// Last turn, as a count of delivered messages.
     served: u64,
-    /// The account that it belongs to.
     account: Option<Arc<str>>,
 }
 
-/// What an account has of the handler, over all of its groups.
+/// Messages of an account in the handler, over all of its groups.
 #[derive(Default)]
 struct Account {
     in_flight: usize,
@@ -77,16 +77,15 @@ struct Account {
 #[derive(Default)]
 struct State {
     groups: HashMap<Arc<str>, Group>,
-    /// The first message of each group that has not its whole share with the handler.
+    /// First message of each group that has not used its share of the handler.
     heads: BTreeMap<Place, Arc<str>>,
     next: u64,
     accounts: HashMap<Arc<str>, Account>,
-    /// Messages that were delivered so far.
+    /// Number of messages delivered so far.
     delivered: u64,
     dead: Vec<String>,
 }
 
-/// A queue of this process.
 pub struct LocalQueue {
     name: &'static str,
     settings: Settings,
@@ -96,7 +95,7 @@ pub struct LocalQueue {
 }
 
 impl LocalQueue {
-    /// A queue that hands its messages to `handler`, for as long as the runtime lives.
+    /// Starts a queue that passes its messages to `handler`, for as long as the runtime lives.
     pub fn start(name: &'static str, settings: Settings, clock: Clock, handler: Handler) -> Arc<Self> {
         let queue = Arc::new(Self {
             name,
@@ -109,7 +108,7 @@ impl LocalQueue {
         queue
     }
 
-    /// Returns once nothing waits and nothing is in flight.
+    /// Waits until no message is queued or in flight.
     pub async fn drain(&self) {
         loop {
             let changed = self.changed.notified();
@@ -121,7 +120,7 @@ impl LocalQueue {
         }
     }
 
-    /// The bodies of the messages that were set aside.
+    /// Returns the bodies of the messages that were set aside.
     pub fn dead_letters(&self) -> Vec<String> {
         self.state().dead.clone()
     }
@@ -140,7 +139,7 @@ impl LocalQueue {
             .unwrap_or(Semaphore::MAX_PERMITS);
         let permits = Arc::new(Semaphore::new(permits));
         loop {
-            // One that is never closed always has a permit at last.
+            // The semaphore is never closed, so a permit always comes.
             let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
                 return;
             };
@@ -148,7 +147,7 @@ impl LocalQueue {
             let (queue, handler) = (Arc::clone(&self), Arc::clone(&handler));
             tokio::spawn(async move {
                 let handled = AssertUnwindSafe(handler(event(&batch))).catch_unwind().await;
-                // What a panic left unsaid is delivered again, as of a function that crashed.
+                // Messages of a panicked handler are delivered again, as of a function that crashed.
                 queue.settle(batch, |id| match &handled {
                     Ok(response) => {
                         let mut failures = response.batch_item_failures.iter();
@@ -177,7 +176,7 @@ impl LocalQueue {
         }
     }
 
-    /// The messages that can be delivered, as many as go into a batch; or when the next one can be.
+    /// Takes a batch of ready messages. Also returns the time at which the next message becomes ready.
     fn receive(&self) -> (Vec<Message>, Option<Instant>) {
         let now = Instant::now();
         let mut state = self.state();
@@ -207,7 +206,7 @@ impl LocalQueue {
             }
             state.show_head(&group, self.settings.group_share);
         }
-        // What is ready now and was not taken waits for a message of its account to be settled.
+        // A ready message that was not taken waits until a message of its account is settled.
         let next = state
             .heads
             .range((now, u64::MAX)..)
@@ -271,8 +270,8 @@ impl State {
         self.show_head(&group, share);
     }
 
-    /// The place of the next message: of the accounts with room, the one that has waited longest for its
-    /// turn, and of its groups the one that has.
+    /// Returns the place of the next message: first the account with room that has waited longest for its
+    /// turn, then the group of it that has waited longest.
     fn next_in_turn(&self, now: Instant, account_share: usize) -> Option<Place> {
         let ready = self.heads.iter().take_while(|((at, _), _)| *at <= now);
         let turns = ready.filter_map(|(place, name)| {
@@ -285,7 +284,7 @@ impl State {
         turns.min().map(|(_, place)| place)
     }
 
-    /// Puts the first message of a group where it is seen, if the group has room; forgets a group without messages.
+    /// Makes the first message of a group available if the group has room; removes a group without messages.
     fn show_head(&mut self, group: &Arc<str>, share: usize) {
         let Some(of_group) = self.groups.get(group) else {
             return;

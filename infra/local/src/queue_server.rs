@@ -1,7 +1,7 @@
-//! What SQS is to a program outside of this process: the operator command sends its hints here, through the AWS SDK as to the
-//! cloud.
+//! Serves SQS's send operation to other processes: the operator command sends its hints here through the AWS
+//! SDK, as to the cloud.
 //!
-//! Only sending is there, because nobody else reads the queues.
+//! It offers only sending, because no other process reads the queues.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -37,7 +37,7 @@ struct SendMessage {
     delay_seconds: u64,
 }
 
-/// Answers for these queues, each under its name, to callers who show the secret: the endpoint.
+/// Serves these queues by name to callers with the secret. Returns the endpoint.
 pub async fn serve(
     queues: BTreeMap<&'static str, Arc<LocalQueue>>,
     secret: &Secret,

@@ -1,9 +1,9 @@
-//! Tests of the twin of a queue.
+//! Tests the emulated queue.
 
 use super::*;
 use aws_lambda_events::event::sqs::BatchItemFailure;
 
-/// A handler that fails a message until it was received `times` times, and the log of what it was given.
+/// Returns a handler that fails a message until it was received `times` times, and the log of its messages.
 fn failing(times: u32) -> (Handler, Arc<Mutex<Vec<String>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
@@ -136,7 +136,6 @@ async fn a_group_does_not_hold_up_another() {
     assert_eq!(order.len(), 9);
 }
 
-/// Many groups of one account have no more of the handler than half.
 #[tokio::test(start_paused = true)]
 async fn an_account_has_half_however_many_groups_it_has() {
     let most = Arc::new(Mutex::new((0, 0)));

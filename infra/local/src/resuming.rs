@@ -1,15 +1,14 @@
-//! Taking up what the last process over a data directory left.
+//! Retries taking over the work of the previous process on a data directory.
 
 use std::time::Duration;
 
 use platform::{ErrorKind, Result};
 use tracing::warn;
 
-/// Before it is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Whether the `what` of the last process are taken up, or cannot be. False, after a pause, where the stores
-/// are away: then the caller tries again.
+/// Returns true once the previous process's `what` are taken over or cannot be. Returns false, after a pause,
+/// while the stores are unavailable; the caller then tries again.
 pub(crate) async fn is_over<T>(what: &'static str, taken_up: Result<T>) -> bool {
     let Err(cause) = taken_up else {
         return true;

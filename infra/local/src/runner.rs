@@ -1,4 +1,4 @@
-//! The service over a data directory: all functions, wired as `template.yaml` wires them.
+//! Runs the service over a data directory: all functions, wired as in `template.yaml`.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ use crate::runs::LocalRuns;
 use crate::services::{AUDIT_TABLE, DATA_BUCKET, RECORDS_TABLE, Services};
 use crate::signing_key::LocalSigningKey;
 
-/// As the audit retry queue of `template.yaml`.
+/// Settings of the audit retry queue of `template.yaml`.
 const AUDIT_RETRY: Settings = Settings {
     batch_size: 10,
     max_receives: 10,
@@ -63,63 +63,57 @@ const AUDIT_RETRY: Settings = Settings {
     group_share: usize::MAX,
 };
 
-/// As the import queue of `template.yaml`, with one import of an account at a time.
+/// Settings of the import queue of `template.yaml`, with one concurrent import per account.
 const IMPORTS: Settings = Settings {
     batch_size: 1,
     max_receives: 10,
     concurrency: MAX_BACKGROUND_IMPORTS,
     group_share: 1,
 };
-/// Imports in the background at a time.
+/// Maximum number of concurrent imports in the background.
 const MAX_BACKGROUND_IMPORTS: u32 = 2;
-/// How often overdue imports are looked for.
+/// Pause between two sweeps for overdue imports.
 const IMPORT_SWEEP: Duration = Duration::from_secs(60);
 
-/// Data files kept beside the object store. Both are on the same disk: enough for a few stores at work.
+/// Cache of data files, in bytes, enough for a few active stores; it is on the same disk as the object store.
 const CACHE_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
-/// The largest table that queries get a copy of.
+/// Largest table that queries get a native copy of.
 const COPIED_TABLE_MB: u64 = 512;
-/// Memory of one query.
+/// Memory limit of one query.
 const QUERY_MEMORY_BYTES: u64 = 512 * 1_024 * 1_024;
-/// Data files kept for imports in the background.
+/// Cache of data files for background imports, in bytes.
 const IMPORTER_CACHE_BYTES: u64 = 1_024 * 1_024 * 1_024;
-/// One step of an import. No gateway cuts it off here.
+/// Deadline of one step of an import. No gateway cuts it off here.
 const IMPORT_DEADLINE: Duration = Duration::from_secs(600);
-/// Between two collections of garbage.
+/// Pause between two garbage collections.
 const COLLECTION: Duration = Duration::from_secs(3_600);
-/// Most child processes that evaluate expressions of processes at a time.
+/// Maximum number of concurrent child processes that evaluate expressions of processes.
 const MAX_EVALUATIONS: usize = 4;
-/// Queries at a time.
+/// Maximum number of concurrent queries.
 const MAX_QUERIES: usize = 4;
 
-/// How long a body may take; as long as API Gateway waits for a whole answer.
+/// Time limit of a request body: API Gateway's limit for a whole answer.
 const BODY: Duration = Duration::from_secs(29);
 
-/// Requests at a time, of which one account has half.
+/// Maximum number of concurrent requests; one account gets at most half.
 const MAX_REQUESTS: usize = 64;
-/// Requests of one account that wait; far fewer than there can be connections.
+/// Maximum number of waiting requests of one account; far fewer than the maximum of connections.
 const MAX_WAITING_REQUESTS_OF_ACCOUNT: usize = 256;
-/// Prompt templates that are checked at a time.
+/// Maximum number of concurrent checks of prompt templates.
 const MAX_PROMPT_CHECKS: usize = 2;
 
-/// What the ingest base URL ends in: in the cloud a URL of its own.
+/// Path of the ingest base URL; in the cloud ingest has a URL of its own.
 const INGEST_ROOT: &str = "/ingest";
 
-/// The service over a data directory.
 #[derive(Clone)]
 pub struct Service {
-    /// What the functions have in common.
     pub platform: Platform,
-    /// The data stores.
     pub stores: DataStores,
-    /// The data stores as the importer has them: with children and caches of its own.
+    /// The importer's view of the data stores, with its own children and caches.
     importer: DataStores,
     imports: Arc<dyn Queue>,
-    /// Workflow runs.
     pub runs: LocalRuns,
-    /// The log of events and audit records.
     pub event_log: LocalEventLog,
-    /// Events, subscriptions and ingest channels.
     pub events: LocalEvents,
     retention: Retention,
     objects: LocalObjects,
@@ -129,8 +123,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// Over an open directory and its services. `port` is the one of the API, which runs call; without it they call
-    /// nothing.
+    /// Builds the service over an open directory and its services. `port` is that of the API, which runs
+    /// call; without it, they cannot call the API.
     pub fn new(
         data: &DataDir,
         services: &Services,
@@ -164,8 +158,8 @@ impl Service {
             crash_at: Step::from_environment(environment)?,
         };
         let outbound = Outbound::from_environment(environment, &AwsEnvironment::read())?;
-        // Models, secrets by name and the buckets of imports are those of the environment: they have no twin
-        // here.
+        // Models, named secrets and the buckets of imports come from the environment, because they have no
+        // local emulation.
         let aws = Aws::from_environment();
         let registry = samples::registry(environment)?;
         let types = registry.workflow_names();
@@ -239,8 +233,8 @@ impl Service {
         })
     }
 
-    /// Takes up the imports and runs that the last process over the directory left, and from now on those that are overdue; collects
-    /// garbage from time to time.
+    /// Takes over the imports and runs of the previous process on the directory, then sweeps overdue ones,
+    /// and collects garbage regularly.
     pub fn resume_upkeep(&self) {
         self.runs.resume();
         self.event_log.resume();
@@ -270,7 +264,7 @@ impl Service {
     }
 }
 
-/// What activities work with.
+/// Returns the services of activities.
 fn worker_services(
     aws: &Aws,
     environment: &Environment,
@@ -328,7 +322,7 @@ fn platform(
 }
 
 impl Service {
-    /// Every function's routes, below the API root.
+    /// Returns every function's routes relative to the API root.
     pub fn routes(&self) -> ApiRouter {
         ApiRouter::new()
             .merge(audit_function::routes(
@@ -357,15 +351,15 @@ impl Service {
             ))
     }
 
-    /// The whole server: the API, its OpenAPI document at `/openapi.json` and its reference page at `/docs`, to which `/`
-    /// leads.
+    /// Returns the whole server: the API, its OpenAPI document at `/openapi.json` and its reference page at
+    /// `/docs`, to which `/` redirects.
     pub fn router(&self) -> Result<Router, ConfigError> {
         let document = self.openapi()?;
         let reference = reference::page("/openapi.json");
         let pages = ApiRouter::new()
             .route("/", get(|| async { Redirect::temporary("/docs") }))
             .route("/docs", get(|| async { reference }))
-            // Browsers ask for it, and show an error where it is missing.
+            // Browsers request this file, and log an error where it is missing.
             .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
             .route(
                 "/openapi.json",
@@ -385,7 +379,6 @@ impl Service {
         Ok(edge.layer(from_fn_with_state(BODY, gateway::read_to_end)))
     }
 
-    /// The OpenAPI document as text.
     pub fn openapi(&self) -> Result<String, ConfigError> {
         let failed = |error| ConfigError::new(format!("The OpenAPI document could not be written: {error}."));
         let ingest = ingest_function::routes(self.events.ingest.clone());

@@ -1,4 +1,5 @@
-//! Workflow runs on the local runner: the engine, its worker behind a queue, its sweeper, and who follows runs.
+//! Runs workflow runs on the local runner: the engine, its worker behind a queue, its sweeper, and the
+//! followers of runs.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -23,36 +24,34 @@ use crate::queue::{LocalQueue, Settings};
 use crate::resuming::is_over;
 use crate::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services, secret};
 
-/// As the task queue of `template.yaml`, whose function takes several messages at once in as many instances as it needs.
+/// Settings of the task queue of `template.yaml`, whose function handles several messages at once in as many instances
+/// as needed.
 const TASKS: Settings = Settings {
     batch_size: 1,
     max_receives: 10,
     concurrency: 512,
     group_share: 64,
 };
-/// How often runs are looked for that somebody should look at.
+/// Pause between two sweeps for due runs.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// How often events with large details are looked for that are at their end.
+/// Pause between two sweeps for expired events with large details.
 const REMOVAL: Duration = Duration::from_secs(60);
 
-/// Workflow runs on the local runner.
 #[derive(Clone)]
 pub struct LocalRuns {
-    /// What the endpoints need.
     pub workflows: Workflows,
-    /// What the stream needs.
     pub stream: stream_function::Stream,
-    /// Who follows runs.
     pub followers: Arc<Followers>,
-    /// The queue of hints.
+    /// Queue of hints.
     pub tasks: Arc<LocalQueue>,
     sweeper: Arc<Sweeper>,
     remover: Arc<EventRemover>,
 }
 
 impl LocalRuns {
-    /// Over an open directory and its services, with these workflow types. Ended runs are kept for so long.
+    /// Builds the engine over an open directory and its services, with these workflow types and this
+    /// retention of ended runs.
     pub fn new(
         data: &DataDir,
         services: &Services,
@@ -107,7 +106,7 @@ impl LocalRuns {
         })
     }
 
-    /// Takes up the runs that the last process over the directory left, and from now on those that are due.
+    /// Takes over the runs of the previous process on the directory, then sweeps due runs.
     pub fn resume(&self) {
         let (engine, sweeper) = (self.workflows.engine.clone(), Arc::clone(&self.sweeper));
         tokio::spawn(async move {
@@ -132,7 +131,7 @@ impl LocalRuns {
     }
 }
 
-/// What signs the page tokens of a directory's listings.
+/// Returns the signer of page tokens in a directory's listings.
 pub(crate) fn page_tokens(data: &DataDir) -> Result<PageTokens, ConfigError> {
     Ok(PageTokens::new(Secret::new(secret(data, "page-tokens")?)))
 }

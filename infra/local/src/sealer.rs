@@ -1,4 +1,4 @@
-//! The twin of a KMS key: AES-256-GCM under a key of the data directory.
+//! Emulates a KMS key: AES-256-GCM with a key of the data directory.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, RandomizedNonceKey};
 use aws_lc_rs::aead::{NONCE_LEN, Nonce};
@@ -17,7 +17,7 @@ pub struct LocalSealer {
 }
 
 impl LocalSealer {
-    /// Reads the directory's key, and makes one where it has none.
+    /// Reads the directory's key, and makes one where it is missing.
     pub fn open(data: &DataDir) -> Result<Self, ConfigError> {
         let path = data.path("keys/sealing.key");
         let bytes = read_or_make(&path, || Ok(rand::random::<[u8; 32]>().to_vec()))?;
@@ -64,7 +64,7 @@ impl Sealer for LocalSealer {
     }
 }
 
-/// The place as bytes: account and project hold no `/`, so that two places never look alike.
+/// Encodes a place as bytes. Account and project contain no `/`, so two places never have the same bytes.
 fn bound_to(place: Place<'_>) -> Vec<u8> {
     format!("{}/{}", place.tenant, place.name).into_bytes()
 }

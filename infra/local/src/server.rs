@@ -1,4 +1,5 @@
-//! Serves a port: limits the number of connections, and how long each may wait for the head of a request.
+//! Serves a port: limits the number of connections, and the time that each may take for the head of a
+//! request.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -19,29 +20,29 @@ use tracing::{debug, warn};
 
 use crate::stalling::Stalling;
 
-/// What a connection may take.
+/// Limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// From the opening of a connection, or the last answer on it, to the end of a request's head.
     pub head: Duration,
     /// Largest head, in bytes.
     pub head_bytes: usize,
-    /// How long a caller may take none of an answer.
+    /// Longest time that a caller may read nothing of an answer.
     pub stall: Duration,
-    /// Most connections at a time; more wait until one ends.
+    /// Maximum number of concurrent connections; more wait until one ends.
     pub connections: usize,
 }
 
-/// Most files that the process has open: connections, children and data files.
+/// Maximum number of open files of the process: connections, children and data files.
 const MAX_FILES: u64 = 16_384;
 
 impl Limits {
-    /// Of the public port: a quarter of the files that the process may open, at most 2,048.
+    /// Limits of the public port: a quarter of the files that the process may open, at most 2,048.
     pub fn public() -> Self {
         Self::of(files() / 4, 2_048)
     }
 
-    /// Of the port of the queues, whose client is the operator's command: a twelfth, at most 1,024.
+    /// Limits of the port of the queues, whose client is the operator command: a twelfth, at most 1,024.
     pub fn internal() -> Self {
         Self::of(files() / 12, 1_024)
     }
@@ -60,13 +61,13 @@ fn files() -> u64 {
     rlimit::increase_nofile_limit(MAX_FILES).unwrap_or(1_024)
 }
 
-/// How long the requests under way may take once the server is to stop.
+/// Time that open requests get once the server stops.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// Between two tries to take a connection, where the system has no more of them.
+/// Pause before the next accept, where the system has no free connections.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `stop`, and then until the requests under way are answered, for a while.
+/// Serves until `stop` completes, and then until the open requests are answered or a time limit passes.
 pub async fn serve<S>(listener: TcpListener, service: S, limits: Limits, stop: impl Future<Output = ()>)
 where
     S: Service<Request<Incoming>, Response = Response, Error = Infallible> + Clone + Send + 'static,
@@ -96,8 +97,8 @@ where
                 continue;
             }
         };
-        // Each part of an answer leaves when it is there. Otherwise each after the first waits until the
-        // client has acknowledged the one before: 40 ms for the news of a stream.
+        // Send each part of an answer at once. Otherwise each later part waits until the client acknowledges
+        // the previous one: 40 ms for a message of a stream.
         if let Err(error) = socket.set_nodelay(true) {
             warn!(%error, "a connection sends in packets");
         }

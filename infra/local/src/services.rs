@@ -1,5 +1,5 @@
-//! The records and objects of the local runner: embedded in this process over the data directory, or in AWS
-//! where the environment says so.
+//! Opens the records and objects of the local runner: embedded in this process over the data directory, or in
+//! AWS if the environment says so.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,17 +23,13 @@ use crate::data_dir::{DataDir, read_or_make};
 use crate::layers::{Bare, Layers};
 use crate::objects::LocalObjects;
 
-/// Name of the table of records.
 pub const RECORDS_TABLE: &str = "millrace-records";
-/// Name of the table of audit records.
 pub const AUDIT_TABLE: &str = "millrace-audit";
-/// Name of the table of workflow runs.
 pub const RUNS_TABLE: &str = "millrace-runs";
-/// Name of the table of events and deliveries.
 pub const EVENTS_TABLE: &str = "millrace-events";
-/// Name of the bucket of store data and artifacts.
+/// Bucket of store data and artifacts.
 pub const DATA_BUCKET: &str = "millrace-data";
-/// Every table, with the kind that decides about its indexes.
+/// Every table, with the kind that determines its indexes.
 pub const TABLES: [(&str, TableKind); 4] = [
     (RECORDS_TABLE, TableKind::Records),
     (AUDIT_TABLE, TableKind::Records),
@@ -41,35 +37,35 @@ pub const TABLES: [(&str, TableKind); 4] = [
     (EVENTS_TABLE, TableKind::Listed),
 ];
 
-/// File of the records in a data directory.
 pub(crate) const RECORDS_FILE: &str = "records.sqlite";
-/// How often expired records are removed.
+/// Pause between two removals of expired records.
 const EXPIRY: Duration = Duration::from_secs(60);
-/// Expired records that are removed in one go.
+/// Maximum number of expired records that are removed at once.
 pub const EXPIRED_AT_ONCE: usize = 10_000;
 
-/// Where records and objects are, and the queues of the process that has the directory open.
+/// Records and objects, and the queues of the process that has the directory open.
 #[derive(Clone)]
 pub struct Services {
     records: Arc<dyn RecordStore>,
-    /// The records, where they are in the data directory.
+    /// None where the records are not in the data directory.
     embedded: Option<Arc<SqliteRecords>>,
     objects: LocalObjects,
     layers: Arc<dyn Layers>,
-    /// Where the queues of the process that has the directory open answer.
+    /// Endpoint of the queues of the process that has the directory open.
     queues: Option<String>,
-    /// What the queues ask for.
+    /// Secret that the queues require.
     secret: Secret,
 }
 
 impl Services {
-    /// Everything in the data directory.
+    /// Opens records and objects in the data directory.
     pub fn open(data: &DataDir) -> Result<Self, ConfigError> {
         Self::from_environment(data, &Environment::from_variables([])?)
     }
 
-    /// As `MILLRACE_RECORDS` says: `sqlite`, in the data directory, where it is missing, or `dynamodb`, which
-    /// the SDK's variables reach. `MILLRACE_OBJECTS` says the same of objects.
+    /// Opens the services that the environment selects. `MILLRACE_RECORDS` is `sqlite`, in the data
+    /// directory, which is the default, or `dynamodb`, which the SDK's variables reach; `MILLRACE_OBJECTS`
+    /// selects the same for objects.
     pub fn from_environment(data: &DataDir, environment: &Environment) -> Result<Self, ConfigError> {
         let (records, embedded): (Arc<dyn RecordStore>, _) = match environment
             .optional("MILLRACE_RECORDS")
@@ -96,7 +92,7 @@ impl Services {
         })
     }
 
-    /// The same behind these layers.
+    /// Returns the same services behind these layers.
     #[must_use]
     pub fn behind(self, layers: Arc<dyn Layers>) -> Self {
         Self {
@@ -107,27 +103,26 @@ impl Services {
         }
     }
 
-    /// What stands around queues, the bus and the clock.
     pub fn layers(&self) -> &dyn Layers {
         self.layers.as_ref()
     }
 
-    /// A table that does not exist is an error of its first use.
+    /// Returns a table. A missing table is an error of its first use.
     pub fn table(&self, name: &str) -> Table {
         Table::new(Arc::clone(&self.records), name)
     }
 
-    /// In S3 it is the configured bucket, whatever the name.
+    /// Returns a bucket. In S3 it is the configured bucket, whatever the name.
     pub fn bucket(&self, name: &str) -> Objects {
         self.objects.bucket(name)
     }
 
-    /// For links, which the runner alone answers.
+    /// Returns the objects for links, which only the runner answers.
     pub fn objects(&self) -> &LocalObjects {
         &self.objects
     }
 
-    /// Removes expired records from now on, as DynamoDB does by itself.
+    /// Starts the regular removal of expired records, which DynamoDB does on its own.
     pub fn remove_expired(&self, clock: Clock) {
         let services = self.clone();
         tokio::spawn(async move {
@@ -143,8 +138,8 @@ impl Services {
         });
     }
 
-    /// Removes records of the data directory that have expired by then, at most [`EXPIRED_AT_ONCE`]; how
-    /// many.
+    /// Removes records of the data directory that expired before `now`, at most [`EXPIRED_AT_ONCE`]. Returns
+    /// their number.
     pub async fn expire(&self, now: UtcTime) -> Result<usize> {
         match &self.embedded {
             Some(records) => records.expired(now.as_seconds(), EXPIRED_AT_ONCE).await,
@@ -152,12 +147,12 @@ impl Services {
         }
     }
 
-    /// What a caller of the queues must show.
+    /// Returns the secret that callers of the queues must send.
     pub fn secret(&self) -> &Secret {
         &self.secret
     }
 
-    /// The queue of this name of the process that has the directory open; None where that has no queues.
+    /// Returns a queue of the process that has the directory open; None where that process has no queues.
     pub fn queue(&self, name: &str) -> Option<Arc<dyn Queue>> {
         let endpoint = self.queues.as_ref()?;
         let sdk = sdk_config_for(endpoint, Keys::shown(&self.secret));
@@ -170,7 +165,7 @@ pub(crate) fn open_records(data: &DataDir) -> Result<Arc<SqliteRecords>, ConfigE
     SqliteRecords::open(&path, &TABLES).map(Arc::new)
 }
 
-/// A secret of this directory alone, made when it is first needed.
+/// Reads a secret of this directory, or makes it on first use.
 pub(crate) fn secret(data: &DataDir, name: &str) -> Result<String, ConfigError> {
     let path = data.path("keys").join(name);
     let made = read_or_make(&path, || {
@@ -184,7 +179,7 @@ pub(crate) fn secret(data: &DataDir, name: &str) -> Result<String, ConfigError> 
         .map_err(|_| ConfigError::new(format!("{} is not a key; remove it.", path.display())))
 }
 
-/// A free port of this machine to listen on.
+/// Listens on a free port of this machine.
 pub(crate) async fn listen() -> Result<(TcpListener, std::net::SocketAddr), ConfigError> {
     let broken =
         |error: std::io::Error| ConfigError::new(format!("No port of 127.0.0.1 can be used: {error}."));
@@ -193,7 +188,7 @@ pub(crate) async fn listen() -> Result<(TcpListener, std::net::SocketAddr), Conf
     Ok((listener, address))
 }
 
-/// What keeps the data directory from being used.
+/// Converts an error that makes the data directory unusable.
 pub(crate) fn broken(error: impl std::fmt::Display) -> ConfigError {
     ConfigError::new(format!("The data directory cannot be used: {error}."))
 }

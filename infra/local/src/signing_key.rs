@@ -1,4 +1,4 @@
-//! The twins of the KMS keys that sign service tokens and the digests of the event log: RSA keys of the data
+//! Emulates the KMS keys that sign service tokens and the digests of the event log: RSA keys of the data
 //! directory.
 
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use crate::data_dir::{DataDir, read_or_make};
 pub struct LocalSigningKey(Arc<KeyPair>);
 
 impl LocalSigningKey {
-    /// The key of service tokens.
+    /// Opens the key of service tokens.
     pub fn of_services(data: &DataDir) -> Result<Self, ConfigError> {
         Self::open(data, "keys/service-signing.pkcs8")
     }
 
-    /// The key of the event log's digests.
+    /// Opens the key of the event log's digests.
     pub fn of_digests(data: &DataDir) -> Result<Self, ConfigError> {
         Self::open(data, "keys/digest-signing.pkcs8")
     }
 
-    /// Reads the key, and makes one where there is none.
+    /// Reads the key, and makes one where it is missing.
     fn open(data: &DataDir, name: &str) -> Result<Self, ConfigError> {
         let path = data.path(name);
         let der = read_or_make(&path, || {

@@ -1,4 +1,4 @@
-//! A connection that ends when its other side takes too little of what it is sent.
+//! Closes a connection whose other side reads too slowly.
 
 use std::io;
 use std::pin::Pin;
@@ -8,20 +8,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Least bytes that the other side takes within the limit, unless it takes all there is.
+/// Least bytes that the other side must read within the limit, unless it has read everything.
 const LEAST_BYTES: usize = 32 * 1_024;
 
-/// A connection, and how long a write may wait.
+/// Connection with a limit on how long a write may wait.
 pub struct Stalling<C> {
     connection: C,
     limit: Duration,
-    /// Runs from the first write that waits until enough is taken.
+    /// Runs from the first waiting write until enough bytes are read.
     late: Option<Pin<Box<Sleep>>>,
     taken: usize,
 }
 
 impl<C> Stalling<C> {
-    /// Over a connection, with a limit in which [`LEAST_BYTES`] are taken.
+    /// Wraps a connection; the other side must read [`LEAST_BYTES`] within the limit.
     pub fn new(connection: C, limit: Duration) -> Self {
         Self {
             connection,
@@ -33,7 +33,7 @@ impl<C> Stalling<C> {
 }
 
 impl<C: AsyncWrite + Unpin> Stalling<C> {
-    /// The progress of a write, or an error when too little was taken in time.
+    /// Returns the progress of a write, or an error when too little was read in time.
     fn watch(
         &mut self,
         context: &mut Context<'_>,
@@ -153,7 +153,7 @@ mod tests {
         reader.await.unwrap();
     }
 
-    /// The messages of a stream are few and small.
+    /// A stream has few and small messages.
     #[tokio::test(start_paused = true)]
     async fn a_connection_with_nothing_to_write_lasts() {
         let (near, mut far) = duplex(1_024);

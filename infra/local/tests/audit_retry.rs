@@ -1,4 +1,5 @@
-//! An audit record that the table does not take is written later, once, and what is no record is set aside.
+//! Tests that an audit record that the table refuses is written later, once, and that an invalid record is
+//! set aside.
 #![cfg(test)]
 
 use std::sync::Arc;

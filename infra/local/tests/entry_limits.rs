@@ -1,5 +1,5 @@
-//! A project has at most 10,000 subscriptions and 10,000 channels, also under concurrent creations, and where
-//! some were created before anything counted them.
+//! Tests that a project has at most 10,000 subscriptions and 10,000 channels, also under concurrent
+//! creations, and where some exist that were never counted.
 #![cfg(test)]
 
 use axum::Router;
@@ -27,7 +27,7 @@ enum Kind {
 
 const KINDS: [Kind; 2] = [Kind::Subscriptions, Kind::Channels];
 
-/// The records of one project, and what other versions of Millrace write there.
+/// Records of one project, and entries as other versions of Millrace write them.
 #[derive(Clone)]
 struct World {
     kind: Kind,
@@ -101,7 +101,7 @@ impl World {
         Key::new(format!("acme#demo#{}-changed", self.name()), "last")
     }
 
-    /// Makes entries as a version of Millrace did that did not count.
+    /// Creates entries as a version of Millrace without counts did.
     async fn add_uncounted(&self, ids: impl IntoIterator<Item = u64>) {
         let ids: Vec<_> = ids.into_iter().collect();
         // A transaction takes at most 100 writes.
@@ -123,7 +123,7 @@ impl World {
         }
     }
 
-    /// Makes the count what it is in a project with so many entries.
+    /// Sets the count to that of a project with `count` entries.
     async fn pretend(&self, count: u64) {
         let changes = Changes::default().set("entries", &count).unwrap();
         let written = self
@@ -154,7 +154,7 @@ async fn creations_and_deletions_are_counted() {
             world.add(id).await.unwrap();
         }
         assert_eq!(world.count().await, Some(3), "{kind:?}");
-        // What is refused does not count.
+        // A refused creation is not counted.
         assert_eq!(world.add("a").await.unwrap_err().kind(), ErrorKind::Conflict);
         assert_eq!(world.remove("x").await.unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(world.count().await, Some(3), "{kind:?}");
@@ -207,7 +207,7 @@ async fn the_last_place_is_given_once() {
         }
         assert_eq!((made, world.stored().await), (1, 2), "{kind:?}");
         assert_eq!(world.count().await, Some(10_000));
-        // A deletion makes room for one.
+        // A deletion makes room for one entry.
         world.remove("first").await.unwrap();
         world.add("next").await.unwrap();
         assert_eq!(world.add("more").await.unwrap_err().kind(), ErrorKind::Conflict);
@@ -315,7 +315,7 @@ async fn the_api_refuses_the_creation_after_the_last() {
         );
         let says = refused["message"].as_str().unwrap();
         assert!(says.contains("10000") && says.contains("delete"), "{says}");
-        // A change of what is there needs no place.
+        // A change of an existing entry needs no room.
         let one = format!("{path}/{}", first["id"].as_str().unwrap());
         let (status, changed) = answer(&router, &token, "PUT", &one, &json!({ "name": "Bills" })).await;
         assert_eq!(status, 200, "{changed}");

@@ -1,5 +1,5 @@
-//! Imports in the background, without a service around them: messages that come twice, late or never, importers that fail,
-//! and what an import reads of the rows that are there.
+//! Tests background imports without a service: messages that are repeated, late or lost, importers that fail,
+//! and the existing rows that an import reads.
 #![cfg(test)]
 
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ use tempfile::TempDir;
 
 const MINUTE_MS: i64 = 60_000;
 
-/// A queue that nobody reads but the test.
+/// Queue that only the test reads.
 #[derive(Default)]
 struct Messages(Mutex<Vec<String>>);
 
@@ -84,13 +84,13 @@ struct World {
     services: Services,
     clock: Clock,
     queue: Arc<Messages>,
-    /// What requests ask.
+    /// Data stores that serve requests.
     stores: DataStores,
     store: String,
 }
 
 impl World {
-    /// With a table `t` of a key `id`, and an artifact of three rows.
+    /// Starts with a table `t` with the key `id`, and an artifact of three rows.
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(&folder.path().join("data")).unwrap();
@@ -136,7 +136,7 @@ impl World {
         }
     }
 
-    /// An importer with caches of its own.
+    /// Returns an importer with its own caches.
     fn importer(&self, cache: &str) -> DataStores {
         self.importer_over(self.services.bucket(DATA_BUCKET), cache)
     }
@@ -154,7 +154,7 @@ impl World {
         )
     }
 
-    /// An importer whose object store is away.
+    /// Returns an importer whose object store is unavailable.
     fn broken_importer(&self) -> DataStores {
         let nowhere = aws::sdk_config_for("http://127.0.0.1:9", aws::Keys::signing(&Secret::new("key")));
         self.importer_over(Aws::new(nowhere).bucket(DATA_BUCKET), "broken")
@@ -245,7 +245,7 @@ async fn a_message_that_comes_twice_or_at_two_importers_at_once_is_one_import() 
 #[tokio::test]
 async fn an_importer_that_outlives_its_hold_does_not_import_twice() {
     let world = World::start().await;
-    // Without a key, nothing but the job stands between one import and two.
+    // Without a key, only the job prevents a second import of the rows.
     let columns = json!({ "name": "free", "columns": [{ "name": "id", "type": "BIGINT" }, { "name": "u", "type": "STRING" }] });
     let table: TableDefinition = serde_json::from_value(columns).unwrap();
     world
@@ -262,7 +262,7 @@ async fn an_importer_that_outlives_its_hold_does_not_import_twice() {
         .unwrap();
     let [hint] = world.queue.take().try_into().unwrap();
     let (slow, fast) = (world.importer("slow"), world.importer("fast"));
-    // The second one begins as soon as the first has, as if the first one's time was over.
+    // The second importer starts just after the first, as if the first one's lease had expired.
     let first = slow.run_import(&hint);
     let second = async {
         while world.record(&record.id).await.status == ImportStatus::Pending {
@@ -314,7 +314,7 @@ async fn a_failure_that_may_pass_is_tried_again_and_given_up_at_last() {
     let (broken, good) = (world.broken_importer(), world.importer("good"));
     assert_eq!(broken.run_import(&hint).await.unwrap_err().status(), 503);
     assert_eq!(world.record(&record.id).await.status, ImportStatus::Running);
-    // Not at once.
+    // A retry within the lease does nothing.
     good.run_import(&hint).await.unwrap();
     assert_eq!(world.record(&record.id).await.status, ImportStatus::Running);
     world.clock.advance_ms(MINUTE_MS);
@@ -398,7 +398,7 @@ async fn an_import_that_its_request_cannot_wait_for_goes_on_in_the_background() 
     world.importer("one").run_import(&hint).await.unwrap();
     assert_eq!(world.record(&record.id).await.status, ImportStatus::Completed);
     assert_eq!(world.total_rows().await, 3);
-    // Rows in the request are waited for, however long it takes.
+    // An import of rows in the request always waits for its result.
     let rows = json!([{ "id": 9 }]);
     let record = world.append(&impatient, &rows).await.unwrap();
     assert_eq!(record.status, ImportStatus::Completed);
@@ -436,6 +436,6 @@ async fn only_segments_that_may_hold_a_key_are_fetched() {
     let wide = world.importer("wide");
     let rows = json!([{ "id": 50 }, { "id": 260 }]);
     world.append(&wide, &rows).await.unwrap();
-    // Those from 100 on, 200 on, and the rows of 150 and 250.
+    // The segments from 100 and from 200, and those of the rows 150 and 250.
     assert_eq!(fetched("wide").len(), 4);
 }

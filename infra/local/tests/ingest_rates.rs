@@ -1,4 +1,4 @@
-//! The instances of the ingest function share the rate of a channel.
+//! Tests that the instances of the ingest function share the rate of a channel.
 #![cfg(test)]
 
 use ingest_function::ChannelRates;
@@ -38,7 +38,7 @@ async fn two_instances_take_what_a_channel_may_and_then_refuse() {
     assert!((20..=25).contains(&taken), "{taken}");
     assert_eq!(refusals[0].kind(), ErrorKind::TooManyRequests);
     assert_eq!(refusals[0].retry_after_s(), Some(7));
-    // Another channel, another project, and the next window have their own.
+    // Another channel, another project and the next window have counts of their own.
     instances[0].admit(&tenant, "bills").await.unwrap();
     let other = Tenant::new("acme", "other").unwrap();
     instances[0].admit(&other, "orders").await.unwrap();

@@ -1,5 +1,5 @@
-//! Interactions over the records of a data directory: loaded, found by each form of reference, and with the
-//! versions of their prompt templates.
+//! Tests interactions over the records of a data directory: loading them, finding them by each form of
+//! reference, and reading the versions of their prompt templates.
 #![cfg(test)]
 
 use local::data_dir::DataDir;
@@ -47,7 +47,7 @@ impl World {
         records.load(&self.tenant, &interaction).await.unwrap();
     }
 
-    /// The texts of an interaction, or why it cannot be used.
+    /// Returns the texts of an interaction, or the reason why it cannot be used.
     async fn texts(&self, reference: &str) -> Result<Vec<Message>, (ErrorKind, String)> {
         let resolved = self.interactions.resolve(&self.tenant, reference).await;
         let rendered =
@@ -189,7 +189,7 @@ async fn the_latest_version_counts_with_all_that_it_says() {
     );
 }
 
-/// As a release wrote it that knew no more than which templates an interaction uses.
+/// An older release stored only which templates an interaction uses.
 #[tokio::test]
 async fn a_record_of_an_older_release_is_read() {
     let world = World::new().await;

@@ -1,4 +1,4 @@
-//! Logs over the twin of DynamoDB: the tail of records that are not archived, and commits of files.
+//! Tests logs over the local records: the tail of unarchived records, and commits of files.
 #![cfg(test)]
 
 use local::data_dir::DataDir;
@@ -98,15 +98,15 @@ async fn a_record_is_in_the_tail_until_it_is_settled() {
     let (first, rest) = keys.split_at(1);
     world.logs.settle(&world.log, first, 4_000_000_000).await.unwrap();
     world.logs.settle(&world.log, rest, 4_000_000_000).await.unwrap();
-    // Twice is as once.
+    // Settling twice changes nothing.
     world.logs.settle(&world.log, first, 4_000_000_000).await.unwrap();
     assert_eq!(world.tail(None).await, ["e229"]);
-    // An archived event is neither in the tail again nor written again.
+    // An archived event is not added to the tail again, nor written again.
     world.insert("e003", 3).await;
     assert_eq!(world.tail(None).await, ["e229"]);
     let kept = world.events.find(&world.tenant, "e003").await.unwrap();
     assert_eq!(kept.unwrap().received_at, at(3));
-    // It is still to be matched.
+    // The event is still due for matching.
     assert_eq!(world.events.due(at(1_000), None).await.unwrap().len(), 230);
 }
 
@@ -181,14 +181,13 @@ async fn of_two_commits_over_one_head_one_lands() {
     assert_eq!(files("1970-01-02", "1970-01-09").await.unwrap(), []);
     assert_eq!(files("1970-01-02", "1970-01-01").await.unwrap(), []);
 
-    // Only a replaced file goes.
+    // Only a replaced file is removed.
     for file in &days {
         logs.remove_file(&world.log, file).await.unwrap();
     }
     assert_eq!(logs.all_files(&world.log).await.unwrap(), [merged]);
 }
 
-/// An audit record and an event as they were written before there were logs.
 #[tokio::test]
 async fn records_from_before_there_were_logs_are_adopted_once() {
     let world = World::new().await;

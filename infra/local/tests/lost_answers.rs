@@ -1,4 +1,4 @@
-//! A commit that takes effect while its answer is lost is told as done, and is done once.
+//! Tests that a commit whose response is lost is reported as done, and is done once.
 #![cfg(test)]
 
 use std::sync::{Arc, Mutex};
@@ -22,26 +22,26 @@ use platform::{Clock, Result, Tenant};
 use serde_json::json;
 use tempfile::TempDir;
 
-/// What the proxy does with the next transaction.
+/// How the proxy handles the next transaction.
 #[derive(Clone, Copy, PartialEq)]
 enum Next {
-    /// Passes it on, and its answer back.
+    /// Forwards the transaction and its response.
     Pass,
-    /// Passes it on and swallows its answer.
+    /// Forwards the transaction and drops its response.
     Swallow,
-    /// Is away.
+    /// Answers as if the store were unavailable.
     Refuse,
 }
 
-/// Stands before the record store.
+/// Proxy before the record store.
 #[derive(Clone)]
 struct Proxy {
     backend: String,
     client: reqwest::Client,
     next: Arc<Mutex<Next>>,
-    /// What it does with the SDK's repetitions of what it swallowed.
+    /// How the proxy handles the SDK's retries of a dropped response.
     with_repetitions: Next,
-    /// Somebody else, who commits to the store before the caller learns anything.
+    /// Another writer that commits to the store before the caller learns the outcome.
     rival: Option<(DataStores, String)>,
 }
 
@@ -138,7 +138,7 @@ impl World {
     }
 }
 
-/// The table names and the number of versions after a change whose answer was lost.
+/// Returns the table names and the number of versions after a change whose response was lost.
 async fn after_a_lost_answer(with_repetitions: Next, rival: bool) -> (Vec<String>, u64) {
     let world = World::new().await;
     let beside = world.stores(&world.aws, "beside");

@@ -1,4 +1,4 @@
-//! The public server drops connections that are slow, when their time is over.
+//! Tests that the public server closes slow connections at their time limit.
 #![cfg(test)]
 
 use std::time::Duration;
@@ -23,7 +23,7 @@ const LIMITS: Limits = Limits {
 };
 const BODY: Duration = Duration::from_secs(29);
 
-/// A server that echoes bodies; its address.
+/// Starts a server that echoes bodies. Returns its address.
 async fn start() -> String {
     let echo = |request: Request| async {
         match to_bytes(request.into_body(), 1_000_000).await {
@@ -52,7 +52,7 @@ async fn begun(address: &str, text: &str) -> TcpStream {
     socket
 }
 
-/// Whether the server closed a connection, or answered on it, without waiting.
+/// True if the server neither closed the connection nor answered on it yet.
 async fn is_open(socket: &mut TcpStream) -> bool {
     let mut byte = [0];
     tokio::time::timeout(Duration::from_millis(1), socket.read(&mut byte))
@@ -102,7 +102,7 @@ async fn a_slow_body_ends_with_the_time_of_a_body() {
     );
 }
 
-/// A refusal waits neither for the rest of a body, nor for a body that its caller has asked about.
+/// A refusal waits neither for the rest of a body, nor for a body announced with `Expect: 100-continue`.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_does_not_wait_for_the_body() {
     let address = start().await;

@@ -1,4 +1,4 @@
-//! The stream as it is deployed: its process is not told of changes and looks at the records.
+//! Tests the stream as it is deployed: its process gets no notifications of changes and polls the records.
 #![cfg(test)]
 
 use axum::body::Body;
@@ -70,7 +70,7 @@ async fn a_stream_that_is_not_told_sees_messages_and_the_end_of_its_run() {
         .await
         .unwrap();
     read_until("second").await;
-    // Ends the run without a message.
+    // End the run without a message.
     engine.terminate(&tenant, &run_id, None, "test").await.unwrap();
     read_until("\"type\":\"terminated\"").await;
 }

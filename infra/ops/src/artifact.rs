@@ -1,4 +1,4 @@
-//! `ops artifact`: files that an import with the source `artifact` reads.
+//! `ops artifact`: manages the files that an import with the source `artifact` reads.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::target::Target;
 /// What to do with artifacts.
 #[derive(Subcommand)]
 pub enum ArtifactCommand {
-    /// Puts a file where imports of the project find it.
+    /// Stores a file for imports of the project.
     Put {
         /// The file.
         file: PathBuf,
@@ -22,7 +22,6 @@ pub enum ArtifactCommand {
     },
 }
 
-/// Does it.
 pub async fn run(command: ArtifactCommand, target: &Target, output: Output) -> Result<()> {
     let ArtifactCommand::Put { file, path } = command;
     if !file.is_file() {

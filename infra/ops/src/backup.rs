@@ -1,4 +1,4 @@
-//! `ops backup`: a data directory as one file.
+//! `ops backup`: writes a data directory to one file.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,13 @@ use serde_json::json;
 use crate::output::Output;
 use crate::target::TargetArguments;
 
-/// Where to.
+/// File of the backup.
 #[derive(Args)]
 pub struct BackupArguments {
     /// The file to make, such as millrace.tar.zst: a tar archive, compressed by zstd.
     file: PathBuf,
 }
 
-/// Makes the file.
 pub async fn run(arguments: BackupArguments, target: &TargetArguments, output: Output) -> Result<()> {
     let data = target.embedded_data()?;
     let (root, file) = (data.root().to_owned(), arguments.file.clone());

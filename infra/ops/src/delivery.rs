@@ -1,4 +1,4 @@
-//! `ops delivery`: what became of deliveries, and trying them again.
+//! `ops delivery`: searches deliveries, and retries them.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::output::Output;
 use crate::target::Target;
 
-/// Deliveries that are read at a time.
+/// Deliveries per read.
 const PAGE: usize = 200;
 
 /// What to do with deliveries.
@@ -30,7 +30,7 @@ pub enum DeliveryCommand {
     List {
         #[command(flatten)]
         which: Which,
-        /// Of one of these statuses, comma-joined, such as failed,retrying.
+        /// Only deliveries with one of these statuses, comma-joined, such as failed,retrying.
         #[arg(long, value_delimiter = ',', value_parser = status)]
         status: Vec<DeliveryStatus>,
         /// Most deliveries to list.
@@ -42,25 +42,26 @@ pub enum DeliveryCommand {
         /// The delivery's id.
         delivery: String,
     },
-    /// Makes another attempt at once: in the place of the one that waits, or after the last one.
+    /// Makes another attempt at once, instead of the waiting one or after the last one.
     Retry {
         /// The delivery's id.
         delivery: String,
     },
-    /// Ends a delivery that is not over.
+    /// Cancels an open delivery.
     Cancel {
         /// The delivery's id.
         delivery: String,
     },
-    /// Makes another attempt of each delivery that failed, or was cancelled. Of a workflow target it starts another run, which
-    /// does its work again.
+    /// Makes another attempt of each failed or cancelled delivery. For a workflow target this starts another
+    /// run, which repeats its work.
     Redrive {
         #[command(flatten)]
         which: Which,
-        /// Of these statuses, comma-joined: failed, cancelled. A subscription that was disabled has left cancelled ones.
+        /// Only deliveries with these statuses, comma-joined: failed, cancelled. A disabled subscription
+        /// leaves cancelled ones.
         #[arg(long, value_delimiter = ',', value_parser = ended, default_value = "failed")]
         status: Vec<DeliveryStatus>,
-        /// Most deliveries to try again, newest first.
+        /// Most deliveries to redeliver, newest first.
         #[arg(long, default_value_t = 1_000)]
         limit: usize,
     },
@@ -69,13 +70,13 @@ pub enum DeliveryCommand {
 /// Which deliveries.
 #[derive(clap::Args)]
 pub struct Which {
-    /// To this subscription.
+    /// Only deliveries to this subscription.
     #[arg(long, value_name = "ID")]
     subscription: Option<String>,
-    /// Of this event.
+    /// Only deliveries of this event.
     #[arg(long, value_name = "ID")]
     event: Option<String>,
-    /// Made at this time or later, such as 2026-01-02T03:04:05Z.
+    /// Only deliveries created at this time or later, such as 2026-01-02T03:04:05Z.
     #[arg(long, value_name = "TIME")]
     since: Option<UtcTime>,
 }
@@ -92,7 +93,6 @@ impl Which {
     }
 }
 
-/// Does it.
 pub async fn run(command: DeliveryCommand, target: &Target, output: Output) -> Result<()> {
     let deliveries = Deliveries::new(target.events.clone());
     match command {
@@ -185,7 +185,7 @@ async fn find(
     selection: &DeliverySelection,
     limit: usize,
 ) -> Result<Vec<DeliveryRecord>> {
-    // The pages are read here and now; nobody else needs to know the key.
+    // The page tokens are used only here, so a fixed key is enough.
     let search = DeliverySearch::new(deliveries, PageTokens::new(Secret::new("operator")));
     let (mut found, mut cursor) = (Vec::new(), None);
     while found.len() < limit {
@@ -254,7 +254,7 @@ fn shown(delivery: &DeliveryRecord) -> String {
         .join("\n")
 }
 
-/// A status of deliveries that can be redriven.
+/// Parses a status from which a delivery can be redriven.
 fn ended(text: &str) -> std::result::Result<DeliveryStatus, String> {
     match status(text)? {
         ended @ (DeliveryStatus::Failed | DeliveryStatus::Cancelled) => Ok(ended),

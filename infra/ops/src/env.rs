@@ -1,4 +1,4 @@
-//! `ops env`: what a shell needs to call the local runner.
+//! `ops env`: prints the variables that a shell needs to call the local runner.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::output::Output;
 use crate::target::TargetArguments;
 
-/// How long the runner may take to accept a connection.
+/// Time limit of the test connection to the runner.
 const PROBE: Duration = Duration::from_secs(1);
 
 #[derive(Serialize)]
@@ -55,7 +55,7 @@ pub fn run(target: &TargetArguments, output: Output) -> Result<()> {
     output.print(&printed, &lines)
 }
 
-/// Whether a port is open where the runner answered last.
+/// True if the port of the last running runner accepts connections.
 fn answers(origin: &str) -> bool {
     let address = origin.strip_prefix("http://").unwrap_or(origin);
     let address = address.parse::<SocketAddr>();

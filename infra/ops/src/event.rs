@@ -1,4 +1,4 @@
-//! `ops event`: which subscriptions an event would match, and putting one on the bus.
+//! `ops event`: shows which subscriptions an event would match, and publishes events.
 
 use std::path::PathBuf;
 
@@ -16,13 +16,13 @@ use crate::target::Target;
 /// What to do with events.
 #[derive(Subcommand)]
 pub enum EventCommand {
-    /// Says which subscriptions match an event, and why each of the others does not. Delivers nothing.
+    /// Shows which subscriptions match an event, and why each of the others does not. Delivers nothing.
     Match {
         /// The file with the event's envelope, as JSON.
         #[arg(long)]
         file: PathBuf,
     },
-    /// Puts an event on the bus, as another service does.
+    /// Publishes an event on the bus, as another service does.
     Publish {
         /// The file with the event's envelope, as JSON.
         #[arg(long)]
@@ -30,7 +30,6 @@ pub enum EventCommand {
     },
 }
 
-/// Does it.
 pub async fn run(command: EventCommand, target: &Target, output: Output) -> Result<()> {
     match command {
         EventCommand::Match { file } => dry_run(&read(&file)?, target, output).await,

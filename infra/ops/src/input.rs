@@ -1,4 +1,4 @@
-//! A JSON value on the command line: whole, from a file, or as fields that need no quoting.
+//! Reads a JSON value from the command line: as text, from a file, or as fields that need no quoting.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use clap::Args;
 use platform::{Error, Result};
 use serde_json::{Map, Value};
 
-/// What a run begins with.
+/// Input of a run.
 #[derive(Args)]
 #[group(multiple = false)]
 pub struct InputArguments {
@@ -23,7 +23,7 @@ pub struct InputArguments {
 }
 
 impl InputArguments {
-    /// The input; null where none is given.
+    /// Returns the input; null where none is given.
     pub fn value(&self) -> Result<Value> {
         if let Some(file) = &self.input_file {
             let text = read(file)?;
@@ -77,7 +77,7 @@ fn parsed(field: &str) -> Result<(&str, Value)> {
     Ok((key, value))
 }
 
-/// The text of a file, or of standard input for `-`.
+/// Reads a text file, or standard input for `-`.
 pub fn read(file: &Path) -> Result<String> {
     let mut text = String::new();
     let read = match file == Path::new("-") {

@@ -1,4 +1,5 @@
-//! `ops interaction`: prompts, a model and the form of its answer, for semantic conditions and agents.
+//! `ops interaction`: manages interactions: prompts, a model and an output schema, for semantic conditions
+//! and agents.
 
 use std::path::PathBuf;
 
@@ -28,7 +29,6 @@ pub enum InteractionCommand {
     },
 }
 
-/// Does it.
 pub async fn run(command: InteractionCommand, target: &Target, output: Output) -> Result<()> {
     let InteractionCommand::Load { file } = command;
     let bytes = std::fs::read(&file)
@@ -48,7 +48,7 @@ pub async fn run(command: InteractionCommand, target: &Target, output: Output) -
     output.print(&serde_json::json!({ "loaded": loaded.len() }), &lines)
 }
 
-/// Refuses an output schema that no model can be asked for.
+/// Refuses an output schema that no model supports.
 fn check_schemas(interaction: &Interaction) -> Result<()> {
     for version in &interaction.versions {
         let Some(schema) = &version.output_schema else {

@@ -1,4 +1,4 @@
-//! `ops key`: API keys of the data store API.
+//! `ops key`: manages API keys of the data store API.
 
 use clap::Subcommand;
 use platform::auth::{Role, api_key};
@@ -15,9 +15,9 @@ use crate::target::Target;
 /// What to do with API keys.
 #[derive(Subcommand)]
 pub enum KeyCommand {
-    /// Makes a key and shows it, once.
+    /// Creates a key and shows it once.
     Create {
-        /// What it is for.
+        /// Purpose of the key.
         name: String,
         /// Roles, comma-joined.
         #[arg(long, value_delimiter = ',', default_value = "automation")]
@@ -25,14 +25,13 @@ pub enum KeyCommand {
     },
     /// Lists the project's keys, without their secrets.
     List,
-    /// Makes a key worthless.
+    /// Revokes a key.
     Revoke {
         /// The key's id.
         id: String,
     },
 }
 
-/// Does it.
 pub async fn run(command: KeyCommand, target: &Target, output: Output) -> Result<()> {
     let keys = ApiKeys::new(target.records.clone());
     match command {
@@ -66,7 +65,7 @@ async fn create(
     let (record, text) = api_key::create(&target.tenant, ids::new_id(now), name, roles, now);
     keys.insert(&target.tenant, &record).await?;
     let lines = format!("{text}\n\nThis is key {}. It is not shown again.", record.id);
-    // Shown first: the key is alive, whatever becomes of its audit record.
+    // Print the key first: it is valid even if its audit record fails.
     output.print(&json!({ "id": record.id, "key": text }), &lines)?;
     target.audit(AuditAction::Create, "api_key", &record.id).await
 }

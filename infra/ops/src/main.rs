@@ -1,4 +1,4 @@
-//! `ops`: what only an operator does. One subcommand a file.
+//! `ops`: the operator's command; one subcommand per file.
 
 mod artifact;
 mod audit;
@@ -32,9 +32,10 @@ use output::Output;
 use platform::{Error, Result};
 use target::TargetArguments;
 
-/// What only an operator of Millrace does: tokens, API keys, publishing, starting runs, loading and checking.
+/// The operator's command: tokens, API keys, publishing, starting runs, loading and checking.
 ///
-/// Works on the data directory of the local runner, whether the runner is running or not, or on a deployed stage.
+/// Works on the data directory of the local runner, whether the runner is running or not, or on a deployed
+/// stage.
 #[derive(Parser)]
 #[command(name = "ops", version, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Arguments {
@@ -80,7 +81,8 @@ stack's outputs) and add --deployed; credentials and region are the AWS SDK's."#
 
 #[derive(Subcommand)]
 enum Command {
-    /// Prints what a shell needs to call the local runner: its API, its ingest base and a token.
+    /// Prints the variables that a shell needs to call the local runner: its API, its ingest base and a
+    /// token.
     Env,
     /// Prints an access token for the local runner.
     Token(token::TokenArguments),
@@ -108,7 +110,7 @@ enum Command {
     /// Events.
     #[command(subcommand)]
     Event(event::EventCommand),
-    /// What became of events that subscriptions matched.
+    /// Deliveries of events to subscriptions.
     #[command(subcommand)]
     Delivery(delivery::DeliveryCommand),
     /// Event subscriptions of the platform.
@@ -120,15 +122,15 @@ enum Command {
     /// The log of events and audit records.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
-    /// Holds the stored data against the invariants.
+    /// Checks the invariants of the stored data.
     Check,
     /// Copies the data directory to one new file, whether the runner is running or not.
     Backup(backup::BackupArguments),
-    /// Makes a new data directory of a backup.
+    /// Makes a new data directory from a backup.
     Restore(restore::RestoreArguments),
-    /// Receives webhooks on this machine and prints what came.
+    /// Receives webhooks on this machine and prints them.
     Receiver(receiver::ReceiverArguments),
-    /// Stands in for a language model on this machine, to try agents and semantic conditions.
+    /// Serves a stand-in for a language model on this machine, to try agents and semantic conditions.
     Model(model::ModelArguments),
     /// Prints the completion script of a shell.
     Completion(completion::CompletionArguments),
@@ -152,8 +154,7 @@ async fn start() -> ExitCode {
     }
 }
 
-/// The sentence of a refusal, and all that is known of a fault. The log's own text leaves out the data that
-/// was asked about.
+/// Returns the message of a refusal, and all details of a fault. The logged text omits quoted data.
 fn told(error: &Error) -> String {
     let faults = error.faults().iter();
     let faults: String = faults

@@ -1,8 +1,8 @@
-//! `ops model`: stands in for a language model on this machine, to try agents and semantic conditions without
+//! `ops model`: serves a stand-in for a language model, to try agents and semantic conditions without a real
 //! one.
 //!
-//! It understands nothing. It agrees with every condition, posts one update in a conversation where it may,
-//! and then repeats what it was told last.
+//! The stand-in has no understanding. It accepts every condition, posts one update in a conversation that
+//! allows it, and then repeats the last message.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,7 +12,6 @@ use models::stand_in::{MODEL, Received, Reply, StandIn};
 use platform::{Error, Result};
 use serde_json::{Value, json};
 
-/// Most characters that an answer repeats.
 const MAX_REPEATED: usize = 200;
 
 /// Where to listen.
@@ -23,7 +22,7 @@ pub struct ModelArguments {
     port: u16,
 }
 
-/// Answers until the process is ended.
+/// Serves until the process is stopped.
 pub async fn run(arguments: ModelArguments) -> Result<()> {
     let port = arguments.port;
     let stand_in = StandIn::start_at(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
@@ -35,7 +34,7 @@ pub async fn run(arguments: ModelArguments) -> Result<()> {
         })?;
     stand_in.answering(|request| {
         let reply = answer(request);
-        // A closed output is no reason to answer nothing.
+        // Keep answering if the output is closed.
         drop(print(&format!("asked: {}", repeated(&request.last()))));
         reply
     });
@@ -64,7 +63,7 @@ fn answer(request: &Received) -> Reply {
     }
 }
 
-/// Whether the model may call the tool `post_update`.
+/// True if the model may call the tool `post_update`.
 fn may_post(body: &Value) -> bool {
     let tools = body.get("tools").and_then(Value::as_array);
     let names = tools
@@ -74,7 +73,7 @@ fn may_post(body: &Value) -> bool {
     names.flatten().any(|name| name == "post_update")
 }
 
-/// Whether a tool has answered.
+/// True if the conversation has a tool result.
 fn has_results(body: &Value) -> bool {
     let messages = body.get("messages").and_then(Value::as_array);
     messages
@@ -83,7 +82,7 @@ fn has_results(body: &Value) -> bool {
         .any(|message| message.get("role") == Some(&json!("tool")))
 }
 
-/// The beginning of a text, as one line.
+/// Returns the start of a text, as one line.
 fn repeated(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().take(MAX_REPEATED).collect()

@@ -1,4 +1,4 @@
-//! `ops project`: settings of a project.
+//! `ops project`: changes settings of a project.
 
 use clap::Subcommand;
 use platform::Result;
@@ -11,11 +11,11 @@ use crate::target::Target;
 
 #[derive(Subcommand)]
 pub enum ProjectCommand {
-    /// Spreads listings over so many partitions, or says how many there are.
+    /// Spreads listings over this many partitions, or shows how many there are.
     ///
     /// These are the listings of runs, deliveries and events. One partition of DynamoDB takes 1,000 write
-    /// units a second. A change holds for what is created two minutes later or after; what is there stays
-    /// where it is. Every listing reads each of the partitions, so take no more than are needed.
+    /// units a second. A change applies to records that are created two minutes later or after; existing
+    /// records do not move. Every listing reads each of the partitions, so use no more than needed.
     Shards {
         /// From 1 to 64. Without it, nothing is changed.
         shards: Option<u16>,
@@ -28,7 +28,7 @@ pub async fn run(command: ProjectCommand, target: &Target, output: Output) -> Re
     let events = ListingShards::new(target.events.clone());
     if let Some(shards) = shards {
         let now = target.clock.now();
-        // A command that was cut off between the two is given again, and does the rest.
+        // After an interruption between the two changes, repeat the command: it makes the second one.
         runs.change(&target.tenant, shards, now).await?;
         events.change(&target.tenant, shards, now).await?;
         let project = target.tenant.project();

@@ -1,4 +1,4 @@
-//! `ops prompt`: what the API does not do with prompt templates.
+//! `ops prompt`: does the operations on prompt templates that the API lacks.
 
 use clap::Subcommand;
 use platform::Result;
@@ -16,13 +16,12 @@ pub enum PromptCommand {
     Publish {
         /// The template's id.
         id: String,
-        /// The version; the current one where it is left out.
+        /// The version. Default: the current one.
         #[arg(long)]
         version: Option<u64>,
     },
 }
 
-/// Does it.
 pub async fn run(command: PromptCommand, target: &Target, output: Output) -> Result<()> {
     let PromptCommand::Publish { id, version } = command;
     let prompts = Prompts::new(target.records.clone());

@@ -1,4 +1,4 @@
-//! `ops receiver`: receives webhooks on this machine, checks their signatures and prints what came.
+//! `ops receiver`: receives webhooks on this machine, checks their signatures and prints them.
 
 use std::io::Write as _;
 use std::net::Ipv4Addr;
@@ -15,7 +15,7 @@ use platform::{Clock, Error, Result};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-/// Seconds that a timestamp may be away from now: that of an attempt is its run's start.
+/// Largest age of a timestamp, in seconds; an attempt has the timestamp of its run's start.
 const WINDOW_SECONDS: i64 = 15 * 60;
 
 /// Where to listen, and what to answer.
@@ -27,10 +27,10 @@ pub struct ReceiverArguments {
     /// Signing secret of a subscription; may be given several times.
     #[arg(long)]
     secret: Vec<String>,
-    /// Status of each answer, such as 500 to see deliveries tried again.
+    /// Status of each answer, such as 500 to make deliveries retry.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..=599))]
     status: u16,
-    /// Ends after so many requests; without it the receiver ends with Ctrl-C.
+    /// Ends after this many requests; without it the receiver ends with Ctrl-C.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
 }
@@ -41,7 +41,7 @@ struct Receiver {
     received: Semaphore,
 }
 
-/// Receives until the process is ended, or until so many requests have come.
+/// Receives until the process is stopped, or until the requested number of requests has arrived.
 pub async fn run(arguments: ReceiverArguments) -> Result<()> {
     let receiver = Receiver {
         secrets: arguments.secret.into_iter().map(Secret::new).collect(),

@@ -1,4 +1,4 @@
-//! `ops restore`: a new data directory of a backup.
+//! `ops restore`: makes a new data directory from a backup.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,13 @@ use serde_json::json;
 use crate::output::Output;
 use crate::target::TargetArguments;
 
-/// Of what.
+/// The backup to restore.
 #[derive(Args)]
 pub struct RestoreArguments {
     /// The backup. The folder that --data-dir names must be empty or missing.
     file: PathBuf,
 }
 
-/// Makes the directory.
 pub async fn run(arguments: RestoreArguments, target: &TargetArguments, output: Output) -> Result<()> {
     let root = target.embedded()?.to_owned();
     let place = root.clone();

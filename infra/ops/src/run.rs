@@ -1,4 +1,4 @@
-//! `ops run`: starting workflow runs, which no endpoint does, and looking at them.
+//! `ops run`: starts workflow runs, which no endpoint does, and shows them.
 
 use std::sync::Arc;
 
@@ -23,28 +23,28 @@ use crate::input::InputArguments;
 use crate::output::Output;
 use crate::target::Target;
 
-/// `initiated_by` of the runs that an operator starts.
 const OPERATOR: &str = "user:ops";
 
 /// What to do with workflow runs.
 #[derive(Subcommand)]
 pub enum RunCommand {
-    /// Starts a run; where one of the workflow id is under way, says which.
+    /// Starts a run; if the workflow id has an open run, shows that run.
     Start {
         /// The workflow type.
         workflow_type: String,
-        /// The workflow id; a new one where it is left out.
+        /// The workflow id. Default: a new one.
         #[arg(long)]
         id: Option<String>,
         #[command(flatten)]
         input: InputArguments,
-        /// How long the run may take.
+        /// Time limit of the run.
         #[arg(long, value_name = "SECONDS")]
         timeout_seconds: Option<u64>,
-        /// Role with which the run calls the platform: automation, executor or reader. Without one it calls nothing.
+        /// Role with which the run calls the platform: automation, executor or reader. Without one it cannot
+        /// call the platform.
         #[arg(long)]
         role: Option<RunAsRole>,
-        /// Id of the user for whom it starts: a private conversation is that user's.
+        /// Id of the user of the run; a private conversation belongs to this user.
         #[arg(long)]
         user: Option<String>,
     },
@@ -56,18 +56,17 @@ pub enum RunCommand {
         /// Most runs to list.
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=500))]
         limit: u16,
-        /// Lists the runs that carry out deliveries of events as well.
+        /// Also lists the runs that carry out deliveries of events.
         #[arg(long)]
         deliveries: bool,
     },
     /// Shows a run with its history.
     Show {
-        /// Id of the run, or a workflow id, which stands for its newest run.
+        /// Id of the run, or a workflow id for its newest run.
         run: String,
     },
 }
 
-/// Does it.
 pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result<()> {
     let runs = Runs::new(target.runs.clone(), target.events.clone()).retaining(target.retention);
     let engine = engine(target, &runs)?;
@@ -120,7 +119,7 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
             limit,
             deliveries,
         } => {
-            // By itself first, so that an error names the column in the caller's text.
+            // Parse the query alone first, so that an error gives columns of the caller's text.
             listing::filter(&query)?;
             let filter = match deliveries {
                 true => query,
@@ -143,7 +142,7 @@ pub async fn run(command: RunCommand, target: &Target, output: Output) -> Result
     }
 }
 
-/// The newest run of a workflow id.
+/// Returns the newest run of a workflow id.
 async fn newest(target: &Target, runs: &Runs, workflow_id: &str) -> Result<Option<String>> {
     let filter = format!("WorkflowId = '{}'", workflow_id.replace('\'', "''"));
     let page = page(target, runs, filter, 1).await?;
@@ -151,7 +150,7 @@ async fn newest(target: &Target, runs: &Runs, workflow_id: &str) -> Result<Optio
 }
 
 async fn page(target: &Target, runs: &Runs, filter: String, limit: u16) -> Result<RunPage> {
-    // The one page that is read needs no key that anybody else knows.
+    // Only one page is read and its page token is not used, so a fixed key is enough.
     let listings = RunListings::new(runs.clone(), PageTokens::new(Secret::new(OPERATOR)));
     let viewer = Viewer {
         reference: OPERATOR.to_owned(),
@@ -248,7 +247,7 @@ fn shown(detail: &WorkflowRun) -> String {
         .join("\n")
 }
 
-/// Status, and how long the run took or has been running.
+/// Returns the status and the run's duration so far.
 fn lasted(run: &WorkflowRun) -> String {
     match (run.closed_at, run.execution_duration) {
         (Some(closed_at), Some(seconds)) => {
@@ -261,7 +260,7 @@ fn lasted(run: &WorkflowRun) -> String {
     }
 }
 
-/// The workflow types of the target. The local runner and the emulator have the samples.
+/// Returns the workflow types of the target. The local runner and the emulator have the samples.
 pub fn registry(target: &Target) -> Result<Registry> {
     match target.is_local() || AwsEnvironment::read().is_emulated() {
         true => samples::registry(&Environment::read().map_err(refused)?).map_err(refused),
@@ -269,7 +268,7 @@ pub fn registry(target: &Target) -> Result<Registry> {
     }
 }
 
-/// Starts runs and reads them; what makes them go on is elsewhere.
+/// Returns an engine that starts and reads runs; it does not drive them.
 pub fn engine(target: &Target, runs: &Runs) -> Result<Engine> {
     let registry = registry(target)?;
     let wiring = Wiring {
@@ -291,7 +290,7 @@ fn refused(error: ConfigError) -> Error {
     Error::invalid(error.to_string())
 }
 
-/// Where there is no queue: the local runner finds the run when it is started.
+/// Discards messages where there is no queue: the local runner finds the run at its own start.
 struct Nowhere;
 
 impl Queue for Nowhere {

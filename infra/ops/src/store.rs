@@ -1,4 +1,5 @@
-//! `ops store`: the upkeep of data stores, which a deployed stage and the local runner do by themselves.
+//! `ops store`: runs the upkeep of data stores, which a deployed stage and the local runner also do on their
+//! own.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub enum StoreCommand {
         /// The store's id.
         store: String,
     },
-    /// Removes what no version needs any longer, of the stores of the project.
+    /// Removes objects of the project's stores that no version needs any longer.
     Collect {
         /// The store's id. Without it, all stores of the project.
         store: Option<String>,
@@ -31,14 +32,13 @@ pub enum StoreCommand {
         /// Also removes versions older than this many days that are neither snapshots nor current. Without it, all are kept.
         #[arg(long, value_name = "DAYS")]
         keep_versions_days: Option<u64>,
-        /// How long an object stays after it was first found to be unneeded. Shorter than the longest import, it may
-        /// remove what an import is about to name.
+        /// Hours for which an object stays after it was first found to be unneeded. A value shorter than the
+        /// longest import may remove objects that an import is about to name.
         #[arg(long, value_name = "HOURS", default_value_t = 24)]
         grace_hours: u64,
     },
 }
 
-/// Does it.
 pub async fn run(command: StoreCommand, target: &Target, output: Output) -> Result<()> {
     let folder = tempfile::tempdir().map_err(Error::internal)?;
     let stores = open(target, folder.path())?;

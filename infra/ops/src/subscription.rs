@@ -1,4 +1,4 @@
-//! `ops subscription`: the subscriptions that a project has from the platform, which nobody in it makes.
+//! `ops subscription`: manages a project's system subscriptions, which its users cannot create.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 use crate::output::Output;
 use crate::target::Target;
 
-/// Who made a subscription that no user did.
+/// Author of a system subscription.
 const SYSTEM: &str = "system";
 
 /// What to do with subscriptions.
@@ -31,17 +31,18 @@ const SYSTEM: &str = "system";
 pub enum SubscriptionCommand {
     /// Gives the project a system subscription, from a file with the body of POST /events/subscriptions.
     Create {
-        /// The file.
+        /// File with the subscription.
         #[arg(long)]
         file: PathBuf,
-        /// Nobody in the project may change or delete it.
+        /// Prevents all changes and deletions by the project's users.
         #[arg(long)]
         protected: bool,
-        /// It is no system subscription itself, but takes the place of this one.
+        /// Creates a project subscription that overrides this system subscription, instead of a system
+        /// subscription.
         #[arg(long, value_name = "ID")]
         overrides: Option<String>,
     },
-    /// Removes a subscription, a protected one as well.
+    /// Removes a subscription, even a protected one.
     Delete {
         /// The subscription's id.
         subscription: String,
@@ -62,7 +63,6 @@ struct NewSubscription {
     target: Map<String, Value>,
 }
 
-/// Does it.
 pub async fn run(command: SubscriptionCommand, target: &Target, output: Output) -> Result<()> {
     let subscriptions = Subscriptions::new(target.records.clone());
     match command {
@@ -149,7 +149,7 @@ async fn check_system(target: &Target, subscriptions: &Subscriptions, id: &str) 
     )))
 }
 
-/// Gives a subscription that signs its secret.
+/// Gives a new secret to a subscription that signs.
 async fn sign(target: &Target, subscription: &mut Subscription) -> Result<Option<String>> {
     let is_signed =
         matches!(&subscription.target, SubscriptionTarget::Webhook(webhook) if webhook.is_signed());
@@ -167,7 +167,7 @@ async fn sign(target: &Target, subscription: &mut Subscription) -> Result<Option
     Ok(Some(secret.expose().to_owned()))
 }
 
-/// Which URLs may be delivered to: on a laptop, this machine's as well.
+/// Returns the client that decides which URLs are allowed; on a laptop, those of this machine are too.
 fn outbound(target: &Target) -> Result<Outbound> {
     let refused = |error: platform::config::ConfigError| Error::invalid(error.to_string());
     if target.is_local() {

@@ -1,4 +1,4 @@
-//! What the command works on: a data directory, or a deployed stage.
+//! Opens the target of the command: a data directory, or a deployed stage.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use platform::sealing::Sealer;
 use platform::signing::SigningKey;
 use platform::{Clock, Error, Result, Tenant};
 
-/// Where the data is, and whose.
+/// The data to work on, with account and project.
 #[derive(Args)]
 pub struct TargetArguments {
     /// Data directory of the local runner.
@@ -41,34 +41,27 @@ pub struct TargetArguments {
     pub project: String,
 }
 
-/// Open data.
 pub struct Target {
-    /// The time.
     pub clock: Clock,
-    /// The account and project that were named.
+    /// Account and project from the arguments.
     pub tenant: Tenant,
-    /// The table of records.
     pub records: Table,
-    /// The table of audit records.
     pub audit_table: Table,
-    /// The table of workflow runs.
     pub runs: Table,
-    /// The table of events and deliveries.
     pub events: Table,
-    /// The bus; what is put on it while nobody reads it is found later.
+    /// A message on a bus without a reader is not lost: the sweeper publishes the event again.
     pub bus: Arc<dyn Bus>,
-    /// The queue of hints at workflow runs; None where nobody reads one.
+    /// Queue of hints at workflow runs; None where it has no reader.
     pub tasks: Option<Arc<dyn Queue>>,
-    /// The bucket of store data and artifacts.
+    /// Bucket of store data and artifacts.
     pub objects: Objects,
-    /// How long ended records are kept.
     pub retention: Retention,
-    /// Keeps a data directory open.
+    /// Keeps the data directory open.
     data_dir: Option<DataDir>,
 }
 
 impl TargetArguments {
-    /// The data directory, for its keys. An error for a deployed stage.
+    /// Opens the data directory for its keys. Fails for a deployed stage.
     pub fn keys(&self) -> Result<DataDir> {
         if self.deployed {
             return Err(Error::invalid(
@@ -79,12 +72,12 @@ impl TargetArguments {
         DataDir::open_keys(&self.data_dir).map_err(refused)
     }
 
-    /// The same, made where it is missing.
+    /// Opens the data directory for its keys, and creates it if it is missing.
     pub fn made_keys(&self) -> Result<DataDir> {
         DataDir::open_keys(&self.data_dir).map_err(refused)
     }
 
-    /// The key of the log's digests: of the data directory, or of the stage's `MILLRACE_DIGEST_KEY`.
+    /// Returns the key of the log's digests: from the data directory, or the stage's `MILLRACE_DIGEST_KEY`.
     pub async fn digest_key(&self) -> Result<Arc<dyn SigningKey>> {
         if self.deployed {
             let environment = Environment::read().map_err(refused)?;
@@ -96,7 +89,7 @@ impl TargetArguments {
         Ok(Arc::new(LocalSigningKey::of_digests(&data).map_err(refused)?))
     }
 
-    /// The objects of the data directory, as files. An error for a deployed stage.
+    /// Returns the folder with the data directory's objects. Fails for a deployed stage.
     pub fn bucket_folder(&self) -> Result<PathBuf> {
         if self.deployed {
             return Err(Error::invalid(
@@ -107,8 +100,8 @@ impl TargetArguments {
         Ok(self.data_dir.join("objects").join(DATA_BUCKET))
     }
 
-    /// The path of a data directory that holds its records and objects itself. An error where DynamoDB or S3
-    /// has them, with what is backed up there instead.
+    /// Returns the path of a data directory that holds its own records and objects. Where DynamoDB or S3
+    /// holds them, the error says what to back up instead.
     pub fn embedded(&self) -> Result<&Path> {
         let environment = Environment::read().map_err(refused)?;
         let is = |variable, value| environment.optional(variable) == Some(value);
@@ -127,14 +120,15 @@ impl TargetArguments {
         Ok(&self.data_dir)
     }
 
-    /// The same, which must be there.
+    /// Opens such a data directory, which must exist.
     pub fn embedded_data(&self) -> Result<DataDir> {
         let path = self.embedded()?;
         self.require_data_dir()?;
         DataDir::open_keys(path).map_err(refused)
     }
 
-    /// Refuses a folder that no runner has made: a new one would hold nothing, and its keys would sign for no runner.
+    /// Refuses a folder that no runner made: a new data directory would be empty, and no runner would accept
+    /// its keys.
     fn require_data_dir(&self) -> Result<()> {
         if DataDir::is_present(&self.data_dir) {
             return Ok(());
@@ -147,7 +141,6 @@ impl TargetArguments {
         )))
     }
 
-    /// Opens the data.
     pub async fn open(&self) -> Result<Target> {
         let tenant = Tenant::new(&self.account, &self.project)?;
         let clock = Clock::System;
@@ -193,7 +186,7 @@ impl TargetArguments {
 }
 
 impl Target {
-    /// What seals signing secrets.
+    /// Returns the sealer of signing secrets.
     pub async fn sealer(&self) -> Result<Arc<dyn Sealer>> {
         if let Some(data) = &self.data_dir {
             return Ok(Arc::new(LocalSealer::open(data).map_err(refused)?));
@@ -203,18 +196,18 @@ impl Target {
         Ok(Aws::of_operator().await.sealer(key))
     }
 
-    /// Whether it is a data directory of the local runner.
+    /// True for a data directory of the local runner.
     pub fn is_local(&self) -> bool {
         self.data_dir.is_some()
     }
 
-    /// Records in the audit trail what the operator did in the named project.
+    /// Records in the audit trail what the operator did in the target's project.
     pub async fn audit(&self, action: AuditAction, resource_type: &str, resource_id: &str) -> Result<()> {
         self.audit_in(&self.tenant, action, resource_type, resource_id)
             .await
     }
 
-    /// The same in another project.
+    /// Records in the audit trail what the operator did in another project.
     pub async fn audit_in(
         &self,
         tenant: &Tenant,

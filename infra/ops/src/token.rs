@@ -1,4 +1,4 @@
-//! `ops token`: an access token for the local runner.
+//! `ops token`: prints an access token for the local runner.
 
 use clap::Args;
 use local::issuer::{Issuer, LIFETIME_SECONDS, Subject};
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::output::Output;
 use crate::target::TargetArguments;
 
-/// Whom the token is for, beyond `--account` and `--project`.
+/// Subject of the token, beyond `--account` and `--project`.
 #[derive(Args)]
 pub struct TokenArguments {
     /// User id.
@@ -28,10 +28,10 @@ pub struct TokenArguments {
     /// Makes a token for the whole account, without a project.
     #[arg(long)]
     whole_account: bool,
-    /// Makes the data directory where there is none; only for what takes its public keys from there.
+    /// Makes the data directory where there is none; only for programs that read its public keys.
     #[arg(long, hide = true)]
     make_keys: bool,
-    /// How long it holds, in seconds; a negative number makes one that has expired.
+    /// Lifetime in seconds; a negative number makes an expired token.
     #[arg(long, default_value_t = LIFETIME_SECONDS, allow_negative_numbers = true)]
     lifetime: i64,
 }
@@ -41,7 +41,6 @@ struct Printed {
     token: String,
 }
 
-/// Prints it.
 pub fn run(arguments: &TokenArguments, target: &TargetArguments, output: Output) -> Result<()> {
     let subject = Subject {
         user_id: arguments.user_id.clone(),
@@ -74,7 +73,7 @@ fn given(list: &[String]) -> Vec<String> {
     list.iter().filter(|text| !text.is_empty()).cloned().collect()
 }
 
-/// A misspelt role would silently grant nothing.
+/// Refuses unknown names, because a misspelt role would silently grant nothing.
 fn known(what: &str, given: &[String], is_known: impl Fn(&str) -> bool) -> Result<()> {
     match given.iter().find(|text| !is_known(text)) {
         Some(unknown) => Err(Error::invalid(format!(

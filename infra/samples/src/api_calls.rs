@@ -1,4 +1,4 @@
-//! A sample that calls the platform's API with the role of its run.
+//! Defines a sample that calls the platform's API with the role of its run.
 
 use platform::api::Call;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use workflow::{ActivityContext, ActivityType, Context, Failure, Registry, RetryP
 const API_CALLS: WorkflowType<Input, Vec<Value>> = WorkflowType::new("ApiCalls");
 const API_CALL: ActivityType<ApiCall, Value> = ActivityType::new("api_call");
 
-/// Adds the type and its activity.
+/// Adds the workflow type and its activity.
 pub fn add(registry: Registry) -> Registry {
     registry
         .workflow(API_CALLS, api_calls)
         .activity(API_CALL, api_call)
 }
 
-/// As an operator gives it, or as the run of a subscription has it.
+/// Input from an operator, or from a subscription.
 #[derive(Clone, Deserialize)]
 #[serde(untagged)]
 enum Input {
@@ -26,7 +26,7 @@ enum Input {
 #[derive(Clone, Serialize, Deserialize)]
 struct ApiCalls {
     calls: Vec<ApiCall>,
-    /// Whether a child run makes them.
+    /// True if a child run makes the calls.
     #[serde(default)]
     by_child: bool,
 }
@@ -34,12 +34,13 @@ struct ApiCalls {
 #[derive(Clone, Serialize, Deserialize)]
 struct ApiCall {
     method: String,
-    /// Segments below the API's root.
+    /// Path segments below the API's root.
     path: Vec<String>,
     body: Option<Value>,
 }
 
-/// One call after another. Its result has of each the body of the answer, as `ok`, or the failure, as `failure`.
+/// Makes one call after another. The result has an entry per call: the body of the answer as `ok`, or the
+/// failure as `failure`.
 async fn api_calls(context: Context, input: Input) -> Result<Vec<Value>, Failure> {
     let (Input::Given(input) | Input::FromSubscription { vars: input }) = input;
     if input.by_child {

@@ -1,7 +1,7 @@
-//! Workflow types to try the local runner and the emulator with, beside those of the platform.
+//! Provides sample workflow types for the local runner and the emulator, besides those of the platform.
 //!
-//! A deployed stage does not have them: the emulator takes the programs of this crate (`sample-worker` and
-//! so on) in place of the functions that need to know workflow types.
+//! A deployed stage does not have them. The emulator runs the programs of this crate (`sample-worker` and so
+//! on) in place of the functions that need workflow types.
 
 mod api_calls;
 
@@ -26,7 +26,7 @@ const APPROVAL: WorkflowType<Approval, Value> = WorkflowType::new("Approval")
 const PROCESS_DOCUMENT: WorkflowType<ProcessedDocument, Value> = WorkflowType::new("ProcessDocument");
 const STEP: ActivityType<Step, ()> = ActivityType::new("step");
 
-/// The platform's types and the samples.
+/// Returns the platform's types and the samples.
 pub fn registry(environment: &Environment) -> Result<Registry, ConfigError> {
     let log = environment.optional("MILLRACE_STEP_LOG").map(PathBuf::from);
     let registry = api_calls::add(runs::registry())
@@ -46,10 +46,10 @@ pub fn registry(environment: &Environment) -> Result<Registry, ConfigError> {
 #[derive(Clone, Deserialize)]
 struct Steps {
     steps: u32,
-    /// How long each takes, in milliseconds.
+    /// Duration of each activity, in milliseconds.
     #[serde(default)]
     pause_ms: u64,
-    /// How many attempts of each fail before one succeeds.
+    /// Number of failed attempts of each activity before one succeeds.
     #[serde(default)]
     failures: u32,
 }
@@ -61,7 +61,7 @@ struct Step {
     failures: u32,
 }
 
-/// One activity after another.
+/// Runs one activity after another.
 async fn steps(context: Context, input: Steps) -> Result<Value, Failure> {
     for step in 1..=input.steps {
         let call = Step {
@@ -100,7 +100,7 @@ async fn step(context: ActivityContext, input: Step, log: Option<PathBuf>) -> Re
     Ok(())
 }
 
-/// Tells that a document was processed: here a pipeline has ended with these details.
+/// Publishes that a document was processed, as a pipeline does at its end.
 async fn process_document(context: Context, document: ProcessedDocument) -> Result<Value, Failure> {
     let event_id = context.run(PUBLISH, &document).await?;
     Ok(json!({ "event_id": event_id }))
@@ -123,7 +123,7 @@ struct Decision {
     message: String,
 }
 
-/// Waits for the signal `Approve`, for a limited time; puts things in order when it is cancelled.
+/// Waits for the signal `Approve`, for a limited time; cleans up when cancelled.
 async fn approval(context: Context, input: Approval) -> Result<Value, Failure> {
     let title = input.title.clone();
     context.expose(move || json!({ "title": title, "waits_for": "Approve" }));
@@ -158,7 +158,7 @@ async fn approval(context: Context, input: Approval) -> Result<Value, Failure> {
     result
 }
 
-/// Types whose code is wrong, each in its own way.
+/// Adds types with faulty code, each with another fault.
 fn faulty(registry: Registry) -> Registry {
     let turns = Arc::new(AtomicU32::new(0));
     registry

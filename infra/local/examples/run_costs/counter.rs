@@ -1,4 +1,4 @@
-//! A proxy before the record store that asks for the capacity which each call takes and adds it up; it is the queue and the bus, too.
+//! Sums the capacity that each call takes: a proxy before the record store, and also the queue and the bus.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,24 +15,22 @@ use serde_json::{Value, json};
 
 use crate::Error;
 
-/// What was taken.
+/// Capacity and messages that were counted.
 #[derive(Default)]
 pub struct Taken {
-    /// By operation.
+    /// Calls by operation.
     pub calls: BTreeMap<String, u64>,
-    /// Of reads.
     pub read_units: f64,
-    /// Of writes.
     pub write_units: f64,
-    /// Of writes, by the table or its index.
+    /// Write units by table or `table.index`.
     pub written: BTreeMap<String, f64>,
-    /// What was sent to the queue.
+    /// Messages that were sent to the queue.
     pub messages: Vec<String>,
-    /// What was put on the bus.
+    /// Messages that were put on the bus.
     pub events: Vec<String>,
 }
 
-/// Stands before the record store, and is the queue and the bus.
+/// Proxy before the record store; also the queue and the bus.
 #[derive(Clone)]
 pub struct Counter {
     backend: String,
@@ -41,7 +39,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Before the record store at an endpoint: itself, and the endpoint to ask in place of that one.
+    /// Starts the proxy before the record store at an endpoint. Returns the proxy and its own endpoint.
     pub async fn before(backend: &str) -> Result<(Self, String), Error> {
         let counter = Self {
             backend: backend.to_owned(),
@@ -61,7 +59,6 @@ impl Counter {
         Ok((counter, endpoint))
     }
 
-    /// What was taken so far.
     pub fn taken(&self) -> std::sync::MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,7 +79,7 @@ impl Counter {
         let consumed = match answer.get("ConsumedCapacity") {
             Some(Value::Array(each)) => each.clone(),
             Some(one) => vec![one.clone()],
-            // A refusal of a condition does not say it.
+            // A refused condition has no consumed capacity in its response.
             None if status.is_client_error() => Vec::new(),
             None => return Err(format!("{operation} does not say what it takes: {answer}").into()),
         };
@@ -107,7 +104,7 @@ impl Counter {
     }
 }
 
-/// What a table and each of its indexes took, by `table` and `table.index`.
+/// Returns the units of a table and of each of its indexes, by `table` and `table.index`.
 fn places(consumed: &Value) -> Vec<(String, f64)> {
     let table = consumed["TableName"].as_str().unwrap_or_default();
     let units = |place: &Value| place["CapacityUnits"].as_f64().unwrap_or_default();
@@ -122,7 +119,7 @@ fn places(consumed: &Value) -> Vec<(String, f64)> {
 
 impl Queue for Counter {
     fn send_as<'a>(&'a self, body: &'a str, _: Delivery<'a>) -> BoxFuture<'a, platform::Result<()>> {
-        // A log is hinted at once a minute, however much happens.
+        // Do not count hints at logs: there is one per minute, whatever the load.
         if serde_json::from_str::<ArchiveHint>(body).is_err() {
             self.taken().messages.push(body.to_owned());
         }

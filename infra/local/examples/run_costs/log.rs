@@ -1,5 +1,5 @@
-//! What an event costs with the log and without: write units when it is accepted and matched, and when it is
-//! archived; and how fast a pass archives.
+//! Measures what the log adds to the cost of an event: write units when it is accepted and matched, and when
+//! it is archived; and the speed of an archiver's pass.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,9 +21,7 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::counter::{Counter, Taken};
 
-/// Events that are accepted and archived.
 const EVENTS: u64 = 2_000;
-/// Events that are measured without the log.
 const FEW: u64 = 50;
 
 pub async fn costs(
@@ -35,7 +33,7 @@ pub async fn costs(
     let table = |name| counted.table(name);
     let tenant = Tenant::new("acme", "archived")?;
     let events = Events::new(table(EVENTS_TABLE));
-    // The head of the log is not an event's.
+    // The log's head is written once, not per event, so write it before counting.
     events.prepare(&tenant, Clock::System.now()).await?;
     let before = without_log(&table(EVENTS_TABLE), &tenant, counter).await?;
     taken(counter);
@@ -81,7 +79,8 @@ fn taken(counter: &Counter) -> Taken {
     std::mem::take(&mut *counter.taken())
 }
 
-/// Write units of an event that is in no index for its log, as all were before there was one.
+/// Measures the write units of an event that is in no index of its log, as all events were before logs
+/// existed.
 async fn without_log(table: &Table, tenant: &Tenant, counter: &Counter) -> Result<f64, Error> {
     taken(counter);
     for number in 0..FEW {

@@ -1,8 +1,8 @@
-//! What workflow runs and deliveries ask of the records, the queue and the bus: calls, capacity units and
-//! messages for a run of one activity, for one of three, and for an event that one webhook gets, and what
-//! an event in the log takes, for the benchmarks. It prints one JSON object.
+//! Measures the cost of workflow runs and deliveries, for the benchmarks: calls, capacity units and messages
+//! for a run of one activity, for a run of three, for an event that one webhook receives, and for an event in
+//! the log. Prints one JSON object.
 //!
-//! The engine speaks to an emulator of DynamoDB through a proxy; the units are DynamoDB's own, those of the
+//! The engine calls an emulator of DynamoDB through a proxy. The units are those that DynamoDB reports,
 //! indexes included.
 
 mod counter;
@@ -26,7 +26,7 @@ use workflow::{Context, Failure, Payload, Registry};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Activities of the runs.
+/// Number of activities of each measured run.
 const ACTIVITIES: [u32; 2] = [1, 3];
 
 fn main() -> Result<(), Error> {
@@ -86,7 +86,7 @@ async fn runs(engine: &Engine, counter: &Counter) -> Result<Value, Error> {
     Ok(Value::from(report))
 }
 
-/// Follows hints as a queue has them followed: until there is nothing more to follow. How many there were.
+/// Follows hints, as the queue's consumer does, until none is left. Returns the number of hints.
 async fn follow(engine: &Engine, counter: &Counter) -> Result<usize, Error> {
     let mut messages = 0;
     loop {

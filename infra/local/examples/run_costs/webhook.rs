@@ -1,4 +1,4 @@
-//! An event from outside that one webhook gets.
+//! Measures the cost of an external event that one webhook receives.
 
 use std::sync::Arc;
 
@@ -39,19 +39,19 @@ use workflow::wiring::Wiring;
 use crate::counter::{Counter, Taken};
 use crate::{Error, follow};
 
-/// Prices of a million in us-east-1, in dollars: a write and a read unit on demand, an event on a bus of one's own, a request of SQS, a call
-/// of a Lambda function. From the price lists of these services in 2025; what functions take in time is not in them.
+/// Prices per million in us-east-1, in dollars, from the AWS price lists of 2025: an on-demand write unit, a
+/// read unit, an event on a custom bus, an SQS request, a Lambda invocation. The cost of the functions'
+/// running time is not included.
 const WRITE_UNIT: f64 = 0.625;
 const READ_UNIT: f64 = 0.125;
 const BUS_EVENT: f64 = 1.0;
 const SQS_REQUEST: f64 = 0.4;
 const INVOCATION: f64 = 0.2;
-/// Requests of SQS for a message that comes alone: sent, received, deleted.
+/// SQS requests for a single message: send, receive, delete.
 const REQUESTS_OF_MESSAGE: f64 = 3.0;
-/// Functions that are called for one event: ingest, matcher, worker.
+/// Function invocations per event: ingest, matcher, worker.
 const INVOCATIONS: f64 = 3.0;
 
-/// What it takes.
 pub async fn costs(
     data: &DataDir,
     wiring: &Wiring,
@@ -109,7 +109,7 @@ pub async fn costs(
         clock: wiring.clock.clone(),
     };
     let publisher = Publisher::new(events, wiring.objects.clone(), Arc::new(counter.clone()));
-    // The first has the subscriptions compiled and the secret opened.
+    // The first round compiles the subscriptions and opens the secret, so the second one counts.
     for _ in 0..2 {
         *counter.taken() = Taken::default();
         channels.find(&tenant, &channel.id).await?;
@@ -132,7 +132,7 @@ pub async fn costs(
         {
             return Err("the event was not matched".into());
         }
-        // One that tells of the event, and those at the run.
+        // One message about the event, and the hints at the run.
         let messages = 1 + follow(&engine, counter).await?;
         counter.taken().messages = vec![String::new(); messages];
     }
@@ -221,7 +221,7 @@ fn channel(wiring: &Wiring) -> Channel {
     }
 }
 
-/// An event with a body of a kilobyte.
+/// Returns an event with a body of a kilobyte.
 fn event(wiring: &Wiring) -> Result<Envelope, Error> {
     let now = wiring.clock.now();
     let id = ids::new_id(now);

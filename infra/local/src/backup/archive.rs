@@ -13,10 +13,9 @@ use super::sums::{Summed, Sums};
 use super::{BACKUP_FORMAT, Contents, Head, VERSION, names};
 use crate::data_dir;
 
-/// Level of compression: records shrink to a fifth, and Parquet files take little time.
+/// Compression level: records shrink to a fifth, and Parquet files take little time.
 const LEVEL: i32 = 3;
 
-/// An archive that is being written.
 pub struct Archive {
     tar: Builder<Encoder<'static, BufWriter<File>>>,
     sums: Sums,

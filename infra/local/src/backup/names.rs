@@ -1,4 +1,4 @@
-//! Names of files in an archive.
+//! Defines the names of files in an archive.
 
 use std::path::{Component, Path};
 
@@ -11,14 +11,14 @@ pub const KEYS: &str = "keys";
 pub const OBJECTS: &str = "objects";
 pub const SUMS: &str = "SHA256SUMS";
 
-/// Whether a data directory has a file of this name. None leaves the directory, and none is hidden: hidden
-/// ones are what processes work with.
+/// True if a data directory may have a file of this name. The name stays inside the directory and is not
+/// hidden: hidden files are the temporary files of processes.
 pub fn is_of_a_data_directory(name: &str) -> bool {
     let is_plain = |part: Component<'_>| match part {
         Component::Normal(part) => part.to_str().is_some_and(|part| !part.starts_with('.')),
         _ => false,
     };
-    // Components pass over empty and single-dot parts, which no name of ours has.
+    // `components` skips empty and single-dot parts, so check for these here.
     let is_exact = name.split('/').all(|part| !matches!(part, "" | "." | ".."));
     let has_one_line = !name.contains(['\n', '\r', '\\']);
     if !is_exact || !has_one_line || !Path::new(name).components().all(is_plain) {

@@ -13,19 +13,20 @@ use super::{Contents, names};
 use crate::data_dir::{LOCK, RESTORING, check_owner, make_private, private_options, sync_folder};
 use crate::services::TABLES;
 
-/// What is moved into place, in this order. A directory without its format is none.
+/// Parts in the order in which they are moved into place. `format.json` comes last, because a directory
+/// without it is not a data directory.
 const PARTS: [&str; 4] = [names::RECORDS, names::KEYS, names::OBJECTS, names::FORMAT];
 
-/// Makes a data directory of a backup, in a folder that is empty or missing. The backup is unpacked beside
-/// its place and checked whole before anything is moved there; where it is refused, nothing of it stays. A
-/// restore that was cut off leaves the folder `restoring`, with which the directory is not opened.
+/// Makes a data directory from a backup, in an empty or missing folder. The backup is unpacked beside its
+/// place and checked completely before anything is moved there; a refused backup leaves nothing. An
+/// interrupted restore leaves the folder `restoring`, and a directory with that folder is never opened.
 pub fn restore(file: &Path, root: &Path) -> Result<Contents> {
     check_free(root, &[])?;
     let unusable = |error: io::Error| unusable(root, &error);
     let made = make_missing(root).map_err(unusable)?;
     check_owner(root).map_err(refused)?;
     let place = Place::take(root, made)?;
-    // Another restore may have been faster.
+    // Another restore may have finished first.
     check_free(root, &[LOCK])?;
     let restoring = root.join(RESTORING);
     make_private(&restoring).map_err(unusable)?;
@@ -34,7 +35,7 @@ pub fn restore(file: &Path, root: &Path) -> Result<Contents> {
     let move_all = || {
         for part in PARTS {
             match fs::rename(restoring.join(part), root.join(part)) {
-                // There may be no object.
+                // A backup may have no objects.
                 Err(error) if error.kind() == ErrorKind::NotFound && part == names::OBJECTS => {}
                 moved => moved?,
             }
@@ -48,7 +49,7 @@ pub fn restore(file: &Path, root: &Path) -> Result<Contents> {
     Ok(contents)
 }
 
-/// The lock of a directory that is being made. Dropped, it removes what the restore made.
+/// Holds the lock of a directory that is being made. Removes everything that the restore made when dropped.
 struct Place<'a> {
     root: &'a Path,
     made: Vec<PathBuf>,
@@ -95,7 +96,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Makes a folder and those above it that are missing; which these were, the innermost first.
+/// Makes a folder and its missing parents. Returns the folders made, innermost first.
 fn make_missing(root: &Path) -> io::Result<Vec<PathBuf>> {
     let named = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let missing: Vec<_> = root.ancestors().take_while(named).map(Path::to_owned).collect();
@@ -103,7 +104,7 @@ fn make_missing(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(missing)
 }
 
-/// Refuses a folder with anything else in it than `known`.
+/// Refuses a folder that contains anything but `known`.
 fn check_free(root: &Path, known: &[&str]) -> Result<()> {
     let entries = match fs::read_dir(root) {
         Ok(entries) => entries,
@@ -137,7 +138,7 @@ fn is_locked(root: &Path) -> bool {
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// Reads all of the records before they are put in place.
+/// Reads all records before they are put in place.
 fn check_records(restoring: &Path) -> Result<()> {
     let path = restoring.join(names::RECORDS);
     if !path.is_file() {

@@ -1,4 +1,4 @@
-//! The sums of files, in the form that `sha256sum --check` reads.
+//! Sums files, in the form that `sha256sum --check` reads.
 
 use std::io::{self, Read};
 
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 pub struct Sums(String);
 
 impl Sums {
-    /// Adds a file that was read to its end.
+    /// Adds the sum of a file that was read to its end.
     pub fn add<R>(&mut self, name: &str, read: Summed<R>) {
         let sum = hex::encode(read.sum.finalize());
         self.0.push_str(&format!("{sum}  {name}\n"));
@@ -20,7 +20,7 @@ impl Sums {
     }
 }
 
-/// A reader that sums what is read.
+/// Reader that sums the bytes it reads.
 pub struct Summed<R> {
     from: R,
     sum: Sha256,

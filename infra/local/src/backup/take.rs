@@ -1,4 +1,4 @@
-//! Takes a backup, whether a runner has the data directory open or not.
+//! Takes a backup, with or without a runner on the data directory.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,8 +12,8 @@ use super::{Contents, names};
 use crate::data_dir::DataDir;
 use crate::services::open_records;
 
-/// Copies a data directory to a new file, which only its owner can read. The file gets its name when it is
-/// whole and durable; one of the name that is there stays as it is.
+/// Copies a data directory to a new file that only its owner can read. The file gets its name when it is
+/// complete and durable; an existing file of that name is not replaced.
 pub fn take(data: &DataDir, to: &Path, clock: &Clock) -> Result<Contents> {
     let unwritable = |error: io::Error| unwritable(to, &error);
     let folder = folder_of(to);
@@ -68,7 +68,7 @@ pub fn take(data: &DataDir, to: &Path, clock: &Clock) -> Result<Contents> {
     Ok(contents)
 }
 
-/// Before anything is copied.
+/// Refuses a bad place before anything is copied.
 fn check_place(data: &DataDir, to: &Path, folder: &Path) -> Result<()> {
     let unwritable = |error: io::Error| unwritable(to, &error);
     if to.symlink_metadata().is_ok() {
@@ -85,7 +85,7 @@ fn check_place(data: &DataDir, to: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The names of the keys, without those that a process is making.
+/// Returns the names of the keys, without keys that a process is still making.
 fn keys(data: &DataDir) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(data.path(names::KEYS))? {

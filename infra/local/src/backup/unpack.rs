@@ -1,4 +1,4 @@
-//! Reads an archive into a folder, and refuses one that is not whole.
+//! Unpacks an archive into a folder, and refuses an incomplete one.
 
 use std::fs::{File, FileTimes};
 use std::io::{self, BufReader, Read};
@@ -12,10 +12,8 @@ use super::sums::{Summed, Sums};
 use super::{BACKUP_FORMAT, Contents, Head, names};
 use crate::data_dir::{self, make_private, private_options, sync_folder};
 
-/// Largest head, in bytes.
 const MAX_HEAD_BYTES: u64 = 64 * 1_024;
 
-/// An archive that is being read into a folder.
 struct Unpacking<'a> {
     file: &'a Path,
     into: &'a Path,
@@ -24,7 +22,7 @@ struct Unpacking<'a> {
     folders: Vec<PathBuf>,
 }
 
-/// Unpacks an archive into an empty folder. What is there afterwards is whole and durable.
+/// Unpacks an archive into an empty folder. Afterwards the files are complete and durable.
 pub fn unpack(file: &Path, into: &Path) -> Result<Contents> {
     let unreadable =
         |error: io::Error| Error::invalid(format!("The backup {} cannot be read: {error}.", file.display()));
@@ -62,7 +60,7 @@ pub fn unpack(file: &Path, into: &Path) -> Result<Contents> {
     if !is_whole {
         return Err(unpacking.damaged("its end is missing"));
     }
-    // The sum over the compressed bytes stands at their end.
+    // Read to the end: the checksum of the compressed bytes is there.
     io::copy(&mut tar.into_inner(), &mut io::sink()).map_err(|error| unpacking.damaged(error))?;
     unpacking
         .sync_folders()
@@ -174,7 +172,7 @@ enum Fault {
     Writing(io::Error),
 }
 
-/// As `io::copy`, which does not say on which side it failed.
+/// Copies like `io::copy`, but reports whether reading or writing failed.
 fn copy(from: &mut impl Read, to: &mut impl io::Write) -> Result<(), Fault> {
     let mut buffer = vec![0; 256 * 1_024];
     loop {
@@ -189,7 +187,7 @@ fn copy(from: &mut impl Read, to: &mut impl io::Write) -> Result<(), Fault> {
     }
 }
 
-/// The name of a file. None for anything else than a file, such as a link.
+/// Returns the name of a file. None for any other entry, such as a link.
 fn name(entry: &Entry<'_, impl Read>) -> Option<String> {
     let is_file = entry.header().entry_type() == EntryType::Regular;
     let name = String::from_utf8(entry.path_bytes().into_owned()).ok();

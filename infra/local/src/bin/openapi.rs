@@ -9,7 +9,7 @@ use platform::config::{ConfigError, Environment};
 
 #[tokio::main]
 async fn main() -> Result<(), ConfigError> {
-    // The routes want services to be made of; the document does not ask them anything.
+    // The routes need services to be built; the document makes no request to them.
     let folder = tempfile::tempdir().map_err(|error| ConfigError::new(error.to_string()))?;
     let data = DataDir::open(folder.path())?;
     let services = Services::open(&data)?;

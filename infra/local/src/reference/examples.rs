@@ -1,5 +1,5 @@
-//! Examples in the OpenAPI document: for each operation a request and its answer, from the file that is named as the
-//! operation. A test sends each request and holds the answer against the file.
+//! Adds examples to the OpenAPI document: for each operation a request and its answer, from the file that is
+//! named after the operation. A test sends each request and compares the answer with the file.
 
 use platform::config::ConfigError;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ macro_rules! files {
     };
 }
 
-/// Operations, and the texts of their files.
+/// Operations, and the contents of their files.
 static FILES: [(&str, &str); 65] = files! {
     actOnWorkflowRun
     aggregateEvents
@@ -101,12 +101,12 @@ struct Request {
 #[serde(deny_unknown_fields)]
 struct Response {
     status: u16,
-    /// A text where the answer is not JSON.
+    /// A string where the answer is not JSON.
     #[serde(default)]
     body: Value,
 }
 
-/// Adds the examples to a document. An error where a file is no example.
+/// Adds the examples to a document. Fails where a file is not a valid example.
 pub fn add_examples(document: &mut Value) -> Result<(), ConfigError> {
     let paths = document.pointer_mut("/paths").and_then(Value::as_object_mut);
     let paths = paths.into_iter().flatten();
@@ -158,7 +158,7 @@ fn add_to(content: Option<&mut Value>, media_type: &str, example: Value) {
     }
 }
 
-/// The data of the last of some server-sent events; the schema is that of one event's data.
+/// Returns the data of the last server-sent event, because the schema describes the data of one event.
 fn last_data(events: &str) -> Value {
     let data = events.lines().rev().find_map(|line| line.strip_prefix("data: "));
     data.and_then(|data| serde_json::from_str(data).ok())

@@ -1,4 +1,4 @@
-//! The API reference: the page at `/docs`, and the examples in the document that it shows.
+//! Serves the API reference: the page at `/docs`, and the examples in its document.
 
 mod examples;
 mod page;

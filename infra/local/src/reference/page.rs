@@ -1,4 +1,4 @@
-//! The page at `/docs`, and the policy that lets a browser run what is in it and nothing else.
+//! Renders the page at `/docs`, with a policy that lets a browser run only the page's own content.
 
 use aide::swagger::Swagger;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-/// The page over the document at this path, as an answer.
+/// Returns the page for the document at this path.
 pub fn page(document: &str) -> impl IntoResponse + Clone + use<> {
     let html = Swagger::new(document).with_title("Millrace").html();
     let policy = format!(
@@ -25,7 +25,7 @@ pub fn page(document: &str) -> impl IntoResponse + Clone + use<> {
     )
 }
 
-/// The hashes of the page's inline elements of a kind, as a policy names them.
+/// Returns the hashes of the page's inline elements of a kind, in the form of the policy.
 fn hashes(html: &str, element: &str) -> String {
     let (open, close) = (format!("<{element}>"), format!("</{element}>"));
     let mut hashes = Vec::new();

@@ -1,4 +1,5 @@
-//! The request of a delivery in the OpenAPI document: its headers, its body, an example of each event, and what an answer means.
+//! Describes the request of a delivery in the OpenAPI document: its headers, its body, an example of each
+//! event, and the meaning of each answer.
 
 use events::delivery;
 use platform::config::ConfigError;
@@ -11,7 +12,8 @@ macro_rules! files {
     };
 }
 
-/// Names of the examples, and their envelopes. A test publishes each and holds the delivery against its file.
+/// Names of the examples, and their envelopes. A test publishes each event and compares the delivery with its
+/// file.
 static EVENTS: [(&str, &str); 13] = files! {
     billing_inference_completed
     content_create
@@ -87,7 +89,7 @@ const DESCRIPTION: &str = "The service sends this request to the `url` of a subs
     id. After a network error, no answer in time, 408, 425, 429 or a status from 500 on, the service tries again, ten times within \
     about 16 hours.";
 
-/// The webhooks of the service. An error where a file is no example.
+/// Returns the webhooks of the service. Fails where a file is not a valid example.
 pub fn webhooks() -> Result<Webhooks, ConfigError> {
     let parameters: Vec<_> = HEADERS
         .iter()
@@ -178,7 +180,7 @@ mod tests {
         }
         assert_eq!(categories, BTreeSet::from(Category::ALL));
         let own = RunAction::ALL.map(RunAction::as_str).into_iter();
-        // Those of the contract that other services and senders publish.
+        // Events of the contract that other services and senders publish.
         let others = [
             "create",
             "update",

@@ -1,4 +1,4 @@
-//! A pass that dies at any point leaves what the next one finishes.
+//! Crashes a pass at every step; the next pass completes its work.
 
 use event_log::archive::{Crash, Step};
 
@@ -6,7 +6,7 @@ use crate::world::World;
 
 const NOON: &str = "2026-11-24T12:00:00Z";
 
-/// Makes every step happen: records, sixteen files to merge, a digest, a replaced file to collect.
+/// Makes every step of a pass happen: records, sixteen files to merge, a digest, a replaced file to collect.
 async fn prepared() -> World {
     let world = World::new().await;
     let archiver = world.archiver();
@@ -14,7 +14,7 @@ async fn prepared() -> World {
         world.events(number..number + 1, NOON).await;
         archiver.pass(&world.log).await.unwrap();
     }
-    // The hour is over, and what was replaced is not old enough to be removed.
+    // The hour is over, but the replaced files are not yet old enough to be removed.
     world.advance_minutes(55);
     archiver.pass(&world.log).await.unwrap();
     for number in 16..30 {
@@ -67,7 +67,7 @@ async fn die_at(steps: &[Step]) {
             (0, true),
             "{step:?}"
         );
-        // Nothing is left that no item names.
+        // No object remains without an item.
         let files = world.logs.all_files(&world.log).await.unwrap();
         let objects = world.objects_of_log().await;
         let data = objects.iter().filter(|key| key.ends_with(".parquet")).count();

@@ -1,4 +1,4 @@
-//! The chain of digests, and what a check of a copy finds.
+//! Tests the chain of digests, and the verification of a copy.
 
 use event_log::verify::{ExpectedDigest, Fault};
 

@@ -1,4 +1,4 @@
-//! Listing and aggregation over files and tail: each record once, in order, at any offset.
+//! Tests listing and aggregation over files and tail: each record once, in order, at any offset.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use crate::world::{World, at};
 
 const PROJECTS: [Option<&str>; 3] = [Some("demo"), Some("test"), None];
 
-/// The record of a number: numbers are spread over projects, kinds and three days, and some share their time.
+/// Returns record `number`: records are spread over projects, kinds and three days, and some have equal
+/// times.
 fn record(number: u64) -> AuditEvent {
     let day = 22 + number % 3;
     let (hour, minute) = (number * 7 % 24, number / 5 % 60);
@@ -92,7 +93,7 @@ async fn pages_are_those_of_the_sorted_records_whatever_is_archived() {
     let mut all: Vec<AuditEvent> = (0..240).map(record).collect();
     for (number, event) in all.iter().enumerate() {
         world.trail.insert(event).await.unwrap();
-        // Two files a day of a log, and a tail in which there are old records too.
+        // Each log gets two files a day, and a tail that also contains old records.
         if number == 120 || number == 200 {
             for project in PROJECTS {
                 let log = LogId::new("acme", project, LogKind::Audit);
@@ -202,7 +203,7 @@ async fn an_event_counts_once_before_and_after_it_is_archived() {
     assert_eq!(json!(days().await), json!([[0, 0], [30, 30], [40, 40], [0, 0]]));
     archiver.pass(&world.log).await.unwrap();
     assert_eq!(json!(days().await), json!([[0, 0], [30, 30], [40, 40], [0, 0]]));
-    // Late ones, and an event that is there.
+    // Late events, and two that already exist.
     world.events(0..2, "2026-11-23T23:59:59.999Z").await;
     world.events(70..75, "2026-11-22T00:00:00Z").await;
     assert_eq!(json!(days().await), json!([[5, 5], [30, 30], [40, 40], [0, 0]]));

@@ -1,5 +1,5 @@
-//! The archiver over the twins of DynamoDB and S3: every record is in the files once, whatever a pass dies
-//! of.
+//! Tests the archiver over the local records and objects: every record is in the files once, wherever a pass
+//! crashes.
 #![cfg(test)]
 
 mod crashes;

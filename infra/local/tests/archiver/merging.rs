@@ -1,4 +1,4 @@
-//! Small files become few.
+//! Tests the merging of small files.
 
 use crate::world::World;
 
@@ -22,7 +22,7 @@ async fn small_files_of_a_day_are_merged_and_at_its_end_all() {
 
     assert_eq!(world.objects_of_log().await.len(), 18);
 
-    // Two hours after the day, and a late record an hour before.
+    // Two hours after the day's end, with a late record an hour before.
     world.advance_minutes(60 * 14 + 60);
     world.event("late", NOON).await;
     archiver.pass(&world.log).await.unwrap();
@@ -32,7 +32,7 @@ async fn small_files_of_a_day_are_merged_and_at_its_end_all() {
     let files = world.files().await;
     assert_eq!(files.iter().map(|file| file.records).collect::<Vec<_>>(), [52]);
 
-    // What was replaced goes once a digest covers the merged file.
+    // Replaced files are removed once a digest covers the merged file.
     world.advance_minutes(61);
     archiver.pass(&world.log).await.unwrap();
     world.advance_minutes(61);
@@ -62,7 +62,7 @@ async fn an_object_that_no_commit_names_is_removed_and_no_other() {
     for key in [&old, &young, &audit] {
         world.objects.put(key, b"x".to_vec()).await.unwrap();
     }
-    // Without a digest nothing tells that an object is not about to be committed.
+    // Until a digest covers the time, an unknown object may be about to be committed.
     world.advance_minutes(10);
     world.pass().await;
     assert_eq!(world.objects_of_log().await.len(), 4);

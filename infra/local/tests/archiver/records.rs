@@ -1,4 +1,4 @@
-//! From the tail into files.
+//! Tests the archiving of records from the tail into files.
 
 use event_log::archive::Passed;
 use platform::Tenant;
@@ -17,7 +17,7 @@ const NOON: &str = "2026-11-24T12:00:00.123Z";
 async fn records_leave_the_tail_for_a_file_of_each_day() {
     let world = World::new().await;
     world.events(0..30, NOON).await;
-    // Ends of days, offsets, and days long ago and far ahead.
+    // Ends of days, offsets, and days far in the past and the future.
     for (id, time) in [
         ("last", "2026-11-23T23:59:59.999Z"),
         ("first", "2026-11-24T00:00:00Z"),
@@ -61,7 +61,7 @@ async fn records_leave_the_tail_for_a_file_of_each_day() {
         (0, 5, 0)
     );
     assert_eq!(head.due_at, world.clock.now().plus_ms(60_000));
-    // A pass without new records changes nothing but the time of the next one.
+    // A pass without new records changes only the time of the next pass.
     assert_eq!(world.pass().await, Passed::default());
     assert_eq!(world.head().await.due_at, world.clock.now().plus_ms(120_000));
 }
@@ -101,7 +101,7 @@ async fn large_details_are_archived_whole_and_what_cannot_be_read_stays() {
     let broken = record("broken", "{".to_owned(), None);
     let gone = envelope("gone", NOON, &json!({})).to_string();
     let gone = record("gone", gone, Some("payloads/none".to_owned()));
-    // No event of these years is accepted; DuckDB writes them in a form of its own.
+    // Events of these years are never accepted; DuckDB writes such times in its own form.
     let ancient = ["0000-12-31T23:59:59Z", "-000001-01-01T00:00:00Z"].map(|time| {
         let envelope = envelope(time, time, &json!({})).to_string();
         record(time, envelope, None)
@@ -139,7 +139,7 @@ async fn two_archivers_at_once_archive_each_record_once() {
     let archived = world.archived().await;
     assert_eq!(archived.len(), 200);
     assert!(archived.values().all(|count| *count == 1));
-    // The loser removed its file.
+    // The losing archiver removed its file.
     assert_eq!(world.objects_of_log().await.len(), world.files().await.len());
 }
 
@@ -172,7 +172,7 @@ async fn audit_records_of_an_account_have_a_log_of_their_own() {
         objects[0].starts_with("log/acme/!account/2026-11-24/audit/"),
         "{objects:?}"
     );
-    // A log that nothing was written to.
+    // A log without records.
     world.log = LogId::new("acme", Some("other"), LogKind::Audit);
     assert_eq!(world.pass().await, Passed::default());
 }

@@ -1,4 +1,4 @@
-//! What is archived expires, and nothing before it is.
+//! Tests that archived records expire, and that no record expires before it is archived.
 
 use event_log::archive::{Crash, Step};
 use platform::records::{Condition, Written};
@@ -68,7 +68,7 @@ async fn an_event_that_comes_again_after_its_expiry_is_no_second_one() {
     world.events(0..5, NOON).await;
     archiver.pass(&world.log).await.unwrap();
     world.advance_minutes(25 * 60);
-    // As DynamoDB does with what has expired.
+    // Remove expired records, as DynamoDB does.
     let (records, _) = world.events_table.scan(None).await.unwrap();
     for (key, _) in records.into_iter().filter(|(key, _)| key.sk == "event") {
         let removed = world.events_table.delete(&key, Condition::Present).await.unwrap();

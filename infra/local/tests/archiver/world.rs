@@ -1,4 +1,4 @@
-//! Logs, an archiver, and a clock that tests move.
+//! Provides logs, an archiver, and a clock that tests move.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub fn at(time: &str) -> UtcTime {
 }
 
 impl World {
-    /// At 10:10 on 24 November 2026.
+    /// Starts at 10:10 on 24 November 2026.
     pub async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(&folder.path().join("data")).unwrap();
@@ -77,7 +77,7 @@ impl World {
         self.archiver_with("archiver", 90, Crash::Never)
     }
 
-    /// Each with a folder of its own.
+    /// Returns an archiver with a folder of its own.
     pub fn archiver_with(&self, name: &str, events_days: u64, crash: Crash) -> Archiver {
         let config = ArchiverConfig {
             program: Some(program()),
@@ -93,7 +93,6 @@ impl World {
         Archiver::new(logs, objects, self.key.clone(), self.clock.clone(), &config).unwrap()
     }
 
-    /// What readers need.
     pub fn store(&self) -> LogStore {
         let config = LogStoreConfig {
             program: Some(program()),
@@ -136,7 +135,7 @@ impl World {
         self.logs.head(&self.log).await.unwrap().unwrap()
     }
 
-    /// The files that readers see.
+    /// Returns the files that readers see.
     pub async fn files(&self) -> Vec<LogFile> {
         let mut files = self.logs.all_files(&self.log).await.unwrap();
         files.retain(|file| file.replaced_by.is_none());
@@ -147,7 +146,7 @@ impl World {
         self.logs.tail_keys(&self.log, None).await.unwrap().len()
     }
 
-    /// How often each id is in the files that readers see.
+    /// Returns how often each id is in the files that readers see.
     pub async fn archived(&self) -> BTreeMap<String, u64> {
         let folder = tempfile::tempdir_in(self.folder.path()).unwrap();
         let mut archived = BTreeMap::new();
@@ -171,7 +170,7 @@ impl World {
         archived
     }
 
-    /// Rows of a file: `statement` ends before the name of the relation.
+    /// Runs `statement`, which ends before the name of the relation, over a file.
     pub async fn rows(&self, path: &Path, statement: &str) -> Vec<Vec<Value>> {
         let folder = path.parent().unwrap();
         let allowed = Duration::from_secs(60);
@@ -185,7 +184,7 @@ impl World {
         objects.into_iter().map(|object| object.key).collect()
     }
 
-    /// A copy of the log's objects, as of the bucket.
+    /// Copies the log's objects to a folder, as from the bucket.
     pub async fn copy(&self) -> TempDir {
         let copy = tempfile::tempdir().unwrap();
         for key in self.objects_of_log().await {
@@ -217,7 +216,7 @@ pub fn envelope(id: &str, time: &str, details: &Value) -> Value {
     })
 }
 
-/// The program whose `main` begins as a child's does.
+/// Returns the program whose `main` starts child processes.
 fn program() -> PathBuf {
     env!("CARGO_BIN_EXE_millrace").into()
 }

@@ -1,4 +1,4 @@
-//! Workflow targets that take the workflow id of their run from the event, and those whose type is not there.
+//! Tests workflow targets that take the run's workflow id from the event, and targets with a missing type.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn target(endpoint: &str) -> Value {
     json!({ "type": "workflow", "endpoint": endpoint, "workflow_id": "details.payload.order_id" })
 }
 
-/// The delivery of a new event about an order.
+/// Publishes an event about an order and returns its delivery.
 async fn delivered(world: &World, id: &Value) -> DeliveryRecord {
     let event = world.event_with(None, order(id)).await;
     assert_eq!(world.match_told().await, 0);
@@ -34,7 +34,7 @@ async fn events_with_the_same_id_start_one_run() {
     assert_eq!(first.workflow_id.as_deref(), Some("order-7"));
     assert_eq!(first.status, DeliveryStatus::Pending);
 
-    // While the run is under way, and after its end.
+    // Once while the run is open, and once after its end.
     for _ in 0..2 {
         let next = delivered(&world, &json!("order-7")).await;
         assert_eq!(next.status, DeliveryStatus::Succeeded);
@@ -63,7 +63,7 @@ async fn a_message_that_comes_twice_leaves_the_delivery_as_it_is() {
     for _ in 0..5 {
         events::publish::tell(&bus, &record).await;
     }
-    // All at once, before one of them is noted as matched.
+    // All messages in one batch, before any of them marks the event as matched.
     assert_eq!(world.match_told().await, 0);
     assert_eq!(world.one().await.status, DeliveryStatus::Pending);
 }

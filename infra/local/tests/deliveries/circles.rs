@@ -1,4 +1,4 @@
-//! Subscriptions that start what they are about.
+//! Tests subscriptions that match the events of their own runs.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ async fn runs_that_start_each_other_come_to_an_end() {
     }
     world.event(None).await;
     world.settle().await;
-    // Each of two by the event, and for the two events of each of them the other one.
+    // Each subscription matches the event, and each matches the two events of the other's run.
     assert_eq!(world.all().await.len(), 2 + 2 * 2);
     let lengths: Vec<_> = world
         .all()

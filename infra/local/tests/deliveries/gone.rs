@@ -1,4 +1,5 @@
-//! A receiver that answers with 410: its subscription is disabled, and what that cancelled can be delivered later.
+//! Tests a receiver that answers 410: its subscription is disabled, and the deliveries that this cancelled
+//! can be redelivered.
 
 use events::subscription::Subscription;
 use platform::records::deliveries::DeliveryStatus;

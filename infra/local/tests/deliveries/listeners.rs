@@ -1,5 +1,5 @@
-//! Runs that wait for events: which events they are told of, and what becomes of the listeners of runs that
-//! have ended.
+//! Tests runs that listen for events: the events that they are signalled, and the removal of ended runs'
+//! listeners.
 
 use platform::records::listeners::{Listener, Listening as _};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ async fn listen(world: &World, run_id: &str, listener_id: &str, filter: Value) {
     listeners.begin(&world.tenant, &listener).await.unwrap();
 }
 
-/// As the matcher reads it.
+/// Reads the count as the matcher does.
 async fn count(world: &World) -> u64 {
     world.matcher.sets.of(&world.tenant).await.unwrap().1
 }
@@ -48,7 +48,7 @@ async fn a_run_is_told_of_the_events_that_may_fit() {
     let run = start(&world, "Listening", json!(2)).await;
     assert_eq!(count(&world).await, 0);
     listen(&world, &run, "a", json!([{ "type": "external.received" }])).await;
-    // Twice is once, and two listeners of a run bring one signal.
+    // A repeated registration is one listener, and two listeners of a run cause one signal.
     listen(&world, &run, "a", json!([])).await;
     listen(&world, &run, "b", json!([{ "source": "external:.*" }])).await;
     let other = start(&world, "Waiting", json!(null)).await;
@@ -79,7 +79,7 @@ async fn the_listeners_of_a_run_that_has_ended_are_removed() {
     world.event(None).await;
     assert_eq!(world.match_told().await, 0);
     world.settle().await;
-    // The run ended by the first event, so the second finds it ended.
+    // The first event ended the run, so the second one finds it ended.
     world.event(None).await;
     world.settle().await;
     assert_eq!(count(&world).await, 0);
@@ -113,7 +113,7 @@ async fn a_run_that_continues_as_another_is_told_still() {
 async fn subscriptions_are_counted_beside_listeners() {
     let world = World::start().await;
     listen(&world, "r", "a", json!([])).await;
-    // The first creation counts the subscriptions of a project that has a count of listeners alone.
+    // The first creation counts the subscriptions of a project that so far has only a count of listeners.
     world
         .subscribe(&["external"], json!({ "type": "workflow", "endpoint": "Quick" }))
         .await;

@@ -1,4 +1,4 @@
-//! What is lost on the way, or comes twice, is only later.
+//! Tests that lost or repeated messages only delay work.
 
 use platform::records::deliveries::DeliveryStatus;
 use serde_json::json;
@@ -9,14 +9,14 @@ use crate::world::World;
 async fn what_every_message_of_was_lost_is_delivered_by_its_time() {
     let world = World::start().await;
     world.webhook().await;
-    // The bus does not take it.
+    // The bus refuses the event.
     world.told.be_away(true);
     world.event(None).await;
     world.told.be_away(false);
-    // The bus takes it, and its message is lost.
+    // The bus accepts the event, but its message is lost.
     world.event(None).await;
     world.told.lose_all();
-    // It is matched, and the hint at the run is lost.
+    // The event is matched, but the hint at its run is lost.
     world.event(None).await;
     assert_eq!(world.match_told().await, 0);
     world.hints.lose_all();
@@ -36,7 +36,7 @@ async fn what_every_message_of_was_lost_is_delivered_by_its_time() {
             .all(|delivery| delivery.status == DeliveryStatus::Succeeded)
     );
     assert_eq!(world.got().len(), 3);
-    // Nothing is left to be found.
+    // No work is due any more.
     let later = world.clock.now().plus_ms(1_000_000_000);
     assert!(world.events.due(later, None).await.unwrap().is_empty());
     assert!(world.engine.due(later).await.unwrap().is_empty());
@@ -52,7 +52,7 @@ async fn the_backlog_counts_late_work_only() {
     world.told.lose_all();
     let ahead = world.sweeper.sweep(60_000).await.unwrap();
     assert_eq!((ahead.runs, ahead.events), (0, 0), "fresh events are not late");
-    // The bus takes nothing: found events are postponed and stay in the count.
+    // All messages of the bus are lost: found events are postponed and stay in the count.
     for _ in 0..20 {
         world.pass(60);
         assert_eq!(world.sweeper.sweep(60_000).await.unwrap().events, 3);
@@ -84,13 +84,14 @@ async fn what_is_told_twice_is_delivered_once() {
     for _ in 0..5 {
         events::publish::tell(&bus, &record).await;
     }
-    // All of them at once, before any of them is noted; and one more when all is over.
+    // All messages in one batch, before the event is marked as matched; then one more after the delivery has
+    // ended.
     world.settle().await;
     events::publish::tell(&bus, &record).await;
     world.settle().await;
     assert_eq!(world.one().await.attempts.len(), 1);
     assert_eq!(world.got().len(), 1);
-    // A subscription that is made later has no part in it.
+    // A later subscription does not match the event.
     world.webhook().await;
     events::publish::tell(&bus, &record).await;
     world.settle().await;
@@ -103,7 +104,7 @@ async fn an_event_that_cannot_be_matched_is_looked_for_less_and_less() {
     world.webhook().await;
     let id = world.event(None).await;
     world.told.lose_all();
-    // Its details are said to be in the bucket, and are not.
+    // The record says that the details are in the bucket, but the bucket lacks them.
     let mut record = world.events.find(&world.tenant, &id).await.unwrap().unwrap();
     record.id = "broken".to_owned();
     record.envelope = record.envelope.replace(&id, &record.id);
@@ -119,7 +120,7 @@ async fn an_event_that_cannot_be_matched_is_looked_for_less_and_less() {
         (3..=12).contains(&told),
         "it was told {told} times within two hours"
     );
-    // By a run that was begun anew, for the first has become too old to sign with its time.
+    // A continued run delivers it, because the first run's timestamp is too old to sign.
     world.follow_hints().await;
     world.follow_hints().await;
     assert_eq!(world.got().len(), 1, "it is in nobody's way");

@@ -1,4 +1,5 @@
-//! Deliveries where time passes, messages are lost and processes die: over the service's own records, with a clock that the test moves.
+//! Tests deliveries while time passes, messages are lost and processes crash: over the service's own records,
+//! with a clock that the test moves.
 #![cfg(test)]
 
 mod business_ids;

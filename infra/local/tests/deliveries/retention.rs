@@ -1,4 +1,4 @@
-//! What has ended goes after its time; what has not, stays.
+//! Tests that ended records are removed after their retention, and that open ones stay.
 
 use events::envelope::{RawObject, raw};
 use local::services::{AUDIT_TABLE, DATA_BUCKET, EVENTS_TABLE};
@@ -84,7 +84,7 @@ fn large() -> RawObject {
 }
 
 impl World {
-    /// As the archiver does with what is in a file.
+    /// Marks the event as the archiver does once a file holds it.
     async fn archive(&self, event_id: &str) {
         let logs = self.logs();
         let log = LogId::new("acme", Some("demo"), LogKind::Events);

@@ -1,18 +1,18 @@
-//! When attempts are made, and what each of them says of its time.
+//! Tests the times of attempts, and the timestamps that they carry.
 
 use platform::records::deliveries::DeliveryStatus;
 use runs::webhook_delivery::RETRY_SCHEDULE_MS;
 
 use crate::world::World;
 
-/// The next attempt, at its time.
+/// Advances the clock to the next attempt and makes it.
 async fn next_attempt(world: &World) {
     let at = world.one().await.next_attempt_at.expect("one waits");
     world
         .clock
         .advance_ms(at.millis_since(world.clock.now()).try_into().unwrap());
     world.settle().await;
-    // Beyond what a queue holds back, the sweeper finds it.
+    // If the pause exceeds a queue's longest delay, the sweeper finds the attempt.
     world.sweeper.sweep(0).await.unwrap();
     world.settle().await;
 }
@@ -47,7 +47,7 @@ async fn a_receiver_that_is_never_there_is_asked_ten_times_within_a_day() {
     for (place, got) in got.iter().enumerate() {
         assert_eq!(got.header("x-service-delivery-id"), delivery.id);
         assert_eq!(got.body["delivery"]["attempt"], place + 1);
-        // Receivers refuse what was signed more than a quarter of an hour ago.
+        // Receivers refuse a signature that is older than 15 minutes.
         for header in ["x-service-timestamp", "webhook-timestamp"] {
             let signed: i64 = got.header(header).parse().unwrap();
             let age = got.at.as_seconds() - signed;
@@ -58,7 +58,7 @@ async fn a_receiver_that_is_never_there_is_asked_ten_times_within_a_day() {
             );
         }
     }
-    // Whoever asks for it begins anew.
+    // A requested redelivery starts the schedule again.
     world.answer_with(200, None);
     world.redelivery.retry(&world.tenant, &delivery.id).await.unwrap();
     world.settle().await;
@@ -105,7 +105,7 @@ async fn a_retry_takes_the_place_of_the_one_that_waits() {
     world.settle().await;
     let delivery = world.one().await;
     assert_eq!(delivery.attempts.len(), 3);
-    // The schedule begins anew, and what waited before does not come as well.
+    // The schedule restarts, and the earlier waiting attempt does not happen as well.
     let pause = delivery.next_attempt_at.unwrap().millis_since(world.clock.now());
     assert!((4_000..=6_000).contains(&pause), "{pause}");
     world.answer_with(200, None);
@@ -165,7 +165,7 @@ async fn a_key_is_remembered_for_thirty_days() {
     assert_ne!(world.event(Some("k")).await, first);
 }
 
-/// Something of ours is away: it is waited for, by one run after another, and for a day in all.
+/// A failure on our side: the delivery waits, one run continuing the other, for one day in all.
 #[tokio::test]
 async fn a_secret_that_is_never_opened_ends_the_delivery_after_a_day() {
     let world = World::start().await;

@@ -1,4 +1,4 @@
-//! A project whose listings get more shards, and fewer, while events are delivered: every listing shows each
+//! Tests changes of a project's number of listing shards while events are delivered: every listing shows each
 //! record once and in order.
 
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ fn runs(world: &World) -> Runs {
     Runs::new(table(RUNS_TABLE), table(EVENTS_TABLE))
 }
 
-/// The ids of a listing that is read in pages, newest first.
+/// Returns the ids of a listing that is read in pages, newest first.
 async fn deliveries(world: &World, index: &DeliveryIndex, from: UtcTime, most: usize) -> Vec<String> {
     let mut found: Vec<(UtcTime, String)> = Vec::new();
     loop {
@@ -37,7 +37,7 @@ async fn deliveries(world: &World, index: &DeliveryIndex, from: UtcTime, most: u
             .map_or(latest, |(time, id)| (*time, Some(id.as_str())));
         let listing = world.deliveries.list(&world.tenant, index, from, until, most);
         let (page, more) = listing.await.unwrap();
-        // A page begins with the delivery that the one before ended with.
+        // Each page repeats the last delivery of the previous one.
         let is_new = |id: &String| found.last().is_none_or(|(_, last)| last != id);
         let page: Vec<_> = page
             .into_iter()
@@ -187,7 +187,7 @@ async fn a_change_begins_two_minutes_later_for_writers_that_have_not_read_it() {
     }
     let found = deliveries(&world, &DeliveryIndex::All, UtcTime::EPOCH, 7).await;
     assert_eq!(found.len(), 41);
-    // The latest alone are of a time with four shards.
+    // Only the latest record was created while there were four shards.
     let since = world.clock.now();
     let latest = deliveries(&world, &DeliveryIndex::All, since, 7).await;
     assert_eq!(latest, found[..1]);
@@ -209,7 +209,7 @@ async fn a_number_of_shards_has_bounds() {
         runs.change(&world.tenant, 64, now.plus_ms(5)).await.unwrap(),
         first
     );
-    // A clock that goes back does not put a change before an earlier one.
+    // A clock that goes backwards does not put a change before an earlier one.
     let second = runs
         .change(&world.tenant, 2, UtcTime::EPOCH)
         .await

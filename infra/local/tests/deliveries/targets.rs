@@ -1,5 +1,5 @@
-//! What runs of agents and processes begin with: templates that are filled from the event, and the definition
-//! of a process.
+//! Tests the input of agent and process runs: templates filled from the event, and the definition of a
+//! process.
 
 use events::envelope::RawObject;
 use platform::records::deliveries::{DeliveryRecord, DeliveryStatus};
@@ -24,7 +24,7 @@ async fn delivered(world: &World) -> DeliveryRecord {
     all.find(|delivery| delivery.event_id == event).unwrap()
 }
 
-/// The beginning of a delivery's run, and its memo.
+/// Returns the start event of a delivery's run, and the run's memo.
 async fn run_of(world: &World, delivery: &DeliveryRecord) -> (Started, Value) {
     let run = delivery.workflow_run_id.as_ref().unwrap();
     let state = world.engine.get(&world.tenant, run).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_process_is_given_the_event_and_the_data_over_it() {
         text.contains(r#""order":{"big":12345678901234567890123}"#),
         "{text}"
     );
-    // The text is kept under its digest.
+    // The text is stored under its digest.
     let text = serde_json::to_string(&definition).unwrap();
     let program = format!("sha256:{};supervised", digest(&text));
     assert_eq!(started.program, Some(program));
@@ -185,7 +185,7 @@ async fn a_stored_process_is_looked_up_when_the_event_matches() {
             "The field 'target.process_ref' names the process 'shop/ship', which does not exist; the project has none."
         )
     );
-    // Repaired, the same delivery can be retried.
+    // Once the process exists, the same delivery can be retried.
     store(&world, "2.0.0", DEFINITION).await;
     world.redelivery.retry(&world.tenant, &failed.id).await.unwrap();
     world.settle().await;

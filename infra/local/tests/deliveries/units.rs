@@ -1,9 +1,9 @@
-//! What deliveries and runs write to each partition of DynamoDB: a model that bounds how many a project
-//! takes.
+//! Models the write units that deliveries and runs take in each partition of DynamoDB; this bounds the
+//! deliveries of a project.
 //!
-//! A partition takes 1,000 write units a second. The model follows DynamoDB's rules: a unit for each kilobyte
-//! that began, two in a transaction; in an index one for a place that is taken or left, or whose attributes
-//! change, two where it moves, and none where nothing that the index carries changes.
+//! A partition takes 1,000 write units a second. The model follows DynamoDB's rules: a table write costs a
+//! unit per started kilobyte, twice that in a transaction. In an index, adding, removing or changing an entry
+//! costs one write, moving it costs two, and a write that changes no attribute of the index costs nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -21,14 +21,14 @@ use serde_json::Value;
 
 use crate::world::World;
 
-/// What one partition takes, in write units a second.
+/// Write units that one partition takes per second.
 const UNITS_OF_PARTITION: f64 = 1_000.0;
 const DELIVERIES: u32 = 200;
 
 /// Units by table or index, and partition key.
 type Units = BTreeMap<(String, String), u64>;
 
-/// Counts what the writes that pass through it take.
+/// Counts the units of the writes that pass through it.
 #[derive(Clone, Default)]
 struct Meter(Arc<Mutex<Units>>);
 
@@ -74,13 +74,13 @@ impl Meter {
     }
 }
 
-/// Kilobytes that an item began: its JSON is a little longer than DynamoDB's own form.
+/// Returns the started kilobytes of an item. Its JSON is a little longer than DynamoDB's own form.
 fn kilobytes(item: &Item) -> u64 {
     let bytes = serde_json::to_vec(item.attributes()).unwrap().len();
     u64::try_from(bytes.div_ceil(1_024)).unwrap()
 }
 
-/// The place of an item in an index, and what the index holds of it.
+/// Returns the key of an item in an index, and the attributes that the index holds.
 fn entry(item: &Item, index: &str, carried: Carried) -> Option<((String, String), Item)> {
     let [pk, sk] = key_names(index);
     let place = (item.text(&pk)?.to_owned(), item.text(&sk)?.to_owned());
@@ -179,7 +179,7 @@ impl RecordStore for Metered {
     }
 }
 
-/// Units of each partition for one delivered webhook, its event archived; the most first.
+/// Returns the units of each partition for one delivered webhook with its event archived, highest first.
 async fn of_webhook(shards: u16) -> Vec<(String, f64)> {
     let meter = Meter::default();
     let world = World::behind(Arc::new(meter.clone())).await;
@@ -222,7 +222,7 @@ fn without_id(place: &str) -> &str {
         .map_or(place, |at| &place[..at + "subscription#".len()])
 }
 
-/// The partitions that every delivery of a project writes to. docs/deploy.md says the same.
+/// The hottest partitions are those that every delivery of a project writes to. docs/deploy.md says the same.
 #[tokio::test]
 async fn a_project_of_one_shard_takes_five_hundred_deliveries_a_second() {
     let units = of_webhook(1).await;
@@ -248,7 +248,8 @@ async fn each_further_shard_takes_its_part() {
     assert_eq!(tails.clone().count(), 8, "{units:#?}");
     let sum: f64 = tails.map(|(_, units)| units).sum();
     assert!((sum - 2.0).abs() < 1e-9, "{sum}");
-    // 4,000 a second if these few were spread evenly. Half of it is five standard deviations off.
+    // It would be 4,000 per second if these few deliveries were spread evenly. Half of that is five standard
+    // deviations away.
     let (hottest, most) = units.first().unwrap();
     assert!(UNITS_OF_PARTITION / most > 2_000.0, "{hottest}: {most}");
 }

@@ -1,4 +1,4 @@
-//! The matcher, the engine and the sweeper over one data directory, and a receiver.
+//! Provides the matcher, the engine and the sweeper over one data directory, and a receiver.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -46,7 +46,7 @@ use workflow::engine::{Engine, Hint};
 use workflow::wiring::Wiring;
 use workflow::{Context, Registry};
 
-/// A queue that nobody reads but the test; what is held back has its time.
+/// Queue that only the test reads; delayed messages have a due time.
 #[derive(Clone)]
 pub struct Kept {
     messages: Arc<Mutex<Vec<(UtcTime, String)>>>,
@@ -63,7 +63,7 @@ impl Kept {
         }
     }
 
-    /// The messages whose time has come.
+    /// Takes the messages that are due.
     fn take(&self) -> Vec<String> {
         let now = self.clock.now();
         let mut messages = self.messages.lock().unwrap();
@@ -73,7 +73,7 @@ impl Kept {
         ready.into_iter().map(|(_, body)| body).collect()
     }
 
-    /// Everything that was sent and not taken.
+    /// Returns every message that was sent and not taken.
     pub fn all(&self) -> Vec<String> {
         let messages = self.messages.lock().unwrap();
         messages.iter().map(|(_, body)| body.clone()).collect()
@@ -83,7 +83,7 @@ impl Kept {
         self.messages.lock().unwrap().clear();
     }
 
-    /// Takes nothing from now on, or again.
+    /// Makes the queue unavailable, or available again.
     pub fn be_away(&self, is_away: bool) {
         self.is_away.store(is_away, Ordering::SeqCst);
     }
@@ -105,7 +105,6 @@ impl Queue for Kept {
     }
 }
 
-/// A request that the receiver got, and when.
 #[derive(Clone, Debug)]
 pub struct Got {
     pub at: UtcTime,
@@ -120,7 +119,7 @@ impl Got {
     }
 }
 
-/// What the receiver answers from now on.
+/// Answer that the receiver gives from now on.
 #[derive(Clone, Default)]
 pub struct Manner {
     pub status: u16,
@@ -181,7 +180,7 @@ fn registry() -> Registry {
     async fn given(_: Context, _: Value) -> std::result::Result<(), workflow::Failure> {
         Ok(())
     }
-    /// Returns the ids of as many events as its input says.
+    /// Returns the ids of as many events as its input specifies.
     async fn listening(
         context: Context,
         events: usize,
@@ -218,7 +217,7 @@ impl World {
         Self::behind(Arc::new(Bare)).await
     }
 
-    /// With these layers around the records.
+    /// Puts these layers around the records.
     pub async fn behind(layers: Arc<dyn Layers>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::open(folder.path()).unwrap();
@@ -333,7 +332,7 @@ impl World {
         self.clock.advance_ms(seconds * 1_000);
     }
 
-    /// A subscription of these categories to a target.
+    /// Creates a subscription of these categories with a target.
     pub async fn subscribe(&self, categories: &[&str], target: Value) -> String {
         let now = self.clock.now();
         let Value::Object(target) = target else {
@@ -383,7 +382,7 @@ impl World {
         record.id
     }
 
-    /// A signed subscription of all external events to the receiver.
+    /// Creates a signed webhook subscription of all external events.
     pub async fn webhook(&self) -> String {
         self.subscribe(
             &["external"],
@@ -392,7 +391,7 @@ impl World {
         .await
     }
 
-    /// Makes the secret of a subscription one that nobody can open.
+    /// Replaces the secret of a subscription with one that cannot be opened.
     pub async fn lose_secret(&self, id: &str) {
         let record = self.matcher.subscriptions.get(&self.tenant, id).await.unwrap();
         let mut subscription = Subscription::of(&record).unwrap();
@@ -409,7 +408,7 @@ impl World {
         assert_eq!(written, platform::records::Written::Done);
     }
 
-    /// An event from outside, and its id.
+    /// Publishes an external event. Returns its id.
     pub async fn event(&self, key: Option<&str>) -> String {
         self.event_with(key, RawObject::new()).await
     }
@@ -439,7 +438,7 @@ impl World {
             .unwrap()
     }
 
-    /// Matches what was told; how many messages have to come again.
+    /// Matches the queued events. Returns the number of messages to deliver again.
     pub async fn match_told(&self) -> usize {
         let mut event = SqsEvent::default();
         event.records = self
@@ -460,7 +459,7 @@ impl World {
             .len()
     }
 
-    /// Follows the hints whose time has come.
+    /// Follows the hints that are due.
     pub async fn follow_hints(&self) {
         for body in self.hints.take() {
             let hint: Hint = serde_json::from_str(&body).unwrap();
@@ -471,7 +470,7 @@ impl World {
         }
     }
 
-    /// Until nothing is left whose time has come.
+    /// Works until no message is due.
     pub async fn settle(&self) {
         for _ in 0..100 {
             let is_idle = |kept: &Kept| {
@@ -487,7 +486,7 @@ impl World {
         panic!("it never ends");
     }
 
-    /// All deliveries, newest first.
+    /// Returns all deliveries, newest first.
     pub async fn all(&self) -> Vec<DeliveryRecord> {
         let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
         let (found, _) = self
@@ -508,7 +507,6 @@ impl World {
         records
     }
 
-    /// The only delivery.
     pub async fn one(&self) -> DeliveryRecord {
         let all = self.all().await;
         assert_eq!(all.len(), 1, "{all:?}");

@@ -1,5 +1,5 @@
-//! Years of events, deliveries and runs by seed, with their removal: nothing that is in use goes, and nothing
-//! stays for ever.
+//! Simulates years of events, deliveries and runs by seed, with their removal: nothing in use is removed, and
+//! nothing stays for ever.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ struct Years {
     world: World,
     random: StdRng,
     unarchived: BTreeSet<String>,
-    /// Events that no one was told of: their messages were lost.
+    /// Unmatched events, because their messages were lost.
     unmatched: BTreeSet<String>,
     ever_delivered: BTreeSet<String>,
 }
@@ -44,7 +44,8 @@ impl Years {
         }
     }
 
-    /// With one of five orders, so that deliveries join runs, and now and then with details in the bucket.
+    /// Returns details with one of five orders, so that deliveries join runs, and sometimes large enough for
+    /// the bucket.
     fn details(&mut self) -> RawObject {
         let order = format!("order-{}", self.random.random_range(0..5));
         let mut details = RawObject::from([("order".to_owned(), raw(&order).unwrap())]);
@@ -75,7 +76,7 @@ impl Years {
                 let deliveries = self.known().await;
                 if let Some(delivery) = self.pick(&deliveries) {
                     let redelivery = &self.world.redelivery;
-                    // Refused where it is under way, or its event is gone.
+                    // Refused where the delivery is open, or its event is gone.
                     let _ = match self.random.random_range(0..2) {
                         0 => redelivery.retry(&self.world.tenant, &delivery.id).await,
                         _ => redelivery.cancel(&self.world.tenant, &delivery.id).await,
@@ -85,7 +86,7 @@ impl Years {
             }
             10 => {
                 self.world.sweeper.sweep(0).await.unwrap();
-                // The sweeper tells of lost ones again.
+                // The sweeper publishes lost events again.
                 if self.world.told.all().is_empty() {
                     return;
                 }
@@ -116,7 +117,7 @@ impl Years {
         self.unarchived.clear();
     }
 
-    /// What happens by itself in the cloud: expiry, and the sweeper's removals.
+    /// Does the removals that happen in the cloud on their own: expiry, and the sweeper's removals.
     async fn remove(&self) {
         let world = &self.world;
         let log = LogId::new("acme", Some("demo"), LogKind::Events);
@@ -140,7 +141,7 @@ impl Years {
         known
     }
 
-    /// Nothing that is in use is gone.
+    /// Checks that nothing in use is gone.
     async fn check(&mut self, at: &str) {
         for event in self.unarchived.iter().chain(&self.unmatched) {
             let found = self.world.events.find(&self.world.tenant, event).await.unwrap();
@@ -181,7 +182,7 @@ impl Years {
         }
     }
 
-    /// What is left of everything, when all has ended and its time is over.
+    /// Returns everything that remains after all work has ended and expired.
     async fn left(&self) -> Vec<String> {
         let mut left = Vec::new();
         for name in [RUNS_TABLE, EVENTS_TABLE] {
@@ -193,7 +194,7 @@ impl Years {
                     .map(|(key, _)| format!("{} {}", key.pk, key.sk)),
             );
         }
-        // The state of the log.
+        // The log keeps its own state.
         left.retain(|key| !key.starts_with("acme#*#event-logs"));
         let bucket = self.world.services.bucket(DATA_BUCKET);
         for folder in ["payloads/", "states/"] {
@@ -224,7 +225,7 @@ async fn nothing_in_use_goes_and_nothing_stays_for_ever() {
             "seed {seed}: no delivery has gone"
         );
 
-        // Everything ends.
+        // Let all open work end.
         years.world.answer_with(200, None);
         for _ in 0..3 {
             years.world.pass(40 * DAY_SECONDS);

@@ -1,4 +1,4 @@
-//! The event log over the twins of the record and object services: snapshots while archivers work.
+//! Tests snapshots of the event log over the local records and objects, while archivers work.
 #![cfg(test)]
 
 mod reading;

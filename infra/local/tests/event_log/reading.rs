@@ -1,4 +1,4 @@
-//! A snapshot has each record once, wherever it is and whatever an archiver does.
+//! Tests that a snapshot has each record once, wherever the record is and whatever an archiver does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,7 +60,7 @@ async fn a_merged_file_has_the_records_of_those_that_it_replaces() {
     world.insert(envelope("demo", "e1", NOON)).await;
     world.archive(&log).await;
     world.insert(envelope("demo", "e2", NOON)).await;
-    // Its marker is still there when it is merged.
+    // The record still has its marker when its file is merged.
     world.commit(&log).await.unwrap();
     let files = world.store.logs().all_files(&log).await.unwrap();
     world.merge(&log, &files).await;
@@ -179,7 +179,7 @@ async fn audit_records_of_projects_and_of_the_account_are_read_together() {
         [json!("a2"), Value::Null, json!(["admin"])],
     ];
     assert_eq!(snapshot.rows(&sql, &[]).await.unwrap(), expected);
-    // Kinds and accounts are not mixed.
+    // A snapshot refuses logs of different kinds or accounts.
     logs.push(events_of("demo"));
     let now = at(NOON);
     assert!(world.store.snapshot(&logs, now, now).await.is_err());
@@ -204,7 +204,7 @@ async fn readers_see_each_record_once_while_an_archiver_works() {
                 while !is_over.load(Ordering::SeqCst) || reads == 0 {
                     let ids = match world.ids(&["demo"]).await {
                         Ok(ids) => ids,
-                        // The archiver of this test never rests.
+                        // The archiver of this test never pauses, so a reader may not find a quiet moment.
                         Err(error) if error.status() == 503 => continue,
                         Err(error) => panic!("{error}"),
                     };
@@ -267,7 +267,7 @@ async fn a_snapshot_keeps_its_files_and_a_full_cache_drops_others() {
     let path = first.files()[0].path().to_owned();
     drop(first);
     assert!(!path.exists() && second.files()[0].path().exists());
-    // Both are more than the cache may hold.
+    // Both files together exceed the cache.
     let (from, to) = (of_day(0).0, of_day(1).1);
     assert_eq!(
         store
@@ -279,7 +279,7 @@ async fn a_snapshot_keeps_its_files_and_a_full_cache_drops_others() {
     );
     drop(second);
 
-    // Another process finds the files, and nothing else.
+    // Another process finds the files in the cache, and nothing else.
     drop(store);
     let left = world.other_store("small", most);
     let again = left.snapshot(logs, of_day(1).0, of_day(1).1).await.unwrap();

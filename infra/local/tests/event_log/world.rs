@@ -1,4 +1,4 @@
-//! Logs with their records and objects, and an archiver whose steps a test takes one by one.
+//! Provides logs with their records and objects, and an archiver whose steps a test takes one by one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(crate) fn at(text: &str) -> UtcTime {
     text.parse().unwrap()
 }
 
-/// All times of the tests.
+/// Covers all times of the tests.
 pub(crate) fn ever() -> (UtcTime, UtcTime) {
     (at("2026-01-01T00:00:00Z"), at("2026-12-31T23:59:59.999Z"))
 }
@@ -56,7 +56,7 @@ pub(crate) fn envelope(project: &str, id: &str, time: &str) -> Envelope {
     }
 }
 
-/// A committed file and the records whose marker is still to be removed.
+/// Committed file, and the records whose markers are not yet removed.
 pub(crate) struct Unsettled {
     pub(crate) file: LogFile,
     tail: Vec<TailRecord<EventRecord>>,
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// The same records and objects, with a cache of its own.
+    /// Opens the same records and objects with another cache.
     pub(crate) fn other_store(&self, cache: &str, cache_bytes: u64) -> LogStore {
         store(&self.services, self.folder.path().join(cache), cache_bytes)
     }
@@ -96,7 +96,7 @@ impl World {
         self.events.insert(&tenant, &record).await.unwrap();
     }
 
-    /// Commits the records of a tail, each day as a file; None where another archiver was faster.
+    /// Commits the records of a tail, each day as a file; None where another archiver committed first.
     pub(crate) async fn commit(&self, log: &LogId) -> Option<Vec<Unsettled>> {
         let logs = self.store.logs();
         let read = logs.head(log).await.unwrap().unwrap();
@@ -166,7 +166,7 @@ impl World {
         self.store.logs().settle(log, &keys, 4_000_000_000).await.unwrap();
     }
 
-    /// Forgets that files are unsettled.
+    /// Clears the head's list of unsettled files.
     pub(crate) async fn settled(&self, log: &LogId) {
         let read = self.store.logs().head(log).await.unwrap().unwrap();
         let next = LogHead {
@@ -209,8 +209,8 @@ impl World {
         self.store.snapshot(logs, from, to).await.unwrap()
     }
 
-    /// `project/id` of each event that a snapshot of these projects has, sorted; an event that it has twice
-    /// is there twice.
+    /// Returns `project/id` of each event in a snapshot of these projects, sorted; a duplicated event appears
+    /// twice.
     pub(crate) async fn ids(&self, projects: &[&str]) -> Result<Vec<String>> {
         let logs: Vec<_> = projects.iter().copied().map(events_of).collect();
         let (from, to) = ever();

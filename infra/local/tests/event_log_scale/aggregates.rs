@@ -1,4 +1,4 @@
-//! Every operation by every dimension, against the same computed in Python.
+//! Compares every aggregate operation by every dimension with the same computation in Python.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write as _;
@@ -18,13 +18,13 @@ use crate::world::{EVENTS, World, events};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/event_log_scale/reference.py");
 const PROJECTS: [&str; 3] = ["one", "two", "three"];
-/// Events that go through the tables; the others come as files.
+/// Events that go through the tables; the others are loaded as files.
 const MOST_RECORDS: usize = 800;
 /// Events between two passes.
 const BATCH: usize = 100;
-/// Of so many requests, one is asked again once all is archived.
+/// One request in this many is repeated after everything is archived.
 const SOME: usize = 4;
-/// How far two numbers may differ, of the larger one.
+/// Largest relative difference between two equal numbers.
 const ROUNDING: f64 = 1e-12;
 
 #[derive(Deserialize)]
@@ -65,7 +65,7 @@ async fn aggregates_are_those_of_the_raw_events() {
     let expected = reference(&file, &requests);
     assert_eq!(expected.len(), requests.len());
     compare(&world, requests.iter().zip(&expected)).await;
-    // What was in the tail is archived, and nothing changes.
+    // Archive the tail; no answer changes.
     pass(&world).await;
     compare(&world, requests.iter().zip(&expected).step_by(SOME)).await;
 }
@@ -77,8 +77,8 @@ fn generate(file: &Path) {
     assert!(python.stdout(output).status().unwrap().success());
 }
 
-/// Publishes events in batches, each in another order, some twice, with passes between them that run into
-/// each other. The last batches stay in the tail.
+/// Publishes events in batches, each in another order, some twice, with concurrent passes in between. The
+/// last batches stay in the tail.
 async fn publish(world: &World, told: &[Told]) {
     let batches = told.chunks(BATCH).count();
     for (number, batch) in told.chunks(BATCH).enumerate() {
@@ -98,7 +98,7 @@ async fn publish(world: &World, told: &[Told]) {
     }
 }
 
-/// Two passes over each log at the same time.
+/// Runs two concurrent passes over each log.
 async fn pass(world: &World) {
     for project in PROJECTS {
         let log = LogId::new("acme", Some(project), LogKind::Events);
@@ -107,7 +107,7 @@ async fn pass(world: &World) {
     }
 }
 
-/// Adds the other events as files, those of an id that is there left out as the table leaves them out.
+/// Adds the other events as files, without events whose ids exist already, which the table drops too.
 async fn load(world: &World, records: &[Told], rest: &[Told]) {
     let key = |told: &Told| (told.project.clone(), told.envelope.event_id.clone());
     let mut known: HashSet<_> = records.iter().map(key).collect();
@@ -138,7 +138,7 @@ async fn compare<'a>(world: &World, answers: impl Iterator<Item = (&'a Value, &'
     }
 }
 
-/// The answers of Python.
+/// Returns Python's answers.
 fn reference(file: &Path, requests: &[Value]) -> Vec<Value> {
     let mut python = Command::new("python3");
     python.args(["-B", SCRIPT, "aggregate"]).arg(file);
@@ -159,7 +159,7 @@ fn reference(file: &Path, requests: &[Value]) -> Vec<Value> {
         .collect()
 }
 
-/// The same values; numbers up to what a division rounds.
+/// Asserts equal values; numbers may differ by the rounding of a division.
 #[track_caller]
 fn same(ours: &Value, theirs: &Value, asked: &Value) {
     match (ours, theirs) {
@@ -182,7 +182,7 @@ fn same(ours: &Value, theirs: &Value, asked: &Value) {
     }
 }
 
-/// Every operation in each request; every dimension, resolution and filter in one of them.
+/// Returns requests that each use every operation; together they use every dimension, resolution and filter.
 fn requests() -> Vec<Value> {
     let meter = |id: &str, operation: &str, category: &str, kind: &str| json!({ "id": id, "operation": operation, "meterCategory": category, "meterType": kind });
     let distinct = |id: &str, field: &str| json!({ "id": id, "operation": "count_distinct", "field": field });
@@ -231,7 +231,7 @@ fn requests() -> Vec<Value> {
         for (turn, filter) in filters.iter().enumerate() {
             let (from, to) = ranges[(number + turn) % ranges.len()];
             let project = [None, Some("one"), Some("two"), Some("three")][(number + turn) % 4];
-            // A person who asks for more gets all; else one of two.
+            // Run half of the requests, and all of them if more events are configured.
             if events() <= EVENTS && (number + turn) % 2 == 1 {
                 continue;
             }

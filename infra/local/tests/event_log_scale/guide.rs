@@ -1,4 +1,4 @@
-//! The SQL of `docs/event-log.md`, run over the files of a log as they lie in the bucket.
+//! Runs the SQL of `docs/event-log.md` over the files of a log as they are in the bucket.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -64,10 +64,10 @@ async fn duckdb_reads_the_log_as_the_page_says() {
         let row = event_row(&record, &envelope).unwrap();
         rows.entry(first.plus_ms(number / 3).day()).or_default().push(row);
     }
-    // What makes the head, and is in no file.
+    // This event creates the log's head and is in no file.
     world.events.insert(&tenant, &event(9, first)).await.unwrap();
     world.archive_rows(&log, &rows).await;
-    // A second file with the same records, as one that was merged.
+    // A second file with the same records, as after a merge.
     world.archive_rows(&log, &rows).await;
 
     let folder = world.store.temporary_folder("acme").unwrap();

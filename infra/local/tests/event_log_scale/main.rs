@@ -1,8 +1,8 @@
-//! The event log from end to end: generated events, archived in repeated and reordered batches, aggregated as
-//! Python does by reading each; a walk through the audit trail while records arrive; and what
-//! `docs/event-log.md` shows.
+//! Tests the event log from end to end: archives generated events in repeated and reordered batches, compares
+//! aggregates with Python's over the raw events, walks through the audit trail while records arrive, and runs
+//! the SQL of `docs/event-log.md`.
 //!
-//! `EVENTS=1000000` makes as many events, and as many audit records as a tenth of them.
+//! `EVENTS=1000000` sets the number of events; the audit records are a tenth of that.
 #![cfg(test)]
 
 mod aggregates;

@@ -1,4 +1,4 @@
-//! A walk through the audit trail.
+//! Walks through the audit trail.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,15 +11,15 @@ use platform::{Clock, Tenant, UtcTime, ids};
 
 use crate::world::{World, events};
 
-/// Records of a page.
+/// Records per page.
 const PAGE: usize = 200;
-/// Records that are in a table at the beginning, and not in files.
+/// Records that start in a table and not in files.
 const IN_TABLE: u64 = 300;
-/// Records of a walk, at least.
+/// Fewest records of a walk.
 const FEWEST: u64 = 2_000;
-/// Events for each audit record.
+/// Events per audit record.
 const SHARE: u64 = 10;
-/// Between two records: several are in each minute, and some in the same millisecond.
+/// Time between two records: each minute has several, and some share their millisecond.
 const GAP_MS: u64 = 25_000;
 
 fn record(id: &str, at: UtcTime) -> AuditEvent {
@@ -41,7 +41,7 @@ async fn a_walk_yields_each_record_once_while_others_arrive() {
     let mut rows: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut expected = HashSet::new();
     for number in 0..count {
-        // Two at a time have the same one.
+        // Each pair of records has the same time.
         let at = begins.plus_ms(number / 2 * 2 * GAP_MS);
         let record = record(&format!("{number:07}"), at);
         expected.insert(record.id.clone());

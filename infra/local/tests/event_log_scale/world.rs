@@ -1,4 +1,4 @@
-//! Records, objects, an archiver and what reads the log, over one data directory.
+//! Provides records, objects, an archiver and readers of the log, over one data directory.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use platform::{Clock, ids};
 use tempfile::TempDir;
 
 const ALLOWED: Duration = Duration::from_secs(600);
-/// A number for tests that a person can make large.
+/// Default number of events; a larger one can be set by hand.
 pub const EVENTS: u64 = 4_000;
 
 pub struct World {
@@ -39,7 +39,7 @@ impl World {
         let table = |name| services.table(name);
         let logs = Logs::new(table(EVENTS_TABLE), table(AUDIT_TABLE));
         let objects = services.bucket(DATA_BUCKET);
-        // This program is a test and cannot be a child of the engine.
+        // The test program cannot run as a child of the engine.
         let program = Some(PathBuf::from(env!("CARGO_BIN_EXE_millrace")));
         let store = LogStoreConfig {
             program: program.clone(),
@@ -67,12 +67,12 @@ impl World {
         }
     }
 
-    /// The folder of the data bucket's objects.
+    /// Returns the folder of the data bucket's objects.
     pub fn bucket(&self) -> PathBuf {
         self.data.path("objects").join(DATA_BUCKET)
     }
 
-    /// Adds rows to a log that are in no table, as if they had been archived and had expired: one file a day.
+    /// Adds rows to a log that are in no table, as if they were archived and had expired: one file per day.
     /// The log has a head.
     pub async fn archive_rows(&self, log: &LogId, rows: &BTreeMap<String, Vec<String>>) {
         let mut files = Vec::new();
@@ -99,7 +99,7 @@ impl World {
     }
 }
 
-/// The number that a person asked for.
+/// Returns the configured number of events.
 #[expect(clippy::disallowed_methods, reason = "a test has no configuration")]
 pub fn events() -> u64 {
     std::env::var("EVENTS").map_or(EVENTS, |text| text.parse().unwrap())

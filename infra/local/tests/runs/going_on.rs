@@ -1,4 +1,4 @@
-//! How runs begin, go on and end, also where a process dies or the records are away.
+//! Tests how runs start, continue and end, also where a process crashes or the records are unavailable.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -20,7 +20,7 @@ async fn a_run_of_one_quick_activity_is_two_commits_and_one_message() {
     let state = world.drive(&run).await;
     assert_eq!(state.status, RunStatus::Completed);
     assert_eq!(world.hints().len(), 1);
-    // The start, and everything up to the end.
+    // One commit for the start, and one for everything until the end.
     assert_eq!(state.version, 2);
 }
 
@@ -67,7 +67,7 @@ async fn a_workflow_id_has_one_run_at_a_time() {
     let next = world.engine.start(&world.tenant, &start).await.unwrap();
     assert!(next.is_new && next.run_id != run);
 
-    // Many at once are one as well.
+    // Concurrent starts create one run.
     let start = StartRun::new("Listen", "many", Payload::null());
     let starts = (0..16).map(|_| world.engine.start(&world.tenant, &start));
     let started = futures::future::join_all(starts).await;
@@ -120,7 +120,7 @@ async fn an_attempt_whose_process_died_is_given_up_and_repeated() {
     let run = world.begin("HangOnce", "w", Value::Null).await;
     let (engine, tenant, id) = (world.engine.clone(), world.tenant.clone(), run.clone());
     let dies = tokio::spawn(async move { engine.drive(&tenant, &id).await });
-    // It dies when it is written that the attempt has begun.
+    // The process dies once the start of the attempt is written.
     let has_begun = |state: &RunState| {
         state
             .activities
@@ -132,10 +132,10 @@ async fn an_attempt_whose_process_died_is_given_up_and_repeated() {
     }
     dies.abort();
     let _ = dies.await;
-    // Nobody else carries the attempt out as long as it may go on.
+    // No other worker starts the attempt before its time limit.
     world.pass(59);
     assert!(has_begun(&world.drive(&run).await));
-    // Its time is a multiple of 30 s.
+    // Due times are multiples of 30 s.
     world.pass(31);
     assert_eq!(world.due().await, std::slice::from_ref(&run));
     let state = world.drive(&run).await;
@@ -231,7 +231,8 @@ async fn an_attempt_that_was_written_with_a_lost_answer_begins() {
     let run = world.begin("Later", "w", Value::Null).await;
     world.drive(&run).await;
     world.pass(1);
-    // That the timer fired, and that the attempt begins, is written; nobody hears of it, and nobody can look.
+    // The commit with the fired timer and the attempt's start is written, but its response is lost, and the
+    // next reads fail.
     world.swallowing.next.store(2, Ordering::SeqCst);
     let state = world.drive(&run).await;
     assert_eq!(state.status, RunStatus::Completed);

@@ -1,4 +1,4 @@
-//! What is kept where.
+//! Tests where state, history and payloads are stored.
 
 use serde_json::json;
 use workflow::Payload;
@@ -38,7 +38,7 @@ async fn a_large_payload_is_kept_beside_the_records_and_given_back_whole() {
     assert_eq!(state.status, RunStatus::Completed);
     let detail = world.engine.describe(&world.tenant, &state, None).await.unwrap();
     assert_eq!(detail.result, Some(json!(1_500_000)));
-    // Three events carry it; it is kept once.
+    // Three events hold the payload; it is stored once.
     let kept = world.objects.list("payloads/").await.unwrap();
     assert_eq!(kept.len(), 1);
     assert!(kept[0].key.starts_with(&format!("payloads/acme/demo/{run}/")));

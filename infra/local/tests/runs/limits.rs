@@ -1,4 +1,4 @@
-//! What is more than a run may ask for, or than a transaction of the table takes.
+//! Tests the limits of a run, and those of a table's transaction.
 
 use platform::ErrorKind;
 use platform::records::runs::{Committed, RunPlace, RunWrite, RunsCommit};
@@ -11,7 +11,7 @@ use workflow::{Payload, limits, stored_json};
 
 use crate::world::World;
 
-/// Changes what the state of a run says, as if the run had come so far.
+/// Sets a number in the state of a run, as if the run had reached it.
 async fn rewrite(world: &World, run_id: &str, field: &str, value: Value) {
     let mut record = world.runs.find(&world.tenant, run_id).await.unwrap().unwrap();
     let mut state: Value = serde_json::from_str(&stored_json::read(record.state).unwrap()).unwrap();
@@ -97,7 +97,7 @@ async fn a_history_of_too_many_events_ends_its_run_and_says_why() {
         world.pass(1);
     };
     assert_eq!(state.status, RunStatus::Terminated);
-    // A turn is written whole, so the last one may go past the limit.
+    // A turn is written whole, so the last one may exceed the limit.
     let most = limits::MAX_EVENTS + 2 * limits::MAX_PENDING as u64;
     assert!(
         (limits::MAX_EVENTS..=most).contains(&state.last_event),
@@ -142,7 +142,7 @@ async fn a_run_takes_ten_thousand_signals_and_no_more() {
     let refused = signal().await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
     assert!(refused.message().contains("as many signals"), "{refused}");
-    // It can still be ended.
+    // The run can still be cancelled.
     world.engine.cancel(&world.tenant, &run, None, "t").await.unwrap();
     let state = world.drive(&run).await;
     let history = world.engine.history(&world.tenant, &state).await.unwrap();

@@ -1,5 +1,5 @@
-//! Workflow runs over the records that the service keeps them in, with a clock that the test moves: what is kept where, what
-//! happens by its time, and what is more than a run may ask for.
+//! Tests workflow runs over the service's own records, with a clock that the test moves: where data is
+//! stored, what is due when, and which limits a run has.
 #![cfg(test)]
 
 mod going_on;

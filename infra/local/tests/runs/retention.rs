@@ -1,4 +1,4 @@
-//! An ended run goes with everything that was kept for it, and not before what names it.
+//! Tests that an ended run is removed with all its records and payloads, and not before runs that name it.
 
 use platform::ErrorKind;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ const DAY_SECONDS: i64 = 24 * 3_600;
 const RETENTION_SECONDS: i64 = 90 * DAY_SECONDS;
 
 impl World {
-    /// As time does it: what has expired goes, and the sweeper hints at what is to be removed.
+    /// Removes expired records, as time does, and then the runs that the sweeper would hint at.
     pub async fn remove_what_has_ended(&self) {
         self.services.expire(self.clock.now()).await.unwrap();
         for run in self.engine.removals(self.clock.now()).await.unwrap() {
@@ -33,7 +33,7 @@ impl World {
         }
     }
 
-    /// Keys of the records of a run that are in the table.
+    /// Returns the keys of a run's records in the table.
     pub async fn records_of(&self, run_id: &str) -> Vec<String> {
         let (records, next) = self.table.scan(None).await.unwrap();
         assert!(next.is_none());
@@ -225,7 +225,7 @@ async fn what_a_removal_left_is_removed_by_the_next() {
             .unwrap()
     );
     assert!(!world.has(&run).await, "it is hidden at once");
-    // An index that lags still lists it.
+    // A lagging index still lists the run.
     let standings = world.runs.standings(&world.tenant, &[&run]).await.unwrap();
     assert_eq!(standings, [None]);
     assert!(!world.records_of(&run).await.is_empty());

@@ -1,4 +1,4 @@
-//! What happens by its time.
+//! Tests timers and due times.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn a_timer_fires_by_a_message_or_where_that_is_lost_by_its_time() {
         .collect();
     assert_eq!(delayed.len(), 1);
     assert_eq!(delayed[0].1, Duration::from_secs(600));
-    // A message before its time changes nothing.
+    // A message before the due time changes nothing.
     world.pass(599);
     assert_eq!(world.drive(&run).await.status, RunStatus::Running);
     world.pass(1);
@@ -31,7 +31,7 @@ async fn a_timer_fires_by_a_message_or_where_that_is_lost_by_its_time() {
     assert_eq!(world.drive(&run).await.status, RunStatus::Completed);
     assert!(world.due().await.is_empty());
 
-    // One that is longer than a queue can wait has no message, and is due at its time.
+    // A timer beyond a queue's longest delay has no message, and is due at its time.
     let run = world.begin("Wait", "long", json!(30 * 24 * 3_600)).await;
     world.hints();
     world.drive(&run).await;
@@ -50,7 +50,7 @@ async fn the_next_process_sends_the_message_of_a_timer_again() {
     let run = world.begin("Wait", "w", json!(10)).await;
     world.drive(&run).await;
     world.pass(4);
-    // The message was in the memory of the process that ended.
+    // The message was lost with the process that ended.
     world.hints();
     let next = world.successor();
     assert_eq!(next.take_over().await.unwrap(), 1);
@@ -82,7 +82,7 @@ async fn a_start_whose_message_was_lost_is_due_after_a_while() {
         .clock
         .advance_ms(i64::try_from(limits::HINT_GRACE_MS).unwrap());
     assert_eq!(world.due().await, std::slice::from_ref(&run));
-    // A clock that goes back does no harm.
+    // A clock that goes backwards does no harm.
     world.pass(-3_600);
     let state = world.drive(&run).await;
     assert_eq!(state.status, RunStatus::Completed);

@@ -1,4 +1,4 @@
-//! An engine over the service's own records, with a clock that the test moves.
+//! Provides an engine over the service's own records, with a clock that the test moves.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ use workflow::table::TableStore;
 use workflow::turning::OnThread;
 use workflow::{ActivityContext, Context, Payload, Registry, limits};
 
-/// What went to the queue and to the bus; nobody reads it but the test.
+/// Messages that were sent to the queue and to the bus; only the test reads them.
 #[derive(Default)]
 pub struct Sent {
     pub hints: Mutex<Vec<(Hint, Duration)>>,
@@ -55,11 +55,10 @@ impl Bus for Sent {
 
 pub struct World {
     pub engine: Engine,
-    /// Commits that fail from now on, without effect.
+    /// Number of following commits that fail without effect.
     pub failing: Arc<AtomicU32>,
     pub swallowing: Arc<Swallowing>,
     store: Arc<Flaky>,
-    /// Calls of the activity `counted`.
     pub calls: Arc<AtomicU32>,
     pub sent: Arc<Sent>,
     pub clock: Clock,
@@ -184,17 +183,17 @@ fn engine(
     })
 }
 
-/// A store whose commits fail as often as they are told to.
+/// Store that fails as many commits as configured.
 struct Flaky {
     inner: TableStore,
     failing: Arc<AtomicU32>,
     swallowing: Arc<Swallowing>,
 }
 
-/// An answer that is lost, though what it is the answer to has happened.
+/// Loses the response of a commit that was made.
 #[derive(Default)]
 pub struct Swallowing {
-    /// How many reads fail after the next commit, whose answer is lost; none where it is not.
+    /// Number of reads that fail after the next commit, whose response is lost; 0 loses nothing.
     pub next: AtomicU32,
     blind: AtomicU32,
 }
@@ -312,7 +311,7 @@ impl World {
         started.run_id
     }
 
-    /// The engine of the process that comes after this one.
+    /// Returns the engine of the next process.
     pub fn successor(&self) -> Engine {
         engine(self.store.clone(), &self.calls, &self.sent, &self.clock, "next")
     }
@@ -326,7 +325,7 @@ impl World {
         self.state(run_id).await
     }
 
-    /// The hints since the last time.
+    /// Takes the hints that were sent since the last call.
     pub fn hints(&self) -> Vec<(Hint, Duration)> {
         std::mem::take(&mut self.sent.hints.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! `ops audit adopt`: without it, a listing lacks the records from before there was a log.
+//! `ops audit adopt`: adds records that are older than the log to it; without this step, listings omit them.
 
 use platform::Result;
 use platform::records::logs::{LogKind, Logs};

@@ -1,6 +1,7 @@
-//! `ops audit archive`: a pass of the archiver over the logs of a project, before other tools read the files.
+//! `ops audit archive`: runs a pass of the archiver over the logs of a project, before other tools read the
+//! files.
 //!
-//! It may run beside the archiver of the runner or the stage: of two passes over one log one lands.
+//! It may run beside the archiver of the runner or of the stage: of two passes over one log, one commits.
 
 use event_log::archive::{Archiver, ArchiverConfig, Crash, Passed};
 use platform::records::logs::{LogId, LogKind, Logs};
@@ -38,7 +39,7 @@ pub async fn run(arguments: &TargetArguments, output: Output) -> Result<()> {
     )
 }
 
-/// Repeats the pass while the log holds more than one has time for.
+/// Repeats the pass while the log holds more records than one pass has time for.
 async fn archived(archiver: &Archiver, log: &LogId) -> Result<u64> {
     let mut records = 0;
     loop {

@@ -1,4 +1,4 @@
-//! `ops audit export`: the records of a time as one file, for those who have no access to the bucket.
+//! `ops audit export`: writes the records of a period to one file, for readers without access to the bucket.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::output::Output;
 use crate::target::Target;
 
-/// Signs of the progress bar.
+/// Characters of the progress bar.
 const BAR: u64 = 30;
 
 #[derive(Args)]
@@ -55,7 +55,6 @@ enum Kind {
     Events,
 }
 
-/// Writes the file.
 pub async fn run(arguments: &ExportArguments, target: &Target, output: Output) -> Result<()> {
     let (from, to) = (arguments.from, arguments.to);
     if from > to {
@@ -74,7 +73,7 @@ pub async fn run(arguments: &ExportArguments, target: &Target, output: Output) -
             Format::Parquet => ExportFormat::Parquet,
         },
     };
-    // A name beside it, so that a file that is there is whole.
+    // Write to a temporary name beside the file, so that a file with the final name is complete.
     let mut part = arguments.file.clone().into_os_string();
     part.push(".part");
     let part = PathBuf::from(part);
@@ -115,7 +114,7 @@ fn open(target: &Target, folder: &std::path::Path) -> Result<LogStore> {
     LogStore::new(logs, target.objects.clone(), &config).map_err(refused)
 }
 
-/// Draws the progress over its last line, where a person sees it.
+/// Draws the progress over its last line, if the output is a terminal.
 fn show(progress: Progress) {
     let mut terminal = std::io::stderr();
     if !terminal.is_terminal() {
@@ -137,9 +136,9 @@ fn latest(text: &str) -> std::result::Result<UtcTime, String> {
     time(text, "T23:59:59.999Z")
 }
 
-/// A time, or a day with its first or last instant.
+/// Parses a time, or a day, which stands for its first or last instant.
 fn time(text: &str, of_day: &str) -> std::result::Result<UtcTime, String> {
-    // The day first, because it is a time too: its midnight.
+    // Try the day first, because a day alone also parses as a time: its midnight.
     let read = format!("{text}{of_day}").parse::<UtcTime>();
     let read = read.or_else(|_| text.parse());
     read.map_err(|_| {

@@ -1,4 +1,4 @@
-//! `ops audit key`: the public key that a check of the log needs, so that it can be kept apart from the log.
+//! `ops audit key`: prints the public key that verifies the log, so that it can be kept apart from the log.
 
 use platform::Result;
 use platform::signing::public_key_pem;

@@ -1,4 +1,4 @@
-//! `ops audit`: the log of events and audit records.
+//! `ops audit`: works on the log of events and audit records.
 
 mod adopt;
 mod archive;
@@ -17,16 +17,16 @@ use crate::target::TargetArguments;
 /// What to do with the log.
 #[derive(Subcommand)]
 pub enum AuditCommand {
-    /// Takes records into the log that an older version of Millrace wrote, of all accounts. Run it once after
-    /// the update; a repeat is harmless.
+    /// Adds records that an older version of Millrace wrote to the log, for all accounts. Run it once after
+    /// the update; repeating it is harmless.
     Adopt,
-    /// Archives what the project's logs hold now, instead of within the next minutes.
+    /// Archives the current records of the project's logs at once, instead of within the next minutes.
     Archive,
-    /// Writes the records of a time into one file, each once, by time.
+    /// Writes the records of a period to one file, each once, ordered by time.
     Export(export::ExportArguments),
-    /// Prints the public key that checks the log's digests, as PEM.
+    /// Prints the public key that verifies the log's digests, as PEM.
     Key,
-    /// Checks a copy of the log against its signed digests, offline, and names the first file that was
+    /// Verifies a copy of the log against its signed digests, offline, and names the first file that was
     /// changed, removed or added.
     Verify(verify::VerifyArguments),
 }

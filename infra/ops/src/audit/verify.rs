@@ -1,4 +1,4 @@
-//! `ops audit verify`: a copy of the log against its digests.
+//! `ops audit verify`: verifies a copy of the log against its digests.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use platform::{Error, Result};
 use crate::output::Output;
 use crate::target::TargetArguments;
 
-/// Findings that are printed for people; JSON has up to 1,000.
+/// Maximum number of findings that are printed as text; JSON has up to 1,000.
 const SHOWN: usize = 20;
 
 #[derive(Args)]
@@ -24,13 +24,13 @@ pub struct VerifyArguments {
     /// data directory, or of the deployed stage.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Last digest of an earlier check, which must still be there; may be repeated. Nothing else tells that
+    /// Last digest of an earlier check, which must still be there; may be repeated. Nothing else shows that
     /// the end of a log was cut off.
     #[arg(long, value_name = "NAME=SHA256")]
     expect: Vec<ExpectedDigest>,
 }
 
-/// Checks, prints what was found, and fails if anything is not as it was signed.
+/// Verifies, prints the findings, and fails if anything differs from its signature.
 pub async fn run(arguments: VerifyArguments, target: &TargetArguments, output: Output) -> Result<ExitCode> {
     let key = match &arguments.key {
         Some(path) => read(path)?,
@@ -106,7 +106,7 @@ fn lines(report: &Report) -> String {
     lines.join("\n")
 }
 
-/// The part that is checked, on a terminal.
+/// Shows on a terminal how much is verified.
 struct Progress {
     bytes: u64,
     done: u64,

@@ -1,5 +1,5 @@
-//! Dashboards: each has its store; its versions are 1, 2, 3, … without a gap, each with its content; its head is at one of
-//! them and says what that one keeps; and every active one holds its name.
+//! Checks dashboards: each has a store and versions 1, 2, 3, … without a gap, each with content; its head
+//! names one version and has that version's content; and every active dashboard holds its name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,6 @@ use platform::records::dashboards::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A dashboard and what is stored beside it.
 #[derive(Default)]
 struct Dashboard {
     head: Option<DashboardRecord>,
@@ -19,7 +18,7 @@ struct Dashboard {
     snapshot_names: BTreeMap<String, String>,
 }
 
-/// Adds a finding for each dashboard that is not as it must be.
+/// Adds a finding for each invalid dashboard.
 pub fn dashboards_are_whole(records: &[(Key, Value)], findings: &mut Vec<String>) {
     let mut stores = BTreeSet::new();
     let mut names: BTreeMap<(String, String), String> = BTreeMap::new();
@@ -115,7 +114,7 @@ fn read<T: DeserializeOwned>(key: &Key, record: &Value, findings: &mut Vec<Strin
     read
 }
 
-/// The id that a record of a name holds.
+/// Returns the id that a name's record holds.
 fn named(record: &Value) -> String {
     record
         .get("id")

@@ -1,12 +1,12 @@
-//! Subscriptions and channels: as many as their count says. A project without a count gets it from the next
-//! creation or deletion. The same of the runs that listen for events.
+//! Checks that the stored count of subscriptions, channels and listening runs equals their number.
+//!
+//! A project without a count gets one from its next creation or deletion.
 
 use std::collections::BTreeMap;
 
 use platform::records::Key;
 use serde_json::Value;
 
-/// Adds a finding for each count that is not the number of entries.
 pub fn counts_are_right(records: &[(Key, Value)], findings: &mut Vec<String>) {
     let mut stored: BTreeMap<&str, i64> = BTreeMap::new();
     for (key, _) in records {

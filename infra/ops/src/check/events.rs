@@ -1,4 +1,5 @@
-//! Events and deliveries: what was not matched is found by its time, and a delivery says what the run says that carries it out.
+//! Checks events and deliveries: the index finds each unmatched event, and a delivery's status agrees with
+//! its run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ use workflow::state::RunState;
 
 use super::runs::read_state;
 
-/// Adds a finding for each event or delivery that breaks an invariant. How many events there are.
+/// Adds a finding for each event or delivery that breaks an invariant. Returns the number of events.
 pub async fn deliveries_agree_with_their_runs(
     records: &[(Key, Value)],
     of_runs: &[(Key, Value)],
@@ -62,7 +63,7 @@ pub async fn deliveries_agree_with_their_runs(
                 continue;
             }
         };
-        // One that was made for the workflow id of a run says nothing of how that goes on.
+        // A delivery that joined an existing run by workflow id does not follow that run's status.
         let is_carried_out = state.delivery.as_ref().is_some_and(|link| link.id == text("id"));
         if is_carried_out && !agrees(text("status"), &state) {
             findings.push(format!(
@@ -77,8 +78,8 @@ pub async fn deliveries_agree_with_their_runs(
     Ok(events)
 }
 
-/// An event is looked for until it is matched, and expires only after that and after it was archived. One
-/// with details in the bucket is found by the time of its removal instead.
+/// Checks an event: it is in the index until it is matched, and expires only after it is matched and
+/// archived. An event with details in the bucket is in the index with its time of removal instead.
 fn check_event(key: &Key, record: &Value, findings: &mut Vec<String>) {
     let shard = record.get("due_shard").and_then(Value::as_str);
     let is_for_removal = shard == Some(EVENT_REMOVALS);
@@ -105,13 +106,13 @@ fn check_event(key: &Key, record: &Value, findings: &mut Vec<String>) {
     );
 }
 
-/// Whether DynamoDB may have removed it by now.
+/// True if DynamoDB may have removed the record by now.
 pub(super) fn is_expired(record: &Value, now: UtcTime) -> bool {
     let at = record.get("expires_at").and_then(Value::as_i64);
     at.is_some_and(|at| at <= now.as_seconds())
 }
 
-/// Whether a delivery is over where its run is, and only there.
+/// True if the delivery has the status that its run implies; an open delivery has an open run.
 fn agrees(status: &str, state: &RunState) -> bool {
     let expected = match state.status.as_str() {
         "COMPLETED" => "succeeded",

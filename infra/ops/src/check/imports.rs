@@ -1,4 +1,5 @@
-//! Imports: one that is not over has the job that will end it, one that is over has none, and only a completed one made a version.
+//! Checks imports: an open import has the job that will end it, an ended one has no job, and only a completed
+//! one made a version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +7,7 @@ use platform::records::Key;
 use platform::records::stores::{ImportRecord, ImportStatus};
 use serde_json::Value;
 
-/// Adds a finding for each import and each job that has not what belongs to it.
+/// Adds a finding for each import without its job, and each job without its import.
 pub fn unfinished_ones_have_jobs(records: &[(Key, Value)], findings: &mut Vec<String>) {
     let mut imports = BTreeMap::new();
     let mut jobs = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! Logs: every file item has its object, every object that should be known has its item, and a head agrees
-//! with the files.
+//! Checks logs: every file item has its object, every known object has its item, and a head agrees with the
+//! files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use platform::records::logs::{LogFile, LogHead, LogId, LogKind, Logs};
 use platform::{Result, UtcTime, ids};
 use serde_json::Value;
 
-/// Longest time from a digest to the collection that removes what it found in no commit, in milliseconds:
-/// the longest pause between two passes, and an hour.
+/// Longest time from a digest to the collection that removes the uncommitted objects it found, in
+/// milliseconds: the longest pause between two passes, and an hour.
 const COLLECTED_AFTER_MS: u64 = 7 * 3_600_000;
-/// An archiver's clock may be behind, in milliseconds.
+/// Largest lag of an archiver's clock, in milliseconds.
 const MARGIN_MS: u64 = 60_000;
 
-/// Adds a finding for each log that breaks an invariant. `records` are those of both tables.
+/// Adds a finding for each log that breaks an invariant. `records` are the records of both tables.
 pub async fn files_agree_with_their_heads(
     records: impl Iterator<Item = &(Key, Value)>,
     logs: &Logs,
@@ -23,7 +23,7 @@ pub async fn files_agree_with_their_heads(
     now: UtcTime,
     findings: &mut Vec<String>,
 ) -> Result<()> {
-    // The objects last: each has been written before its item.
+    // List the objects last, because each is written before its item.
     let mut read = Vec::new();
     for log in records.filter_map(|(key, _)| log_of(key)) {
         if let Some(head) = logs.head(&log).await? {

@@ -1,7 +1,7 @@
-//! `ops check`: the stored data against the invariants.
+//! `ops check`: checks the invariants of the stored data.
 //!
-//! It reads everything and changes nothing. What is being written while it reads may show as broken: a second check, a
-//! moment later, tells.
+//! It reads everything and changes nothing. Data that is written during the check may look broken; a second
+//! check a moment later shows whether it is.
 
 mod dashboards;
 mod entries;
@@ -23,11 +23,11 @@ use serde_json::{Value, json};
 use crate::output::Output;
 use crate::target::Target;
 
-/// Checks, prints what is broken, and fails if anything is.
+/// Checks, prints the findings, and fails if there are any.
 pub async fn run(target: &Target, output: Output) -> Result<ExitCode> {
     let records = everything(&target.records).await?;
     let audit = everything(&target.audit_table).await?;
-    // Before the runs: a delivery that is over by now has a run that is over.
+    // Read the deliveries before the runs: a delivery that has ended by then has an ended run.
     let of_events = everything(&target.events).await?;
     let of_runs = everything(&target.runs).await?;
     let mut findings = Vec::new();

@@ -1,5 +1,5 @@
-//! Processes: each name, and each subscription with an inline definition, stands for a text that is there and
-//! has its digest.
+//! Checks processes: each name, and each subscription with an inline definition, refers to a stored text with
+//! the right digest.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use platform::records::Key;
 use platform::records::processes::digest;
 use serde_json::Value;
 
-/// Adds a finding for each text that is missing or is not the one of its digest.
+/// Adds a finding for each missing text and each text with another digest.
 pub fn texts_are_there(records: &[(Key, Value)], findings: &mut Vec<String>) {
     let mut texts: BTreeMap<(String, &str), Option<&str>> = BTreeMap::new();
     let mut named: Vec<(String, String, &str)> = Vec::new();

@@ -1,18 +1,17 @@
-//! Prompt templates: a head is the last of its versions, and they are 1, 2, 3, … without a gap.
+//! Checks prompt templates: a head is the last of its versions, and these are 1, 2, 3, … without a gap.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use platform::records::Key;
 use serde_json::Value;
 
-/// A template's head and the versions beside it.
 #[derive(Default)]
 struct Template {
     head: Option<u64>,
     versions: BTreeSet<u64>,
 }
 
-/// Adds a finding for each template whose versions are not as they must be.
+/// Adds a finding for each template with missing or extra versions.
 pub fn versions_are_dense(records: &[(Key, Value)], findings: &mut Vec<String>) {
     let mut templates: BTreeMap<String, Template> = BTreeMap::new();
     for (key, record) in records {

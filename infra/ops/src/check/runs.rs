@@ -1,4 +1,5 @@
-//! Workflow runs: a history is dense and ends once, the state says what the history says, and what is unfinished is found by its time.
+//! Checks workflow runs: a history is dense and ends once, the state agrees with the history, and the index
+//! finds each unfinished run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,23 +16,22 @@ use workflow::table::ELSEWHERE;
 
 use super::events::is_expired;
 
-/// What the records of one run are.
+/// Records of one run.
 #[derive(Default)]
 struct Kept {
     state: Option<RunState>,
     is_due: bool,
-    /// It is looked at then, to be removed.
+    /// The run's place in the index is the time of its removal.
     is_for_removal: bool,
-    /// It has a time at which it expires.
     expires: bool,
-    /// It may be gone by now, or is being removed.
+    /// DynamoDB may have removed the run by now, or its removal has started.
     is_past: bool,
     has_history: bool,
-    /// Events that the state no longer holds, by the first of each record.
+    /// Events that the state no longer holds, keyed by the first event of each record.
     chunks: BTreeMap<u64, Vec<Event>>,
 }
 
-/// Adds a finding for each run that breaks an invariant. How many runs there are.
+/// Adds a finding for each run that breaks an invariant. Returns the number of runs.
 pub async fn histories_are_whole(
     records: &[(Key, Value)],
     objects: &Objects,
@@ -73,7 +73,8 @@ pub async fn histories_are_whole(
     for (pk, kept) in &runs {
         match &kept.state {
             Some(state) => check(state, kept, findings),
-            // A mark is left to the next step of its removal. Update messages expire by themselves.
+            // A removed run leaves a mark until the next step of its removal. Update messages expire on their
+            // own.
             None if kept.is_past || !kept.has_history => {}
             None => findings.push(format!("The run {pk} has records and no state.")),
         }
@@ -83,8 +84,8 @@ pub async fn histories_are_whole(
     Ok(runs.values().filter(|kept| kept.state.is_some()).count())
 }
 
-/// The payloads of every kept run are there, in the run's own folder, and so are the child runs that it names
-/// and the run that it continued as.
+/// Checks that a kept run's payloads exist in its own folder, and that its child runs and its continuation
+/// exist.
 async fn what_is_named_is_there(
     runs: &BTreeMap<&str, Kept>,
     objects: &Objects,
@@ -130,7 +131,7 @@ fn is_there(runs: &BTreeMap<&str, Kept>, pk: &str) -> bool {
     runs.get(pk).is_some_and(|kept| kept.state.is_some())
 }
 
-/// A workflow id stands for a run that is there.
+/// Checks that the current run of each workflow id exists.
 fn current_ones_are_there(
     records: &[(Key, Value)],
     runs: &BTreeMap<&str, Kept>,

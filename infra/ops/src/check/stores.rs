@@ -1,5 +1,6 @@
-//! Data stores: every version has its manifest, every manifest holds its invariants and may follow the one before it, every
-//! segment is there, every snapshot's name leads to its version, and the head's numbers are those of its manifest.
+//! Checks data stores: every version has its manifest; every manifest keeps its invariants and may follow the
+//! previous one; every segment exists; every snapshot name leads to its version; and the head has its
+//! manifest's numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use platform::records::stores::{StoreRecord, StoreVersion};
 use platform::{Result, Tenant};
 use serde_json::Value;
 
-/// Adds a finding for each version that is not whole.
+/// Adds a finding for each incomplete version.
 pub async fn versions_are_whole(
     records: &[(Key, Value)],
     objects: &Objects,
@@ -42,7 +43,7 @@ pub async fn versions_are_whole(
                         findings.push(format!("The segment {key} of the version {version} is missing."));
                     }
                 }
-                // Only the schema matters from here on, and all of them are kept.
+                // The remaining checks need only the schemas, and all manifests stay in memory.
                 for table in &mut manifest.tables {
                     table.segments.clear();
                 }
@@ -127,7 +128,7 @@ async fn manifest(
     Ok(Some(manifest))
 }
 
-/// Whether a version's record and its manifest agree on what the version is.
+/// True if a version's record and its manifest describe the same version.
 fn is_described_by(manifest: &Manifest, record: &Value) -> bool {
     let Ok(version) = serde_json::from_value::<StoreVersion>(record.clone()) else {
         return false;

@@ -13,7 +13,6 @@ use crate::input::read;
 use crate::output::Output;
 use crate::target::Target;
 
-/// Does it.
 pub async fn run(processes: &Processes, files: &[PathBuf], target: &Target, output: Output) -> Result<()> {
     let mut checked = Vec::new();
     let mut faults = Vec::new();

@@ -1,5 +1,4 @@
-//! `ops process`: stored processes, which subscriptions and other processes name, and the secrets that they
-//! name.
+//! `ops process`: manages stored processes, which subscriptions and other processes name, and their secrets.
 
 mod load;
 mod secret;
@@ -48,7 +47,6 @@ const LOAD_EXAMPLES: &str = r"Examples:
   ops process load order.yaml refund.json
   ops process load - <order.yaml";
 
-/// Does it.
 pub async fn run(command: ProcessCommand, target: &Target, output: Output) -> Result<()> {
     let processes = Processes::new(target.records.clone());
     match command {

@@ -1,5 +1,6 @@
-//! `ops process secret`: what definitions name in `use.secrets`. A value is never an argument: arguments
-//! stand in the list of processes and in the shell's history.
+//! `ops process secret`: manages the secrets that definitions name in `use.secrets`.
+//!
+//! A value is never an argument, because arguments appear in the process list and in the shell's history.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ use crate::target::Target;
 /// What to do with secrets of processes.
 #[derive(Subcommand)]
 pub enum SecretCommand {
-    /// Stores a secret, in the place of an earlier one of the name. It is sealed; nothing shows it again.
+    /// Stores a secret, or replaces the one with this name. It is sealed and never shown again.
     #[command(after_help = SET_EXAMPLES)]
     Set {
         /// The secret's name.
@@ -25,7 +26,7 @@ pub enum SecretCommand {
         /// File with the value; without it the value is read from standard input.
         #[arg(long, value_name = "FILE")]
         value_file: Option<PathBuf>,
-        /// The value is a plain text and no JSON; line ends after it are left out.
+        /// The value is plain text, not JSON; its trailing line ends are removed.
         #[arg(long)]
         text: bool,
     },
@@ -42,7 +43,6 @@ const SET_EXAMPLES: &str = r#"Examples:
   echo '{"username": "ada", "password": "…"}' | ops process secret set shop
   ops process secret set api-token --text --value-file token.txt"#;
 
-/// Does it.
 pub async fn run(command: SecretCommand, target: &Target, output: Output) -> Result<()> {
     let secrets = ProcessSecrets::new(target.records.clone());
     let tenant = &target.tenant;
@@ -88,7 +88,7 @@ pub async fn run(command: SecretCommand, target: &Target, output: Output) -> Res
     }
 }
 
-/// The JSON text of a value. A refusal never quotes it.
+/// Returns the JSON text of a value. A refusal never quotes the value.
 fn value(given: &str, is_text: bool) -> Result<Secret> {
     if is_text {
         let text = given.trim_end_matches(['\r', '\n']);
