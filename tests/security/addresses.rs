@@ -1,8 +1,9 @@
-//! Addresses that a caller names: no notation of a private one is taken, for webhooks or for imports.
+//! Tests addresses that a caller supplies: every notation of a private address is refused, for webhooks and
+//! for imports.
 //!
-//! The rows are parts times notations: each special IPv4 address in every notation that a resolver reads as
-//! one, and in a third of the spellings and of the IPv6 addresses that carry it. The service runs without
-//! local targets, as it is deployed.
+//! The rows combine addresses and notations: each special IPv4 address in every notation that a resolver
+//! accepts, and in a third of the spellings and of the IPv6 addresses that embed it. The service runs without
+//! local targets, as when deployed.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -14,7 +15,7 @@ use tests::{Answer, Events, Persona, Request, Service, unique};
 
 const DEPLOYED: [(&str, &str); 1] = [("MILLRACE_LOCAL_TARGETS", "false")];
 const SUBSCRIPTIONS: &str = "/events/subscriptions";
-/// Requests at a time.
+/// Concurrent requests.
 const AT_ONCE: usize = 32;
 
 const IPV4: &str = include_str!("data/addresses_ipv4.txt");
@@ -23,7 +24,7 @@ const NAMES: &str = include_str!("data/addresses_names.txt");
 const URLS: &str = include_str!("data/addresses_urls.txt");
 const PUBLIC: &str = include_str!("data/addresses_public.txt");
 
-/// Ports of services that are no web servers. The list of those from 1024 on is that of the service.
+/// Ports of services other than web servers. Those from 1024 on are the service's own list.
 const PORTS: [u16; 73] = [
     0, 1, 7, 9, 19, 21, 22, 23, 25, 53, 69, 110, 111, 135, 139, 143, 161, 389, 445, 465, 514, 587, 636, 873,
     993, 995, 1023, 1433, 1434, 1521, 1719, 1720, 1723, 2049, 2375, 2376, 2379, 2380, 3306, 3389, 3659, 4045,
@@ -33,7 +34,7 @@ const PORTS: [u16; 73] = [
 
 type Notation = (&'static str, fn(Ipv4Addr) -> String);
 
-/// Hosts that resolvers read as an IPv4 address.
+/// Hosts that resolvers parse as an IPv4 address.
 const NOTATIONS: [Notation; 14] = [
     ("dotted", |address| address.to_string()),
     ("dot at the end", |address| format!("{address}.")),
@@ -71,7 +72,7 @@ const NOTATIONS: [Notation; 14] = [
     ("octal", |address| format!("0{:o}", address.to_bits())),
 ];
 
-/// Spellings of the dotted form that only a URL parser reads.
+/// Spellings of the dotted form that only a URL parser accepts.
 const SPELLINGS: [Notation; 10] = [
     ("percent-encoded", |address| {
         address
@@ -112,7 +113,7 @@ const SPELLINGS: [Notation; 10] = [
     }),
 ];
 
-/// Hosts whose IPv6 address carries an IPv4 address.
+/// Hosts whose IPv6 address embeds an IPv4 address.
 const CARRIERS: [Notation; 11] = [
     ("mapped", |address| format!("[::ffff:{address}]")),
     ("mapped, hexadecimal", |address| {
@@ -159,18 +160,18 @@ fn digits(address: Ipv4Addr, written: [char; 10]) -> String {
     address.to_string().chars().map(digit).collect()
 }
 
-/// Two groups of an IPv6 address.
+/// Returns two groups of an IPv6 address.
 fn groups(bits: u32) -> String {
     format!("{:x}:{:x}", bits >> 16, bits & 0xffff)
 }
 
-/// The rows of a file: its lines but for empty ones and comments.
+/// Returns the rows of a file: its lines without empty ones and comments.
 fn rows(file: &str) -> impl Iterator<Item = &str> {
     file.lines()
         .filter(|line| !line.is_empty() && !line.starts_with("# "))
 }
 
-/// The rows of a file whose lines are the insides of JSON strings; `(empty)` is the empty one.
+/// Returns the rows of a file whose lines are the contents of JSON strings; `(empty)` is the empty string.
 fn urls(file: &str) -> impl Iterator<Item = String> {
     rows(file).map(|row| match row {
         "(empty)" => String::new(),
@@ -178,7 +179,7 @@ fn urls(file: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// What makes a row, and its URL; none of them may be asked.
+/// Returns the name and the URL of every row; each URL must be refused.
 fn refused_urls() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for (index, row) in rows(IPV4).enumerate() {
@@ -221,7 +222,7 @@ fn subscription(url: &str) -> Value {
     })
 }
 
-/// What is wrong with an answer that must be a 400 whose message names a field.
+/// Returns the fault of an answer that must be a 400 whose message names a field.
 fn fault(answer: &Answer, field: &str) -> Option<String> {
     if answer.status == 400 {
         answer.check_error();
@@ -231,7 +232,7 @@ fn fault(answer: &Answer, field: &str) -> Option<String> {
     Some(format!("{} {}", answer.status, answer.message()))
 }
 
-/// Sends each URL, and asserts that none is taken.
+/// Sends each URL, and asserts that each is refused.
 async fn check_refused(rows: &[(String, String)], field: &str, send: impl Fn(&str) -> Request) {
     let mut wrong = Vec::new();
     for chunk in rows.chunks(AT_ONCE) {
@@ -291,7 +292,7 @@ async fn no_subscription_is_changed_to_a_private_address() {
         return;
     };
     let mut made = events.subscribe(&subscription("https://example.com/")).await;
-    // It is not signed, which the answer that made it warns of.
+    // Only the answer to the creation has this warning, that the webhook is not signed.
     made.as_object_mut().unwrap().remove("warnings");
     let path = format!("{SUBSCRIPTIONS}/{}", made["id"].as_str().expect("it has an id"));
     let sample: Vec<_> = refused_urls().into_iter().step_by(29).collect();
@@ -321,7 +322,7 @@ async fn nothing_is_imported_from_a_private_address() {
     made.expect_status(201);
     let before = service.get(&token, &path).await.expect_status(200).body;
 
-    // An address has 21 rows: with this step every notation has its turn.
+    // Each address has 21 rows, so with this step every notation is tested.
     let sample: Vec<_> = refused_urls().into_iter().step_by(13).collect();
     check_refused(&sample, "tables.t.uri", |url| {
         let mut body = elsewhere("t", "url", url);

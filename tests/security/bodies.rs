@@ -1,5 +1,5 @@
-//! Bodies that are not what they say, and bodies that do not end where they say: each is refused with the
-//! status of the contract, changes nothing, and leaves the service as it was.
+//! Tests malformed bodies and bodies with a wrong length: each gets the contract's status, changes nothing,
+//! and does not harm the service.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use tokio::net::TcpStream;
 
 const BODIES: &str = include_str!("data/bodies.txt");
 const RAW: &str = include_str!("data/bodies_raw.txt");
-/// Requests at a time.
+/// Concurrent requests.
 const AT_ONCE: usize = 16;
-/// How long an answer may take before the service counts as hung.
+/// Time after which an unanswered request counts as hung.
 const GUARD: Duration = Duration::from_secs(30);
 /// Levels of a deep body.
 const DEEP: usize = 200_000;
 
-/// A service, and something for each operation to work on.
+/// Service with one resource for each operation.
 struct Operations {
     runs: Runs,
     store: String,
@@ -69,7 +69,7 @@ impl Operations {
         })
     }
 
-    /// The method and path of an operation.
+    /// Returns the method and path of an operation.
     fn place(&self, operation: &str) -> (Method, String) {
         let Self { store, run, .. } = self;
         let path = match operation {
@@ -100,7 +100,7 @@ impl Operations {
         (method, path)
     }
 
-    /// A request of an operation, with its credentials and no body.
+    /// Returns a request of an operation, with its credentials and no body.
     fn request(&self, operation: &str) -> Request {
         let (method, path) = self.place(operation);
         let token = if operation == "ingest" {
@@ -111,7 +111,7 @@ impl Operations {
         self.runs.service.request(method, &path).token(token)
     }
 
-    /// The lists of everything that the operations make or change.
+    /// Returns the lists of everything that the operations create or change.
     async fn state(&self) -> Vec<Value> {
         let store = format!("/data/{}", self.store);
         let dashboards = format!("{store}/dashboards");
@@ -139,13 +139,13 @@ impl Operations {
     }
 }
 
-/// The rows of a file: its lines but for empty ones and comments.
+/// Returns the rows of a file: its lines without empty ones and comments.
 fn rows(file: &str) -> impl Iterator<Item = &str> {
     file.lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The code that goes with a status.
+/// Returns the error code of a status.
 fn code(status: u16) -> &'static str {
     match status {
         400 => "invalid_request",
@@ -157,7 +157,7 @@ fn code(status: u16) -> &'static str {
     }
 }
 
-/// What is wrong with an answer that must have this status, and its code.
+/// Returns the fault of an answer that must have this status, and its code.
 fn fault(answer: &Answer, status: u16) -> Option<String> {
     if answer.status == status && status >= 400 {
         answer.check_error();
@@ -167,7 +167,7 @@ fn fault(answer: &Answer, status: u16) -> Option<String> {
     (!is_right).then(|| format!("{} {text}", answer.status))
 }
 
-/// The bytes that a row stands for.
+/// Returns the bytes that a row describes.
 fn bytes(row: &str, number: usize) -> Vec<u8> {
     let text = row
         .replace("(empty)", "")
@@ -189,7 +189,7 @@ fn bytes(row: &str, number: usize) -> Vec<u8> {
     bytes
 }
 
-/// Sends the bodies of rows, which have their numbers; what is wrong with the answers.
+/// Sends the bodies of numbered rows. Returns the faults of the answers.
 async fn sent(operations: &Operations, rows: &[(usize, &str)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for chunk in rows.chunks(AT_ONCE) {
@@ -216,7 +216,7 @@ async fn sent(operations: &Operations, rows: &[(usize, &str)]) -> Vec<String> {
     wrong
 }
 
-/// A refusal can quote the caller, and an answer of megabytes would be the caller's to size.
+/// A refusal can quote the caller, so without a limit the caller would decide the size of the answer.
 #[tokio::test]
 async fn no_refusal_quotes_megabytes() {
     let Some(store) = Store::start_own().await else {
@@ -330,13 +330,13 @@ async fn a_body_of_another_type_or_size_is_refused() {
         .flat_map(|(all, limit)| all.split(' ').map(move |one| (one, *limit)))
     {
         let of = |bytes: usize| format!("[\"{}\"]", "x".repeat(bytes - 4)).into_bytes();
-        // One that is no object: whole it is a 400, too large a 413.
+        // The body is not an object: within the limit it is a 400, above it a 413.
         for (size, status) in [(limit, 400), (limit + 1, 413), (10_000_000, 413)] {
             let request = typed(operation, "application/json", &of(size));
             check(format!("{operation} of {size} bytes"), status, request).await;
         }
     }
-    // Lambda would be sent more than its 6 MB: each quote and backslash counts twice.
+    // Lambda would receive more than its 6 MB, because each quote and backslash counts twice.
     let quotes = format!("[\"{}\"]", "\\\"".repeat(1_600_000)).into_bytes();
     for operation in large.split(' ') {
         let request = typed(operation, "application/json", &quotes);
@@ -346,21 +346,21 @@ async fn a_body_of_another_type_or_size_is_refused() {
     operations.check_alive().await;
 }
 
-/// What a server sent until it closed the connection.
+/// Bytes that a server sent until it closed the connection.
 pub(crate) struct Sent {
     pub answer: Answer,
-    /// What came after it.
+    /// Bytes after the answer.
     pub rest: Vec<u8>,
 }
 
-/// Sends the bytes of a request over a connection of its own, and reads everything that comes. With `is_cut`
-/// the connection is closed for sending behind them.
+/// Sends the bytes of a request over a new connection, and reads everything that comes back. With `is_cut`,
+/// sending is closed after them.
 pub(crate) async fn exchange(client: &Client, request: &[u8], is_cut: bool) -> Sent {
     let address = client.address();
     let socket = TcpStream::connect(address).await.expect("the service listens");
     let (mut from, mut to) = socket.into_split();
     let sending = async {
-        // A server that refuses may close before it has read all.
+        // A server that refuses may close before it has read everything.
         let _ = to.write_all(request).await;
         if is_cut {
             let _ = to.shutdown().await;
@@ -373,7 +373,7 @@ pub(crate) async fn exchange(client: &Client, request: &[u8], is_cut: bool) -> S
     let (_, end) = tokio::time::timeout(GUARD, both)
         .await
         .unwrap_or_else(|_| panic!("{line}: no end of the answer"));
-    // A reset after the answer is an end as well.
+    // A reset after the answer also ends it.
     assert!(end.is_ok() || !bytes.is_empty(), "{line}: no answer");
     let head = bytes
         .windows(4)
@@ -416,7 +416,7 @@ async fn a_body_ends_where_the_protocol_says() {
         .collect();
     let service = &operations.runs.service;
     let token = &operations.runs.token;
-    // In this order: the first ones hold names of later ones.
+    // The order matters: the first values contain names of later ones.
     let values = [
         ("{smuggled}", "{post}content-length: {length}\\r\\n\\r\\n{body}"),
         (
@@ -452,7 +452,7 @@ async fn a_body_ends_where_the_protocol_says() {
             .replace("\\n", "\n")
             .replace("\\t", "\t");
         let Sent { answer, rest } = exchange(service, &bytes(&text, 0), words.contains(&"cut")).await;
-        // What is no HTTP is refused below everything that knows the form of errors.
+        // A request that is not HTTP is refused by a layer that does not know the form of errors.
         if !words.contains(&"bare") && answer.status >= 400 {
             answer.check_error();
         }

@@ -1,13 +1,13 @@
-//! Input that is small to send and long to work out: it is refused, or ended, and nothing else waits for it.
+//! Tests small inputs that are expensive to process: each is refused or stopped, and delays no other request.
 
 use futures::future::join_all;
 use serde_json::{Map, Value, json};
 use tests::samples::prompt;
 use tests::{Answer, Persona, Service};
 
-/// The most that a service at work takes, its children not counted, in KB.
+/// Maximum memory of the busy service, without its children, in KB.
 const MAX_MEMORY_KB: u64 = 500 * 1_024;
-/// As many at once of one bomb.
+/// Concurrent requests with one bomb.
 const AT_ONCE: usize = 2;
 
 fn schema(schema: Value) -> Value {
@@ -24,7 +24,7 @@ fn template(content_type: &str, content: String) -> Value {
     body
 }
 
-/// A schema whose `levels` parts each refer twice to the next, by `link`.
+/// Returns a schema whose `levels` parts each refer twice to the next one, by `link`.
 fn doubling(levels: usize, link: impl Fn(&str) -> Value) -> Value {
     let mut parts: Map<String, Value> = (0..levels)
         .map(|level| {
@@ -42,7 +42,7 @@ fn nested(levels: usize, inner: Value, wrap: impl Fn(Value) -> Value) -> Value {
     (0..levels).fold(inner, |inner, _| wrap(inner))
 }
 
-/// The bodies of templates, each refused with 400.
+/// Returns the bodies of templates that must each get a 400.
 fn refused() -> Vec<(&'static str, Value)> {
     let to = |target: &str| json!({ "$ref": target });
     let k64 = 64 * 1_024;
@@ -173,7 +173,7 @@ fn refused() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Large and ordinary: taken.
+/// Returns large but ordinary templates, which must be accepted.
 fn taken() -> Vec<(&'static str, Value)> {
     let line = "Hello dear {{customer.name}}, your order of {{order.date}} is on its way to you now.\n";
     vec![
@@ -250,7 +250,7 @@ async fn a_bomb_is_refused_and_nothing_else_waits_for_it() {
         if worked.iter().any(|status| ![200, 201].contains(status)) {
             wrong.push(format!("{name}: beside it {worked:?}"));
         }
-        // The next request of the attacker works.
+        // The attacker's next request works.
         let next = service.post(&attacker, "/prompts", &prompt("Next")).await;
         if next.status != 201 {
             wrong.push(format!("{name}: then {}", next.text()));

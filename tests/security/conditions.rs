@@ -1,7 +1,7 @@
-//! Conditions of subscriptions that mean harm.
+//! Tests hostile conditions of subscriptions.
 //!
-//! Each condition of `data/conditions.txt` is sent to one project. What the service takes must then end on a
-//! large event, and an event of a neighbour arrives meanwhile.
+//! Each condition of `data/conditions.txt` is sent to one project. The evaluation of each accepted condition
+//! on a large event must end, and an event of a neighbour must arrive meanwhile.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,21 +14,21 @@ use tests::{Answer, Events, Method, Persona};
 
 use crate::sql::expanded;
 
-/// The conditions; the head of the file says what stands in a line.
+/// Conditions; the head of the file describes the format of a line.
 const CONDITIONS: &str = include_str!("data/conditions.txt");
 
 const SUBSCRIPTIONS: &str = "/events/subscriptions";
-/// What a condition says that could take too long on an event.
+/// Error of a condition that could take too long on an event.
 const TOO_LONG: &str = "The condition could take more than 5000000 steps on this event.";
-/// What a condition says when those before it have used the steps of an event.
+/// Error of a condition after earlier ones used all steps of an event.
 const NOTHING_LEFT: &str =
     "The conditions of all subscriptions could take more than 50000000 steps on this event.";
-/// How long a delivery may take until it ends, on a busy machine.
+/// Time limit of a delivery, on a busy machine.
 const WITHIN: Duration = Duration::from_secs(20);
-/// Requests at a time.
+/// Concurrent requests.
 const AT_ONCE: usize = 4;
 
-/// A condition and what must come of it.
+/// Condition and its expected result.
 struct Row {
     line: usize,
     status: u16,
@@ -37,12 +37,12 @@ struct Row {
 }
 
 impl Row {
-    /// The action of the events that its subscription is about.
+    /// Returns the action of the events that the row's subscription matches.
     fn action(&self) -> String {
         format!("row-{}", self.line)
     }
 
-    /// What is wrong, with the row that it is about.
+    /// Formats a fault with its row.
     fn told(&self, wrong: &str) -> String {
         let condition: String = self.condition.chars().take(150).collect();
         format!("line {}: {wrong}: {condition}", self.line)
@@ -64,7 +64,7 @@ fn rows() -> Vec<Row> {
     lines.map(row).collect()
 }
 
-/// A service with a channel, a subscription of all events, and a neighbour with the same.
+/// Service with a channel, a subscription of all events, and a neighbour with the same.
 struct Target {
     events: Events,
     channel: Channel,
@@ -106,7 +106,7 @@ impl Target {
         })
     }
 
-    /// Creates a subscription. The condition goes in as it is written, which may be no JSON.
+    /// Creates a subscription. The condition is inserted as text, and may be invalid JSON.
     async fn subscribe(&self, action: &str, condition: &str) -> Answer {
         let mut body = self.events.webhook_body("/row");
         body["filter"]["action"] = json!([action]);
@@ -122,7 +122,7 @@ impl Target {
             .await
     }
 
-    /// Sends an event on which nothing is small: its id.
+    /// Sends an event with large values. Returns its id.
     async fn send(&self, action: &str) -> String {
         let deep = (0..40).fold(json!(1), |inner, _| json!({ "a": [inner] }));
         let wide: BTreeMap<_, _> = (0..300)
@@ -134,7 +134,7 @@ impl Target {
         self.events.event(&self.channel, &body).await
     }
 
-    /// Sends an event of the neighbour, and checks that it arrives in time and is theirs.
+    /// Sends an event of the neighbour, and asserts that it arrives in time and only at the neighbour.
     async fn check_neighbour(&self) {
         let sent = Instant::now();
         let event = self
@@ -161,7 +161,8 @@ impl Target {
         );
     }
 
-    /// The status and error of each delivery of an event, except that of the subscription of all events.
+    /// Returns the status and error of each delivery of an event, except that of the subscription of all
+    /// events.
     async fn outcomes(&self, event: &str) -> Vec<(String, String)> {
         let search = json!({ "event_id": event, "limit": 200 });
         let mut deliveries = self.events.deliveries(&search).await;
@@ -171,7 +172,7 @@ impl Target {
         deliveries.iter().map(outcome).collect()
     }
 
-    /// What is wrong with what became of a row's event.
+    /// Returns the fault in the deliveries of a row's event.
     async fn check_outcome(&self, row: &Row, event: &str) -> Option<String> {
         let expected = match row.outcome {
             "matched" => vec![("succeeded".to_owned(), String::new())],
@@ -225,7 +226,7 @@ async fn every_condition_is_refused_or_ends_on_a_large_event() {
     let sent = futures::stream::iter(accepted.iter().map(|row| send(row)));
     let sent: Vec<_> = sent.buffered(AT_ONCE).collect().await;
     target.check_neighbour().await;
-    // Once the subscription of all events has them, all were matched.
+    // Once the subscription of all events received them, all were matched.
     target.events.received("/control", sent.len()).await;
     let checked = accepted.iter().zip(&sent);
     let checked = checked.map(|(row, event)| target.check_outcome(row, event));
@@ -239,7 +240,7 @@ async fn an_event_has_no_more_steps_for_twenty_costly_conditions_than_for_one() 
     let Some(target) = Target::start().await else {
         return;
     };
-    // About three million steps each.
+    // Each condition takes about three million steps.
     let needle = "z".repeat(12_000);
     let condition =
         json!({ "some": [{ "var": "details.payload.numbers" }, { "in": [needle, { "var": "" }] }] });

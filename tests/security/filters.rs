@@ -1,4 +1,4 @@
-//! List filters of workflow runs that mean harm, and the query parameters of the other lists.
+//! Tests hostile list filters of workflow runs, and the query parameters of the other lists.
 
 use futures::StreamExt as _;
 use serde_json::{Value, json};
@@ -6,13 +6,13 @@ use tests::{Answer, Method, Persona, Runs};
 
 use crate::sql::expanded;
 
-/// The filters; the head of the file says what stands in a line.
+/// Filters; the head of the file describes the format of a line.
 const FILTERS: &str = include_str!("data/filters.txt");
 
-/// Requests at a time.
+/// Concurrent requests.
 const AT_ONCE: usize = 4;
 
-/// A project with two runs, two prompts, and their records in the audit trail.
+/// Project with two runs, two prompts, and their records in the audit trail.
 struct Target {
     runs: Runs,
     prompt: String,
@@ -60,7 +60,7 @@ impl Target {
         list.body(request).await
     }
 
-    /// What is wrong with the answer to a line.
+    /// Returns the fault of the answer to a line.
     async fn check(&self, number: usize, line: &str) -> Option<String> {
         let mut parts = line.splitn(3, " | ");
         let status: u16 = parts.next().unwrap().parse().unwrap();
@@ -78,7 +78,7 @@ impl Target {
             .then(|| format!("line {number}: {line}: {} {text}", answer.status))
     }
 
-    /// The token of a listing's first page of one run.
+    /// Returns the page token of a listing's first page of one run.
     async fn page_token(&self, selection: &Value) -> String {
         let mut body = selection.clone();
         body["page_size"] = json!(1);
@@ -90,7 +90,7 @@ impl Target {
     }
 }
 
-/// The workflow ids of a listing of runs, or how many entries another list has.
+/// Returns the workflow ids of a listing of runs, or the number of entries of another list.
 fn entries(body: &Value) -> String {
     if let Some(runs) = body["runs"].as_array() {
         let ids: Vec<_> = runs
@@ -126,7 +126,7 @@ async fn no_token_but_the_listings_own_is_taken() {
     };
     let token = target.page_token(&json!({})).await;
     let other = target.page_token(&json!({ "query": "WorkflowId != ''" })).await;
-    // The signature is the first 43 letters; the last letter also holds two bits of the place.
+    // The signature is the first 43 letters; the last of them also holds two bits of the position.
     let (tag, place) = token.split_at(43);
     let swapped: String = token
         .chars()
@@ -169,7 +169,7 @@ async fn no_token_but_the_listings_own_is_taken() {
             wrong.push(format!("{what}: {} {}", answer.status, answer.text()));
         }
     }
-    // A token belongs to one person in one project.
+    // A token belongs to one caller in one project.
     for persona in [
         Persona::OtherAccount,
         Persona::OtherProject,

@@ -1,9 +1,9 @@
-//! Requests under a foreign name, as a browser sends them for a page that leads its own name to this machine
-//! (DNS rebinding).
+//! Tests requests under a foreign host name, as a browser sends them for a page that points its own name at
+//! this machine (DNS rebinding).
 
 use tests::{Method, Persona, Service};
 
-/// Each is refused on the API, the reference page and the ingest URL alike.
+/// Host names that the API, the reference page and the ingest URL must refuse.
 const FOREIGN: [&str; 9] = [
     "evil.example",
     "evil.example:3000",

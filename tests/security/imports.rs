@@ -1,14 +1,15 @@
-//! Imported and altered values that mean harm: they are refused as any other, and no row is lost in silence.
+//! Tests hostile values in imports and alterations: they are refused like any other, and no row is lost
+//! silently.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::{Answer, Store};
 
-/// How long an import may take.
+/// Time limit of an import.
 const WITHIN: Duration = Duration::from_secs(120);
 
-/// Columns with the names that the search for bad rows could use itself.
+/// Columns with names that the search for bad rows might use itself.
 #[tokio::test]
 async fn a_column_may_have_any_name() {
     let Some(store) = Store::start_own().await else {
@@ -51,8 +52,9 @@ async fn alter(store: &Store, table: &str, change: &Value) -> Answer {
         .await
 }
 
-/// A quote that nothing closes, before which and in which rows would be lost.
-/// What an import was refused with, also where it took so long that the answer came before.
+/// Returns the error of a refused import, also where the import outlived its request.
+///
+/// The files of these tests have an unclosed quote, before or inside which rows could be lost.
 async fn refusal(store: &Store, answer: Answer) -> String {
     if answer.status != 202 {
         return answer.expect_error(422, "unprocessable").message().to_owned();
@@ -111,7 +113,7 @@ async fn an_open_quote_loses_no_row() {
     }
 }
 
-/// Empty parts of a gzip file take time and hold nothing.
+/// Empty members of a gzip file take time and contain nothing.
 #[tokio::test]
 async fn a_file_of_empty_parts_is_refused() {
     let Some(store) = Store::start_own().await else {

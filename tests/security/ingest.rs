@@ -1,4 +1,4 @@
-//! Credentials of ingest channels that do not hold: each is refused in the same bytes, whatever is wrong.
+//! Tests invalid credentials of ingest channels: each refusal has the same bytes, whatever the fault.
 
 use std::collections::HashMap;
 
@@ -16,13 +16,13 @@ use crate::bodies::exchange;
 const CASES: &str = include_str!("data/ingest.txt");
 const TOKENS: &str = include_str!("data/ingest_tokens.txt");
 const PATHS: &str = include_str!("data/ingest_paths.txt");
-/// Requests at a time.
+/// Concurrent requests.
 const AT_ONCE: usize = 16;
 const BODY: &str = r#"{"action":"opened","number":7}"#;
-/// The secret of all signed channels, and the HMAC with SHA-1 of the body with it, by Python's `hmac`.
+/// Secret of all signed channels, and the body's HMAC-SHA-1 under it, computed with Python's `hmac`.
 const SECRET: &str = "the secret of one sender, 3";
 const SHA1: &str = "5b63e040eaa49a5cdc9c1e213b80ce5b4bc85e9e";
-/// The id of every request, so that refusals can be compared byte for byte.
+/// Id of every request, so that refusals can be compared byte for byte.
 const REQUEST_ID: &str = "one-request";
 
 fn hmac(secret: &str, body: &str) -> Vec<u8> {
@@ -35,12 +35,12 @@ fn hex_of(secret: &str, body: &str) -> String {
     hex::encode(hmac(secret, body))
 }
 
-/// A letter beside another one.
+/// Returns another letter.
 fn other(letter: &str) -> &'static str {
     if letter == "A" { "B" } else { "A" }
 }
 
-/// The rows of a file: its lines but for empty ones and comments.
+/// Returns the rows of a file: its lines without empty ones and comments.
 fn rows(file: &str) -> impl Iterator<Item = &str> {
     file.lines()
         .filter(|line| !line.is_empty() && !line.starts_with("# "))
@@ -51,11 +51,11 @@ fn filled(text: &str, values: &[(&str, String)]) -> String {
     values.iter().fold(text.to_owned(), replace)
 }
 
-/// Channels in every state, by the names that rows have for them.
+/// Channels in every state, by the names that rows use for them.
 struct Channels {
     events: Events,
     channels: HashMap<&'static str, Channel>,
-    /// What a channel had before its token or secret was rotated.
+    /// Tokens and secrets from before their rotation.
     old: HashMap<&'static str, String>,
 }
 
@@ -121,7 +121,7 @@ impl Channels {
         })
     }
 
-    /// The names of rows, and what stands for them in a case of a channel.
+    /// Returns the placeholders of rows, with their values for a channel.
     fn values(&self, name: &str) -> Vec<(&'static str, String)> {
         let channel = &self.channels[name];
         let secret = Some(channel.secret())
@@ -166,7 +166,7 @@ impl Channels {
         ]
     }
 
-    /// The request of a case such as `plain | GET | name: value | ?query | body: {}`.
+    /// Returns the request of a case such as `plain | GET | name: value | ?query | body: {}`.
     fn request(&self, case: &str) -> Request {
         let mut parts = case.split(" | ");
         let name = parts.next().unwrap_or_default();
@@ -192,7 +192,7 @@ impl Channels {
         request.body(body)
     }
 
-    /// The answer that every refusal must be.
+    /// Returns the answer that every refusal must equal.
     async fn refusal(&self) -> Answer {
         let nothing = self.request("plain").await;
         let refusal = nothing.expect_error(401, "unauthenticated");
@@ -205,7 +205,7 @@ impl Channels {
     }
 }
 
-/// Everything of an answer but its date, and what AWS says of itself.
+/// Returns an answer's headers and body, without its date and the headers of AWS.
 fn shown(answer: &Answer) -> (Vec<(String, String)>, String) {
     let text = |(name, value): (&reqwest::header::HeaderName, &reqwest::header::HeaderValue)| {
         (
@@ -220,7 +220,7 @@ fn shown(answer: &Answer) -> (Vec<(String, String)>, String) {
     (headers, answer.text())
 }
 
-/// What is wrong with an answer that must have this status; a 401 must be the same as any other.
+/// Returns the fault of an answer that must have this status; every 401 must equal `refusal`.
 fn fault(answer: &Answer, status: u16, refusal: &Answer) -> Option<String> {
     if answer.status >= 400 {
         answer.check_error();
@@ -235,7 +235,7 @@ fn fault(answer: &Answer, status: u16, refusal: &Answer) -> Option<String> {
     (!is_right).then(|| format!("{} {:?}", answer.status, shown(answer)))
 }
 
-/// Sends requests, each with its row and its status, and asserts what is answered.
+/// Sends requests, each with its row and its status, and asserts the answers.
 async fn check(cases: Vec<(String, u16, Request)>, refusal: &Answer) {
     let mut wrong = Vec::new();
     let mut cases = cases.into_iter().peekable();
@@ -328,7 +328,7 @@ async fn nothing_but_the_whole_token_is_the_token() {
             ];
             for (place, request) in places {
                 let mut request = request.header("x-request-id", REQUEST_ID).body(BODY);
-                // Beside a good signature a token is not needed, but a wrong one is wrong.
+                // Next to a valid signature no token is needed, but a wrong token is refused.
                 if name == "hub" {
                     request = request.header("x-hub-signature-256", &signature);
                 }

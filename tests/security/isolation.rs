@@ -1,9 +1,9 @@
-//! What one tenant sees of another: nothing, in the words of an id that never existed.
+//! Tests that one tenant sees nothing of another: a foreign id is answered like an id that never existed.
 //!
 //! Each row of the tables in `data/isolation-*.txt` is one request with an id that is not the caller's, or
-//! does not belong where it stands. Each caller sends it twice: with the foreign id, and with an id that
-//! never existed. Both answers must be the same, and hold nothing of the victim. Afterwards the victim finds
-//! everything as it was, and sends the plain requests itself: they work, so no path was mistyped.
+//! that does not belong in its place. Each caller sends it twice: with the foreign id, and with an id that
+//! never existed. Both answers must be equal and contain nothing of the victim. Afterwards the victim's data
+//! must be unchanged, and the victim's own requests must work, which proves that no path is mistyped.
 
 mod callers;
 mod furnishing;
@@ -23,7 +23,7 @@ use world::World;
 
 /// Least number of pairs of a row and a caller.
 const LEAST_PAIRS: usize = 350;
-/// Requests under way at a time.
+/// Concurrent requests.
 const AT_ONCE: usize = 8;
 /// Parameters of paths that are chosen from a list and name no record.
 const CHOICES: [&str; 3] = ["action", "query_name", "signal_name"];
@@ -53,7 +53,7 @@ async fn no_tenant_sees_or_changes_another() {
         pairs += found.len();
         wrong.extend(found.into_iter().flatten());
     }
-    // One at a time: they change what the caller itself has.
+    // One at a time, because these rows change the caller's own data.
     for row in creating {
         for caller in row.callers.chars() {
             pairs += 1;
@@ -78,8 +78,8 @@ async fn no_tenant_sees_or_changes_another() {
     assert!(pairs >= LEAST_PAIRS, "{pairs} pairs");
 }
 
-/// Whether the tables have every operation of the document, each with a foreign id of every kind that its
-/// path takes, and with every kind of caller that could get in.
+/// Checks that the tables have every operation of the document, each with a foreign id of every kind in its
+/// path, and with every kind of caller that could be let in.
 async fn check_coverage(world: &World, rows: &[Row]) -> Vec<String> {
     let document = world.document().await;
     let mut templates = BTreeMap::new();
@@ -138,7 +138,7 @@ async fn check_coverage(world: &World, rows: &[Row]) -> Vec<String> {
     wrong
 }
 
-/// Whether the requests are good ones: the owner gets what the others do not. What deletes comes last.
+/// Checks that the requests are valid: the owner gets the data that the others do not. Deletions come last.
 async fn check_owner(world: &World, rows: &[Row]) -> Vec<String> {
     let (last, first): (Vec<_>, Vec<_>) = rows
         .iter()

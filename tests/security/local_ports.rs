@@ -1,5 +1,5 @@
-//! The port of the local runner besides the public one, that of its queues: another user of the machine and a
-//! page of a browser reach it, and learn and change nothing.
+//! Tests the internal port of the local runner, that of its queues: another user of the machine and a web
+//! page can reach it, but learn and change nothing.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,8 +7,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tests::{Method, Persona, Service, browser};
 
-/// What a page in Chromium sends besides: for a plain request, and for the question before one with headers
-/// of its own.
+/// Headers that a page in Chromium adds, for a plain request and for the preflight of one with custom
+/// headers.
 const OF_A_PAGE: [(&str, &str); 5] = [
     ("origin", "https://evil.example"),
     ("referer", "https://evil.example/"),
@@ -17,7 +17,7 @@ const OF_A_PAGE: [(&str, &str); 5] = [
     ("sec-fetch-dest", "empty"),
 ];
 
-/// SigV4 in form, of a key that everyone can guess. The queues do not check signatures.
+/// Well-formed SigV4 of a key that anyone can guess. The queues do not check signatures.
 const FORGED: &str = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, \
     SignedHeaders=host;x-amz-date;x-amz-target, Signature=0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -39,7 +39,7 @@ impl Ports {
         })
     }
 
-    /// A message about a run, as an attacker sends it.
+    /// Returns a message about a run, as an attacker sends it.
     fn message(&self) -> tests::Request {
         let url = format!("{}/tasks", self.queues);
         let body = json!({ "QueueUrl": url, "MessageBody": "{}" }).to_string();
@@ -100,8 +100,8 @@ async fn a_page_of_a_browser_is_refused_whatever_it_knows() {
     assert_eq!(answer.header("access-control-allow-origin"), "");
 }
 
-/// A program of another user of the machine. Only root can become one, so elsewhere this checks what such a
-/// user is kept from by.
+/// Runs a program as another user of the machine. Only root can do that, so otherwise this checks the
+/// protection against such a user.
 #[tokio::test]
 async fn another_user_of_the_machine_reads_and_plants_nothing() {
     let Some(ports) = Ports::start().await else { return };
@@ -161,7 +161,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode()
 }
 
-/// The page is shown by a browser, where one is named by CHROMIUM.
+/// A real browser shows the page, if CHROMIUM names one.
 #[tokio::test]
 async fn a_page_in_a_real_browser_reaches_none_of_them() {
     let Some(ports) = Ports::start().await else { return };

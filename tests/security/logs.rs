@@ -1,9 +1,9 @@
-//! What callers send cannot forge log lines, and no value of theirs is in one.
+//! Tests that callers cannot forge log lines, and that the log contains none of their values.
 
 use serde_json::{Value, json};
 use tests::{Method, Persona, Service, Store, unique};
 
-/// Ends a line, begins one that looks like the service's own, and clears a terminal in three ways.
+/// Ends a line, starts one that looks like the service's own, and clears a terminal in three ways.
 const FORGERY: &str =
     "x\r\n2026-01-01T00:00:00.000000Z  INFO forged\u{1b}[2J\u{9b}2J\u{2028}\u{202e}\u{0}\u{7}";
 
@@ -111,7 +111,7 @@ async fn no_line_is_forged() {
     let log = service.log();
     assert!(log.lines().count() > bodies.len(), "{log}");
     for line in log.lines() {
-        // A time, then a level: what each line of the service begins with.
+        // Each line of the service starts with a year.
         let is_ours =
             line.get(..4).is_some_and(|year| year.parse::<u16>().is_ok()) && !line.contains("INFO forged ");
         assert!(
@@ -126,7 +126,7 @@ fn url_escaped(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// Rows that an import or a query refuses are in the answer, and not in the log.
+/// The answer contains the rows that an import or a query refuses; the log does not.
 #[tokio::test]
 async fn no_value_of_a_row_is_logged() {
     let Some(store) = Store::start_local_with(&[("MILLRACE_LOG", "debug")]).await else {

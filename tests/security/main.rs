@@ -1,8 +1,7 @@
-//! What an attacker tries: one module a class of attacks, each a table of inputs that one check runs over.
+//! Tests attacks: each module has one class of attacks, a table of inputs that one check runs over.
 //!
-//! Each row was tried against a running service once. Those that got through then are here because they must
-//! not again, and those that held are here so that they keep holding. `docs/security.md` says what is
-//! promised.
+//! Each row was once tried against a running service. The rows that succeeded then must not succeed again,
+//! and the others must keep failing. `docs/security.md` states what is promised.
 #![cfg(test)]
 
 mod addresses;

@@ -1,14 +1,14 @@
-//! What one tenant does costs another one little: work that is scarce is shared by account.
+//! Tests that one tenant's work costs another tenant little: scarce work is shared by account.
 
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tests::{Persona, Service};
 
-/// Ends at its deadline only.
+/// Statement that runs until its deadline.
 const ENDLESS: &str =
     "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r";
 
-/// A store of a project of its own, with one table of some rows.
+/// Creates a store in a project of its own, with one table of some rows.
 async fn furnished(service: &Service) -> (String, String) {
     let token = service.scope().token(Persona::Developer);
     let store = service
@@ -54,12 +54,12 @@ async fn endless_queries_leave_room_for_others() {
         ended = attacks => panic!("all endless queries ended before the work beside them: {ended:?}"),
         () = work => {}
     }
-    // The attacks are gone with their connections, and the attacker is answered again.
+    // The attacks end with their connections, and the attacker's requests work again.
     let answer = query(&attacker, &attacked, "SELECT count(*) AS n FROM kept").await;
     assert_eq!(answer.expect_status(200).body["rows"][0][0], 100);
 }
 
-/// A flood of one account waits for itself.
+/// The queries of a flood wait for each other.
 #[tokio::test]
 async fn a_flood_of_queries_holds_up_its_sender_alone() {
     let Some(service) = Service::start_local().await else {
@@ -88,7 +88,6 @@ async fn a_flood_of_queries_holds_up_its_sender_alone() {
     }
 }
 
-/// Slow queries of two accounts lend their places on.
 #[tokio::test]
 async fn endless_queries_of_two_accounts_leave_room_for_a_third() {
     let Some(service) = Service::start_local().await else {
@@ -115,10 +114,10 @@ async fn endless_queries_of_two_accounts_leave_room_for_a_third() {
     }
 }
 
-/// The memory that a service at work may take, its children not counted, in KB.
+/// Maximum memory of the busy service, without its children, in KB.
 const MAX_MEMORY_KB: u64 = 500 * 1_024;
 
-/// Histories of a large run are in memory one by one, not once for each query and each signal.
+/// Large histories of a run are in memory one at a time, not once per query and signal.
 #[tokio::test]
 async fn a_run_with_a_large_history_costs_its_owner() {
     let Some(mut service) = Service::start_local().await else {
@@ -150,7 +149,8 @@ async fn a_run_with_a_large_history_costs_its_owner() {
     assert!(memory < MAX_MEMORY_KB, "{memory} KB");
 }
 
-/// Imports in the background: one account has one at a time, and another's is not behind all of them.
+/// One account has one background import at a time, so another account's import does not wait for all of
+/// them.
 #[tokio::test]
 async fn many_imports_of_one_account_do_not_hold_up_another() {
     let Some(service) = Service::start_local().await else {
@@ -169,7 +169,7 @@ async fn many_imports_of_one_account_do_not_hold_up_another() {
     assert_ne!(last, "COMPLETED", "the import came after all of another account");
 }
 
-/// An account with a store and a file to import.
+/// Account with a store and a file to import.
 struct Importer<'a> {
     service: &'a Service,
     token: String,
@@ -206,7 +206,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Begins an import in the background; its id.
+    /// Starts an import in the background. Returns its id.
     async fn begin(&self) -> String {
         let table = json!({ "source": "artifact", "uri": "out/rows.csv" });
         let body = json!({ "background": true, "tables": { "kept": table } });

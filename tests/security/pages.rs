@@ -1,4 +1,4 @@
-//! Pages that browsers show, and where tokens are printed.
+//! Tests the pages that browsers show, and where tokens are printed.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -33,7 +33,6 @@ async fn every_answer_says_what_a_browser_may_make_of_it() {
     }
 }
 
-/// Each inline script and style of the reference page is allowed by its hash, and nothing else is.
 #[tokio::test]
 async fn the_reference_page_runs_what_it_brings_and_nothing_else() {
     let Some(service) = Service::start_local().await else {
@@ -67,7 +66,7 @@ async fn the_reference_page_runs_what_it_brings_and_nothing_else() {
     }
 }
 
-/// The page is shown by a browser, where one is named by CHROMIUM.
+/// A real browser shows the page, if CHROMIUM names one.
 #[tokio::test]
 async fn the_reference_page_works_in_a_real_browser() {
     let Some(service) = Service::start_local().await else {
@@ -85,7 +84,7 @@ async fn the_reference_page_works_in_a_real_browser() {
     assert!(!log.contains("Content Security Policy"), "{log}");
 }
 
-/// A log that others can read gets no token; one of the owner alone does.
+/// A token is not printed into a log that others can read, but into one that only the owner can read.
 #[tokio::test]
 async fn no_token_is_printed_where_others_read() {
     let Some(service) = Service::start_local().await else {

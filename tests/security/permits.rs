@@ -1,4 +1,5 @@
-//! The permits of requests: work whose caller is gone counts, and a refusal for want of a permit is recorded.
+//! Tests the permits of requests: work counts although its caller has disconnected, and a refusal for lack of
+//! a permit is recorded.
 
 use std::time::Duration;
 
@@ -9,9 +10,9 @@ use tests::file_server::with_headers;
 use tests::stores::elsewhere;
 use tests::{FileServer, Store, samples};
 
-/// Requests of one account that a process works on.
+/// Requests of one account that a process handles at once.
 const SHARE: usize = 32;
-/// More than one account may have waiting.
+/// More requests than one account may have waiting.
 const TOO_MANY: usize = 300;
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Connections that hold on without credentials: they take little memory, and not for long.
+//! Tests connections that stay open without credentials: they take little memory, and only for a short time.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tokio::net::TcpStream;
 
 const SOCKETS: usize = 60;
 const BODY_BYTES: usize = 10 * 1_024 * 1_024;
-/// What they may add to the memory of the service, in KB, all together. One body alone is a fifth of it.
+/// Maximum memory that all of them together may add to the service, in KB. One body alone is a fifth of it.
 const MAX_ADDED_KB: u64 = 50 * 1_024;
 
-/// The head of a request with a large body.
+/// Returns the head of a request with a large body.
 fn head(service: &Service, path: &str, more: &str) -> String {
     let host = service.origin().trim_start_matches("http://");
     format!(
@@ -25,7 +25,7 @@ async fn connect(service: &Service) -> TcpStream {
     TcpStream::connect(address).await.unwrap()
 }
 
-/// Sends all of the body but its last byte, so that no answer can be complete.
+/// Sends all of the body except its last byte, so that no answer can be complete.
 async fn send_nearly_all(mut socket: TcpStream, head: String) -> TcpStream {
     let piece = vec![b' '; 64 * 1_024];
     let sent = tokio::time::timeout(Duration::from_secs(20), async {
@@ -74,7 +74,7 @@ async fn bodies_without_credentials_are_not_kept() {
     drop(open);
 }
 
-/// A refusal is read by a caller who sends everything before reading anything.
+/// The refusal reaches a caller that sends everything before it reads.
 #[tokio::test]
 async fn a_refusal_reaches_a_caller_who_still_sends() {
     let Some(service) = Service::start_local().await else {
@@ -103,8 +103,8 @@ async fn a_refusal_reaches_a_caller_who_still_sends() {
     }
 }
 
-/// Many slow heads do not keep others out. That they are dropped in time is tested with a moved clock, in the
-/// runner's own tests.
+/// Many slow heads do not block other callers. The runner's own tests check with a moved clock that slow
+/// heads are closed in time.
 #[tokio::test]
 async fn slow_sockets_keep_no_caller_out() {
     let Some(service) = Service::start_local().await else {
@@ -123,7 +123,7 @@ async fn slow_sockets_keep_no_caller_out() {
     }
 }
 
-/// Answers that their caller never reads: no more of one account than it may have requests under way.
+/// The unread answers of one account are limited to its share of concurrent requests.
 #[tokio::test]
 async fn unread_answers_of_an_account_are_bounded() {
     let Some(mut service) = Service::start_local().await else {
@@ -150,7 +150,7 @@ async fn unread_answers_of_an_account_are_bounded() {
         socket.write_all(request.as_bytes()).await.unwrap();
         unread.push(socket);
     }
-    // Another account is answered, and once it was, the first answers of this one are there.
+    // The first answers of this account are ready but unread; another account still gets answers.
     let other = service.scope().token(Persona::Developer);
     for socket in unread.iter().take(4) {
         socket.readable().await.unwrap();

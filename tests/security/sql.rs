@@ -1,7 +1,7 @@
-//! Statements that reach for what is not theirs.
+//! Tests statements that try to reach data of others.
 //!
-//! Each statement of `data/statements.sql` runs in one of two projects of one service, two at a time in each.
-//! No answer tells of a file, a path or a setting, and after each group the store answers as before.
+//! Each statement of `data/statements.sql` runs in one of two projects of a service, two at a time in each.
+//! No answer may name a file, a path or a setting, and after each group the store must answer as before.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tests::{Answer, Method, Persona, Service, Store, binary, unique};
 
-/// The statements, under headings; the head of the file says what the mark before each means.
+/// Statements, under headings; the head of the file explains the mark before each.
 const STATEMENTS: &str = include_str!("data/statements.sql");
 
-/// Words of the service's inside. An answer tells one only where the statement itself holds it.
+/// Internal words. An answer may contain one only where the statement itself contains it.
 const INSIDE: [&str; 19] = [
     ".parquet",
     "read_parquet",
@@ -38,7 +38,7 @@ const INSIDE: [&str; 19] = [
     "stack trace",
 ];
 
-/// Names of files with a secret, beside the data directory and where the runner works.
+/// Names of files with a secret, beside the data directory and in the runner's working folder.
 const SECRETS: [&str; 6] = [
     "secret.csv",
     "secret.json",
@@ -48,23 +48,24 @@ const SECRETS: [&str; 6] = [
     "\u{c9}.csv",
 ];
 
-/// Bodies that hold no query, one a line after what the refusal names. A character is the byte of its number.
+/// Bodies that hold no query, one per line after the text that the refusal must name. A character is the byte
+/// of its number.
 const BODIES: &str = include_str!("data/query-bodies.txt");
 
-/// Values of parameters that mean to leave their place, or that are of an odd type.
+/// Values of parameters that try to escape their place, or that have an odd type.
 const PARAMETERS: &str = include_str!("data/parameters.json");
 
-/// How long an answer may take: 25 s for a query, one until its process is killed, four for a busy machine.
+/// Longest wait for an answer: 25 s for a query, one until its process is killed, four for a busy machine.
 const WITHIN: Duration = Duration::from_secs(30);
-/// How long an answer may take where the statement is none that uses all of its time.
+/// Longest wait for the answer to a statement that does not use all of its time.
 const SOON: Duration = Duration::from_secs(10);
-/// Statements at a time in one project, which holds at most two of the four query processes.
+/// Concurrent statements in one project, which gets at most two of the four query processes.
 const AT_ONCE: usize = 2;
 
-/// Most statements of one validation.
+/// Maximum number of statements of one validation.
 const MAX_VALIDATED: usize = 100;
 
-/// A statement and what must come of it.
+/// Statement and its expected result.
 struct Row {
     mark: char,
     expected: Value,
@@ -77,7 +78,7 @@ impl Row {
         self.mark == '^'
     }
 
-    /// The statuses that its answer may have.
+    /// Returns the statuses that the answer may have.
     fn statuses(&self) -> &'static [u16] {
         match self.mark {
             '!' => &[400],
@@ -90,13 +91,12 @@ impl Row {
     }
 }
 
-/// A project's store with one table.
 struct Place {
     token: String,
     path: String,
 }
 
-/// A service, the stores of two projects of it, and files that no statement may read.
+/// Service, the stores of two of its projects, and files that no statement may read.
 struct Target {
     store: Store,
     places: [Place; 2],
@@ -138,7 +138,7 @@ impl Target {
         })
     }
 
-    /// The rows of the file, by their headings.
+    /// Returns the rows of the file, by heading.
     fn groups(&self) -> Vec<(&'static str, Vec<Row>)> {
         let folder = self.store.service.folder().to_string_lossy().into_owned();
         let mut groups: Vec<(&str, Vec<Row>)> = Vec::new();
@@ -154,7 +154,7 @@ impl Target {
         groups
     }
 
-    /// Asks all rows of some groups, each group in one project, and returns what is wrong.
+    /// Runs all rows of some groups, each group in one project. Returns the faults.
     async fn check(&self, groups: &[(&str, Vec<Row>)]) -> Vec<String> {
         let in_place = async |number: usize| {
             let place = &self.places[number];
@@ -197,7 +197,7 @@ impl Target {
         )
     }
 
-    /// What is wrong with the validation of the statements that must be refused; parameters have no values.
+    /// Validates the statements that must be refused, without values for parameters. Returns the fault.
     async fn check_validation(&self, place: &Place, heading: &str, rows: &[Row]) -> Vec<String> {
         let is_refused = |row: &&Row| row.mark == '!' && !row.sql.contains("{{");
         let refused: Vec<_> = rows.iter().filter(is_refused).collect();
@@ -221,7 +221,7 @@ impl Target {
         prefixed(&format!("validation of '{heading}'"), wrong)
     }
 
-    /// What an answer tells of the inside, and of the secret files.
+    /// Returns the internal words and the secrets in an answer.
     fn leaks(&self, answer: &Answer, sql: &str) -> Vec<String> {
         if answer.status != 200 {
             answer.check_error();
@@ -263,7 +263,7 @@ impl Place {
             .await
     }
 
-    /// What is wrong with the answer to an ordinary query.
+    /// Returns the fault in the answer to an ordinary query.
     async fn probe(&self, service: &Service, after: &str) -> Option<String> {
         let sql = "SELECT id, name FROM kept ORDER BY id";
         let answer = self.ask(service, sql, &json!({})).await;
@@ -289,7 +289,7 @@ fn secret_file(name: &str, secret: &str) -> Vec<u8> {
     }
 }
 
-/// A row of the file, such as `! DROP VIEW kept` or `= [[1]] SELECT 1`.
+/// Parses a row of the file, such as `! DROP VIEW kept` or `= [[1]] SELECT 1`.
 fn row(line: usize, text: &str, folder: &str) -> Row {
     let mark = text.chars().next().unwrap();
     let mut sql = &text[2..];
@@ -310,8 +310,8 @@ fn row(line: usize, text: &str, folder: &str) -> Row {
     }
 }
 
-/// A text with its characters `{U+212A}` and repetitions `{9*ab}` written out. In a repetition `<n>` is its
-/// number, `<m>` the number before, and `<end>` a closing brace.
+/// Expands characters such as `{U+212A}` and repetitions such as `{9*ab}` in a text. In a repetition `<n>` is
+/// its number, `<m>` the previous number, and `<end>` a closing brace.
 pub(crate) fn expanded(text: &str) -> String {
     let text = replaced(text, |inner| {
         let code = u32::from_str_radix(inner.strip_prefix("U+")?, 16).ok()?;
@@ -329,7 +329,7 @@ pub(crate) fn expanded(text: &str) -> String {
     })
 }
 
-/// A text in which what stands between braces is replaced where `replace` knows it.
+/// Replaces the text between braces where `replace` returns a replacement.
 fn replaced(text: &str, replace: impl Fn(&str) -> Option<String>) -> String {
     let mut written = String::new();
     let mut rest = text;
@@ -351,17 +351,17 @@ fn replaced(text: &str, replace: impl Fn(&str) -> Option<String>) -> String {
     written + rest
 }
 
-/// What is wrong, each with what it is about.
+/// Prefixes each fault with its subject.
 fn prefixed(about: &str, wrong: Vec<String>) -> Vec<String> {
     wrong.into_iter().map(|what| format!("{about}: {what}")).collect()
 }
 
-/// The beginning of a text, for a message.
+/// Returns the start of a text, for a message.
 fn start(text: &str) -> String {
     text.chars().take(200).collect()
 }
 
-/// Files in a folder or below that hostile statements would have written.
+/// Returns files in a folder or below that hostile statements would have written.
 fn hostile_files(folder: &std::path::Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let in_entry = |entry: std::fs::DirEntry| {

@@ -1,7 +1,7 @@
-//! Templates that mean harm or are malformed: refused with their place, or taken as they are; none stops the
-//! service.
+//! Tests hostile and malformed templates: each is refused with a position or accepted unchanged, and none
+//! stops the service.
 //!
-//! The service renders no template. One that would attack its renderer is stored byte for byte.
+//! The service renders no template here, so one that attacks a renderer is stored byte for byte.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use tests::{Answer, Persona, Service};
 
 const TEMPLATES: &str = include_str!("data/templates.txt");
 const REPEATED: &str = include_str!("data/templates_repeated.txt");
-/// Requests at a time.
+/// Concurrent requests.
 const AT_ONCE: usize = 16;
-/// How long an answer may take before the service counts as hung.
+/// Time after which an unanswered request counts as hung.
 const GUARD: Duration = Duration::from_secs(30);
-/// Most bytes of a Handlebars or JavaScript content.
+/// Maximum number of bytes of a Handlebars or JavaScript content.
 const LONGEST: usize = 65_536;
 
-/// A template, and what comes of it.
+/// Template and its expected result.
 struct Row {
     what: String,
     status: u16,
-    /// The line of a mistake; 0 for what is refused for another reason than its syntax.
+    /// Line of the fault; 0 for a refusal that is not about syntax.
     line: usize,
     content_type: String,
     content: String,
@@ -39,7 +39,7 @@ impl Row {
         }
     }
 
-    /// Reads `400@2 "jst" "content"`.
+    /// Parses `400@2 "jst" "content"`.
     fn parse(text: &str) -> Self {
         let (status, strings) = text.split_once(' ').expect("each row begins with a status");
         let (status, line) = status.split_once('@').unwrap_or((status, "1"));
@@ -55,7 +55,8 @@ impl Row {
         json!({ "name": "Row", "role": "user", "content_type": self.content_type, "content": self.content })
     }
 
-    /// Writes the template, and reads it where it is taken; what is wrong, or None after the guard's time.
+    /// Creates the template, and reads it back if it is accepted. Returns the fault, or None after the time
+    /// limit.
     async fn run(&self, service: &Service, token: &str) -> Option<Option<String>> {
         let written = async {
             let created = service.post(token, "/prompts", &self.body()).await;
@@ -83,7 +84,7 @@ impl Row {
             _ => String::new(),
         };
         let is_stored = read.is_none_or(|read| read.body["content"] == self.content.as_str());
-        // A long one may also take more than its budget before its fault is found.
+        // A long template may exceed its time budget before its fault is found.
         let is_costly = self.status == 400 && message.contains("ms of processor time");
         let is_told = message.contains(&place) || (is_costly && self.content.len() > 10_000);
         match (is_stored, is_told) {
@@ -94,7 +95,7 @@ impl Row {
     }
 }
 
-/// So many JSON strings, one after the other.
+/// Parses `COUNT` JSON strings, one after the other.
 fn strings_of<const COUNT: usize>(text: &str) -> [String; COUNT] {
     let mut strings = Deserializer::from_str(text).into_iter();
     [(); COUNT].map(|()| {
@@ -129,7 +130,7 @@ async fn each_template_is_taken_as_it_is_or_refused_with_its_place() {
             let fault = run.unwrap_or_else(|| Some(format!("no answer within {GUARD:?}")));
             wrong.extend(fault.map(|fault| format!("{}: {fault}", row.what)));
         }
-        // No update is taken that a creation would not be.
+        // An update must refuse whatever a creation refuses.
         let refused: Vec<_> = chunk.iter().filter(|row| row.status == 400).collect();
         let updates = refused
             .iter()
@@ -220,7 +221,7 @@ async fn no_template_takes_the_service_long() {
     for row in &all {
         let run = row.run(&service, &token).await;
         if run.is_none() && !service.is_shared() {
-            // Its parser would go on beside the next rows.
+            // Restart, because the parser would continue during the next rows.
             service.restart();
         }
         let fault = run.unwrap_or_else(|| Some(format!("no answer within {GUARD:?}")));

@@ -1,6 +1,7 @@
-//! Access tokens and API keys that do not hold, and places where the service looks for none: each is a 401.
+//! Tests invalid access tokens and API keys, and valid ones in places that the service does not read: each
+//! gets a 401.
 //!
-//! Rows that must get past the signature are signed with the service's own key.
+//! Rows that must pass the signature check are signed with the service's own key.
 
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD as URL64};
@@ -17,23 +18,23 @@ const CLAIMS: &str = include_str!("data/tokens_claims.txt");
 const FORMS: &str = include_str!("data/tokens_forms.txt");
 const KEYS: &str = include_str!("data/tokens_keys.txt");
 const PLACES: &str = include_str!("data/tokens_places.txt");
-/// Requests at a time.
+/// Concurrent requests.
 const AT_ONCE: usize = 16;
-/// What stands before the point in the DER form of a P-256 public key.
+/// Prefix of the point in the DER form of a P-256 public key.
 const SPKI: &str = "3059301306072a8648ce3d020106082a8648ce3d030107034200";
-/// The order of the group of P-256.
+/// Order of the group of P-256.
 const ORDER: &str = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551";
 
-/// What a row is called, and the token or key that must not hold.
+/// Name of a row, and the token or key that must be refused.
 type Row = (String, String);
 
-/// The rows of a file: its lines but for empty ones and comments.
+/// Returns the rows of a file: its lines without empty ones and comments.
 fn rows(file: &str) -> impl Iterator<Item = &str> {
     let is_row = |line: &&str| !line.is_empty() && !line.starts_with('#');
     file.lines().filter(is_row)
 }
 
-/// A text with values in the place of their names in braces.
+/// Replaces names in braces by values.
 fn filled(text: &str, values: &[(&str, &str)]) -> String {
     let replace = |text: String, (name, value): &(&str, &str)| text.replace(&format!("{{{name}}}"), value);
     values.iter().fold(text.replace("(empty)", ""), replace)
@@ -43,19 +44,17 @@ fn row(name: &str, text: impl Into<String>) -> Row {
     (name.to_owned(), text.into())
 }
 
-/// A service, a good token of it, and the keys to forge others.
+/// Service, a valid token of it, and the keys to forge others.
 struct Forge {
     service: Service,
     scope: Scope,
     token: String,
-    /// The three parts of the token.
     parts: [String; 3],
-    /// The claims of the token.
     claims: Value,
-    /// The key that the service signs with.
+    /// Key that the service signs with.
     key: EncodingKey,
     attacker: EncodingKey,
-    /// The attacker's public key as JWK.
+    /// Public key of the attacker as JWK.
     attacker_jwk: Value,
 }
 
@@ -84,14 +83,14 @@ impl Forge {
         })
     }
 
-    /// The file with the service's public keys, and the one that it holds.
+    /// Returns the text of the service's key set, and its only key.
     fn key_set(&self) -> (String, Value) {
         let text = std::fs::read_to_string(self.service.keys().join("jwks.json")).unwrap();
         let set: Value = serde_json::from_str(&text).unwrap();
         (text, set["keys"][0].clone())
     }
 
-    /// A token of any header and claims, signed with a key.
+    /// Signs a token with any header and claims.
     fn signed(&self, header: &[u8], claims: &[u8], key: &EncodingKey, algorithm: Algorithm) -> String {
         let [header, claims] = [header, claims].map(|part| URL64.encode(part));
         let message = format!("{header}.{claims}");
@@ -99,30 +98,30 @@ impl Forge {
         format!("{message}.{signature}")
     }
 
-    /// The header of good tokens.
+    /// Returns the header of valid tokens.
     fn header(&self) -> Vec<u8> {
         URL64.decode(&self.parts[0]).unwrap()
     }
 
-    /// The token with another signature.
+    /// Returns the token with another signature.
     fn with_signature(&self, signature: &[u8]) -> String {
         let [header, claims, _] = &self.parts;
         format!("{header}.{claims}.{}", URL64.encode(signature))
     }
 
-    /// Asks for something that any good token gets.
+    /// Sends a request that any valid token may make.
     fn ask(&self, token: &str) -> Request {
         self.service.get(token, "/prompts")
     }
 
-    /// Asserts that no token of the rows holds, and that a good one does after them.
+    /// Asserts that all tokens of the rows are refused, and that a valid token works afterwards.
     async fn check(&self, rows: &[Row]) {
         check(rows, |token| self.ask(token)).await;
         self.ask(&self.token).await.expect_status(200);
     }
 }
 
-/// Asserts that each answer is a 401, as the contract has it.
+/// Asserts that each answer is a 401 in the contract's form.
 async fn check(rows: &[Row], ask: impl Fn(&str) -> Request) {
     let mut wrong = Vec::new();
     for chunk in rows.chunks(AT_ONCE) {
@@ -164,7 +163,7 @@ async fn no_header_makes_a_token_hold() {
             _ => panic!("{row}"),
         }
     };
-    // What is forged of good parts does hold.
+    // A token that is forged from valid parts works.
     let same = sign(&format!("service {}", String::from_utf8(forge.header()).unwrap()));
     forge.ask(&same).await.expect_status(200);
     let all: Vec<_> = rows(HEADERS).map(|row| (row.to_owned(), sign(row))).collect();
@@ -205,7 +204,7 @@ async fn bad_claims_do_not_hold_though_they_are_signed() {
         }
     };
     let sign = |claims: &[u8]| forge.signed(&forge.header(), claims, &forge.key, Algorithm::ES256);
-    // What is forged of good claims does hold, and a claim that the service does not read is left alone.
+    // Tokens that are forged from valid claims work, and a claim that the service does not read is ignored.
     for row in [
         "sub \"a\"",
         "aud [\"other\",\"millrace\"]",
@@ -260,7 +259,7 @@ async fn a_public_key_is_no_shared_secret() {
     for (name, secret) in &secrets {
         let key = EncodingKey::from_secret(secret);
         for algorithm in [Algorithm::HS256, Algorithm::HS384, Algorithm::HS512] {
-            // The header may name the algorithm, or go on naming that of the service.
+            // The header may name this algorithm, or still name that of the service.
             for named in [format!("{algorithm:?}"), "ES256".to_owned()] {
                 let header = json!({ "typ": "JWT", "alg": named, "kid": "local" }).to_string();
                 let claims = forge.claims.to_string();
@@ -280,7 +279,7 @@ async fn a_token_that_is_changed_in_any_way_does_not_hold() {
     let (r, s) = bytes.split_at(32);
     let spaced = URL64.encode([&forge.header()[..], b" "].concat());
     let standard = format!("+{}", BASE64_STANDARD_NO_PAD.encode(&bytes[1..]));
-    // The last of 86 letters stands for two bits; the four after them must be zero.
+    // The last of 86 letters holds two bits; its other four bits must be zero.
     let (rest, last) = signature.split_at(signature.len() - 1);
     let other_bits = format!("{rest}{}", char::from(last.as_bytes()[0] + 1));
     let other = forge.scope.token(Persona::OtherAccount);
@@ -405,7 +404,7 @@ async fn no_api_key_but_the_whole_one_holds() {
     all.extend(encoded.map(|place| row("place of other bytes", format!("sk-{place}.{secret}"))));
     let stores = || service.request(Method::GET, "/data");
     check(&all, |key| stores().header("x-api-key", key)).await;
-    // As bearer, an access token is one.
+    // As a bearer token, an access token is valid.
     all.retain(|(name, _)| name != "{token}");
     check(&all, |key| service.get(key, "/data")).await;
     for key in [key, second] {

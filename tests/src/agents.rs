@@ -1,4 +1,4 @@
-//! Conversations with agents in a project of their own, and the model that they ask.
+//! Runs conversations with agents in a project of the test's own, against a stand-in model.
 
 use serde_json::{Value, json};
 
@@ -6,21 +6,18 @@ use crate::model::{Asked, ModelServer, Said};
 use crate::runs::{Run, Runs};
 use crate::unique;
 
-/// A service with a model, and the runs of a project in it.
 pub struct Agents {
-    /// The service and the runs.
     pub runs: Runs,
-    /// The model.
     pub model: ModelServer,
 }
 
 impl Agents {
-    /// In a new local service. None where [`Runs::start_local`] skips.
+    /// Starts a new local service. None where [`Runs::start_local`] skips.
     pub async fn start() -> Option<Self> {
         Self::start_with(&[]).await
     }
 
-    /// The same with further variables in the environment of the service.
+    /// Starts a new local service with these variables in its environment as well.
     pub async fn start_with(more: &[(&str, &str)]) -> Option<Self> {
         let model = ModelServer::start().await;
         let variables = [&model.variables()[..], more].concat();
@@ -28,12 +25,12 @@ impl Agents {
         Some(Self { runs, model })
     }
 
-    /// A conversation with the role reader.
+    /// Starts a conversation with the role reader.
     pub fn begin(&self, input: &Value) -> Run {
         self.begin_as("reader", input)
     }
 
-    /// A conversation with a role.
+    /// Starts a conversation with a role.
     pub fn begin_as(&self, role: &str, input: &Value) -> Run {
         let id = unique("agent");
         self.runs
@@ -41,7 +38,6 @@ impl Agents {
             .0
     }
 
-    /// Loads an interaction with one version.
     pub fn load(&self, name: &str, version: &Value) {
         let mut version = version.clone();
         version["version"] = 1.into();
@@ -55,7 +51,7 @@ impl Agents {
         loaded.expect_success();
     }
 
-    /// The id of a new prompt template.
+    /// Creates a prompt template. Returns its id.
     pub async fn prompt(&self, token: &str, content: &str) -> String {
         let body = json!({ "name": "P", "role": "user", "content_type": "handlebars", "content": content });
         self.runs
@@ -66,7 +62,7 @@ impl Agents {
             .id()
     }
 
-    /// The messages of a conversation.
+    /// Returns the messages of a conversation.
     pub async fn messages(&self, run: &Run) -> Vec<Value> {
         let answer = self
             .runs
@@ -77,7 +73,7 @@ impl Agents {
         answer["messages"].as_array().expect("there are messages").clone()
     }
 
-    /// The results of the tools, in their order.
+    /// Returns the results of the tools, in their order.
     pub async fn results(&self, run: &Run) -> Vec<Value> {
         let messages = self.messages(run).await;
         let of_tools = messages.iter().filter(|message| message["role"] == "tool");
@@ -92,7 +88,7 @@ impl Agents {
     }
 }
 
-/// Calls these tools in the first turn, and then ends.
+/// Calls these tools in the first turn, and then ends the conversation.
 pub fn calling(calls: Vec<(&'static str, Value)>) -> impl Fn(&Asked) -> Said + Send + Sync {
     move |asked| match asked.texts("tool").is_empty() {
         true => Said::Calls(calls.clone()),
@@ -100,7 +96,7 @@ pub fn calling(calls: Vec<(&'static str, Value)>) -> impl Fn(&Asked) -> Said + S
     }
 }
 
-/// The input of the agent of the system with a task.
+/// Returns the input of the system's agent with a task.
 pub fn task(text: &str) -> Value {
     json!({ "data": { "task": text } })
 }

@@ -1,4 +1,4 @@
-//! Events of a project of its own, and aggregations over them.
+//! Aggregates the events of a project of the test's own.
 
 use std::time::Instant;
 
@@ -9,23 +9,21 @@ use crate::client::Request;
 use crate::events::{Channel, Events};
 use crate::runs::{PAUSE, WITHIN};
 
-/// A project with an ingest channel whose senders choose every part of an event.
+/// Project with an ingest channel whose senders choose every part of an event.
 pub struct Aggregates {
-    /// The service and the project.
     pub events: Events,
-    /// Events go in by it.
     pub channel: Channel,
 }
 
 impl Aggregates {
-    /// None where [`crate::Service::start_own`] skips.
+    /// Starts a service. None where [`crate::Service::start_own`] skips.
     pub async fn start() -> Option<Self> {
         let events = Events::start().await?;
         let channel = events.plain_channel().await;
         Some(Self { events, channel })
     }
 
-    /// Sends events, each with these fields; they count as soon as they are taken.
+    /// Sends events, each with these fields. They count as soon as the request returns.
     pub async fn ingest(&self, events: &[Value]) {
         for event in events {
             self.events.event(&self.channel, event).await;
@@ -51,28 +49,28 @@ impl Aggregates {
         published.expect_success();
     }
 
-    /// With the developer's token.
+    /// Requests an aggregation with the developer's token.
     pub fn ask(&self, body: &Value) -> Request {
         self.ask_as(&self.events.token, body)
     }
 
-    /// With any token.
+    /// Requests an aggregation with any token.
     pub fn ask_as(&self, token: &str, body: &Value) -> Request {
         self.events.post(token, "/audit-trail/aggregate", body)
     }
 
-    /// The answer to a request that succeeds.
+    /// Returns the answer to a request that succeeds.
     pub async fn answer(&self, body: &Value) -> Value {
         self.ask(body).await.expect_status(200).body
     }
 
-    /// The rows of that answer, each as its dimensions in the order of the request and then its metrics, in
-    /// an array.
+    /// Returns the rows of that answer, each as an array of its dimensions, in the request's order, and then
+    /// its metrics.
     pub async fn rows(&self, body: &Value) -> Vec<Value> {
         rows(body, &self.answer(body).await)
     }
 
-    /// Waits until the project has so many events: those that were published come by the bus.
+    /// Waits until the project has `count` events, because published events arrive through the bus.
     pub async fn wait_for_events(&self, count: u64) {
         let body = json!({ "from": "2026-01-01", "to": "2026-12-31", "metrics": [{ "id": "n", "operation": "count" }] });
         let deadline = Instant::now() + WITHIN;
@@ -86,7 +84,7 @@ impl Aggregates {
         }
     }
 
-    /// 400 whose message names the JSON path `named`.
+    /// Asserts a 400 whose message names the JSON path `named`.
     pub async fn expect_refusal(&self, body: &Value, named: &str) -> Answer {
         let refused = self.ask(body).await.expect_error(400, "invalid_request");
         assert!(refused.message().contains(named), "{body}: {}", refused.message());
@@ -94,8 +92,8 @@ impl Aggregates {
     }
 }
 
-/// The rows of an answer, each as its dimensions in the order of the request and then its metrics, in an
-/// array.
+/// Returns the rows of an answer, each as an array of its dimensions, in the request's order, and then its
+/// metrics.
 pub fn rows(body: &Value, answer: &Value) -> Vec<Value> {
     let names = |list: &str, name: &str| -> Vec<String> {
         let list = body[list].as_array().cloned().unwrap_or_default();

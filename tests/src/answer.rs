@@ -1,4 +1,4 @@
-//! An answer, and what tests ask of it.
+//! Holds an answer, and the assertions on it.
 
 use std::collections::BTreeSet;
 
@@ -6,18 +6,15 @@ use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-/// An answer, read to its end.
+/// Answer, read to its end.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The method and path that it answers.
+    /// Method and path of the request.
     pub request: String,
-    /// The HTTP status.
     pub status: u16,
-    /// The headers.
     pub headers: HeaderMap,
-    /// The body's bytes.
     pub bytes: Vec<u8>,
-    /// The body as JSON; null where it is none.
+    /// Body as JSON; null where it is not JSON.
     pub body: Value,
 }
 
@@ -32,14 +29,14 @@ impl Answer {
         }
     }
 
-    /// Itself, if it has this status.
+    /// Returns itself if it has this status.
     #[track_caller]
     pub fn expect_status(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}: {}", self.request, self.text());
         self
     }
 
-    /// Itself, if it is an error of this status and code with exactly the documented keys and headers.
+    /// Returns itself if it is an error of this status and code with exactly the documented keys and headers.
     #[track_caller]
     pub fn expect_error(self, status: u16, code: &str) -> Self {
         let answer = self.expect_status(status);
@@ -54,7 +51,7 @@ impl Answer {
         answer
     }
 
-    /// Checks that it is an error as the contract has it: content type, keys, request id, `WWW-Authenticate`.
+    /// Asserts the contract's form of an error: content type, keys, request id, `WWW-Authenticate`.
     #[track_caller]
     pub fn check_error(&self) {
         let what = format!("{}: {} {}", self.request, self.status, self.text());
@@ -73,7 +70,7 @@ impl Answer {
         }
     }
 
-    /// A header's value; empty where it is missing.
+    /// Returns a header's value; empty where it is missing.
     pub fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
@@ -81,12 +78,10 @@ impl Answer {
             .unwrap_or_default()
     }
 
-    /// The body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// The `id` of the body.
     #[track_caller]
     pub fn id(&self) -> String {
         match self.body["id"].as_str() {
@@ -95,12 +90,11 @@ impl Answer {
         }
     }
 
-    /// The `message` of an error.
     pub fn message(&self) -> &str {
         self.body["message"].as_str().unwrap_or_default()
     }
 
-    /// One field of every element of the body, which is an array.
+    /// Returns one field of every element of the body, which is an array.
     #[track_caller]
     pub fn each(&self, field: &str) -> Vec<Value> {
         let Some(items) = self.body.as_array() else {

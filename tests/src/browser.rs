@@ -1,15 +1,15 @@
-//! A real browser, where the environment names one.
+//! Runs a real browser, if the environment names one.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::environment::variable;
 
-/// What a test says that needs a browser and has none.
+/// Message of a test that skips because no browser is configured.
 pub const SKIPPED: &str = "skipped: set CHROMIUM to the program of a Chromium";
 
-/// Loads a page in the Chromium that `CHROMIUM` names, and returns the page's final document as the standard
-/// output and the browser's log as the standard error. None without the variable.
+/// Loads a page in the Chromium that `CHROMIUM` names. Returns the page's final document as standard output
+/// and the browser's log as standard error. None without the variable.
 ///
 /// # Panics
 ///
@@ -24,7 +24,7 @@ pub fn load(folder: &Path, url: &str) -> Option<Output> {
             "--disable-background-networking",
             "--disable-sync",
             "--enable-logging=stderr",
-            // Milliseconds of the page's own clock, which runs ahead while the page waits.
+            // Milliseconds of the page's own clock, which runs fast while the page waits.
             "--virtual-time-budget=20000",
             "--dump-dom",
         ])

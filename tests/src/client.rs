@@ -1,4 +1,4 @@
-//! A small client: one line a request.
+//! Sends requests to one service: one line per request.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use crate::answer::Answer;
 use crate::documented;
 use crate::sse::Listener;
 
-/// A client of one service; clones share their connections.
+/// Client of one service; clones share their connections.
 #[derive(Clone, Debug)]
 pub struct Client {
     http: reqwest::Client,
@@ -19,12 +19,11 @@ pub struct Client {
     is_patient: bool,
 }
 
-/// Requests of a patient client before it takes a 503 for the answer.
+/// Attempts of a patient client before it accepts a 503 as the answer.
 const TRIES: usize = 20;
-/// Before a request is repeated. A real client waits for as long as the answer asks.
+/// Pause before a retry. A real client waits for as long as the answer requests.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A request that is sent when it is awaited.
 #[must_use = "a request is sent when it is awaited"]
 pub struct Request {
     builder: reqwest::RequestBuilder,
@@ -33,7 +32,7 @@ pub struct Request {
 }
 
 impl Client {
-    /// Of the service whose API root is `base_url`.
+    /// Creates a client of the service whose API root is `base_url`.
     pub fn new(base_url: &str) -> Self {
         let http = reqwest::Client::builder()
             .no_proxy()
@@ -48,7 +47,7 @@ impl Client {
         }
     }
 
-    /// The same, repeating what is answered with 503.
+    /// Returns a client that repeats requests that are answered with 503.
     #[must_use]
     pub fn patient(self) -> Self {
         Self {
@@ -57,50 +56,49 @@ impl Client {
         }
     }
 
-    /// The API root, without a slash at its end.
+    /// Returns the API root, without a slash at its end.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// What the API root hangs from: where `/openapi.json` and `/docs` are.
+    /// Returns the origin of the API root, which serves `/openapi.json` and `/docs`.
     pub fn origin(&self) -> &str {
         self.base_url.trim_end_matches("/api/v1")
     }
 
-    /// The URL that a `Location` names.
+    /// Resolves the URL in a `Location`.
     pub fn located(&self, location: &str) -> String {
         let base = reqwest::Url::parse(&self.base_url).expect("the API root is a URL");
         let url = base.join(location).expect("a location is a URL or a path");
         url.to_string()
     }
 
-    /// Host and port of the service.
+    /// Returns host and port of the service.
     pub fn address(&self) -> &str {
         let rest = self.base_url.trim_start_matches("http://");
         rest.split('/').next().unwrap_or_default()
     }
 
-    /// `GET` of a path below the API root.
+    /// Sends `GET` to a path below the API root.
     pub fn get(&self, token: &str, path: &str) -> Request {
         self.request(Method::GET, path).token(token)
     }
 
-    /// `POST` of a JSON body.
+    /// Sends `POST` with a JSON body.
     pub fn post(&self, token: &str, path: &str, body: &Value) -> Request {
         self.request(Method::POST, path).token(token).json(body)
     }
 
-    /// `PUT` of a JSON body.
+    /// Sends `PUT` with a JSON body.
     pub fn put(&self, token: &str, path: &str, body: &Value) -> Request {
         self.request(Method::PUT, path).token(token).json(body)
     }
 
-    /// `DELETE` of a path.
     pub fn delete(&self, token: &str, path: &str) -> Request {
         self.request(Method::DELETE, path).token(token)
     }
 
-    /// Any request, without credentials; a path below the API root, or a whole URL.
+    /// Returns a request without credentials to a path below the API root, or to a whole URL.
     pub fn request(&self, method: Method, path: &str) -> Request {
         let url = if path.starts_with("http") {
             path.to_owned()
@@ -116,30 +114,29 @@ impl Client {
 }
 
 impl Request {
-    /// With an access token.
+    /// Adds an access token.
     pub fn token(self, token: &str) -> Self {
         self.header("authorization", &format!("Bearer {token}"))
     }
 
-    /// With one more header.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.builder = self.builder.header(name, value);
         self
     }
 
-    /// With a JSON body and its content type.
+    /// Sets a JSON body and its content type.
     pub fn json(mut self, body: &Value) -> Self {
         self.builder = self.builder.json(body);
         self
     }
 
-    /// With a body as it is, and no content type.
+    /// Sets a raw body, without a content type.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.builder = self.builder.body(body.into());
         self
     }
 
-    /// Sends it, and listens to the events that are its answer.
+    /// Sends the request, and reads the server-sent events of its answer.
     pub async fn listen(self) -> Listener {
         let what = self.what;
         match self.builder.send().await {
@@ -148,7 +145,7 @@ impl Request {
         }
     }
 
-    /// Sends it. An error where no answer came at all, as from a service that was killed.
+    /// Sends the request. Fails where no answer came, as from a killed service.
     pub async fn send(self) -> Result<Answer, reqwest::Error> {
         let Self {
             mut builder,
@@ -178,7 +175,7 @@ async fn sent(builder: reqwest::RequestBuilder, what: String) -> Result<Answer, 
     let (status, headers) = (response.status(), response.headers().clone());
     let bytes = response.bytes().await?;
     let answer = Answer::new(what, status, headers, bytes.to_vec());
-    // An API Gateway's own says nothing.
+    // API Gateway's own 503 has no `Retry-After`.
     if answer.body["error"] == "unavailable" {
         let after = answer.header("retry-after").parse::<u32>();
         assert!(after.is_ok(), "{}: a 503 says when to repeat", answer.request);

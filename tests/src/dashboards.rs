@@ -1,4 +1,4 @@
-//! Dashboards of a data store of a test's own.
+//! Manages dashboards of a data store of the test's own.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::client::Request;
 use crate::stores::Store;
 
-/// A dashboard with what it needs and no more; its query needs no table.
+/// Returns a minimal dashboard; its query needs no table.
 pub fn dashboard(name: &str) -> Value {
     json!({
         "name": name,
@@ -21,7 +21,7 @@ pub fn dashboard(name: &str) -> Value {
     })
 }
 
-/// A dashboard with other fields.
+/// Returns a minimal dashboard with other fields.
 pub fn dashboard_with(fields: &Value) -> Value {
     let mut body = dashboard("Changed");
     for (key, value) in fields.as_object().into_iter().flatten() {
@@ -30,85 +30,79 @@ pub fn dashboard_with(fields: &Value) -> Value {
     body
 }
 
-/// A dashboard in a store.
 pub struct Dashboard {
-    /// The store.
     pub store: Store,
-    /// The dashboard's id.
     pub id: String,
 }
 
 impl Dashboard {
-    /// A dashboard in a new, empty store.
+    /// Creates a dashboard in a new, empty store.
     pub async fn start() -> Self {
         Self::start_in(Store::start().await).await
     }
 
-    /// A dashboard in a new, empty store of a project of the test's own. None where [`Store::start_own`]
-    /// skips.
+    /// Creates a dashboard in a new, empty store of a project of the test's own. None where
+    /// [`Store::start_own`] skips.
     pub async fn start_own() -> Option<Self> {
         Some(Self::start_in(Store::start_own().await?).await)
     }
 
-    /// A dashboard in a new, empty store of a local service. None where [`Store::start_local`] skips.
+    /// Creates a dashboard in a new, empty store of a local service. None where [`Store::start_local`] skips.
     pub async fn start_local() -> Option<Self> {
         Some(Self::start_in(Store::start_local().await?).await)
     }
 
-    /// A dashboard in a store.
     pub async fn start_in(store: Store) -> Self {
         let created = store.post("/dashboards", &dashboard("Sales")).await;
         let id = created.expect_status(201).id();
         Self { store, id }
     }
 
-    /// A path below the dashboard.
+    /// Returns a path below the dashboard.
     pub fn path(&self, rest: &str) -> String {
         self.store.path(&format!("/dashboards/{}{rest}", self.id))
     }
 
-    /// `GET` below the dashboard.
+    /// Sends `GET` to a path below the dashboard.
     pub fn get(&self, rest: &str) -> Request {
         self.store.service.get(&self.store.token, &self.path(rest))
     }
 
-    /// `PUT` below the dashboard.
+    /// Sends `PUT` to a path below the dashboard.
     pub fn put_to(&self, rest: &str, body: &Value) -> Request {
         self.store.service.put(&self.store.token, &self.path(rest), body)
     }
 
-    /// An update.
+    /// Updates the dashboard.
     pub fn put(&self, body: &Value) -> Request {
         self.put_to("", body)
     }
 
-    /// Archives it.
+    /// Archives the dashboard.
     pub fn delete(&self) -> Request {
         self.store.service.delete(&self.store.token, &self.path(""))
     }
 
-    /// The dashboard as it is now.
     pub async fn read(&self) -> Answer {
         self.get("").await.expect_status(200)
     }
 
-    /// An update of the description.
+    /// Updates the description.
     pub async fn describe(&self, text: &str) -> Answer {
         self.put(&json!({ "description": text })).await.expect_status(200)
     }
 
-    /// Its versions.
     pub async fn versions(&self) -> Answer {
         self.get("/versions").await.expect_status(200)
     }
 
-    /// A snapshot.
+    /// Takes a snapshot.
     pub fn snapshot(&self, body: &Value) -> Request {
         let path = self.path("/versions");
         self.store.service.post(&self.store.token, &path, body)
     }
 
-    /// The id of the version with this number.
+    /// Returns the id of the version with this number.
     pub async fn version(&self, number: u64) -> String {
         let versions = self.versions().await.body;
         let found = versions
@@ -120,14 +114,12 @@ impl Dashboard {
         id.expect("there is a version of this number").to_owned()
     }
 
-    /// Makes a version the current one.
     pub fn promote(&self, version: &str) -> Request {
         let path = self.path(&format!("/versions/{version}/promote"));
         let request = self.store.service.request(reqwest::Method::POST, &path);
         request.token(&self.store.token)
     }
 
-    /// Switches versioning.
     pub async fn switch(&self, enabled: bool) -> Answer {
         let request = self.put_to("/versioning", &json!({ "enabled": enabled }));
         request.await.expect_status(200)

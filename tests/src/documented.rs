@@ -1,4 +1,5 @@
-//! Whether an answer is as the OpenAPI document says: its status is listed, and its body is of the schema.
+//! Checks that an answer conforms to the OpenAPI document: its status is listed, and its body matches the
+//! schema.
 
 use std::sync::OnceLock;
 
@@ -8,11 +9,10 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 
-/// An operation of the document.
 struct Operation {
     id: String,
     method: Method,
-    /// The parts of its path; of the ingest endpoint those behind its base URL.
+    /// Segments of the path; those of the ingest endpoint start after its base URL.
     template: Vec<String>,
     responses: Value,
     validators: Vec<(u16, OnceLock<Option<Validator>>)>,
@@ -45,7 +45,7 @@ fn operations() -> &'static [Operation] {
                 }
             }
         }
-        // A part that is written out is a better match than a parameter.
+        // A literal segment is a better match than a parameter.
         operations.sort_by_key(|operation| {
             let parts = operation.template.iter();
             parts.filter(|part| part.starts_with('{')).count()
@@ -54,10 +54,10 @@ fn operations() -> &'static [Operation] {
     })
 }
 
-/// Panics where the document says otherwise. A request that is no operation's is let through.
+/// Panics where an answer contradicts the document. Ignores a request that belongs to no operation.
 #[track_caller]
 pub fn check(method: &Method, url: &Url, answer: &Answer) {
-    // A path that is another operation's too does not take each method.
+    // A 405 means that the path belongs to an operation with another method.
     let Some(operation) = find(method, url.path()).filter(|_| answer.status != 405) else {
         return;
     };
@@ -74,7 +74,7 @@ pub fn check(method: &Method, url: &Url, answer: &Answer) {
             answer.text()
         );
     };
-    // The tests read no JSON that nests deeper than serde_json does.
+    // A body that nests deeper than serde_json's limit is not read.
     let is_read = !answer.body.is_null() || answer.bytes == b"null";
     let is_json = is_read && answer.header("content-type").starts_with("application/json");
     let validator = validator.get_or_init(|| operation.validator(answer.status));
@@ -97,7 +97,7 @@ pub fn check(method: &Method, url: &Url, answer: &Answer) {
 }
 
 impl Operation {
-    /// None for an answer that is not JSON.
+    /// Returns None for an answer that is not JSON.
     fn validator(&self, status: u16) -> Option<Validator> {
         let mut response = &self.responses[status.to_string()];
         if let Some(reference) = response["$ref"].as_str() {
@@ -109,7 +109,7 @@ impl Operation {
     }
 }
 
-/// The operation of a path, in which a parameter stands for anything but nothing.
+/// Finds the operation of a path, in which a parameter matches any non-empty segment.
 fn find(method: &Method, path: &str) -> Option<&'static Operation> {
     let path = path.strip_suffix('/').unwrap_or(path);
     let path = path.find("/api/v1/").map_or(path, |at| &path[at..]);

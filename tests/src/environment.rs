@@ -1,6 +1,6 @@
-//! The environment of the suite.
+//! Reads the environment of the suite.
 
-/// A variable that is set and not empty.
+/// Returns a variable that is set and not empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "the harness reads the environment here alone"
@@ -9,7 +9,7 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The variables by which the operator command knows a deployed stage.
+/// Returns the variables that tell the operator command about a deployed stage.
 #[expect(
     clippy::disallowed_methods,
     reason = "the harness reads the environment here alone"
@@ -20,7 +20,7 @@ pub fn of_deployment() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The variables that would reach into a program under test: its own, and those of the suite.
+/// Returns the variables that would affect a program under test: its own, and those of the suite.
 #[expect(
     clippy::disallowed_methods,
     reason = "the harness reads the environment here alone"

@@ -1,4 +1,4 @@
-//! Channels, subscriptions and deliveries of a project that nobody else works in.
+//! Manages channels, subscriptions and deliveries of a project of the test's own.
 
 use std::ops::Deref;
 use std::time::Instant;
@@ -12,39 +12,31 @@ use crate::runs::{PAUSE, WITHIN};
 use crate::scope::{Persona, Scope};
 use crate::service::Service;
 
-/// A service, a scope of its own, and a receiver.
+/// Service, a scope of its own, and a receiver.
 pub struct Events {
-    /// The service.
     pub service: Service,
-    /// The account and project.
     pub scope: Scope,
-    /// The token of the [`Persona::Developer`].
     pub token: String,
-    /// Where webhooks go.
     pub receiver: Receiver,
 }
 
-/// An ingest channel.
 #[derive(Clone, Debug)]
 pub struct Channel {
-    /// The answer to its creation.
+    /// Answer to its creation.
     pub created: Value,
-    /// Where events are posted to.
+    /// URL that events are posted to.
     pub url: String,
 }
 
 impl Channel {
-    /// Its id.
     pub fn id(&self) -> &str {
         self.created["id"].as_str().unwrap_or_default()
     }
 
-    /// Its token.
     pub fn token(&self) -> &str {
         self.created["ingest_token"].as_str().unwrap_or_default()
     }
 
-    /// Its signing secret.
     pub fn secret(&self) -> &str {
         self.created["signing_secret"].as_str().unwrap_or_default()
     }
@@ -59,17 +51,17 @@ impl Deref for Events {
 }
 
 impl Events {
-    /// None where [`Service::start_own`] skips.
+    /// Starts a service. None where [`Service::start_own`] skips.
     pub async fn start() -> Option<Self> {
         Some(Self::start_in(Service::start_own().await?).await)
     }
 
-    /// In a new local service. None where [`Service::start_local`] skips.
+    /// Starts a new local service. None where [`Service::start_local`] skips.
     pub async fn start_local() -> Option<Self> {
         Self::start_with(&[]).await
     }
 
-    /// The same with variables in the environment of the service.
+    /// Starts a new local service with these variables in its environment.
     pub async fn start_with(variables: &[(&str, &str)]) -> Option<Self> {
         Some(Self::start_in(Service::start_local_with(variables).await?).await)
     }
@@ -84,14 +76,14 @@ impl Events {
         }
     }
 
-    /// Where a channel of the project takes events.
+    /// Returns the ingest URL of a channel of the project.
     pub fn ingest_url(&self, channel: &str) -> String {
         let Scope { account, project, .. } = &self.scope;
         let ingest = self.service.ingest_url();
         format!("{ingest}/webhooks/events/{account}/{project}/{channel}")
     }
 
-    /// A new channel.
+    /// Creates a channel.
     pub async fn channel(&self, body: &Value) -> Channel {
         let created = self.post(&self.token, "/events/channels", body).await;
         let created = created.expect_status(201).body;
@@ -99,36 +91,35 @@ impl Events {
         Channel { created, url }
     }
 
-    /// A new channel with a token alone.
+    /// Creates a channel with only a token.
     pub async fn plain_channel(&self) -> Channel {
         self.channel(&json!({ "name": "Plain", "source": "tests" })).await
     }
 
-    /// An event posted to a channel with its token.
+    /// Posts an event to a channel with its token.
     pub fn ingest(&self, channel: &Channel, body: &Value) -> Request {
         self.request(Method::POST, &channel.url)
             .token(channel.token())
             .json(body)
     }
 
-    /// The id of an event that is taken.
+    /// Posts an event that must be accepted. Returns its id.
     pub async fn event(&self, channel: &Channel, body: &Value) -> String {
         let taken = self.ingest(channel, body).await.expect_status(202).body;
         taken["event_id"].as_str().expect("an event has an id").to_owned()
     }
 
-    /// A new subscription.
     pub async fn subscribe(&self, body: &Value) -> Value {
         let created = self.post(&self.token, "/events/subscriptions", body).await;
         created.expect_status(201).body
     }
 
-    /// A new subscription of all external events to a path of the receiver.
+    /// Subscribes a path of the receiver to all external events.
     pub async fn webhook(&self, path: &str) -> Value {
         self.subscribe(&self.webhook_body(path)).await
     }
 
-    /// The body of such a subscription.
+    /// Returns the body of such a subscription.
     pub fn webhook_body(&self, path: &str) -> Value {
         json!({
             "name": format!("To {path}"),
@@ -138,14 +129,14 @@ impl Events {
         })
     }
 
-    /// The deliveries that a search finds, of its first page.
+    /// Returns the first page of a search of deliveries.
     pub async fn deliveries(&self, search: &Value) -> Vec<Value> {
         let found = self.post(&self.token, "/events/deliveries/search", search).await;
         let found = found.expect_status(200).body;
         found["deliveries"].as_array().expect("a list").clone()
     }
 
-    /// The one delivery of an event, once it has one of these statuses.
+    /// Waits until the one delivery of an event has one of these statuses. Returns the delivery.
     pub async fn delivery_of(&self, event_id: &str, statuses: &[&str]) -> Value {
         let search = json!({ "event_id": event_id });
         let deadline = Instant::now() + WITHIN;
@@ -161,7 +152,7 @@ impl Events {
         }
     }
 
-    /// What came to a path of the receiver, once there are so many.
+    /// Waits until a path of the receiver got `count` requests. Returns them.
     pub async fn received(&self, path: &str, count: usize) -> Vec<Received> {
         let deadline = Instant::now() + WITHIN;
         loop {

@@ -1,14 +1,14 @@
-//! The examples of the API reference: what they hold, and whether an answer is as its example says.
+//! Reads the examples of the API reference, and compares answers with them.
 //!
-//! Ids, times, secrets and durations differ with each run. An id of an answer is bound to the id of the example at the same
-//! place, and has that name from then on, in requests as well.
+//! Ids, times, secrets and durations differ with each run. An id of an answer is bound to the example's id at
+//! the same place, and is replaced by it from then on, in requests as well.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-/// Ends of the names of fields that hold another number or text with each run.
+/// Endings of the names of fields whose value differs with each run.
 const CHANGING: [&str; 11] = [
     "_bytes",
     "_duration",
@@ -23,7 +23,6 @@ const CHANGING: [&str; 11] = [
     "url",
 ];
 
-/// The example of one operation.
 #[derive(Clone, Debug)]
 pub struct Example {
     operation: String,
@@ -31,7 +30,6 @@ pub struct Example {
 }
 
 impl Example {
-    /// Reads the example of an operation.
     #[track_caller]
     pub fn read(operation: &str) -> Self {
         let path = file(operation);
@@ -43,18 +41,16 @@ impl Example {
         }
     }
 
-    /// A part of the request: `path`, `query` or `body`.
+    /// Returns a part of the request: `path`, `query` or `body`.
     pub fn request(&self, part: &str) -> Option<&Value> {
         self.value["request"].get(part)
     }
 
-    /// The status of the answer.
     pub fn status(&self) -> u16 {
         let status = self.value["response"]["status"].as_u64().unwrap_or_default();
         u16::try_from(status).unwrap_or_default()
     }
 
-    /// The body of the answer.
     pub fn body(&self) -> Option<&Value> {
         self.value["response"].get("body")
     }
@@ -75,22 +71,22 @@ fn file(operation: &str) -> PathBuf {
     PathBuf::from(folder).join(format!("{operation}.json"))
 }
 
-/// The names that examples have for what a run of them is really named.
+/// Maps actual ids to the ids in the examples.
 #[derive(Debug, Default)]
 pub struct Names(Vec<(String, String)>);
 
 impl Names {
-    /// From now on, examples say `example` where the service says `actual`.
+    /// Makes examples use `example` where the service uses `actual`.
     pub fn bind(&mut self, actual: &str, example: &str) {
         self.0.push((actual.to_owned(), example.to_owned()));
     }
 
-    /// A part of an example as the service knows it.
+    /// Replaces the example's ids in a value by the actual ones.
     pub fn actual(&self, example: &Value) -> Value {
         texts(example, &|text| self.actual_text(text))
     }
 
-    /// A text of an example as the service knows it.
+    /// Replaces the example's ids in a text by the actual ones.
     pub fn actual_text(&self, text: &str) -> String {
         let pairs = self.0.iter();
         pairs.fold(text.to_owned(), |text, (actual, example)| {
@@ -110,7 +106,7 @@ impl Names {
         pairs.any(|pair| pair.0 == actual || pair.1 == example)
     }
 
-    /// What an example must say for an answer to be like it: `example` itself, where it already is.
+    /// Returns the example that would match an answer: `example` itself where it already matches.
     pub fn like(&mut self, field: &str, example: Option<&Value>, actual: &Value) -> Value {
         match (example, actual) {
             (example, Value::Object(actual)) => {
@@ -187,7 +183,7 @@ fn is_time(text: &str) -> bool {
     text.len() >= 20 && text.ends_with('Z') && text.as_bytes().get(4) == Some(&b'-')
 }
 
-/// A text with a zero for each hexadecimal digit.
+/// Returns a text with a zero for each hexadecimal digit.
 fn shape(text: &str) -> String {
     let letters = text.chars();
     letters
@@ -195,7 +191,7 @@ fn shape(text: &str) -> String {
         .collect()
 }
 
-/// The names of all examples.
+/// Returns the names of all examples.
 pub fn all() -> BTreeSet<String> {
     let folder = concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -1,26 +1,27 @@
-//! Runners whose stores, queues and clock make faults.
+//! Configures runners whose stores, queues and clock make faults.
 //!
-//! `MILLRACE_FAULTS=<seed>` has every test start such a runner; a test that is about faults asks for one
-//! itself. A seed repeats which calls fail, by their number: the order in which threads make them is theirs.
+//! With `MILLRACE_FAULTS=<seed>`, every test starts such a runner; a test about faults requests one itself. A
+//! seed fixes which calls fail, by their number; the order of the calls depends on the threads.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::environment;
 
-/// What callers must not notice but by a 503: `FAULTS` names other rates.
+/// Faults that callers may notice only as a 503; `FAULTS` overrides the rates.
 const MODERATE: &str = "throttled=2,contended=2,repeated=2,slow=3,\
     objects.failed=2,objects.lost=2,objects.cut=2,objects.slow=3,\
     messages.failed=1,messages.lost=3,messages.doubled=3";
 
-/// What a test bears that asks for faults. An answer that is lost may be that of a change that happened.
+/// Faults for a test about faults. A change whose answer is lost may have happened.
 const HEAVY: &str = "throttled=2,contended=3,lost=2,late=5,timed_out=1,repeated=3,slow=2,\
     objects.failed=3,objects.lost=3,objects.cut=3,objects.slow=3,\
     messages.failed=4,messages.lost=4,messages.dropped=2,messages.doubled=4";
-/// Farthest that the clock jumps from the machine's then, in milliseconds.
+/// Largest jump of the clock from the machine's in such a test, in milliseconds.
 const CLOCK_MS: u32 = 2_000;
 
-/// Variables of a runner that makes faults of every kind, by the seed of `CHAOS_SEED` or 1.
+/// Returns the variables of a runner with faults of every kind; `CHAOS_SEED` sets the seed, which is 1 by
+/// default.
 pub fn heavy() -> Vec<(String, String)> {
     let seed = environment::variable("CHAOS_SEED").unwrap_or_else(|| "1".to_owned());
     let rates = environment::variable("FAULTS").unwrap_or_else(|| HEAVY.to_owned());
@@ -31,7 +32,7 @@ pub fn heavy() -> Vec<(String, String)> {
     ]
 }
 
-/// Variables of a runner that makes no faults, and whose clock is so many hours ahead of the machine's.
+/// Returns the variables of a runner without faults, whose clock is `hours` ahead of the machine's.
 pub fn ahead_by(hours: i64) -> [(String, String); 3] {
     [
         (SEED, 1),
@@ -41,10 +42,10 @@ pub fn ahead_by(hours: i64) -> [(String, String); 3] {
     .map(|(name, value)| (name.to_owned(), value.to_string()))
 }
 
-/// The variable by which the runner under test makes faults.
+/// Variable with the seed of the runner's faults.
 pub(crate) const SEED: &str = "FAULTS_SEED";
 
-/// Variables of a runner's environment, and those of its faults where every runner makes some.
+/// Adds to a runner's variables those of its faults, where every runner makes some.
 pub(crate) fn with_those_of_all(mut variables: Vec<(String, String)>) -> Vec<(String, String)> {
     if let Some(seed) = environment::variable("MILLRACE_FAULTS")
         && seed_of(&variables).is_none()
@@ -55,13 +56,14 @@ pub(crate) fn with_those_of_all(mut variables: Vec<(String, String)>) -> Vec<(St
     variables
 }
 
-/// The seed of a runner that makes faults; None of one that makes none.
+/// Returns the seed of a runner that makes faults; None for one that makes none.
 pub(crate) fn seed_of(variables: &[(String, String)]) -> Option<u64> {
     let (_, seed) = variables.iter().find(|(name, _)| name == SEED)?;
     Some(seed.parse().expect("the seed of faults is a number"))
 }
 
-/// The next runner over a data directory has the next seed: it would stop at the same fault otherwise.
+/// Increments the seed for the next runner over a data directory, which would otherwise stop at the same
+/// fault.
 pub(crate) fn advance(variables: &mut [(String, String)]) {
     let next = seed_of(variables).map(|seed| seed + 1);
     let seeds = variables.iter_mut().filter(|(name, _)| name == SEED);
@@ -70,8 +72,8 @@ pub(crate) fn advance(variables: &mut [(String, String)]) {
     }
 }
 
-/// How often each fault has happened, in all runners that wrote their counts to the folder. What one did in
-/// the last tenth of a second before a kill is not in it.
+/// Returns how often each fault has happened in all runners that wrote their counts to the folder. The faults
+/// of the last tenth of a second before a kill are missing.
 pub(crate) fn counted(folder: &Path) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -1,4 +1,4 @@
-//! A server of files elsewhere, as imports find them.
+//! Serves files to imports.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,8 +8,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// Answers by path; what is below `/held/` only once [`release`](Self::release) was called, and what is below `/endless/`
-/// with its last 64 KiB again and again, until nobody reads on.
+/// Answers by path. Answers below `/held/` wait for [`release`](Self::release); answers below `/endless/`
+/// repeat their last 64 KiB until the client stops reading.
 #[derive(Clone)]
 pub struct FileServer {
     /// Such as `http://127.0.0.1:40000`.
@@ -19,11 +19,12 @@ pub struct FileServer {
     gate: Arc<Semaphore>,
 }
 
-/// How much of an answer below `/endless/` is repeated.
+/// Bytes at the end of an answer below `/endless/` that are repeated.
 const ENDLESS_BYTES: usize = 65_536;
 
 impl FileServer {
-    /// Starts one with its answers, each a path and the bytes of a whole HTTP answer; any other path is a 404.
+    /// Starts a server with these answers, each a path and the bytes of a whole HTTP answer; any other path
+    /// is a 404.
     pub async fn start(answers: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let port = listener.local_addr().expect("its address").port();
@@ -43,12 +44,12 @@ impl FileServer {
         server
     }
 
-    /// The paths that were asked for so far.
+    /// Returns the paths requested so far.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().expect("not poisoned").clone()
     }
 
-    /// Lets go of what is held, now and from now on.
+    /// Sends all held answers, also later ones.
     pub fn release(&self) {
         self.gate.add_permits(Semaphore::MAX_PERMITS / 2);
     }
@@ -80,7 +81,7 @@ impl FileServer {
     }
 }
 
-/// A path without its percent-encoding.
+/// Removes the percent-encoding of a path.
 fn decoded(path: &str) -> String {
     let mut parts = path.split('%');
     let mut decoded = parts.next().unwrap_or_default().as_bytes().to_vec();
@@ -92,17 +93,17 @@ fn decoded(path: &str) -> String {
     String::from_utf8(decoded).expect("UTF-8")
 }
 
-/// The answer with a file.
+/// Returns an answer with a file.
 pub fn file(body: &[u8]) -> Vec<u8> {
     with_headers("200 OK", &[("content-length", &body.len().to_string())], body)
 }
 
-/// An answer of a status and nothing more.
+/// Returns an answer with only a status.
 pub fn status(status: &str) -> Vec<u8> {
     with_headers(status, &[("content-length", "0")], b"")
 }
 
-/// An answer with these headers, and those that object stores give.
+/// Returns an answer with these headers, and with those that object stores send.
 pub fn with_headers(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut head = format!(
         "HTTP/1.1 {status}\r\nconnection: close\r\netag: \"1\"\r\nlast-modified: Tue, 01 Jul 2025 10:00:00 GMT\r\n"

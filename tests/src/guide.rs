@@ -1,17 +1,15 @@
-//! `docs/webhooks.md` as the tests read it: its fenced blocks, and the programs that they make.
+//! Reads `docs/webhooks.md`: its fenced code blocks, and the programs in them.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// Path of the page.
 pub const PAGE: &str = "../docs/webhooks.md";
 
-/// The text of the page.
 pub fn page() -> String {
     std::fs::read_to_string(PAGE).expect("the page is there")
 }
 
-/// The fenced blocks of a language.
+/// Returns the fenced code blocks of a language.
 pub fn blocks(page: &str, language: &str) -> Vec<String> {
     let open = format!("\n```{language}\n");
     let rest = page.split(&open).skip(1);
@@ -19,7 +17,7 @@ pub fn blocks(page: &str, language: &str) -> Vec<String> {
         .collect()
 }
 
-/// Runs a command to its end, which must be a good one; what it printed.
+/// Runs a command, which must succeed. Returns its output.
 #[track_caller]
 pub fn run(command: &mut Command, input: &str) -> String {
     let command = command

@@ -1,4 +1,4 @@
-//! Receivers of webhooks that mean no good.
+//! Simulates hostile receivers of webhooks.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -6,28 +6,27 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What the server does with a connection once it has read the request.
+/// Behaviour of the server after it has read a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Meanness {
     /// A body without end.
     Endless,
-    /// A byte a second.
+    /// One byte per second.
     Drip,
     /// Headers of 10 MB.
     Headers,
     /// 200 MB of zeros, compressed.
     Bomb,
-    /// No word.
+    /// No answer.
     Hang,
-    /// A reset.
+    /// A reset of the connection.
     Reset,
-    /// The way to this machine.
+    /// A redirect to this machine.
     Redirect,
-    /// One provisional answer after another.
+    /// An endless series of provisional answers.
     Continues,
 }
 
-/// All kinds.
 pub const ALL: [Meanness; 8] = [
     Meanness::Endless,
     Meanness::Drip,
@@ -39,7 +38,7 @@ pub const ALL: [Meanness; 8] = [
     Meanness::Continues,
 ];
 
-/// A body of less than a megabyte.
+/// Less than a megabyte when compressed.
 static BOMB: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     for _ in 0..20 {
@@ -49,7 +48,7 @@ static BOMB: LazyLock<Vec<u8>> = LazyLock::new(|| {
 });
 
 impl Meanness {
-    /// A server of this kind, on a free port; its origin.
+    /// Starts a server of this kind on a free port. Returns its origin.
     pub async fn serve(self) -> String {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();

@@ -1,22 +1,20 @@
-//! A service whose subscriptions have semantic conditions, with a model that answers as a test says.
+//! Runs a service whose subscriptions have semantic conditions, with a stand-in model whose answers the test
+//! sets.
 
 use serde_json::{Value, json};
 
 use crate::events::{Channel, Events};
 use crate::model::ModelServer;
 
-/// A service that asks a model, and a channel whose events go to subscriptions by their action.
+/// Service with a model, and a channel whose events go to subscriptions by their action.
 pub struct Judged {
-    /// The service and a receiver.
     pub events: Events,
-    /// The model.
     pub model: ModelServer,
-    /// Where events are sent.
     pub channel: Channel,
 }
 
 impl Judged {
-    /// None where [`Events::start_with`] skips.
+    /// Starts a service. None where [`Events::start_with`] skips.
     pub async fn start() -> Option<Self> {
         let model = ModelServer::start().await;
         let events = Events::start_with(&model.variables()).await?;
@@ -27,23 +25,23 @@ impl Judged {
         })
     }
 
-    /// A webhook with a condition, for events of an action that is its path.
+    /// Subscribes a webhook with a condition to an action, which is also the webhook's path.
     pub async fn subscribe(&self, action: &str, condition: Value) -> Value {
         subscribe(&self.events, action, condition).await
     }
 
-    /// The id of a new event.
+    /// Posts an event. Returns its id.
     pub async fn send(&self, body: &Value) -> String {
         self.events.event(&self.channel, body).await
     }
 
-    /// The delivery of a new event of an action, once it has this status.
+    /// Posts an event of an action and waits until its delivery has this status. Returns the delivery.
     pub async fn delivered(&self, action: &str, status: &str) -> Value {
         let event = self.send(&json!({ "action": action })).await;
         self.events.delivery_of(&event, &[status]).await
     }
 
-    /// An operator's retry.
+    /// Retries a delivery with the operator command.
     pub fn retry(&self, delivery: &Value) -> crate::program::Finished {
         let id = delivery["id"].as_str().unwrap_or_default();
         self.events.scope.ops(&["delivery", "retry", id])
@@ -61,19 +59,19 @@ impl Judged {
     }
 }
 
-/// A webhook with a condition, for events of an action that is its path.
+/// Subscribes a webhook with a condition to an action, which is also the webhook's path.
 pub async fn subscribe(events: &Events, action: &str, condition: Value) -> Value {
     let mut body = events.webhook_body(&format!("/{action}"));
     body["filter"] = json!({ "action": [action], "semantic_condition": condition });
     events.subscribe(&body).await
 }
 
-/// A condition with each choice made.
+/// Returns a condition with every choice set.
 pub fn condition(evaluator: &str, mode: &str, on_error: &str) -> Value {
     json!({ "instruction": "It is urgent.", "mode": mode, "on_error": on_error, "evaluator": { "type": evaluator } })
 }
 
-/// A condition with the defaults.
+/// Returns a condition with the defaults.
 pub fn plain() -> Value {
     json!({ "instruction": "It is urgent." })
 }

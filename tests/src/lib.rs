@@ -1,7 +1,8 @@
-//! The harness of the black-box suite: a running service, tokens of several persons, a small client, redaction.
+//! Provides the harness of the black-box suite: a running service, tokens of several personas, a small
+//! client, redaction.
 //!
-//! A test starts a service of its own, on a free port and a temporary data directory, and gets an account and a project
-//! that nobody else uses:
+//! A test starts its own service, on a free port and a temporary data directory, and gets an account and a
+//! project that no other test uses:
 //!
 //! ```no_run
 //! # async fn example() {
@@ -13,26 +14,26 @@
 //! # }
 //! ```
 //!
-//! Where `BASE_URL` names a service that runs elsewhere, such as `https://host/stage/api/v1`, the tests go
-//! there instead, with one token a [`Persona`] from the environment. Tests that need a project of their own
-//! start with [`Service::start_own`] and need `KEYS_DIR` there: the service takes tokens of these keys, knows
-//! the sample workflow types and sends webhooks to this machine, as the emulator of `make test-lambda` does.
-//! Tests that need the process itself start with [`Service::start_local`]. A test that lacks what it needs
-//! says that it is skipped.
+//! Where `BASE_URL` names a service that runs elsewhere, such as `https://host/stage/api/v1`, the tests use
+//! that service, with one token per [`Persona`] from the environment. Tests that need their own project start
+//! with [`Service::start_own`] and then need `KEYS_DIR`: the service accepts tokens of these keys, knows the
+//! sample workflow types and sends webhooks to this machine, as the emulator of `make test-lambda` does.
+//! Tests that need the process itself start with [`Service::start_local`]. A test that lacks a requirement
+//! prints that it is skipped.
 //!
-//! | variable | what |
+//! | variable | meaning |
 //! |---|---|
-//! | `MILLRACE_BIN` | the runner to test; `ops` is beside it. Else those that `cargo build --workspace --bins` built |
-//! | `MILLRACE_FAULTS` | a seed: each test starts the runner of `infra/faults`, and its client repeats what is answered with 503 |
-//! | `CHAOS_SEED` | the seed of the tests that ask for faults themselves |
+//! | `MILLRACE_BIN` | the runner to test; `ops` is beside it. Default: the programs that `cargo build --workspace --bins` built |
+//! | `MILLRACE_FAULTS` | a seed: each test starts the runner of `infra/faults`, and its client retries after a 503 |
+//! | `CHAOS_SEED` | the seed of the tests that request faults themselves |
 //! | `FAULTS` | how often each fault happens, as `throttled=2,objects.failed=1` |
-//! | `TOOLS_PYTHON` | the Python that `make tools` makes, with the libraries of others that verify signatures |
-//! | `PEERS_PYTHON`, `PEERS_NODE` | where `make peers` installs programs of others: generators of clients, a linter, a fuzzer |
+//! | `TOOLS_PYTHON` | the Python that `make tools` makes, with third-party libraries that verify signatures |
+//! | `PEERS_PYTHON`, `PEERS_NODE` | where `make peers` installs third-party programs: generators of clients, a linter, a fuzzer |
 //! | `BASE_URL` | a running service to test instead |
 //! | `TOKEN`, `TOKEN_READER`, … | with `BASE_URL`: the tokens, see [`Persona`] |
 //! | `KEYS_DIR` | with `BASE_URL`, instead of tokens: the folder in which `ops --data-dir` finds the keys to make them |
-//! | `MILLRACE_RECORDS_TABLE`, … | with `KEYS_DIR`: the deployed stage, as `ops --deployed` wants it |
-//! | `INGEST_URL` | with `BASE_URL`: what stands before `/webhooks/events/…`; else `/ingest` beside the API root |
+//! | `MILLRACE_RECORDS_TABLE`, … | with `KEYS_DIR`: the deployed stage, in the variables of `ops --deployed` |
+//! | `INGEST_URL` | with `BASE_URL`: the base of `/webhooks/events/…`; default: `/ingest` beside the API root |
 //! | `WITHOUT_STREAMING` | with `BASE_URL`: the service is an emulator that cannot stream answers |
 
 #![expect(
@@ -93,7 +94,7 @@ pub use sse::Listener;
 pub use stores::Store;
 pub use trail::Trail;
 
-/// A text that no other test uses, beginning with `prefix`.
+/// Returns a text that no other test uses, starting with `prefix`.
 pub fn unique(prefix: &str) -> String {
     format!("{prefix}-{:016x}", rand::random::<u64>())
 }

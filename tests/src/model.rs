@@ -1,4 +1,4 @@
-//! A language model for the service to ask: an OpenAI-compatible chat endpoint that answers as a test says.
+//! Serves a stand-in for a language model: an OpenAI-compatible chat endpoint whose answers the test sets.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,13 +18,11 @@ use tokio::sync::Notify;
 
 use crate::runs::{PAUSE, WITHIN};
 
-/// Name of the model.
 const MODEL: &str = "stand-in";
 
-/// An answer of the model.
 #[derive(Clone, Debug)]
 pub enum Said {
-    /// A text; structured output is one that is JSON.
+    /// A text; structured output is a JSON text.
     Text(String),
     /// Calls of tools: name and arguments.
     Calls(Vec<(&'static str, Value)>),
@@ -34,19 +32,18 @@ pub enum Said {
     Throttled(u64),
     /// The connection stays open without an answer.
     Hangs,
-    /// A stream: a text at once, and the rest once the test lets it go.
+    /// A stream: a text at once, and the rest when the test releases it.
     Streams(&'static str, Arc<Notify>, &'static str),
-    /// This answer, once the test lets it go.
+    /// This answer, when the test releases it.
     Held(Arc<Notify>, Box<Said>),
 }
 
 impl Said {
-    /// Structured output.
     pub fn output(value: &Value) -> Self {
         Self::Text(value.to_string())
     }
 
-    /// A verdict on a semantic condition.
+    /// Returns a verdict on a semantic condition.
     pub fn verdict(matched: bool, rationale: &str) -> Self {
         Self::output(&json!({ "matched": matched, "rationale": rationale }))
     }
@@ -59,27 +56,25 @@ struct Kept {
     asked: Vec<Asked>,
 }
 
-/// A request that came.
+/// Request that the model received.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The body.
     pub body: Value,
     /// Number of the request, from 1.
     pub number: usize,
 }
 
 impl Asked {
-    /// The system text.
     pub fn system(&self) -> String {
         self.texts("system")
     }
 
-    /// The texts of the user, joined.
+    /// Returns the texts of the user, joined.
     pub fn user(&self) -> String {
         self.texts("user")
     }
 
-    /// The texts of a role, joined.
+    /// Returns the texts of a role, joined.
     pub fn texts(&self, role: &str) -> String {
         let messages = self.body["messages"].as_array();
         let of_role = messages
@@ -92,7 +87,7 @@ impl Asked {
         texts.join("\n")
     }
 
-    /// The names of the tools that the model may call.
+    /// Returns the names of the tools that the model may call.
     pub fn tools(&self) -> Vec<String> {
         let tools = self.body["tools"].as_array();
         let names = tools.into_iter().flatten().map(|tool| &tool["function"]["name"]);
@@ -102,16 +97,15 @@ impl Asked {
     }
 }
 
-/// A running model.
 #[derive(Clone)]
 pub struct ModelServer {
-    /// For `MILLRACE_MODEL_BASE_URL`.
+    /// Value of `MILLRACE_MODEL_BASE_URL`.
     pub base_url: String,
     kept: Arc<Mutex<Kept>>,
 }
 
 impl ModelServer {
-    /// Starts one on a free port. It answers with the status 500 until it is told otherwise.
+    /// Starts a model on a free port. It answers with the status 500 until a test sets its answers.
     pub async fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let port = listener.local_addr().expect("a bound port").port();
@@ -132,7 +126,7 @@ impl ModelServer {
         server
     }
 
-    /// The variables that make a service ask this model.
+    /// Returns the variables that make a service use this model.
     pub fn variables(&self) -> [(&'static str, &str); 3] {
         [
             ("MILLRACE_MODEL_PROVIDER", "openai"),
@@ -141,17 +135,17 @@ impl ModelServer {
         ]
     }
 
-    /// Answers so from now on.
+    /// Sets the answers from now on.
     pub fn answers(&self, behaviour: impl Fn(&Asked) -> Said + Send + Sync + 'static) {
         self.kept().behaviour = Arc::new(behaviour);
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.kept().asked.clone()
     }
 
-    /// The requests, once there are so many.
+    /// Waits until there are `count` requests. Returns them.
     pub async fn asked_times(&self, count: usize) -> Vec<Asked> {
         let deadline = Instant::now() + WITHIN;
         loop {

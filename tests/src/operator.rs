@@ -1,4 +1,4 @@
-//! The operator command, on the data directory of a local service or on a deployed stage.
+//! Runs the operator command, on the data directory of a local service or on a deployed stage.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,15 @@ use serde_json::Value;
 use crate::environment;
 use crate::program::{self, Finished};
 
-/// The operator command for one service.
 #[derive(Clone, Debug)]
 pub struct Operator {
-    /// The data directory; of a deployed stage, only its keys.
+    /// Data directory; of a deployed stage, it holds only the keys.
     data_dir: PathBuf,
     is_deployed: bool,
 }
 
 impl Operator {
-    /// For a data directory.
+    /// Works on a data directory.
     pub fn new(data_dir: &Path) -> Self {
         Self {
             data_dir: data_dir.to_owned(),
@@ -24,7 +23,8 @@ impl Operator {
         }
     }
 
-    /// For the deployed stage that the environment names; it takes tokens that `keys_dir` signs.
+    /// Works on the deployed stage that the environment names; the stage accepts tokens that the keys of
+    /// `keys_dir` sign.
     pub fn deployed(keys_dir: &Path) -> Self {
         Self {
             data_dir: keys_dir.to_owned(),
@@ -32,12 +32,12 @@ impl Operator {
         }
     }
 
-    /// Runs `ops` with these arguments, to whatever end.
+    /// Runs `ops` with these arguments, whether it succeeds or not.
     pub fn run(&self, arguments: &[&str]) -> Finished {
         self.run_with(arguments, &[])
     }
 
-    /// The same with variables in its environment.
+    /// Runs `ops` with these arguments and variables.
     pub fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Finished {
         let data_dir = self.data_dir.to_string_lossy();
         let mut all = vec!["--data-dir", data_dir.as_ref()];
@@ -55,7 +55,7 @@ impl Operator {
         program::run("ops", &all, &variables)
     }
 
-    /// Runs `ops --json` with these arguments: the one JSON value that it prints.
+    /// Runs `ops --json` with these arguments. Returns the one JSON value that it prints.
     #[track_caller]
     pub fn json(&self, arguments: &[&str]) -> Value {
         let arguments: Vec<_> = std::iter::once("--json")
@@ -66,7 +66,7 @@ impl Operator {
             .unwrap_or_else(|error| panic!("not JSON ({error}): {finished:?}"))
     }
 
-    /// A token: `ops token` with these arguments.
+    /// Returns the token that `ops token` prints with these arguments.
     #[track_caller]
     pub fn token(&self, arguments: &[&str]) -> String {
         let arguments: Vec<_> = std::iter::once("token")

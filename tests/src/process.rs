@@ -1,4 +1,4 @@
-//! A local runner as a process of its own.
+//! Runs a local runner in a process of its own.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use crate::faults;
 use crate::program::{self, DEADLINE};
 
-/// How long the runner may take until it is ready, on a busy machine.
+/// Longest wait for the runner, on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// A running local runner; it is killed when it is dropped.
+/// Running local runner; it is killed when this is dropped.
 pub struct Process {
     child: Child,
     lines: mpsc::Receiver<String>,
@@ -22,13 +22,14 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a runner on a free port over `data_dir`, with `variables` in its environment, and waits until it is ready. Its
-    /// log goes to `log`. It is given the folder as `make run` gives it: by a name relative to where it runs.
+    /// Starts a runner on a free port over `data_dir`, with `variables` in its environment, and waits until
+    /// it is ready. Its log goes to `log`. As with `make run`, the folder is a relative path.
     pub fn start(data_dir: &Path, log: &Path, variables: &[(String, String)]) -> Self {
         Self::start_by(&[], data_dir, log, variables)
     }
 
-    /// The same by a launcher, which becomes the runner: it has the launcher's id.
+    /// Starts a runner through a launcher that is replaced by the runner, so that both have the same process
+    /// id.
     pub fn start_by(launcher: &[&str], data_dir: &Path, log: &Path, variables: &[(String, String)]) -> Self {
         let log_file = File::options()
             .create(true)
@@ -44,7 +45,7 @@ impl Process {
             .current_dir(place.expect("the data directory is in a folder"))
             .args(["--port", "0", "--data-dir"])
             .arg(name.expect("the data directory has a name"))
-            // As `make run` has it.
+            // The same setting as in `make run`.
             .env("MILLRACE_LOCAL_TARGETS", "true")
             .envs(variables.iter().cloned())
             .stdout(Stdio::piped())
@@ -78,22 +79,21 @@ impl Process {
         process
     }
 
-    /// The root of its API.
+    /// Returns the root of its API.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// The token that it prints when it is ready.
+    /// Returns the token that it prints when it is ready.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Its id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// How much memory it takes, in KB; 0 where the system does not say.
+    /// Returns its memory in KB; 0 where the system does not report it.
     pub fn memory_kb(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -101,7 +101,7 @@ impl Process {
         number.and_then(|number| number.parse().ok()).unwrap_or_default()
     }
 
-    /// Asks it to end, as `kill` does, and waits until it has: its exit code.
+    /// Asks the process to stop, as `kill` does, and waits until it has. Returns its exit code.
     pub fn stop(&mut self) -> Option<i32> {
         let id = self.child.id().to_string();
         let asked = Command::new("kill").arg(&id).status();
@@ -109,7 +109,7 @@ impl Process {
             asked.is_ok_and(|status| status.success()),
             "process {id} cannot be asked to end"
         );
-        // Its output ends when it does.
+        // The output ends when the process ends.
         loop {
             match self.lines.recv_timeout(DEADLINE) {
                 Ok(_) => {}
@@ -120,7 +120,7 @@ impl Process {
         self.child.wait().ok().and_then(|status| status.code())
     }
 
-    /// Ends it as `kill -9` does, in the middle of whatever it does, and waits until it is gone.
+    /// Kills the process, as `kill -9` does, and waits until it is gone.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -133,7 +133,7 @@ impl Drop for Process {
     }
 }
 
-/// What it prints, line by line. The pipe is read to its end, so that it never fills.
+/// Returns its output, line by line. Reads the pipe to its end, so that it never fills.
 fn lines(child: &mut Child) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     let stdout = child.stdout.take().expect("its output is a pipe");

@@ -1,4 +1,4 @@
-//! The programs under test: where they are, and running one to its end.
+//! Finds the programs under test, and runs them to their end.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -8,29 +8,28 @@ use std::time::Duration;
 
 use crate::environment;
 
-/// How long a program may take, where it is not meant to go on.
+/// Time limit of a program that must end.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// What a program did until it ended.
+/// Result of a program.
 #[derive(Debug)]
 pub struct Finished {
-    /// Its exit code; None where a signal ended it.
+    /// Exit code; None where a signal ended it.
     pub code: Option<i32>,
-    /// What it printed.
     pub stdout: String,
-    /// What it printed as errors.
     pub stderr: String,
 }
 
 impl Finished {
-    /// Itself, if the program succeeded.
+    /// Returns itself if the program succeeded.
     #[track_caller]
     pub fn expect_success(self) -> Self {
         assert_eq!(self.code, Some(0), "the program failed: {self:?}");
         self
     }
 
-    /// Itself, if the program refused: a code that is not 0 and one short sentence as error, not a panic.
+    /// Returns itself if the program refused: a code other than 0 and one short sentence as error, not a
+    /// panic.
     #[track_caller]
     pub fn expect_refusal(self) -> Self {
         assert!(
@@ -47,13 +46,14 @@ impl Finished {
         self
     }
 
-    /// What it printed, without the last line's end.
+    /// Returns its output, without the last line's end.
     pub fn line(&self) -> &str {
         self.stdout.trim_end()
     }
 }
 
-/// A program of this workspace: that of `MILLRACE_BIN`'s folder, else the one that was built beside the tests.
+/// Returns a program of this workspace: from the folder of `MILLRACE_BIN`, or else from the build of the
+/// tests.
 pub fn binary(name: &str) -> PathBuf {
     let folder = match environment::variable("MILLRACE_BIN") {
         Some(runner) => PathBuf::from(runner).parent().map(PathBuf::from),
@@ -70,19 +70,19 @@ pub fn binary(name: &str) -> PathBuf {
     path
 }
 
-/// The Python with the libraries of others.
+/// Returns the Python with third-party libraries.
 pub fn tools_python() -> String {
     environment::variable("TOOLS_PYTHON").expect(
         "TOOLS_PYTHON names the Python of `make tools`: run `make unit`, or eval \"$(make -s env)\" first",
     )
 }
 
-/// A program of others that is installed from PyPI.
+/// Returns a third-party program that is installed from PyPI.
 pub fn peers_python(program: &str) -> PathBuf {
     peers("PEERS_PYTHON").join(program)
 }
 
-/// The folder of the packages of others that are installed from npm.
+/// Returns the folder of the third-party packages that are installed from npm.
 pub fn peers_node() -> PathBuf {
     peers("PEERS_NODE")
 }
@@ -95,12 +95,12 @@ fn peers(variable: &str) -> PathBuf {
     PathBuf::from(folder)
 }
 
-/// A command for a program of this workspace, free of what the environment would tell it.
+/// Returns a command for a program of this workspace, without the variables that would affect it.
 pub fn command(name: &str) -> Command {
     command_by(&[], name)
 }
 
-/// The same for a launcher that is given the program as its last argument.
+/// Returns a command for a launcher that gets the program as its last argument.
 pub fn command_by(launcher: &[&str], name: &str) -> Command {
     let mut command = match launcher {
         [] => Command::new(binary(name)),
@@ -142,7 +142,7 @@ pub fn run(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Finish
     }
 }
 
-/// The whole text of a pipe, once it is closed.
+/// Returns the whole text of a pipe, once it is closed.
 fn collected(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {

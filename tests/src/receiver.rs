@@ -1,16 +1,16 @@
-//! A receiver of webhooks: it checks their signatures, keeps what it got, and behaves as well or as badly as its path says.
+//! Receives webhooks: checks their signatures, records them, and behaves as its path requests.
 //!
-//! | path | what it does |
+//! | path | behaviour |
 //! |---|---|
-//! | `/status/<code>` | answers with this status; with `?retry_after=<text>` it says when to come again |
-//! | `/flaky/<percent>` | answers so many of a hundred requests with 500, at most two of a delivery: the fourth attempt comes after minutes |
+//! | `/status/<code>` | answers with this status; `?retry_after=<text>` sets `Retry-After` |
+//! | `/flaky/<percent>` | answers this percentage of requests with 500, at most two of a delivery, because the fourth attempt comes after minutes |
 //! | `/hang` | never answers |
 //! | `/drip` | answers with 200 and a byte a second, without end |
 //! | `/endless` | answers with 200 and a body without end |
-//! | `/redirect` | answers with 307 and `?to=<url>` as the place to go to |
+//! | `/redirect` | answers with 307 and a `Location` of `?to=<url>` |
 //! | any other | answers with 200 |
 //!
-//! `GET /received` lists what it got, newest last; `DELETE /received` forgets it.
+//! `GET /received` lists the recorded requests, newest last; `DELETE /received` clears them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -30,41 +30,36 @@ use serde_json::Value;
 use sha2::Sha256;
 use tokio::net::TcpListener;
 
-/// How old a signed request may be, in seconds: the replay window of the contract.
+/// Largest age of a signed request, in seconds: the replay window of the contract.
 const REPLAY_WINDOW_SECONDS: i64 = 900;
-/// Most requests of a delivery that `/flaky` answers with 500.
+/// Maximum number of requests of a delivery that `/flaky` answers with 500.
 const MAX_FAILURES: u32 = 2;
 
-/// A request that came.
 #[derive(Clone, Debug, Serialize)]
 pub struct Received {
-    /// Its path.
     pub path: String,
-    /// Its headers, by their names in lower case.
+    /// Headers, by lower-case name.
     pub headers: std::collections::BTreeMap<String, String>,
-    /// Its body.
     pub body: String,
-    /// Whether it is signed with one of the secrets: `verified`, `wrong`, or `unsigned`.
+    /// Whether one of the secrets signed it: `verified`, `wrong`, or `unsigned`.
     pub signature: &'static str,
-    /// What was answered; 0 where nothing is.
+    /// Status of the answer; 0 where there is none.
     pub answered: u16,
-    /// When it came.
+    /// Time at which it came.
     #[serde(skip)]
     pub at: Instant,
 }
 
 impl Received {
-    /// A header; empty where it is missing.
+    /// Returns a header; empty where it is missing.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// The body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 
-    /// The delivery's id.
     pub fn delivery_id(&self) -> &str {
         self.header("x-service-delivery-id")
     }
@@ -74,11 +69,10 @@ impl Received {
 struct Kept {
     received: Vec<Received>,
     secrets: Vec<String>,
-    /// Requests of a delivery that `/flaky` answered with 500.
+    /// Number of requests, by delivery, that `/flaky` answered with 500.
     failed: HashMap<String, u32>,
 }
 
-/// A running receiver.
 #[derive(Clone)]
 pub struct Receiver {
     /// Such as `http://127.0.0.1:40000`.
@@ -87,14 +81,14 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Starts one on a free port.
+    /// Starts a receiver on a free port.
     pub async fn start() -> Self {
         let (receiver, serving) = Self::bind(0, Vec::new()).await.expect("a free port");
         tokio::spawn(serving);
         receiver
     }
 
-    /// One on a port of this machine, and its work.
+    /// Returns a receiver on a port of this machine, and the future that serves it.
     pub async fn bind(
         port: u16,
         secrets: Vec<String>,
@@ -115,22 +109,22 @@ impl Receiver {
         Ok((receiver, serving))
     }
 
-    /// A secret that requests may be signed with from now on.
+    /// Accepts requests that this secret signed from now on.
     pub fn accept(&self, secret: &str) {
         self.kept().secrets.push(secret.to_owned());
     }
 
-    /// How many requests came so far.
+    /// Returns the number of requests so far.
     pub fn count(&self) -> usize {
         self.kept().received.len()
     }
 
-    /// What came so far, newest last.
+    /// Returns the requests so far, newest last.
     pub fn received(&self) -> Vec<Received> {
         self.kept().received.clone()
     }
 
-    /// What came to a path so far, newest last.
+    /// Returns the requests to a path so far, newest last.
     pub fn received_at(&self, path: &str) -> Vec<Received> {
         let mut received = self.received();
         received.retain(|received| received.path == path);
@@ -210,7 +204,7 @@ async fn answer(
     response
 }
 
-/// The status that a path is answered with; None where nothing is.
+/// Returns the status for a path; None where there is no answer.
 fn status(path: &str) -> Option<StatusCode> {
     let mut parts = path.trim_start_matches('/').split('/');
     let number = |text: Option<&str>| text.and_then(|text| text.parse::<u16>().ok()).unwrap_or_default();
@@ -231,7 +225,7 @@ fn endless(part: &'static [u8], pause: Duration) -> Body {
     }))
 }
 
-/// What a request's signature is worth: that of the contract, and beside it that of Standard Webhooks.
+/// Verifies both of a request's signatures: that of the contract, and that of Standard Webhooks.
 fn signature(received: &Received, body: &[u8], secrets: &[String]) -> &'static str {
     let sent = received.header("x-service-signature");
     if sent.is_empty() {

@@ -1,15 +1,16 @@
-//! Placeholders for what differs from run to run, so that answers can be shown whole.
+//! Replaces the parts of answers that differ from run to run, so that answers can be compared whole.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// A JSON value with placeholders for ids, times, request ids and the account and project of the test.
+/// Returns a JSON value with placeholders for ids, times, request ids and the account and project of the
+/// test.
 pub fn redacted(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(redacted_text(text)),
         Value::Array(items) => items.iter().map(redacted).collect(),
-        // Sorted, whatever order the JSON library keeps.
+        // Sort the fields, because the JSON library may keep another order.
         Value::Object(fields) => BTreeMap::from_iter(fields)
             .into_iter()
             .map(|(key, field)| {
@@ -24,7 +25,7 @@ pub fn redacted(value: &Value) -> Value {
     }
 }
 
-/// What stands for a random part that [`crate::unique`] made, and for an id or a time of the service.
+/// Replaces a time, ids of the service, and the random part that [`crate::unique`] made.
 fn redacted_text(text: &str) -> String {
     if is_shaped(text, "0000-00-00T00:00:00.000Z") {
         return "<time>".to_owned();
@@ -51,7 +52,8 @@ fn replaced(text: &str, shape: &str, placeholder: &str) -> String {
     shown
 }
 
-/// Whether a text has a digit for each `0` of the shape, a lower-case hexadecimal digit for each `x`, and the rest as it is.
+/// True if a text has a digit for each `0` of the shape, a lower-case hexadecimal digit for each `x`, and
+/// otherwise equals the shape.
 fn is_shaped(text: &str, shape: &str) -> bool {
     text.len() == shape.len()
         && text

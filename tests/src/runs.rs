@@ -1,4 +1,4 @@
-//! Workflow runs of a project that nobody else works in.
+//! Manages workflow runs of a project of the test's own.
 
 use std::ops::Deref;
 use std::time::{Duration, Instant};
@@ -10,29 +10,26 @@ use crate::scope::{Persona, Scope};
 use crate::service::Service;
 use crate::unique;
 
-/// How long something may take that must come.
+/// Longest wait for an expected result.
 pub const WITHIN: Duration = Duration::from_secs(60);
-/// Between two looks at something that must come.
+/// Pause between two reads while waiting.
 pub const PAUSE: Duration = Duration::from_millis(20);
-/// How many runs are started at a time.
+/// Runs that are started concurrently.
 const AT_ONCE: usize = 8;
 
-/// A workflow run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Its workflow id.
     pub workflow_id: String,
-    /// Its run id.
     pub run_id: String,
 }
 
 impl Run {
-    /// A path below it.
+    /// Returns a path below the run.
     pub fn path(&self, rest: &str) -> String {
         format!("/workflows/runs/{}/{}{rest}", self.workflow_id, self.run_id)
     }
 
-    /// A run that there is not.
+    /// Returns a run that does not exist.
     pub fn missing() -> Self {
         Self {
             workflow_id: unique("workflow"),
@@ -44,7 +41,6 @@ impl Run {
 /// Starts workflow runs, whether the service is up or not.
 #[derive(Clone, Debug)]
 pub struct Starter {
-    /// The account and project.
     pub scope: Scope,
     variables: Vec<(String, String)>,
 }
@@ -56,13 +52,13 @@ impl Starter {
         self.begin_as(workflow_type, &unique("workflow"), input).0
     }
 
-    /// Starts a run of a workflow id: the run that is under way, and whether it is a new one.
+    /// Starts a run with a workflow id. Returns the open run of that id, and whether it is new.
     #[track_caller]
     pub fn begin_as(&self, workflow_type: &str, id: &str, input: &Value) -> (Run, bool) {
         self.begin_with(workflow_type, id, input, &[])
     }
 
-    /// The same with further arguments.
+    /// Starts a run with further arguments.
     #[track_caller]
     pub fn begin_with(&self, workflow_type: &str, id: &str, input: &Value, more: &[&str]) -> (Run, bool) {
         let started = self.try_begin(workflow_type, id, input, more).expect_success();
@@ -74,7 +70,7 @@ impl Starter {
         (run, started["is_new"] == true)
     }
 
-    /// Asks for a run, whatever comes of it.
+    /// Tries to start a run. Returns the command's result.
     pub fn try_begin(&self, workflow_type: &str, id: &str, input: &Value, more: &[&str]) -> crate::Finished {
         let input = input.to_string();
         let mut arguments = vec!["--json", "run", "start", workflow_type];
@@ -109,11 +105,9 @@ impl Starter {
     }
 }
 
-/// A service that knows the sample workflow types, a scope of its own, and the workflow runs in it.
+/// Service that knows the sample workflow types, a scope of its own, and the workflow runs in it.
 pub struct Runs {
-    /// The service.
     pub service: Service,
-    /// The token of the [`Persona::Developer`].
     pub token: String,
     starter: Starter,
 }
@@ -127,17 +121,17 @@ impl Deref for Runs {
 }
 
 impl Runs {
-    /// None where [`Service::start_own`] skips.
+    /// Starts a service. None where [`Service::start_own`] skips.
     pub async fn start() -> Option<Self> {
         Some(Self::start_in(Service::start_own().await?, &[]))
     }
 
-    /// In a new local service. None where [`Service::start_local`] skips.
+    /// Starts a new local service. None where [`Service::start_local`] skips.
     pub async fn start_local() -> Option<Self> {
         Self::start_local_with(&[]).await
     }
 
-    /// The same with variables in the environment of the service and of the operator command.
+    /// Starts a new local service with variables in its environment and in that of the operator command.
     pub async fn start_local_with(variables: &[(&str, &str)]) -> Option<Self> {
         let service = Service::start_local_with(variables).await?;
         Some(Self::start_in(service, variables))
@@ -156,46 +150,45 @@ impl Runs {
         }
     }
 
-    /// What starts runs, for another thread.
+    /// Returns a starter of runs for another thread.
     pub fn starter(&self) -> Starter {
         self.starter.clone()
     }
 
-    /// `GET` below a run.
+    /// Sends `GET` to a path below a run.
     pub fn get(&self, run: &Run, rest: &str) -> Request {
         self.service.get(&self.token, &run.path(rest))
     }
 
-    /// `POST` below a run.
+    /// Sends `POST` to a path below a run.
     pub fn post(&self, run: &Run, rest: &str, body: &Value) -> Request {
         self.service.post(&self.token, &run.path(rest), body)
     }
 
-    /// `POST` without a body and a content type.
+    /// Sends `POST` without a body and a content type.
     pub fn post_nothing(&self, run: &Run, rest: &str) -> Request {
         let request = self.service.request(reqwest::Method::POST, &run.path(rest));
         request.token(&self.token)
     }
 
-    /// Ends a run, or asks it to end.
+    /// Terminates or cancels a run.
     pub async fn act(&self, run: &Run, action: &str) {
         let done = self.post_nothing(run, &format!("/actions/{action}")).await;
         done.expect_status(200);
     }
 
-    /// Sends a signal that must be taken.
+    /// Sends a signal that must be accepted.
     pub async fn signal(&self, run: &Run, name: &str, body: &Value) {
         let sent = self.post(run, &format!("/signal/{name}"), body).await;
         sent.expect_status(200);
     }
 
-    /// Publishes an update message of a run.
     pub fn update(&self, run: &Run, body: &Value) -> Request {
         let path = format!("/workflows/runs/{}/updates", run.run_id);
         self.service.post(&self.token, &path, body)
     }
 
-    /// The update messages that a query finds.
+    /// Returns the update messages that a query finds.
     pub async fn updates(&self, run: &Run, query: &str) -> Vec<Value> {
         let answer = self.get(run, &format!("/updates{query}")).await;
         let body = answer.expect_status(200).body;
@@ -205,17 +198,16 @@ impl Runs {
             .clone()
     }
 
-    /// A run as it is now.
     pub async fn detail(&self, run: &Run) -> Value {
         self.get(run, "").await.expect_status(200).body
     }
 
-    /// The events of a run so far.
+    /// Returns the events of a run so far.
     pub async fn events(&self, run: &Run) -> Vec<Value> {
         self.history(run, "events").await
     }
 
-    /// The tasks of a run so far.
+    /// Returns the tasks of a run so far.
     pub async fn tasks(&self, run: &Run) -> Vec<Value> {
         self.history(run, "tasks").await
     }
@@ -227,7 +219,7 @@ impl Runs {
         history[format].as_array().expect("a history is an array").clone()
     }
 
-    /// A run as soon as it is as it must be.
+    /// Waits until a run satisfies the condition. Returns its detail.
     pub async fn wait_until(&self, run: &Run, is_so: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + WITHIN;
         loop {
@@ -243,7 +235,7 @@ impl Runs {
         }
     }
 
-    /// A run as soon as it has a status.
+    /// Waits until a run has a status. Returns its detail.
     pub async fn wait_for_status(&self, run: &Run, status: &str) -> Value {
         self.wait_until(run, |detail| {
             let now = &detail["status"];
@@ -253,7 +245,7 @@ impl Runs {
         .await
     }
 
-    /// A run as soon as an attempt of an activity of it is under way, and is known to be.
+    /// Waits until a run's detail shows that an attempt of its activity has started. Returns the detail.
     pub async fn wait_for_attempt(&self, run: &Run) -> Value {
         self.wait_until(run, |detail| {
             detail["pendingActivities"][0]["lastStartedTime"].is_string()
@@ -261,7 +253,7 @@ impl Runs {
         .await
     }
 
-    /// A run of the type `Approval`, as soon as it waits.
+    /// Starts a run of the type `Approval`, and waits until it waits for the signal.
     pub async fn approval(&self, title: &str) -> Run {
         let run = self.begin("Approval", &json!({ "title": title }));
         let deadline = Instant::now() + WITHIN;
@@ -275,12 +267,11 @@ impl Runs {
         run
     }
 
-    /// A page of runs.
     pub fn list(&self, body: &Value) -> Request {
         self.service.post(&self.token, "/workflows/runs", body)
     }
 
-    /// The workflow ids of the runs that a selection finds, newest first.
+    /// Returns the workflow ids of the runs that a selection finds, newest first.
     pub async fn found(&self, selection: &Value) -> Vec<String> {
         let page = self.list(selection).await.expect_status(200).body;
         let runs = page["runs"].as_array().expect("a listing has runs");
@@ -289,7 +280,7 @@ impl Runs {
     }
 }
 
-/// The types of events, in their order and without what all begin with.
+/// Returns the types of events, in their order and without their common prefix.
 #[track_caller]
 pub fn event_types(events: &[Value]) -> Vec<&str> {
     events
@@ -301,7 +292,7 @@ pub fn event_types(events: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-/// The event of a history that has a type, without what all begin with.
+/// Returns the event of a history with this type, without the types' common prefix.
 #[track_caller]
 pub fn event<'a>(events: &'a [Value], name: &str) -> &'a Value {
     let name = format!("EVENT_TYPE_{name}");
@@ -311,7 +302,7 @@ pub fn event<'a>(events: &'a [Value], name: &str) -> &'a Value {
     }
 }
 
-/// Whether it is a time as the API writes it: in UTC, with milliseconds.
+/// True for a time in the API's form: in UTC, with milliseconds.
 pub fn is_time(value: &Value) -> bool {
     let shape = |text: &str| -> String {
         let kind = |letter: char| if letter.is_ascii_digit() { '0' } else { letter };

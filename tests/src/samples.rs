@@ -1,13 +1,13 @@
-//! Bodies that the service takes.
+//! Provides bodies that the service accepts.
 
 use serde_json::{Value, json};
 
-/// The least that makes a prompt template.
+/// Returns a minimal prompt template.
 pub fn prompt(name: &str) -> Value {
     json!({ "name": name, "role": "user", "content_type": "handlebars", "content": "Hello {{name}}!" })
 }
 
-/// A prompt template with every field.
+/// Returns a prompt template with every field.
 pub fn whole_prompt(name: &str) -> Value {
     json!({
         "name": name,

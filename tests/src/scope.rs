@@ -1,4 +1,4 @@
-//! Who calls: an account and a project that one test has for itself, and the persons in and around it.
+//! Provides callers: an account and a project of one test, and the personas in and around it.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +9,17 @@ use crate::operator::Operator;
 use crate::runs::WITHIN;
 use crate::unique;
 
-/// Between two checks of the stored data.
+/// Pause between two checks of the stored data.
 const CHECK_PAUSE: Duration = Duration::from_secs(1);
 
-/// A person of the suite.
+/// Caller with certain permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Persona {
     /// Builds in the project and administers it. `TOKEN`.
     Developer,
     /// May only read in the project. `TOKEN_READER`.
     Reader,
-    /// Belongs to the project and may do nothing. `TOKEN_NOBODY`.
+    /// Belongs to the project and has no permission. `TOKEN_NOBODY`.
     Nobody,
     /// A developer of another project of the account. `TOKEN_OTHER_PROJECT`.
     OtherProject,
@@ -32,7 +32,7 @@ pub enum Persona {
 }
 
 impl Persona {
-    /// The variable that holds this person's token where `BASE_URL` names the service.
+    /// Returns the variable with this persona's token where `BASE_URL` names the service.
     fn variable(self) -> &'static str {
         match self {
             Self::Developer => "TOKEN",
@@ -66,18 +66,19 @@ impl Persona {
     }
 }
 
-/// An account and a project, and tokens for it.
+/// Account and project, and tokens for them.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// The account; unknown, and empty, for a service elsewhere without `KEYS_DIR`.
+    /// Unknown, and empty, for a service elsewhere without `KEYS_DIR`.
     pub account: String,
-    /// The project; unknown, and empty, for a service elsewhere without `KEYS_DIR`.
+    /// Unknown, and empty, for a service elsewhere without `KEYS_DIR`.
     pub project: String,
     operator: Option<Operator>,
 }
 
 impl Scope {
-    /// A new account and project of the operator's service, or those of the tokens in the environment.
+    /// Returns a new account and project of the operator's service, or those of the tokens in the
+    /// environment.
     pub fn new(operator: Option<Operator>) -> Self {
         match operator {
             Some(_) => Self {
@@ -93,12 +94,11 @@ impl Scope {
         }
     }
 
-    /// The name of the account's other project.
+    /// Returns the name of the account's other project.
     pub fn other_project(&self) -> String {
         format!("{}-other", self.project)
     }
 
-    /// The token of a person.
     #[track_caller]
     pub fn token(&self, persona: Persona) -> String {
         if self.operator.is_none() {
@@ -120,7 +120,7 @@ impl Scope {
         self.operator().token(&arguments)
     }
 
-    /// A token of the project with other arguments of `ops token`.
+    /// Returns a token of the project with other arguments of `ops token`.
     #[track_caller]
     pub fn token_with(&self, arguments: &[&str]) -> String {
         let mut all = vec!["--account", &self.account, "--project", &self.project];
@@ -134,14 +134,14 @@ impl Scope {
         self.ops_with(arguments, &[])
     }
 
-    /// The same with variables in its environment.
+    /// Runs the operator command in this account and project, with variables in its environment.
     pub fn ops_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> crate::Finished {
         let mut all = arguments.to_vec();
         all.extend(["--account", &self.account, "--project", &self.project]);
         self.operator().run_with(&all, variables)
     }
 
-    /// Checks that the stored data holds every invariant, as soon as what is being written is.
+    /// Asserts that the stored data satisfies every invariant, and retries while writes are in progress.
     pub async fn check(&self) {
         let deadline = Instant::now() + WITHIN;
         loop {
@@ -154,7 +154,7 @@ impl Scope {
         }
     }
 
-    /// Runs it with `--json` in this account and project: the one JSON value that it prints.
+    /// Runs the command with `--json` in this account and project. Returns the one JSON value that it prints.
     #[track_caller]
     pub fn ops_json(&self, arguments: &[&str]) -> Value {
         let mut all = arguments.to_vec();

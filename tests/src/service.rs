@@ -1,4 +1,4 @@
-//! A service to test: a runner that was started for one test, or one that runs elsewhere.
+//! Provides the service to test: a runner that is started for one test, or a service that runs elsewhere.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -18,7 +18,7 @@ use crate::scope::Scope;
 /// Folder of the test in which runners that make faults count them.
 const COUNTS: &str = "faults";
 
-/// A running service, and the [`Client`] for it.
+/// Running service, and the [`Client`] for it.
 pub struct Service {
     client: Client,
     folder: TempDir,
@@ -33,7 +33,7 @@ struct Local {
 }
 
 impl Service {
-    /// The service of `BASE_URL`, else a new local one.
+    /// Returns the service of `BASE_URL`, or else starts a local one.
     pub async fn start() -> Self {
         match environment::variable("BASE_URL") {
             Some(url) => Self {
@@ -45,9 +45,9 @@ impl Service {
         }
     }
 
-    /// A service in which the test has an account and a project of its own: a new local one, or that of
-    /// `BASE_URL` where `KEYS_DIR` names the keys of its tokens. None, and a line that says so, without
-    /// these keys.
+    /// Returns a service in which the test has an account and a project of its own: a new local one, or that
+    /// of `BASE_URL` where `KEYS_DIR` names the keys of its tokens. Without these keys, prints that the test
+    /// is skipped and returns None.
     pub async fn start_own() -> Option<Self> {
         if environment::variable("KEYS_DIR").is_none() && is_elsewhere() {
             return None;
@@ -55,7 +55,7 @@ impl Service {
         Some(Self::start().await)
     }
 
-    /// The same; a new local one has variables in its environment.
+    /// Returns such a service; a new local one gets these variables in its environment.
     pub async fn start_own_with(variables: &[(&str, &str)]) -> Option<Self> {
         match environment::variable("BASE_URL") {
             Some(_) => Self::start_own().await,
@@ -63,7 +63,8 @@ impl Service {
         }
     }
 
-    /// A new local service. None, and a line that says so, where `BASE_URL` names another one.
+    /// Starts a new local service. Where `BASE_URL` names another one, prints that the test is skipped and
+    /// returns None.
     pub async fn start_local() -> Option<Self> {
         if is_elsewhere() {
             return None;
@@ -71,7 +72,7 @@ impl Service {
         Some(Self::start().await)
     }
 
-    /// The same with variables in the environment of the service.
+    /// Starts a new local service with variables in its environment.
     pub async fn start_local_with(variables: &[(&str, &str)]) -> Option<Self> {
         if is_elsewhere() {
             return None;
@@ -100,7 +101,7 @@ impl Service {
         service
     }
 
-    /// A client of the present runner, which repeats requests to one that makes faults.
+    /// Returns a client of the current runner. If the runner makes faults, the client retries after a 503.
     fn new_client(&self) -> Client {
         let Local {
             process, variables, ..
@@ -112,18 +113,18 @@ impl Service {
         }
     }
 
-    /// How often each fault has happened that the runners of this test made.
+    /// Returns how often each fault has happened in the runners of this test.
     pub fn faults(&self) -> BTreeMap<String, u64> {
         faults::counted(&self.folder.path().join(COUNTS))
     }
 
-    /// An account and a project that no other test uses; for a service elsewhere without `KEYS_DIR`, those
-    /// of its tokens.
+    /// Returns an account and a project that no other test uses. For a service elsewhere without `KEYS_DIR`,
+    /// these are those of its tokens.
     pub fn scope(&self) -> Scope {
         Scope::new(self.known_operator())
     }
 
-    /// What stands before `/webhooks/events/…` in the URL of an ingest channel.
+    /// Returns the base of `/webhooks/events/…` in the URL of an ingest channel.
     pub fn ingest_url(&self) -> String {
         match environment::variable("INGEST_URL") {
             Some(url) if self.is_shared() => url.trim_end_matches('/').to_owned(),
@@ -131,19 +132,20 @@ impl Service {
         }
     }
 
-    /// Whether the service runs elsewhere, so that others may work in the same project.
+    /// True if the service runs elsewhere, so that others may work in the same project.
     pub fn is_shared(&self) -> bool {
         self.local.is_none()
     }
 
-    /// Whether the path of an operation can be called: an emulator that cannot stream has none of `/stream`.
+    /// True if the path of an operation can be called: an emulator that cannot stream has no path with
+    /// `/stream`.
     pub fn has(&self, path: &str) -> bool {
         let cannot_stream = self.is_shared() && environment::variable("WITHOUT_STREAMING").is_some();
         !(cannot_stream && path.ends_with("/stream"))
     }
 
-    /// The OpenAPI document: what a local service serves; elsewhere it is the checkout's, which a test
-    /// holds against that.
+    /// Returns the OpenAPI document of a local service. For a service elsewhere it is that of the checkout; a
+    /// test compares the two.
     pub async fn openapi(&self) -> Value {
         if self.is_shared() {
             let text = include_str!("../../infra/openapi.json");
@@ -154,7 +156,6 @@ impl Service {
         served.expect_status(200).body
     }
 
-    /// The operator command.
     pub fn operator(&self) -> Operator {
         self.known_operator()
             .expect("a test that needs the operator command starts with Service::start_own")
@@ -167,12 +168,12 @@ impl Service {
         }
     }
 
-    /// The data directory; for local services.
+    /// Returns the data directory of a local service.
     pub fn data_dir(&self) -> PathBuf {
         self.local().data_dir.clone()
     }
 
-    /// The folder of the keys that tokens are signed with; after [`Service::start_own`].
+    /// Returns the folder of the keys that sign tokens; after [`Service::start_own`].
     pub fn keys(&self) -> PathBuf {
         let folder = match &self.local {
             Some(local) => local.data_dir.clone(),
@@ -183,7 +184,7 @@ impl Service {
         folder.join("keys")
     }
 
-    /// What the service has logged; nothing is known of a service elsewhere.
+    /// Returns the service's log; empty for a service elsewhere.
     pub fn log(&self) -> String {
         let text = self
             .local
@@ -192,12 +193,12 @@ impl Service {
         text.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// The runner's process; for local services.
+    /// Returns the process of a local runner.
     pub fn process(&mut self) -> &mut Process {
         &mut self.local_mut().process
     }
 
-    /// Kills the runner and starts another one over the same data directory; it has another port.
+    /// Kills the runner and starts another one over the same data directory, on another port.
     pub fn restart(&mut self) {
         let folder = self.folder.path().to_owned();
         let local = self.local_mut();
@@ -208,7 +209,7 @@ impl Service {
         self.client = self.new_client();
     }
 
-    /// Stops the runner and starts another one by a launcher.
+    /// Stops the runner and starts another one through a launcher.
     pub fn restart_by(&mut self, launcher: &[&str]) {
         let local = self.local_mut();
         local.process.stop();
@@ -216,14 +217,14 @@ impl Service {
         self.client = Client::new(self.local().process.base_url());
     }
 
-    /// Kills the runner and starts another one over another data directory, from now on.
+    /// Kills the runner and starts another one over another data directory, which stays in use.
     pub fn restart_over(&mut self, data_dir: &Path) {
         self.local_mut().process.kill();
         self.local_mut().data_dir = data_dir.to_owned();
         self.restart();
     }
 
-    /// Kills the runner and starts another one with other variables in its environment, from now on.
+    /// Kills the runner and starts another one with other variables, which stay in use.
     pub fn restart_with(&mut self, variables: &[(&str, &str)]) {
         let variables = variables.iter();
         let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -231,7 +232,7 @@ impl Service {
         self.restart();
     }
 
-    /// The temporary folder of the test, for files of its own.
+    /// Returns the temporary folder of the test, for files of its own.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -249,7 +250,7 @@ impl Service {
     }
 }
 
-/// The variables of a runner, with the file of its counts where it makes faults. Tells the seed.
+/// Adds to a runner's variables the file of its counts, where it makes faults. Prints the seed.
 #[expect(
     clippy::print_stdout,
     reason = "the test runner shows it where the test fails"
@@ -274,7 +275,7 @@ impl Deref for Service {
     }
 }
 
-/// Whether `BASE_URL` names a service elsewhere; then it says that the test is skipped.
+/// True if `BASE_URL` names a service elsewhere; then prints that the test is skipped.
 #[expect(clippy::print_stdout, reason = "the test runner shows why a test did nothing")]
 pub fn is_elsewhere() -> bool {
     let elsewhere = environment::variable("BASE_URL").is_some();

@@ -1,29 +1,25 @@
-//! Server-sent events, as a client reads them.
+//! Reads server-sent events as a client does.
 
 use std::time::Duration;
 
 use reqwest::Response;
 use serde_json::Value;
 
-/// How long the next event may take.
+/// Longest wait for the next event.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// One block of lines of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
-    /// Its `id`.
     pub id: Option<String>,
     /// Its `event`: the type.
     pub event: Option<String>,
     /// Its `data` as JSON; null where it has none.
     pub data: Value,
-    /// Its `retry`: milliseconds after which a client that lost the stream comes again.
+    /// Its `retry`: milliseconds after which a client that lost the stream reconnects.
     pub retry: Option<String>,
-    /// Its comments.
     pub comments: Vec<String>,
 }
 
-/// An open stream.
 pub struct Listener {
     what: String,
     response: Response,
@@ -40,13 +36,13 @@ impl Listener {
         }
     }
 
-    /// A header's value; empty where it is missing.
+    /// Returns a header's value; empty where it is missing.
     pub fn header(&self, name: &str) -> &str {
         let value = self.response.headers().get(name);
         value.and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// The next frame; None at the end of the stream.
+    /// Returns the next frame; None at the end of the stream.
     pub async fn frame(&mut self) -> Option<Frame> {
         loop {
             if let Some(end) = self.text.windows(2).position(|end| end == b"\n\n") {
@@ -68,7 +64,7 @@ impl Listener {
         }
     }
 
-    /// The next frame with data; None at the end of the stream.
+    /// Returns the next frame with data; None at the end of the stream.
     pub async fn event(&mut self) -> Option<Frame> {
         loop {
             let frame = self.frame().await?;
@@ -78,7 +74,7 @@ impl Listener {
         }
     }
 
-    /// The `message` of the next event.
+    /// Returns the `message` of the next event.
     pub async fn message(&mut self) -> String {
         let event = self.event().await.expect("the stream goes on");
         event.data["message"].as_str().unwrap_or_default().to_owned()

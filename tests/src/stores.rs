@@ -1,4 +1,4 @@
-//! A data store of a test's own.
+//! Manages a data store of the test's own.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,38 +11,34 @@ use crate::scope::{Persona, Scope};
 use crate::service::Service;
 use crate::unique;
 
-/// How long an import may take until it is over.
+/// Longest wait for the end of an import.
 const IMPORTED_WITHIN: Duration = Duration::from_secs(120);
 
-/// A service, a scope of its own, and an empty data store in it.
+/// Service, a scope of its own, and an empty data store in it.
 pub struct Store {
-    /// The service.
     pub service: Service,
-    /// The account and project.
     pub scope: Scope,
-    /// The token of the [`Persona::Developer`].
     pub token: String,
-    /// The store's id.
     pub id: String,
 }
 
 impl Store {
-    /// An empty store in the service that is tested.
+    /// Creates an empty store in the service under test.
     pub async fn start() -> Self {
         Self::start_in(Service::start().await).await
     }
 
-    /// An empty store in a project of the test's own. None where [`Service::start_own`] skips.
+    /// Creates an empty store in a project of the test's own. None where [`Service::start_own`] skips.
     pub async fn start_own() -> Option<Self> {
         Some(Self::start_in(Service::start_own().await?).await)
     }
 
-    /// An empty store in a new local service. None where [`Service::start_local`] skips.
+    /// Creates an empty store in a new local service. None where [`Service::start_local`] skips.
     pub async fn start_local() -> Option<Self> {
         Some(Self::start_in(Service::start_local().await?).await)
     }
 
-    /// The same with variables in the environment of the service.
+    /// Creates an empty store in a new local service with these variables in its environment.
     pub async fn start_local_with(variables: &[(&str, &str)]) -> Option<Self> {
         Some(Self::start_in(Service::start_local_with(variables).await?).await)
     }
@@ -60,54 +56,52 @@ impl Store {
         }
     }
 
-    /// A path below the store.
+    /// Returns a path below the store.
     pub fn path(&self, rest: &str) -> String {
         format!("/data/{}{rest}", self.id)
     }
 
-    /// `GET` below the store.
+    /// Sends `GET` to a path below the store.
     pub fn get(&self, rest: &str) -> Request {
         self.service.get(&self.token, &self.path(rest))
     }
 
-    /// `POST` below the store.
+    /// Sends `POST` to a path below the store.
     pub fn post(&self, rest: &str, body: &Value) -> Request {
         self.service.post(&self.token, &self.path(rest), body)
     }
 
-    /// `PUT` below the store.
+    /// Sends `PUT` to a path below the store.
     pub fn put(&self, rest: &str, body: &Value) -> Request {
         self.service.put(&self.token, &self.path(rest), body)
     }
 
-    /// `DELETE` below the store.
+    /// Sends `DELETE` to a path below the store.
     pub fn delete(&self, rest: &str) -> Request {
         self.service.delete(&self.token, &self.path(rest))
     }
 
-    /// Changes a table.
     pub async fn alter(&self, table: &str, changes: &Value) -> Answer {
         self.put(&format!("/tables/{table}"), changes).await
     }
 
-    /// The store as it is now.
     pub async fn detail(&self) -> Value {
         self.get("").await.expect_status(200).body
     }
 
-    /// Makes a table; its columns are those of [`columns`].
+    /// Creates a table; its columns have the form of [`columns`].
     pub async fn table(&self, name: &str, definitions: &[&str]) {
         let table = json!({ "name": name, "columns": columns(definitions) });
         let made = self.post("/tables", &json!({ "tables": [table] })).await;
         made.expect_status(201);
     }
 
-    /// Imports rows of the request into a table, with the mode that is the default.
+    /// Imports rows in the request into a table, with the default mode.
     pub async fn append(&self, table: &str, rows: &Value) -> Answer {
         self.post("/import", &inline(table, rows)).await
     }
 
-    /// The record of an import, by its path below the store, when it is over.
+    /// Waits until an import has ended. Returns its record; `path` is below the store.
     pub async fn ended_import(&self, path: &str) -> Value {
         let deadline = Instant::now() + IMPORTED_WITHIN;
         loop {
@@ -124,7 +118,7 @@ impl Store {
         }
     }
 
-    /// Puts a file where imports find it; after [`Store::start_own`].
+    /// Stores a file as an artifact; after [`Store::start_own`].
     pub fn put_artifact(&self, path: &str, bytes: &[u8]) {
         let file = self.service.folder().join(unique("artifact"));
         std::fs::write(&file, bytes).expect("the file can be written");
@@ -134,7 +128,7 @@ impl Store {
         put.expect_success();
     }
 
-    /// How many tables have a copy that queries read faster, for local services.
+    /// Returns the number of native copies; for local services.
     pub fn copies(&self) -> usize {
         let folder = self.service.folder().join("data/cache/segments");
         let files = std::fs::read_dir(folder).expect("the cache's folder can be read");
@@ -148,20 +142,20 @@ impl Store {
         self.post("/import", &artifact(table, "out/rows.csv")).await
     }
 
-    /// Asks with parameters.
+    /// Runs a query with parameters.
     pub async fn query(&self, sql: &str, params: &Value) -> Answer {
         self.post("/query", &json!({ "sql": sql, "params": params }))
             .await
     }
 
-    /// The rows of a query that succeeds.
+    /// Returns the rows of a query that succeeds.
     pub async fn rows(&self, sql: &str) -> Value {
         let answer = self.query(sql, &json!({})).await.expect_status(200);
         answer.body["rows"].clone()
     }
 }
 
-/// Column definitions of words: `id BIGINT primary_key`, `name STRING unique required`.
+/// Parses column definitions such as `id BIGINT primary_key` and `name STRING unique required`.
 pub fn columns(definitions: &[&str]) -> Value {
     let column = |definition: &&str| {
         let mut words = definition.split_whitespace();
@@ -177,17 +171,17 @@ pub fn columns(definitions: &[&str]) -> Value {
     definitions.iter().map(column).collect()
 }
 
-/// The body of an import of rows into one table.
+/// Returns the body of an import of rows into one table.
 pub fn inline(table: &str, rows: &Value) -> Value {
     json!({ "tables": { table: { "source": "inline", "data": rows } } })
 }
 
-/// The body of an import of an artifact into one table.
+/// Returns the body of an import of an artifact into one table.
 pub fn artifact(table: &str, uri: &str) -> Value {
     elsewhere(table, "artifact", uri)
 }
 
-/// The body of an import of a file of any source into one table.
+/// Returns the body of an import of a file of any source into one table.
 pub fn elsewhere(table: &str, source: &str, uri: &str) -> Value {
     json!({ "tables": { table: { "source": source, "uri": uri } } })
 }

@@ -1,7 +1,7 @@
-//! TPC-H: its tables, their rows, its 22 queries and the answers for scale factor 0.01.
+//! Provides TPC-H: its tables, their rows, its 22 queries and the answers for scale factor 0.01.
 //!
-//! All of them come from DuckDB's extension `tpch` (MIT licence): the queries of the specification with its validation
-//! parameters, and the rows of its `dbgen`.
+//! All of it comes from DuckDB's extension `tpch` (MIT licence): the queries of the specification with its
+//! validation parameters, and the rows of its `dbgen`.
 
 use serde_json::{Value, json};
 
@@ -22,8 +22,8 @@ macro_rules! files {
     };
 }
 
-/// The queries in their order, each with its answer for scale factor 0.01: lines of values between bars, the first with
-/// the names of the columns.
+/// The queries in order, each with its answer for scale factor 0.01: lines of values separated by bars, after
+/// a line with the names of the columns.
 pub const QUERIES: [(&str, &str); 22] = queries![
     "01" "02" "03" "04" "05" "06" "07" "08" "09" "10" "11" "12" "13" "14" "15" "16" "17" "18" "19" "20" "21" "22"
 ];
@@ -31,7 +31,7 @@ pub const QUERIES: [(&str, &str); 22] = queries![
 const FILES: [(&str, &[u8]); 8] =
     files!["region" "nation" "supplier" "customer" "part" "partsupp" "orders" "lineitem"];
 
-/// The names of the tables and their columns, as [`columns`] reads them.
+/// Names of the tables and their columns, in the form of [`columns`].
 pub const TABLES: [(&str, &[&str]); 8] = [
     (
         "region",
@@ -132,13 +132,13 @@ pub const TABLES: [(&str, &[&str]); 8] = [
     ),
 ];
 
-/// The body that makes all tables.
+/// Returns the body that creates all tables.
 pub fn definitions() -> Value {
     let tables = TABLES.map(|(name, definitions)| json!({ "name": name, "columns": columns(definitions) }));
     json!({ "tables": tables })
 }
 
-/// The rows of a table for scale factor 0.01, as a Parquet file.
+/// Returns the rows of a table for scale factor 0.01, as a Parquet file.
 pub fn parquet(table: &str) -> &'static [u8] {
     let file = FILES.iter().find(|(name, _)| *name == table);
     file.expect("a table of TPC-H").1

@@ -1,4 +1,4 @@
-//! The audit trail of a project that nobody else works in.
+//! Reads the audit trail of a project of the test's own.
 
 use serde_json::Value;
 
@@ -7,18 +7,15 @@ use crate::samples;
 use crate::scope::{Persona, Scope};
 use crate::service::Service;
 
-/// A service, a scope of its own, and that scope's audit trail.
+/// Service, a scope of its own, and that scope's audit trail.
 pub struct Trail {
-    /// The service.
     pub service: Service,
-    /// The account and project.
     pub scope: Scope,
-    /// The token of the [`Persona::Developer`].
     pub developer: String,
 }
 
 impl Trail {
-    /// None where [`Service::start_own`] skips.
+    /// Starts a service. None where [`Service::start_own`] skips.
     pub async fn start() -> Option<Self> {
         let service = Service::start_own().await?;
         let scope = service.scope();
@@ -30,7 +27,7 @@ impl Trail {
         })
     }
 
-    /// The page that a query finds, as the developer sees it.
+    /// Returns the page that a query finds, as the developer sees it.
     pub async fn page(&self, query: &str) -> Value {
         let path = format!("/audit-trail?{query}");
         self.service
@@ -40,7 +37,7 @@ impl Trail {
             .body
     }
 
-    /// The records that a query finds.
+    /// Returns the records that a query finds.
     pub async fn events(&self, query: &str) -> Vec<Value> {
         let page = self.page(query).await;
         page["events"].as_array().expect("the page has events").clone()

@@ -1,10 +1,11 @@
-//! The dashboard is JSON, shows what every alarm watches, and asks for metrics that exist.
+//! Tests that the dashboard is valid JSON, shows the metrics of every alarm, and uses only metrics that
+//! exist.
 
 use serde_json::{Map, Value};
 
 use crate::translated::resources;
 
-/// The dashboard's body, with names in the place of what CloudFormation fills in.
+/// Returns the dashboard's body, with names for the values that CloudFormation fills in.
 fn dashboard() -> Value {
     let (_, properties) = resources("AWS::CloudWatch::Dashboard").remove(0);
     let sub = &properties["DashboardBody"]["Fn::Sub"];

@@ -1,7 +1,7 @@
-//! Every function starts with the variables that the template gives it.
+//! Tests that every function starts with the variables that the template gives it.
 //!
-//! The real program starts and must ask a runtime API for work: a variable that is missing or misspelt in
-//! the template stops it before.
+//! The real program must start and ask a runtime API for work. A variable that is missing or misspelt in the
+//! template stops it earlier.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::{Ipv4Addr, TcpListener};
@@ -14,10 +14,10 @@ use tests::{binary, variable};
 
 use crate::translated::{crate_of, resources};
 
-/// Longest time from a start to the first question for work. The machine may be busy.
+/// Longest time from a start to the first request for work, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The variables of a function, with something in the place of what only a deployment knows.
+/// Returns the variables of a function, with placeholders for values that only a deployment knows.
 fn variables(function: &Value) -> Vec<(String, String)> {
     let variables = function["Environment"]["Variables"].as_object().unwrap();
     variables
@@ -120,7 +120,7 @@ fn every_function_starts_with_its_variables() {
     }
 }
 
-/// A role that may read a function's configuration would read the secret.
+/// A role that may read a function's configuration would be able to read the secret.
 #[test]
 fn no_secret_stands_in_a_variable() {
     for (name, function) in resources("AWS::Lambda::Function") {
@@ -129,7 +129,7 @@ fn no_secret_stands_in_a_variable() {
     }
 }
 
-/// The program adds its limits up to the disk that this variable names.
+/// The program checks the sum of its limits against the disk size in this variable.
 #[test]
 fn the_temporary_disk_is_as_large_as_its_variable_says() {
     let mut found = 0;

@@ -1,4 +1,4 @@
-//! Every function of the checkout is deployed, from the folder that its name says.
+//! Tests that every function of the checkout is deployed, from the folder of its name.
 
 use std::collections::BTreeSet;
 

@@ -1,10 +1,10 @@
-//! What API Gateway answers by itself looks as an answer of a function does.
+//! Tests that API Gateway's own answers look like those of a function.
 
 use serde_json::Value;
 
 use crate::translated::resources;
 
-/// API Gateway replaces its variables, and quotes the one that is a string already.
+/// Fills in a template as API Gateway does; it quotes the variable that is a string already.
 fn body(template: &str) -> Value {
     let filled = template
         .replace("$context.error.messageString", "\"message\"")

@@ -1,7 +1,7 @@
-//! What `template.yaml` must keep of AWS's rules, and of what the functions rely on.
+//! Tests `template.yaml` against AWS's rules, and against what the functions rely on.
 //!
-//! These tests read the template after the SAM transform, as CloudFormation gets it: routes, permissions and
-//! roles are there as AWS sees them.
+//! The tests read the template after the SAM transform, as CloudFormation gets it, with its routes,
+//! permissions and roles.
 #![cfg(test)]
 
 mod dashboard;

@@ -1,4 +1,4 @@
-//! The OpenAPI file is what the routers of a running service say.
+//! Tests that the OpenAPI file equals the document of a running service.
 
 use serde_json::Value;
 use tests::Service;

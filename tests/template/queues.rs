@@ -1,4 +1,5 @@
-//! No message is lost in silence: every queue has a dead-letter queue, and every one of those an alarm.
+//! Tests that no message is lost silently: every queue has a dead-letter queue, and every dead-letter queue
+//! an alarm.
 
 use crate::translated::resources;
 

@@ -1,7 +1,7 @@
-//! The resource policy of a function stays well below Lambda's limit.
+//! Tests that the resource policy of a function stays well below Lambda's limit.
 //!
-//! SAM makes a permission of each event, and Lambda keeps all permissions of a function in one policy of
-//! 20,480 bytes. A deployment beyond it fails at the permission that is one too many.
+//! SAM makes a permission for each event, and Lambda keeps all permissions of a function in one policy of at
+//! most 20,480 bytes. A deployment fails at the first permission above that limit.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::translated::resources;
 
 const MAX_BYTES: usize = 15_000;
 
-/// The statement that Lambda adds for a permission, with names as long as they can be.
+/// Returns the statement that Lambda adds for a permission, with the longest possible names.
 fn statement(permission: &Value) -> Value {
     let region = "ap-southeast-2";
     let arn = |resource: &str| format!("arn:aws:lambda:{region}:123456789012:function:{resource}");
@@ -35,7 +35,7 @@ fn statement(permission: &Value) -> Value {
         }
     };
     json!({
-        // Made by CloudFormation: stack name, resource name, 12 characters.
+        // CloudFormation makes it from stack name, resource name and 12 characters.
         "Sid": "s".repeat(100),
         "Effect": "Allow",
         "Principal": { "Service": permission["Principal"] },

@@ -1,4 +1,4 @@
-//! Data outlives the stack, and a first deployment that fails leaves nothing behind.
+//! Tests that data outlives the stack, and that a failed first deployment leaves nothing behind.
 
 use serde_json::Value;
 
@@ -16,14 +16,15 @@ fn data_is_retained_except_where_a_first_deployment_fails() {
     let mut found = 0;
     for (name, resource) in resources {
         let deletion = &resource["DeletionPolicy"];
-        // The key of service tokens, of which none lasts longer than five minutes, keeps no data readable.
+        // The key of service tokens protects no stored data, and its tokens last at most five minutes, so it
+        // need not be kept.
         let is_kept = kept.iter().any(|kind| resource["Type"] == *kind) && name != "ServiceKey";
         if is_kept {
             found += 1;
             assert_eq!(deletion, "RetainExceptOnCreate", "{name}");
             assert_eq!(resource["UpdateReplacePolicy"], "Retain", "{name}");
         } else {
-            // An orphan of a failed deployment has a name that the next one needs.
+            // A resource that a failed deployment leaves behind blocks its name for the next one.
             assert_ne!(deletion, &Value::from("Retain"), "{name}");
         }
     }

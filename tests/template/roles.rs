@@ -1,8 +1,8 @@
-//! A role may do what its function does.
+//! Tests that a role may make the calls that its function makes.
 //!
-//! What a function does was recorded while the black-box suite ran against the Lambda functions: `make
-//! test-lambda CALLS=tests/data/aws-calls.txt`. `tests/data/rare-calls.txt` has the rest, with the reason.
-//! The local runner has no roles, and the emulator asks none.
+//! The calls were recorded while the black-box suite ran against the Lambda functions: `make test-lambda
+//! CALLS=tests/data/aws-calls.txt`. `tests/data/rare-calls.txt` has the others, with reasons. The local
+//! runner has no roles, and the emulator checks none.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::translated::{read, resources, template};
 
 type Grant = (String, String, String);
 
-/// A resource of a policy by its name in the template. None for one that only some stacks have.
+/// Returns the template's name of a policy's resource. None for one that only some stacks have.
 fn name(resource: &Value) -> Option<String> {
     let text = match resource {
         Value::String(text) => text.clone(),
@@ -41,7 +41,7 @@ fn granted() -> BTreeSet<Grant> {
             .into_iter()
             .flat_map(|policy| each(&policy["PolicyDocument"]["Statement"]))
         {
-            // A grant for a parameter that may be empty.
+            // The grant belongs to a parameter that may be empty.
             if statement.get("Fn::If").is_some() {
                 continue;
             }
@@ -57,7 +57,7 @@ fn granted() -> BTreeSet<Grant> {
     grants
 }
 
-/// The lines of a file of calls: function, action and resource, and what follows them.
+/// Parses a file of calls: each line has function, action and resource, and perhaps a comment.
 fn calls(path: &str) -> BTreeSet<Grant> {
     let text = read(path);
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -75,7 +75,7 @@ fn made() -> BTreeSet<Grant> {
     calls("tests/data/aws-calls.txt")
 }
 
-/// `Runs/index/*` stands for each index.
+/// Compares a grant with a call; `Runs/index/*` covers each index.
 fn covers(grant: &Grant, call: &Grant) -> bool {
     let resource = match grant.2.strip_suffix('*') {
         Some(beginning) => call.2.starts_with(beginning),
@@ -95,8 +95,8 @@ fn a_role_may_do_what_its_function_does() {
     assert!(missing.is_empty(), "not granted: {missing:#?}");
 }
 
-/// What Lambda does with a function's role to give it the messages of its queues, and the back-off of those
-/// that failed.
+/// Returns Lambda's own calls with a function's role: receiving the messages of its queues, and the back-off
+/// of failed ones.
 fn reads_queues() -> BTreeSet<Grant> {
     let mut grants = BTreeSet::new();
     for (_, mapping) in resources("AWS::Lambda::EventSourceMapping") {

@@ -1,7 +1,7 @@
-//! API Gateway sends every operation of the OpenAPI file to the function that serves it.
+//! Tests that API Gateway sends every operation of the OpenAPI file to the function that serves it.
 //!
-//! A function has the paths below its first segment, whatever the method: a method or path that does not
-//! exist is answered by the function's own router, as the local runner answers it.
+//! A function gets all paths below its first segment, with any method. A path or method that does not exist
+//! is answered by the function's own router, as in the local runner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::translated::{crate_of, read, resources};
 
-/// The routes of the template, by path: the function, and how its answer is sent.
+/// Returns the template's routes by path: the function, and how its answer is transferred.
 fn routes() -> BTreeMap<String, (String, &'static str)> {
     let (_, api) = resources("AWS::ApiGateway::RestApi").remove(0);
     let paths = api["Body"]["paths"].as_object().unwrap();
@@ -36,8 +36,8 @@ fn routes() -> BTreeMap<String, (String, &'static str)> {
         .collect()
 }
 
-/// The route that API Gateway takes: at each segment a name before a parameter, and `{proxy+}` last. It
-/// does not come back from a segment that it has taken.
+/// Returns the route that API Gateway selects: at each segment it prefers a name to a parameter, and both to
+/// `{proxy+}`. It never goes back to an earlier segment.
 fn route<'a>(
     routes: &'a BTreeMap<String, (String, &'static str)>,
     path: &str,
@@ -67,7 +67,7 @@ fn route<'a>(
     None
 }
 
-/// The function whose router has the path.
+/// Returns the function whose router has the path.
 fn function_of(path: &str) -> &'static str {
     let below = path.strip_prefix("/api/v1/").unwrap();
     match below.split('/').next().unwrap() {
@@ -87,7 +87,7 @@ fn every_operation_of_the_openapi_file_reaches_its_function() {
     let paths = document["paths"].as_object().unwrap();
     assert!(paths.len() >= 40, "{}", paths.len());
     let routes = routes();
-    // A path with servers of its own is the ingest endpoint, which a function URL answers.
+    // A path with its own servers is the ingest endpoint, which a function URL serves.
     for (path, _) in paths.iter().filter(|(_, item)| item["servers"].is_null()) {
         let (function, transfer) =
             route(&routes, path).unwrap_or_else(|| panic!("template.yaml has no route for {path}"));

@@ -1,4 +1,4 @@
-//! The runbook says what each alarm means, and names nothing that is not there.
+//! Tests that the runbook explains each alarm, and names only things that exist.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn alarms() -> BTreeSet<&'static str> {
     alarms.into_iter().map(|(name, _)| name).collect()
 }
 
-/// What stands between `before` and `after` in each place of the text.
+/// Returns the texts between `before` and `after`.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> BTreeSet<&'a str> {
     text.split(before)
         .skip(1)
@@ -69,7 +69,7 @@ fn the_commands_of_the_runbook_name_what_the_template_has() {
     }
 }
 
-/// The text of our programs, without their tests.
+/// Collects the source text of the programs, without their tests.
 fn sources(folder: &Path, text: &mut String) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! The template after the SAM transform.
+//! Reads the template after the SAM transform.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use tests::tools_python;
 
-/// A file of the checkout, above the folder of this crate that tests run in.
+/// Reads a file of the checkout; tests run in the folder of their crate.
 pub fn read(file: &str) -> String {
     let path = Path::new("..").join(file);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -31,7 +31,7 @@ pub fn template() -> &'static Value {
     })
 }
 
-/// The resources of a type, with their names.
+/// Returns the resources of a type, with their names.
 pub fn resources(of_type: &str) -> Vec<(&'static str, &'static Value)> {
     let all = template()["Resources"].as_object().unwrap();
     all.iter()
@@ -40,7 +40,7 @@ pub fn resources(of_type: &str) -> Vec<(&'static str, &'static Value)> {
         .collect()
 }
 
-/// The crate of each function, with its resource name.
+/// Returns the crate of each function, with its resource name.
 pub fn functions() -> Vec<(&'static str, String)> {
     resources("AWS::Lambda::Function")
         .into_iter()
@@ -48,7 +48,7 @@ pub fn functions() -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// `AuditWriterFunction` is built from `functions/audit-writer`.
+/// Returns the crate of a function: `AuditWriterFunction` is built from `functions/audit-writer`.
 pub fn crate_of(function: &str) -> String {
     let mut name = String::new();
     for letter in function.strip_suffix("Function").unwrap_or(function).chars() {

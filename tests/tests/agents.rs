@@ -1,4 +1,4 @@
-//! Conversations with agents: a language model with tools, as workflow runs.
+//! Tests conversations with agents: a language model with tools, as workflow runs.
 #![cfg(test)]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Agents whose model or tools misbehave, and agents without a model.
+//! Tests agents whose model or tools misbehave, and agents without a model.
 #![cfg(test)]
 
 use std::sync::Arc;

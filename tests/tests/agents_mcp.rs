@@ -1,4 +1,4 @@
-//! Agents with tools of an MCP server, whose headers are a secret of the project.
+//! Tests agents with tools of an MCP server, whose headers are a secret of the project.
 #![cfg(test)]
 
 use std::sync::{Arc, Mutex};
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use tests::agents::{Agents, calling};
 use tokio::net::TcpListener;
 
-/// What the secret holds.
+/// Value of the secret.
 const KEY: &str = "hunter2-docs-key";
 
-/// The headers `authorization` that the server got.
+/// The `authorization` headers that the server received.
 type Seen = Arc<Mutex<Vec<String>>>;
 
-/// A server with one tool, which echoes what it was sent.
+/// Serves one tool, which echoes its input.
 async fn answer(State(seen): State<Seen>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
     let sent = headers
         .get("authorization")

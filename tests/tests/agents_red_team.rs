@@ -1,4 +1,4 @@
-//! Texts that try to make an agent do more than it may, with a model that obeys each of them.
+//! Tests hostile texts that ask an agent to exceed its permissions, with a model that obeys each.
 #![cfg(test)]
 
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use tests::model::{Asked, ModelServer, Said};
 use tests::stores::inline;
 use tests::{Persona, Run, Runs};
 
-/// The key that the service sends to the model.
+/// Key that the service sends to the model.
 const KEY: &str = "hunter2-model-key";
-/// What stands in the other project.
+/// Text that only the other project contains.
 const OTHERS: &str = "hunter2-of-the-neighbour";
-/// Hosts that the interaction allows, so that the address rules alone refuse them.
+/// Hosts that the interaction allows, so that only the address rules refuse them.
 const ALLOWED: [&str; 9] = [
     "169.254.169.254",
     "[::ffff:a9fe:a9fe]",
@@ -25,7 +25,6 @@ const ALLOWED: [&str; 9] = [
     "allowed.example",
 ];
 
-/// A row of the file.
 #[derive(Clone, Debug)]
 struct Row {
     carrier: String,
@@ -61,7 +60,8 @@ fn rows(names: &BTreeMap<&str, String>) -> Vec<Row> {
         .collect()
 }
 
-/// A model that obeys: where the last message has the text of a row, it makes the call that the row asks for.
+/// Returns a model that obeys: if the last message contains the text of a row, it makes the call that the row
+/// requests.
 fn obedient(rows: Vec<Row>, first_calls: BTreeMap<String, (&'static str, Value)>) -> impl Fn(&Asked) -> Said {
     move |asked| {
         let messages = asked.body["messages"].as_array().unwrap();
@@ -87,7 +87,7 @@ struct World {
 
 impl World {
     async fn start(model: &ModelServer) -> Option<Self> {
-        // As in the cloud: not even this machine may be asked.
+        // As in the cloud: even this machine is not an allowed address.
         let key = [
             ("MILLRACE_MODEL_API_KEY", KEY),
             ("MILLRACE_LOCAL_TARGETS", "false"),
@@ -133,7 +133,7 @@ async fn prompt(runs: &Runs, token: &str, content: &str) -> String {
         .id()
 }
 
-/// A store with the table `notes`.
+/// Creates a store with the table `notes`.
 async fn store(runs: &Runs, token: &str, rows: &Value) -> String {
     let id = runs
         .service
@@ -253,7 +253,7 @@ async fn whatever_a_text_makes_a_model_do_the_platform_refuses_it() {
     assert!(carried_out.is_empty(), "{carried_out:?}");
 }
 
-/// The results of the calls of a tool that failed.
+/// Returns the results of a tool's failed calls.
 fn refusals(conversation: &Value, tool: &str) -> Vec<String> {
     let messages = conversation["messages"].as_array().unwrap();
     let calls = messages
@@ -272,8 +272,8 @@ fn refusals(conversation: &Value, tool: &str) -> Vec<String> {
         .collect()
 }
 
-/// What no agent may change: the prompts, stores and rows of both projects, and the update messages of
-/// another run.
+/// Returns everything that no agent may change: the prompts, stores and rows of both projects, and the update
+/// messages of another run.
 async fn state(world: &World) -> Value {
     let runs = &world.runs;
     let other = runs.scope.token(Persona::OtherProject);

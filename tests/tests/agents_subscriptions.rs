@@ -1,4 +1,4 @@
-//! Agents that a subscription starts.
+//! Tests agents that a subscription starts.
 #![cfg(test)]
 
 use serde_json::json;

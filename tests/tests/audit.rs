@@ -1,4 +1,4 @@
-//! The audit trail: what is recorded, and how.
+//! Tests which requests the audit trail records, and how.
 #![cfg(test)]
 
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Aggregation over events: what counts, in which group, and who sees it.
+//! Tests aggregation over events: which events count, in which group, and which callers see them.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn count() -> Value {
     json!([{ "id": COUNT, "operation": "count" }])
 }
 
-/// A request for the year 2026 that counts events, with these fields besides.
+/// Returns a request that counts the events of 2026, with these fields added.
 fn counting(fields: Value) -> Value {
     let mut body = json!({ "from": "2026-01-01", "to": "2026-12-31T23:59:59.999Z", "metrics": count() });
     let Value::Object(fields) = fields else {
@@ -139,7 +139,8 @@ async fn groups_filters_and_distinct_values() {
                 ["sent", "2026-05-06T00:00:00.000Z", "parcel", 1]
             ]),
         ),
-        // A text and a number of the same digits are one group, and what is missing or null is the last.
+        // A string and a number with the same digits are one group; missing and null values form the last
+        // group.
         (&["details.n"], json!([["7", 2], ["7.5", 1], [null, 2]])),
         (&["details.ok"], json!([["false", 1], ["true", 1], [null, 3]])),
         (
@@ -238,7 +239,7 @@ async fn meters_are_summed_and_averaged() {
             &json!({ "action": action, "meters": meters }),
         );
     }
-    // Under the id of one that is there it is the same event, and counts once.
+    // An event with an existing id is the same event, and counts once.
     world.publish("event-0", &json!({ "action": "first", "meters": meters[0] }));
     world.wait_for_events(4).await;
 
@@ -279,7 +280,7 @@ async fn periods_are_in_utc_and_empty_ones_have_rows() {
     let times = [
         "2026-01-31T23:59:59.999Z",
         "2026-02-01T00:00:00Z",
-        // The same second as its offset says, on the day before.
+        // The same second by its offset, but on the previous day.
         "2026-02-02T00:30:00+01:00",
         // A leap second is the last second of its minute.
         "2026-02-04T23:59:60Z",
@@ -343,7 +344,7 @@ async fn periods_are_in_utc_and_empty_ones_have_rows() {
     ];
     assert_eq!(hours, expected);
 
-    // Both ends are included.
+    // Both ends are inclusive.
     for (from, to, expected) in [
         (times[0], times[0], 1),
         (times[0], times[1], 2),
@@ -356,7 +357,7 @@ async fn periods_are_in_utc_and_empty_ones_have_rows() {
         let body = counting(json!({ "from": from, "to": to }));
         assert_eq!(world.rows(&body).await, [json!([expected])], "{from} {to}");
     }
-    // Of an empty period every metric is there.
+    // An empty period has every metric.
     let metrics = json!([{ "id": COUNT, "operation": "count" }, sum("processing", "pages"), average("processing", "pages"),
         { "id": "distinct", "operation": "count_distinct", "field": "resource_id" }]);
     let group = json!([{ "dimension": "time" }]);
@@ -416,7 +417,7 @@ async fn late_and_early_events_count_at_their_own_time() {
         let body = counting(json!({ "groupBy": group, "from": from, "to": to }));
         assert_eq!(world.rows(&body).await, [expected], "{body}");
     }
-    // By default neither the old ones nor the one that is still to come.
+    // The default period contains neither the old events nor the future one.
     assert_eq!(world.rows(&json!({ "metrics": count() })).await, [json!([0])]);
 }
 
@@ -462,7 +463,7 @@ async fn the_limit_leaves_out_rows_and_says_so() {
         assert_eq!(Value::from(rows(&body, &answer)), expected, "{body}");
         assert_eq!(answer["truncated"], truncated, "{body}");
     }
-    // Empty periods fill the answer as well, and are ordered like the others.
+    // Empty periods also fill the answer, and are ordered like the others.
     let time = json!([{ "dimension": "time" }]);
     let body = counting(json!({ "groupBy": time }));
     let answer = world.answer(&body).await;
@@ -601,7 +602,7 @@ async fn bad_requests_are_refused_by_the_place_of_the_fault() {
         let named = named.trim_start_matches("400 days: ");
         world.expect_refusal(&counting(fields), named).await;
     }
-    // Unknown fields of the request itself are ignored, as everywhere.
+    // Unknown fields of the request itself are ignored, as in every request.
     let body = counting(json!({ "from": "2025-12-30T23:59:59.999Z", "limit": 1000, "unknown": { "x": 1 } }));
     world.answer(&body).await;
 }
@@ -640,7 +641,7 @@ async fn who_sees_what() {
         );
         tokio::time::sleep(tests::runs::PAUSE).await;
     }
-    // A token of a project sees that project, whatever it asks for.
+    // A project token sees its project, whatever it requests.
     for project in [
         None,
         Some(theirs.as_str()),
@@ -677,10 +678,9 @@ async fn who_sees_what() {
             .expect_error(400, "invalid_request");
         assert!(refused.message().contains("project id"), "{}", refused.message());
     }
-    // `audit:read` is enough.
     assert_eq!(seen(&reader, None).await, json!([[ours, 2]]));
-    // In a token without a project it is for the account; `project:admin` is for a project, and none is
-    // named.
+    // A token without a project works on the account. `project:admin` needs a project, and the token names
+    // none.
     let without_project =
         |permission: &str| scope.token_with(&["--whole-account", "--roles", "", "--permissions", permission]);
     let auditor = without_project("audit:read");

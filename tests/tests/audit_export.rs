@@ -1,5 +1,5 @@
-//! `ops audit export`: every record of a time once, in each form, from files of the log and from what is not
-//! archived.
+//! Tests `ops audit export`: every record of a period once, in each format, from files of the log and from
+//! unarchived records.
 #![cfg(test)]
 
 use std::collections::BTreeMap;
@@ -10,8 +10,7 @@ use tests::Events;
 
 const EVENTS: usize = 12;
 
-/// A project to which another service has told of documents: of three days, with texts that a careless writer
-/// trips over.
+/// Publishes processed documents of three days, with texts that a careless writer would corrupt.
 async fn project() -> Option<(Events, BTreeMap<String, Value>)> {
     let events = Events::start().await?;
     let mut sent = BTreeMap::new();
@@ -41,7 +40,7 @@ fn file_of(events: &Events, name: &str) -> PathBuf {
     events.folder().join(name)
 }
 
-/// Exports until every event is there: they come by the bus.
+/// Repeats the export until it has every event, because events arrive through the bus.
 async fn export(events: &Events, name: &str, format: &str, more: &[&str]) -> String {
     let file = file_of(events, name);
     let began = std::time::Instant::now();
@@ -82,7 +81,7 @@ async fn events_are_exported_as_they_were_sent() {
     }
     assert_eq!(found, sent);
     assert!(times.is_sorted(), "{times:?}");
-    // All projects of the account are this one.
+    // The account has only this project.
     let all = export(&events, "all.ndjson", "ndjson", &["--all-projects"]).await;
     assert_eq!(all, lines);
 
@@ -136,7 +135,7 @@ async fn an_export_of_nothing_has_a_header_and_a_wrong_time_is_refused() {
             refused.stderr
         );
     }
-    // Creating a subscription is on record, and one line of it is exported.
+    // The creation of a subscription is in the audit trail, and is exported as one line.
     events.webhook("/x").await;
     export("2026-01-01", "2099-12-31", "csv").expect_success();
     let text = std::fs::read_to_string(&file).unwrap();

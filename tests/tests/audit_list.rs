@@ -1,4 +1,4 @@
-//! The list of the audit trail: filters, pages, and who sees what.
+//! Tests the list of the audit trail: filters, pages, and which callers see what.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ async fn from_and_to_include_their_ends() {
         expect(format!("from={chosen}"), &|at| at >= chosen.as_str()).await;
         expect(format!("to={chosen}"), &|at| at <= chosen.as_str()).await;
         expect(format!("from={chosen}&to={chosen}"), &|at| at == chosen).await;
-        // The same time, written with an offset of no hours.
+        // The same time, written with a zero offset.
         let offset = chosen.replace('Z', "%2B00:00");
         expect(format!("from={offset}&to={offset}"), &|at| at == chosen).await;
     }
@@ -147,7 +147,7 @@ async fn pages_are_exact_at_their_ends() {
         });
         assert_eq!(page, expected);
     }
-    // As a client reads it: on and on while hasNext is true.
+    // Read as a client does: continue while `hasNext` is true.
     let mut read = Vec::new();
     loop {
         let page = trail
@@ -247,7 +247,7 @@ async fn who_sees_what() {
         );
         events.iter().map(|event| event["project_id"].clone()).collect()
     };
-    // A project admin sees its own, whatever it asks for.
+    // A project admin sees its own project, whatever it requests.
     for query in [
         String::new(),
         format!("projectId={theirs}"),

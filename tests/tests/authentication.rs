@@ -1,4 +1,4 @@
-//! Who gets in, who does not, and what a stranger can learn.
+//! Tests which credentials are accepted, which are refused, and what unauthenticated callers can learn.
 #![cfg(test)]
 
 use base64::Engine as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tests::samples::prompt;
 use tests::{Method, Operator, Persona, Request, Service, redacted};
 
-/// Every kind of call, each with the header.
+/// Returns a request of every kind, each with the header.
 fn calls(service: &Service, name: &str, value: &str) -> Vec<Request> {
     let id = "/prompts/01900000-0000-7000-8000-000000000000";
     let facets = json!({ "facets": [] });
@@ -31,7 +31,7 @@ async fn refused_everywhere(service: &Service, token: &str) {
     }
 }
 
-/// The three parts of a token: header and claims as JSON, and the signature.
+/// Splits a token: header and claims as JSON, and the signature.
 fn parts(token: &str) -> (Value, Value, String) {
     let mut parts = token.split('.');
     let mut json = || {
@@ -81,7 +81,7 @@ async fn no_credentials_or_malformed_ones_are_401() {
         let answer = service.request(Method::GET, &path).await;
         answer.expect_error(401, "unauthenticated");
     }
-    // The scheme's letters may be of either case.
+    // The scheme is case-insensitive.
     let lower = service
         .request(Method::GET, "/prompts")
         .header("authorization", &format!("bearer {token}"));
@@ -239,7 +239,7 @@ async fn a_good_request_id_is_echoed_and_a_bad_one_replaced() {
         ] {
             let answer = service.get(&token, path).header("x-request-id", id).await;
             let answer = answer.expect_status(status);
-            // API Gateway answers where there is no function, and gives ids of its own.
+            // API Gateway answers where there is no function, with ids of its own.
             let is_gateway = service.is_shared() && path == "/nothing";
             assert!(is_gateway || answer.header("x-request-id") == id, "{path}: {id}");
         }
@@ -267,7 +267,7 @@ async fn a_good_request_id_is_echoed_and_a_bad_one_replaced() {
     assert_ne!(first.header("x-request-id"), second.header("x-request-id"));
 }
 
-/// What can be asked of one template, each with the status for its owner.
+/// Returns the requests about one template, each with the status for its owner.
 fn of_template(service: &Service, token: &str, id: &str) -> Vec<Request> {
     let path = format!("/prompts/{id}");
     vec![

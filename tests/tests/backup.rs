@@ -1,4 +1,4 @@
-//! `ops backup` and `ops restore`: of a service at work, and of one that was killed.
+//! Tests `ops backup` and `ops restore`, of a service under load and of one that was killed.
 #![cfg(test)]
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,10 +13,10 @@ use tests::{Client, Method, Operator, Runs, Scope, unique};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Characters of an event: its details are an object.
+/// Characters of an event; its details are stored as an object.
 const LARGE: usize = 150_000;
 
-/// What goes on while backups are taken: writers, each of which counts what was answered.
+/// Load during the backups: writers that each count their answered requests.
 struct Load {
     writers: Vec<JoinHandle<()>>,
     counts: Vec<watch::Receiver<u64>>,
@@ -59,7 +59,7 @@ impl Load {
         self.writers.push(tokio::spawn(writer(Count(sender))));
     }
 
-    /// Returns when each writer has written so much.
+    /// Waits until each writer has made `least` requests.
     async fn until(&mut self, least: u64) {
         for count in &mut self.counts {
             count.wait_for(|count| *count >= least).await.unwrap();
@@ -74,11 +74,11 @@ impl Load {
     }
 }
 
-/// Counts as long as it is asked for.
+/// Counts for as long as a reader exists.
 struct Count(watch::Sender<u64>);
 
 impl Count {
-    /// Counts one more; whether to write on.
+    /// Counts one more. Returns whether to continue.
     fn one_more(&self) -> bool {
         self.0.send_modify(|count| *count += 1);
         !self.0.is_closed()
@@ -100,7 +100,7 @@ async fn events(client: Client, token: String, url: String, count: Count) {
     }
 }
 
-/// Makes versions of a store, and removes those before with their objects.
+/// Makes versions of a store, and removes the earlier ones with their objects.
 async fn versions(client: Client, token: String, (scope, store): (Scope, String), count: Count) {
     while count.one_more() {
         for mode in ["append", "append", "replace"] {
@@ -262,10 +262,10 @@ async fn a_killed_service_is_backed_up_with_its_keys_and_secrets() {
     let file = runs.service.folder().join("killed.tar.zst");
     let operator = runs.service.operator();
     backup(&operator, &file);
-    // The backup leaves the directory as it was.
+    // The backup does not change the directory.
     operator.json(&["check"]);
     runs.service.restart_over(&restore(&file));
-    // The token is of the keys of before.
+    // The token was signed with the keys from before the backup.
     let kept = format!("/prompts/{}", created.id());
     let kept = runs.service.get(&runs.token, &kept).await.expect_status(200);
     assert_eq!(kept.body, created.body);

@@ -1,4 +1,5 @@
-//! What `ops backup` and `ops restore` refuse, in which sentence, and that nothing stays of it.
+//! Tests what `ops backup` and `ops restore` refuse, with which sentence, and that a refusal leaves nothing
+//! behind.
 #![cfg(test)]
 
 use std::fs;
@@ -9,7 +10,7 @@ use serde_json::json;
 use tests::samples::prompt;
 use tests::{Operator, Persona, Service};
 
-/// The files of an archive: name, kind and bytes.
+/// Files of an archive: name, kind and bytes.
 type Files = Vec<(String, tar::EntryType, Vec<u8>)>;
 
 struct Backup {
@@ -18,7 +19,7 @@ struct Backup {
 }
 
 impl Backup {
-    /// Of a directory with a record; its runner is stopped.
+    /// Backs up a directory with a record; its runner is stopped.
     async fn take() -> Option<Self> {
         let mut service = Service::start_local().await?;
         let token = service.scope().token(Persona::Developer);
@@ -26,7 +27,7 @@ impl Backup {
             .post(&token, "/prompts", &prompt("Kept"))
             .await
             .expect_status(201);
-        // More than zstd has in a block.
+        // Larger than a block of zstd.
         let artifact = service.folder().join("large");
         fs::write(&artifact, noise(600_000)).unwrap();
         let put = ["artifact", "put", text(&artifact), "out/large.csv"];
@@ -50,7 +51,7 @@ impl Backup {
         entries.collect()
     }
 
-    /// The refusal of an archive, of which nothing stays.
+    /// Returns the refusal of an archive, and asserts that it left nothing.
     fn refusal(&self, what: &str, archive: &[u8]) -> String {
         let file = self.service.folder().join("changed.tar.zst");
         fs::write(&file, archive).unwrap();
@@ -68,7 +69,7 @@ impl Backup {
     }
 }
 
-/// Bytes that no compression makes fewer.
+/// Returns incompressible bytes.
 fn noise(length: usize) -> Vec<u8> {
     (0..length).map(|_| rand::random()).collect()
 }
@@ -77,7 +78,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// An archive with these files, as another program would write it.
+/// Returns an archive with these files, as another program would write it.
 fn packed(files: &Files) -> Vec<u8> {
     let mut tar = Vec::new();
     for (name, kind, bytes) in files {
@@ -85,7 +86,7 @@ fn packed(files: &Files) -> Vec<u8> {
         header.set_entry_type(*kind);
         header.set_mode(0o600);
         header.set_size(bytes.len() as u64);
-        // The writer of the crate refuses names that leave the folder.
+        // The crate's own method refuses names that leave the folder.
         header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
         if *kind == tar::EntryType::Symlink {
             header.set_link_name("/etc/passwd").unwrap();
@@ -264,7 +265,7 @@ async fn a_restore_overwrites_nothing() {
         "{place:?}"
     );
 
-    // As a restore leaves it that was cut off.
+    // An interrupted restore leaves this folder.
     fs::create_dir(folder.join("restoring")).unwrap();
     let unfinished = restore(&folder).expect_refusal();
     assert!(

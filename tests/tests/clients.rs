@@ -1,5 +1,5 @@
-//! Other people's clients: those that they generate from the OpenAPI document walk the tour of the README, a linter finds no
-//! fault in the document, and `eventsource` follows a run.
+//! Tests third-party clients: clients generated from the OpenAPI document follow the tour of the README, a
+//! linter finds no fault in the document, and `eventsource` follows a run.
 #![cfg(test)]
 
 use std::io::{BufRead as _, BufReader};
@@ -15,12 +15,12 @@ use tokio::sync::oneshot;
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../infra/openapi.json");
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/clients");
 
-/// A program from npm, which node runs.
+/// Returns a program from npm, run by node.
 fn node_program(name: &str) -> Command {
     Command::new(peers_node().join(".bin").join(name))
 }
 
-/// Runs a command to its end, which must be a good one.
+/// Runs a command, which must succeed.
 #[track_caller]
 fn run(command: &mut Command) -> String {
     let Output {
@@ -54,7 +54,7 @@ fn a_linter_finds_no_fault_in_the_document() {
     );
 }
 
-/// What a tour finds in its environment.
+/// Environment of a tour.
 struct Tour {
     events: Events,
     run: Value,
@@ -76,7 +76,6 @@ impl Tour {
         Some(Self { events, run })
     }
 
-    /// Runs a tour to its end.
     async fn walk(&self, mut command: Command) {
         command
             .env("ORIGIN", self.events.origin())
@@ -84,7 +83,7 @@ impl Tour {
             .env("RECEIVER", format!("{}/merged", self.events.receiver.origin))
             .env("WORKFLOW_ID", self.run["workflow_id"].as_str().unwrap())
             .env("RUN_ID", self.run["run_id"].as_str().unwrap());
-        // The receiver of webhooks works on this thread's runtime.
+        // The receiver of webhooks runs on this thread's runtime.
         tokio::task::spawn_blocking(move || run(&mut command))
             .await
             .unwrap();
@@ -141,7 +140,7 @@ async fn the_generated_python_client_walks_the_tour() {
     let path = format!("{}:{path}", peers_python("").display());
     run(Command::new(peers_python("openapi-python-client"))
         .current_dir(folder)
-        // It formats what it generates with `ruff`.
+        // The generator formats its code with `ruff`.
         .env("PATH", path)
         .args([
             "generate",
@@ -168,7 +167,7 @@ async fn the_generated_python_client_walks_the_tour() {
     tour.walk(python).await;
 }
 
-/// Hands connections on to the service; the first one is cut when `cut` is told so.
+/// Forwards connections to the service. Closes the first one when `cut` fires.
 async fn interrupted(service: String, cut: oneshot::Receiver<()>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -189,7 +188,8 @@ async fn interrupted(service: String, cut: oneshot::Receiver<()>) -> String {
     origin
 }
 
-/// Follows a run with `eventsource` until it stops by itself; what it printed. `after_first` runs after the first message.
+/// Follows a run with `eventsource` until it stops on its own. Returns its output. `after_first` runs after
+/// the first message.
 async fn followed(runs: &Runs, origin: &str, run: &Run, after_first: impl AsyncFnOnce()) -> Vec<Value> {
     let url = format!(
         "{origin}/api/v1{}?since=0&access_token={}",
@@ -259,7 +259,7 @@ async fn an_event_source_gets_every_message_once_and_stops_by_itself() {
     assert_eq!(closed.last().unwrap(), &json!({ "stopped": 204 }));
 }
 
-/// A reader authorizes on the reference page and sends what it shows, in the browser that CHROMIUM names.
+/// A reader authorizes on the reference page and sends its examples, in the browser that CHROMIUM names.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_reference_page_sends_its_examples() {
     let Some(service) = Service::start_local().await else {

@@ -1,4 +1,5 @@
-//! The commands of a checkout: a program is compiled only where the code is newer, and what is installed runs from the path.
+//! Tests the commands of a checkout: a program is compiled only if the code is newer, and an installed
+//! program runs from the path.
 #![cfg(test)]
 #![cfg(unix)]
 
@@ -9,8 +10,8 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// Stands in for cargo: notes how it was called, and makes the programs. As cargo does, it leaves a program alone that
-/// would be the same.
+/// Replaces cargo: records its calls, and makes the programs. Like cargo, it does not touch a program that
+/// would be equal.
 const CARGO: &str = r#"#!/bin/sh
 echo "$@" >>"$CARGO_TARGET_DIR/calls"
 for program in millrace ops; do
@@ -47,7 +48,7 @@ impl Checkout {
         checkout
     }
 
-    /// With the cache of another one.
+    /// Creates a checkout that shares the target directory of another one.
     fn beside(other: &Self) -> Self {
         Self {
             target: other.target.clone(),
@@ -77,7 +78,7 @@ impl Checkout {
         ran
     }
 
-    /// Asks for the program `ops`: what was said about it, and how often cargo was called so far.
+    /// Requests the program `ops`. Returns the output about it, and the number of cargo calls so far.
     fn ops(&self) -> (String, usize) {
         let ran = self.run("infra/local/program", &["ops"]);
         let path = String::from_utf8(ran.stdout).unwrap();
@@ -90,7 +91,7 @@ impl Checkout {
         (String::from_utf8(ran.stderr).unwrap(), self.calls().len())
     }
 
-    /// How cargo was called.
+    /// Returns the arguments of the cargo calls.
     fn calls(&self) -> Vec<String> {
         let calls = fs::read_to_string(self.target.join("calls")).unwrap();
         calls.lines().map(str::to_owned).collect()
@@ -112,7 +113,7 @@ fn a_program_is_compiled_only_where_the_code_is_newer() {
     assert_eq!(checkout.ops(), (String::new(), 4));
     let last = "build --profile local --locked -p local -p ops --bin millrace --bin ops";
     assert_eq!(checkout.calls().last().unwrap(), last);
-    // As `make run` does each time.
+    // `make run` does this each time.
     checkout.run("infra/local/program", &["--build"]);
     assert_eq!(checkout.ops(), (String::new(), 5));
 }
@@ -154,7 +155,8 @@ fn a_build_of_another_checkout_changes_no_program_of_this_one() {
     first.ops();
     assert_eq!(second.ops().1, 2);
     assert_eq!(first.ops(), (String::new(), 2));
-    // What the next bare cargo is to compile anew is touched, and the programs stay current.
+    // `infra/local/own` touches the files that the next plain cargo must compile again; the programs stay
+    // current.
     let before = fs::metadata(first.path("shared/b.rs"))
         .unwrap()
         .modified()

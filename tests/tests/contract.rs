@@ -1,5 +1,5 @@
-//! Every operation of the OpenAPI document, also those that are still to come: nobody gets in without credentials, nobody
-//! does what they may not, nobody sees another project, and every refusal has the documented body.
+//! Tests every operation of the OpenAPI document, future ones included: it refuses missing credentials and
+//! missing permissions, hides other projects, and every refusal has the documented body.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tests::samples::prompt;
 use tests::{Answer, Method, Persona, Request, Scope, Service, unique};
 
-/// What the contract shows; the document must have all of it.
+/// Operations of the contract; the document must have all of them.
 const PROMISED: &[(&str, &str)] = &[
     ("GET", "/audit-trail"),
     ("POST", "/audit-trail/aggregate"),
@@ -48,7 +48,7 @@ const PROMISED: &[(&str, &str)] = &[
     ("GET", "/workflows/types"),
 ];
 
-/// The ends of paths whose `POST` only searches or queries, and so leaves no audit record.
+/// Ends of paths whose `POST` only searches or queries, and so leaves no audit record.
 const SEARCHES: &[&str] = &[
     "/audit-trail/aggregate",
     "/events/deliveries/search",
@@ -60,11 +60,10 @@ const SEARCHES: &[&str] = &[
     "/workflows/runs",
 ];
 
-/// An operation of the document.
 #[derive(Debug)]
 struct Operation {
     method: Method,
-    /// Below the API root, with its parameters in braces.
+    /// Path below the API root, with its parameters in braces.
     template: String,
     document: Value,
 }
@@ -79,13 +78,13 @@ impl Operation {
     }
 }
 
-/// A service, and in it one resource of each kind whose id a path may name.
+/// Service with one resource of each kind whose id a path may name.
 struct World {
     service: Service,
     scope: Scope,
     developer: String,
     prompt: String,
-    /// In the name of whatever the world holds, and nowhere else.
+    /// Part of the name of every resource in the world, and of no other.
     mark: String,
 }
 
@@ -105,14 +104,14 @@ impl World {
         }
     }
 
-    /// The operations below the API root that can be called.
+    /// Returns the operations below the API root that can be called.
     async fn operations(&self) -> Vec<Operation> {
         let mut operations = self.documented().await;
         operations.retain(|operation| self.service.has(&operation.template));
         operations
     }
 
-    /// The operations below the API root.
+    /// Returns the operations below the API root.
     async fn documented(&self) -> Vec<Operation> {
         let document = self.service.openapi().await;
         let mut operations = Vec::new();
@@ -135,7 +134,7 @@ impl World {
         operations
     }
 
-    /// The operation's path: with the ids of what the world holds, and random ones for what it does not.
+    /// Returns the operation's path: with the ids of the world's resources, and random ids for other kinds.
     fn path(&self, operation: &Operation) -> String {
         let fill = |part: &str| match part {
             "{pt_id}" => self.prompt.clone(),
@@ -150,7 +149,7 @@ impl World {
             .join("/")
     }
 
-    /// The operation as a request with the least body that it takes, where that is known.
+    /// Returns the operation as a request, with the smallest accepted body where that is known.
     fn request(&self, operation: &Operation) -> Request {
         let request = self
             .service
@@ -229,7 +228,7 @@ async fn without_credentials_every_operation_is_401() {
             .expect_error(401, "unauthenticated");
         let nonsense = world.request(&operation).token("nonsense").await;
         nonsense.expect_error(401, "unauthenticated");
-        // Credentials come before the body.
+        // Credentials are checked before the body.
         let bodiless = world
             .service
             .request(operation.method.clone(), &world.path(&operation))
@@ -255,7 +254,7 @@ async fn without_permission_every_operation_is_403() {
             refused.request,
             refused.message()
         );
-        // The permission comes before the body.
+        // The permission is checked before the body.
         let bodiless = world
             .service
             .request(operation.method.clone(), &world.path(&operation))
@@ -279,7 +278,7 @@ async fn another_project_sees_nothing_and_changes_nothing() {
             let answer = world.request(&operation).token(&stranger).await;
             world.check_hidden(&answer);
             if operation.has_parameters() {
-                // A body that the operation does not take may be refused first: that tells nothing either.
+                // An invalid body may be refused first, which reveals nothing either.
                 let bodiless = matches!(operation.method, Method::GET | Method::DELETE);
                 let about_prompts = operation.template.starts_with("/prompts");
                 if bodiless || about_prompts || answer.status != 400 {

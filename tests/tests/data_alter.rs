@@ -1,11 +1,12 @@
-//! Changes of a table's columns: what old rows show afterwards, what new rows take, what is refused.
+//! Tests changes of a table's columns: how old rows look afterwards, what new rows accept, and what is
+//! refused.
 #![cfg(test)]
 
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tests::{Persona, Store};
 
-/// A store with a table `t` of two rows: `a` 1 and 2, `b` one and two.
+/// Creates a store with a table `t` of two rows: `a` 1 and 2, `b` one and two.
 async fn store() -> Store {
     let store = Store::start().await;
     store.table("t", &["a INTEGER primary_key", "b STRING"]).await;
@@ -66,7 +67,7 @@ async fn a_column_is_added_with_its_default_for_old_rows_and_new() {
             [3, null, 9, null, null, seen, "12.5000", true, { "a": [1] }, 0.5]
         ])
     );
-    // The time of old rows is that of the change, the same for all of them.
+    // Old rows get the time of the change, the same for all.
     let sql = "SELECT count(DISTINCT made), bool_and(made BETWEEN now()::TIMESTAMP - INTERVAL 1 HOUR AND now()::TIMESTAMP), \
                bool_and(day = made::DATE) FROM t WHERE a < 3";
     assert_eq!(store.rows(sql).await, json!([[1, true, true]]));
@@ -148,7 +149,8 @@ async fn names_are_changed_and_swapped_without_their_values() {
         .expect_status(200);
     let rows = store.rows("SELECT b, c FROM t WHERE a = 3").await;
     assert_eq!(rows, json!([["c", "three"]]));
-    // Another case is another spelling; a renamed column is modified and re-used in the same request.
+    // A name in another case is another spelling. A renamed column can be modified, and its old name reused,
+    // in the same request.
     store
         .alter("t", &rename(&[("A", "Key")]))
         .await
@@ -224,7 +226,7 @@ async fn not_null_and_keys_are_checked_against_the_rows() {
     assert!(refused.message().contains("default"), "{}", refused.message());
     assert_eq!(numbers(&store).await, before);
 
-    // What holds is taken, and holds for imports from then on.
+    // A key that the rows satisfy is accepted, and applies to later imports.
     let altered = store
         .alter("t", &json!({ "modify_columns": [{ "name": "a", "primary_key": true }, { "name": "c", "nullable": false }] }))
         .await
@@ -234,7 +236,7 @@ async fn not_null_and_keys_are_checked_against_the_rows() {
         let refused = store.append("t", &json!([row])).await;
         refused.expect_error(409, "conflict");
     }
-    // And is given up.
+    // The key can be removed again.
     let free = json!({ "modify_columns": [{ "name": "a", "primary_key": false, "nullable": true }] });
     store.alter("t", &free).await.expect_status(200);
     store
@@ -248,7 +250,7 @@ async fn not_null_and_keys_are_checked_against_the_rows() {
         )
         .await;
     refused.expect_error(400, "invalid_request");
-    // Half of a key is no key.
+    // A part of a key is not a key.
     store
         .table("k", &["a BIGINT primary_key", "b BIGINT primary_key"])
         .await;
@@ -408,7 +410,7 @@ async fn what_is_wrong_is_refused_with_its_path() {
         refused.expect_status(status).check_error();
     }
     assert_eq!(store.detail().await, before);
-    // What changes nothing makes no version.
+    // A change without effect makes no version.
     let same = modify(json!({ "name": "b", "type": "STRING", "nullable": true, "default": null }));
     store.alter("t", &same).await.expect_status(200);
     assert_eq!(store.detail().await, before);
@@ -430,7 +432,7 @@ async fn changes_at_once_land_together_or_are_told_why_not() {
         .await;
     assert_eq!(sum, json!([[56]]));
 
-    // Of changes that contradict each other one lands.
+    // Of conflicting changes, one succeeds.
     let drop = json!({ "drop_columns": ["c0"] });
     let drops = (0..4).map(|_| store.alter("t", &drop));
     let mut statuses: Vec<_> = join_all(drops)

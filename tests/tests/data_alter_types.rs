@@ -1,4 +1,5 @@
-//! Columns that change their type: what widens keeps its files, everything else is rewritten or refused whole.
+//! Tests columns that change their type: a wider type keeps the files, any other rewrites them or is refused
+//! as a whole.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ fn modify(column: &str, to: &str) -> Value {
     json!({ "modify_columns": [{ "name": column, "type": to }] })
 }
 
-/// A table `t` with a column `v` of a type, and these values in two files.
+/// Creates a table `t` with a column `v` of a type, and these values in two files.
 async fn column(store: &Store, from: &str, values: &[Value]) {
     store.table("t", &["n BIGINT", &format!("v {from}")]).await;
     let (first, second) = values.split_at(values.len() / 2);
@@ -85,7 +86,7 @@ async fn widening_is_exact_and_takes_new_rows() {
         let bytes = store.detail().await["storage_bytes"].clone();
         let altered = store.alter("t", &modify("v", to)).await.expect_status(200);
         assert_eq!(altered.body["columns"][1]["type"], to, "{what}");
-        // The files are the same.
+        // The files did not change.
         assert_eq!(store.detail().await["storage_bytes"], bytes, "{what}");
         let expected: Vec<_> = shown
             .as_array()
@@ -301,7 +302,7 @@ async fn what_does_not_convert_changes_nothing_and_is_named() {
         assert_eq!(store.detail().await, before, "{what}");
         store.delete("/tables/t").await.expect_status(200);
     }
-    // Ten are listed, through all files and columns.
+    // Ten faults are listed, across all files and columns.
     store.table("t", &["a STRING", "b STRING"]).await;
     for file in 0..3 {
         let rows = (0..5).map(|n| json!({ "a": format!("a{file}{n}"), "b": if n == 2 { "x" } else { "1" } }));
@@ -365,7 +366,7 @@ async fn a_rewrite_keeps_what_it_does_not_change() {
     assert_eq!(rows, expected);
     let refused = store.append("t", &json!([{ "id": 4, "number": 3 }])).await;
     refused.expect_error(409, "conflict");
-    // Values that fall together break a key.
+    // Values that become equal break a key.
     store.table("k", &["v STRING unique"]).await;
     store
         .append("k", &json!([{ "v": "1" }, { "v": "01" }]))
@@ -377,7 +378,7 @@ async fn a_rewrite_keeps_what_it_does_not_change() {
         .expect_error(409, "conflict");
     assert!(refused.message().contains("(v) = ('1')"), "{}", refused.message());
     assert_eq!(store.rows("SELECT v FROM k").await, json!([["1"], ["01"]]));
-    // A type and a rule in one request: a row is counted through all files.
+    // A type and a rule in one request: rows are numbered across all files.
     store
         .append("k", &json!([{ "v": "2" }, {}]))
         .await

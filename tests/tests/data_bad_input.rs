@@ -1,5 +1,5 @@
-//! Input that means to exhaust the service: files without an end, bombs, JSON a thousand levels deep, thousands of columns.
-//! Each is refused with a sentence, nothing of it is there afterwards, and the service goes on.
+//! Tests input that tries to exhaust the service: endless files, bombs, JSON a thousand levels deep,
+//! thousands of columns. Each is refused with a sentence, leaves nothing behind, and the service continues.
 #![cfg(test)]
 
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use tests::file_server::{file, with_headers};
 use tests::stores::{artifact, columns, elsewhere};
 use tests::{Answer, FileServer, Method, Store};
 
-/// A store with a table of one row, and rows of many types.
+/// Creates a store with a table of one row, and rows of many types.
 async fn started() -> Option<Store> {
     let store = Store::start_own().await?;
     store.table("t", &["id BIGINT", "name STRING", "j JSON"]).await;
@@ -22,7 +22,7 @@ async fn started() -> Option<Store> {
     Some(store)
 }
 
-/// Checks that an answer refuses something, in a short sentence.
+/// Asserts that an answer is a refusal with a short sentence.
 #[track_caller]
 fn check_refused(answer: &Answer, statuses: &[u16], parts: &[&str]) {
     let text: String = answer.text().chars().take(2_000).collect();
@@ -39,7 +39,7 @@ fn check_refused(answer: &Answer, statuses: &[u16], parts: &[&str]) {
     }
 }
 
-/// Why an import is refused: in the answer, or in the record of one that outlived its request.
+/// Returns why an import is refused: from the answer, or from the record if the import outlived its request.
 async fn refusal(store: &Store, body: &Value) -> String {
     let answer = store.post("/import", body).await;
     if answer.status != 202 {
@@ -54,7 +54,7 @@ async fn refusal(store: &Store, body: &Value) -> String {
         .to_owned()
 }
 
-/// Checks that the store is as it was.
+/// Asserts that the store did not change.
 async fn check_unchanged(store: &Store) {
     let rows = store.rows("SELECT id, name, j FROM t").await;
     assert_eq!(rows, json!([[7, "kept", [1]]]));
@@ -72,7 +72,7 @@ async fn raw(store: &Store, method: Method, path: &str, body: String) -> Answer 
         .await
 }
 
-/// The bytes of a gzip file, made of the same member again and again after its beginning.
+/// Returns the bytes of a gzip file that repeats the same member after its start.
 fn bomb(start: &[u8], filling: &[u8], times: usize) -> Vec<u8> {
     let member = |bytes: &[u8]| {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());

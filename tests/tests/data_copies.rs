@@ -1,4 +1,4 @@
-//! Copies of tables that are read often: nobody notices them but by the time that queries take.
+//! Tests native copies of tables that are read often: they change only the time that queries take.
 #![cfg(test)]
 
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use tests::Store;
 
-/// Rows that do not compress to nothing.
+/// Returns rows that do not compress well.
 fn csv(from: u64, count: u64) -> String {
     let mut text = String::from("id,name,n\n");
     for id in from..from + count {
@@ -16,7 +16,7 @@ fn csv(from: u64, count: u64) -> String {
     text
 }
 
-/// Asks until the store has as many copies, and each time the answer is the same.
+/// Queries until the store has this number of native copies, and asserts the same answer each time.
 async fn ask_until_copied(store: &Store, sql: &str, copies: usize, expected: &Value) {
     for _ in 0..1_000 {
         assert_eq!(store.rows(sql).await, *expected, "{sql}");
@@ -47,7 +47,7 @@ async fn every_version_answers_as_its_rows_are_whatever_is_copied() {
     let before = store.rows(&sum("sum(n)")).await;
     ask_until_copied(&store, &sum("sum(n)"), 1, &before).await;
 
-    // A rename is no new copy, and the old name is gone.
+    // A rename needs no new native copy, and the old name is gone.
     let rename = json!({ "rename_columns": [{ "from": "n", "to": "amount" }] });
     store.alter("t", &rename).await.expect_status(200);
     assert_eq!(store.rows(&sum("sum(amount)")).await, before);
@@ -57,7 +57,7 @@ async fn every_version_answers_as_its_rows_are_whatever_is_copied() {
         .expect_error(400, "invalid_request");
     ask_until_copied(&store, &sum("sum(amount)"), 1, &before).await;
 
-    // More rows, a wider type and a column with a default: each another copy.
+    // More rows, and a wider type with a new column, each need another native copy.
     store
         .append_csv("t", csv(20_000, 5_000).replace(",n\n", ",amount\n").as_bytes())
         .await
@@ -75,13 +75,13 @@ async fn every_version_answers_as_its_rows_are_whatever_is_copied() {
         json!([["BIGINT"]])
     );
 
-    // An earlier version reads its own copy.
+    // An earlier version reads its own native copy.
     let rollback = format!("/versions/{}/rollback", first.as_str().unwrap());
     store.post(&rollback, &json!({})).await.expect_status(200);
     assert_eq!(store.rows(&sum("sum(n)")).await, before);
     assert_eq!(store.copies(), 3);
 
-    // Nothing of a copy shows.
+    // Native copies are invisible to statements.
     for sql in [
         "SELECT * FROM native1.t",
         "SELECT c1 FROM t",

@@ -1,4 +1,4 @@
-//! A runner that is killed in the middle of a change, and changes that come at once.
+//! Tests a runner that is killed during a change, and concurrent changes.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use tests::stores::{columns, inline};
 use tests::{Client, Service, Store, unique};
 
-/// How long a change may take to get to the moment of the kill.
+/// Longest wait for a change to reach the moment of the kill.
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// All files below a folder.
+/// Returns all files below a folder.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
-    // Whatever vanishes meanwhile is no longer there.
+    // Ignore files that vanish meanwhile.
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
@@ -29,7 +29,7 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// Waits until a new file whose path holds `part` is there, or until `is_over`.
+/// Waits until a new file whose path contains `part` exists, or until `is_over`.
 async fn appears(folder: &Path, before: &BTreeSet<PathBuf>, part: &str, is_over: impl Fn() -> bool) {
     let deadline = Instant::now() + WITHIN;
     let is_new = |path: &PathBuf| !before.contains(path) && path.to_string_lossy().contains(part);
@@ -39,7 +39,7 @@ async fn appears(folder: &Path, before: &BTreeSet<PathBuf>, part: &str, is_over:
     }
 }
 
-/// Sends a request in the background and kills the runner when a file appears; then starts it anew.
+/// Sends a request in the background, kills the runner when a file appears, and starts it again.
 async fn killed_at(service: &mut Service, token: &str, path: &str, body: &Value, part: &str) {
     let folder = service.data_dir();
     let before = files(&folder);
@@ -48,7 +48,7 @@ async fn killed_at(service: &mut Service, token: &str, path: &str, body: &Value,
     let sent = tokio::spawn(async move { client.post(&token, &path, &body).send().await });
     appears(&folder, &before, part, || sent.is_finished()).await;
     service.restart();
-    // An answer, or none.
+    // The request may or may not have an answer.
     let _ = sent.await;
 }
 
@@ -65,7 +65,7 @@ async fn counts(store: &Store) -> Value {
         .await
 }
 
-/// The stages of an import, by the files that show them: its input, its segment, the segment stored, the manifest.
+/// Each stage of an import shows by its file: its input, its segment, the stored segment, the manifest.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_is_killed_is_there_whole_or_not_at_all() {
     let Some(mut store) = Store::start_local().await else {
@@ -133,7 +133,7 @@ async fn tables_and_stores_whose_creation_is_killed_are_there_whole_or_not_at_al
         let before = store.detail().await["table_count"].as_u64().unwrap();
         let path = store.path("/tables");
         let body = json!({ "tables": tables });
-        // A file of the records may be there already, and then the kill comes at the end.
+        // If a file of the records exists already, the kill comes at the end.
         killed_at(&mut store.service, &token, &path, &body, part).await;
         let detail = store.detail().await;
         let count = detail["table_count"].as_u64().unwrap();
@@ -172,7 +172,7 @@ async fn imports_at_once_all_land() {
     let store = Store::start().await;
     store.table("t", &["n INTEGER"]).await;
     let before = store.detail().await;
-    // One fewer than the files from which on a table is compacted, which makes a version too.
+    // One fewer than the number of files that starts a compaction, which also makes a version.
     let bodies: Vec<_> = (0..31)
         .map(|n| inline("t", &json!([{ "n": n }, { "n": n + 100 }])))
         .collect();

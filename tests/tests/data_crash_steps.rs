@@ -1,5 +1,6 @@
-//! A process that dies at each numbered step of an import, a commit, a compaction and a collection: afterwards the store is
-//! the old or the new version, whole; nothing unreachable stays for ever; and the same request, sent again, succeeds.
+//! Tests a process that dies at each numbered step of an import, a commit, a compaction and a collection:
+//! afterwards the store is completely the old or the new version, nothing unreachable stays for ever, and the
+//! same request succeeds when repeated.
 #![cfg(test)]
 
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use tests::Store;
 use tests::stores::artifact;
 
-/// The variable that names the step; see `Step` in `shared/lake`.
+/// Variable that names the step; see `Step` in `shared/lake`.
 const CRASH_AT: &str = "MILLRACE_CRASH_AT";
 const SEGMENT_WRITTEN: &str = "1";
 const MANIFEST_WRITTEN: &str = "2";
@@ -19,7 +20,7 @@ const GARBAGE_LISTED: &str = "6";
 const OBJECT_REMOVED: &str = "7";
 const IMPORT_ENQUEUED: &str = "8";
 const IMPORT_BEGUN: &str = "9";
-/// How long something may take that must come.
+/// Longest wait for an expected result.
 const WITHIN: Duration = Duration::from_secs(30);
 
 async fn started(imports: u64) -> Option<Store> {
@@ -38,7 +39,7 @@ async fn numbers(store: &Store) -> Value {
     store.rows("SELECT list(n ORDER BY n) FROM rows").await[0][0].clone()
 }
 
-/// All objects are needed, or go; then the records and objects are whole.
+/// Collects all garbage, and asserts that the records and objects are then complete.
 fn is_clean(store: &Store) {
     let operator = store.service.operator();
     let collect = ["store", "collect", "--grace-hours", "0"];
@@ -51,7 +52,7 @@ fn is_clean(store: &Store) {
     assert_eq!(operator.json(&["check"])["findings"], json!([]));
 }
 
-/// Sends a request to a runner that dies at `step`, and starts it anew.
+/// Sends a request to a runner that dies at `step`, and starts it again.
 async fn dies(store: &mut Store, step: &str, path: &str, body: &Value) {
     store.service.restart_with(&[(CRASH_AT, step)]);
     let sent = store.post(path, body).send().await;
@@ -74,7 +75,7 @@ async fn an_import_that_dies_is_in_or_not() {
         assert_eq!(numbers(&store).await, expected, "step {step}");
         assert_eq!(store.detail().await["version_id"] != before, is_in, "step {step}");
         is_clean(&store);
-        // A key that is in already says so; else the import succeeds now.
+        // If the key was imported, the repeated import is a conflict; otherwise it succeeds now.
         let again = store.post("/import", &import).await;
         again.expect_status(if is_in { 409 } else { 200 });
         assert_eq!(numbers(&store).await, json!([0, 1, 7]), "step {step}");
@@ -82,7 +83,7 @@ async fn an_import_that_dies_is_in_or_not() {
     }
 }
 
-/// The runner takes up what it finds when it starts, so the import needs nobody to ask again, and lands once.
+/// The runner takes over open imports when it starts, so the import completes once without another request.
 #[tokio::test]
 async fn an_import_in_the_background_that_dies_goes_on_by_itself() {
     for step in [
@@ -98,7 +99,7 @@ async fn an_import_in_the_background_that_dies_goes_on_by_itself() {
         import["background"] = true.into();
         store.service.restart_with(&[(CRASH_AT, step)]);
         let deadline = Instant::now() + WITHIN;
-        // Whether it is answered before the process dies is open.
+        // The answer may or may not come before the process dies.
         let _ = store.post("/import", &import).send().await;
         while store.get("").send().await.is_ok() {
             assert!(Instant::now() < deadline, "step {step} was not reached");

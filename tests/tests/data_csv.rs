@@ -1,4 +1,4 @@
-//! CSV files: what is read, and what is told where one cannot be.
+//! Tests CSV files: which are accepted, and the errors of the others.
 #![cfg(test)]
 
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tests::stores::artifact;
 use tests::{Answer, Store};
 
-/// A store with one table of the three columns that most files here have.
+/// Creates a store with one table of the three columns that most files here have.
 async fn started() -> Option<Store> {
     let store = Store::start_own().await?;
     store
@@ -124,7 +124,7 @@ async fn gzip_is_known_by_its_first_bytes() {
             "{uri}"
         );
     }
-    // The name says gzip, the bytes do not.
+    // The name says gzip; the bytes are plain text.
     let plain = replace(&store, "out/plain.csv.gz", b"id,name\n3,c\n").await;
     plain.expect_status(200);
     assert_eq!(rows(&store).await, json!([[3, "c", null]]));
@@ -136,7 +136,7 @@ async fn gzip_is_known_by_its_first_bytes() {
     assert_eq!(rows(&store).await, json!([[3, "c", null]]));
 }
 
-/// DuckDB loses rows of such files: of the first, two in three.
+/// DuckDB loses rows of such files: two thirds of the first file's.
 #[tokio::test]
 async fn every_row_of_a_gzip_file_of_many_parts_is_read() {
     let Some(store) = started().await else {
@@ -171,7 +171,7 @@ async fn every_row_of_a_gzip_file_of_many_parts_is_read() {
             part("id,name,amount\n1,a,1\n", b"")
                 .iter()
                 .enumerate()
-                // FTEXT, the first of the flags in the fourth byte.
+                // FTEXT is the first flag in the fourth byte.
                 .map(|(at, byte)| if at == 3 { byte | 1 } else { *byte })
                 .collect(),
             1,
@@ -289,7 +289,7 @@ async fn a_line_break_in_a_text_does_not_shift_the_row_that_is_told() {
     }
 }
 
-/// A first line that is skipped would make the header row a row of data.
+/// If the unreadable first line were skipped, the header row would become a row of data.
 #[tokio::test]
 async fn a_first_line_that_cannot_be_read_is_not_skipped() {
     let Some(store) = Store::start_own().await else {

@@ -1,4 +1,4 @@
-//! What the query and the chart of a dashboard must be, and how large it may be.
+//! Tests the rules for the query and the chart of a dashboard, and its size limits.
 #![cfg(test)]
 
 use futures::future::join_all;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::dashboards::{dashboard, dashboard_with};
 use tests::{Answer, Request, Store};
 
-/// A store with a table of sales, empty.
+/// Creates a store with an empty table of sales.
 async fn started() -> Store {
     let store = Store::start().await;
     let columns = ["day DATE", "region STRING", "amount DECIMAL(12,2)", "extra JSON"];
@@ -73,7 +73,7 @@ async fn a_query_that_cannot_run_is_refused_with_the_place() {
 #[tokio::test]
 async fn a_query_is_checked_and_not_run() {
     let store = started().await;
-    // Each would take minutes, or fail on its first row.
+    // Each query would run for minutes, or fail on its first row.
     for query in [
         "SELECT count(*) AS day, 1 AS total FROM range(10000000000) a, range(10000000000) b",
         "SELECT error('no') AS day, 1 AS total",
@@ -123,7 +123,7 @@ async fn a_chart_names_what_the_query_produces() {
         assert!(message.contains("'spec.encoding.x.field'"), "{field}: {message}");
     }
     let id = create(&store, &dashboard("Kept")).await.expect_status(201).id();
-    // A new query must still fill the chart that is there.
+    // A new query must still fill the existing chart.
     let refused = put(&store, &id, &json!({ "query": "SELECT day FROM sales" })).await;
     let refused = refused.expect_error(400, "invalid_request");
     assert!(
@@ -257,7 +257,7 @@ async fn what_is_too_large_is_413_and_the_largest_is_kept() {
             assert!(refused.message().contains(field), "{}", refused.message());
         }
     }
-    // More of them than one answer holds.
+    // Create more than one answer can hold.
     let copies = (0..30).map(|number| {
         let mut body = largest.clone();
         body["name"] = format!("copy {number}").into();

@@ -1,11 +1,11 @@
-//! Versions of a dashboard: updates, snapshots, promotion, the switch, preconditions.
+//! Tests versions of a dashboard: updates, snapshots, promotion, the switch, preconditions.
 #![cfg(test)]
 
 use serde_json::{Value, json};
 use tests::dashboards::dashboard as dashboard_body;
 use tests::{Dashboard, redacted};
 
-/// The number of the current version, as the list has it: exactly one is current.
+/// Returns the number of the current version from the list, and asserts that exactly one is current.
 async fn current(dashboard: &Dashboard) -> Value {
     let versions = dashboard.versions().await.body;
     let list = versions.as_array().unwrap();
@@ -79,14 +79,14 @@ async fn a_promoted_version_is_the_dashboard() {
     assert_eq!(promoted.body, expected);
     assert_eq!(dashboard.read().await.body, promoted.body);
     assert_eq!(current(&dashboard).await, 1);
-    // Again is nothing new.
+    // Repeating the promotion changes nothing.
     let again = dashboard.promote(&id).await.expect_status(200);
     assert_eq!(
         (&again.body, again.header("etag")),
         (&promoted.body, promoted.header("etag"))
     );
 
-    // Numbers are never given twice, and no version was changed.
+    // Version numbers are never reused, and no version was changed.
     assert_eq!(dashboard.describe("third").await.body["version"], 3);
     let back = dashboard
         .promote(&dashboard.version(2).await)
@@ -98,7 +98,7 @@ async fn a_promoted_version_is_the_dashboard() {
     );
     assert_eq!(dashboard.versions().await.each("version_number"), [3, 2, 1]);
 
-    // The name that comes back with a version may be somebody else's by now.
+    // The name of a promoted version may belong to another dashboard by now.
     let taken = dashboard
         .store
         .post("/dashboards", &dashboard_body("sales"))
@@ -185,7 +185,7 @@ async fn without_versioning_an_update_changes_the_current_version() {
     );
     assert_eq!(dashboard.versions().await.each("version_number"), [1]);
 
-    // A snapshot never changes: not the one beside, and not the one that is current.
+    // A snapshot never changes, whether it is current or not.
     let snapshot = dashboard
         .snapshot(&json!({ "name": "s" }))
         .await
@@ -201,7 +201,7 @@ async fn without_versioning_an_update_changes_the_current_version() {
     let first = dashboard.promote(&dashboard.version(1).await).await;
     assert_eq!(first.body["description"], "still in place");
 
-    // On again: what it is now is a version, which the next update leaves.
+    // Switching versioning on makes a version of the current content, which the next update does not change.
     let on = dashboard.switch(true).await;
     assert_eq!(
         on.body,
@@ -236,7 +236,7 @@ async fn if_match_refuses_a_stale_writer() {
     let second = put(&first).await.expect_status(200).header("etag").to_owned();
     assert_ne!(first, second);
     put(&first).await.expect_error(412, "conflict");
-    // A change in place is a change all the same, and so are the switch and a promotion.
+    // A change in place, the switch and a promotion all change the ETag.
     dashboard.switch(false).await;
     put(&second).await.expect_error(412, "conflict");
     let third = put("*").await.expect_status(200).header("etag").to_owned();

@@ -1,4 +1,4 @@
-//! Many writers of one dashboard at once, a crash, and the audit trail of it all.
+//! Tests many concurrent writers of one dashboard, a crash, and the audit trail.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -15,7 +15,8 @@ async fn concurrent_updates_each_get_a_version_of_their_own() {
         return;
     };
     let updates = (0..WRITERS).map(|writer| {
-        // Each with its own query, so that the engine is asked as well; every eighth takes a snapshot instead.
+        // Each update has its own query, so that the engine runs as well; every eighth writer takes a
+        // snapshot instead.
         let text = format!("writer {writer}");
         let change = json!({ "description": text, "query": format!("SELECT {writer} AS day, 1 AS total") });
         let request = match writer % 8 {
@@ -48,7 +49,7 @@ async fn concurrent_updates_each_get_a_version_of_their_own() {
     let listed = dashboard.versions().await;
     assert_eq!(listed.each("version_number"), expected);
     if dashboard.store.service.is_shared() {
-        // Others write there meanwhile.
+        // Other tests write to a shared service meanwhile.
         return;
     }
     let check = dashboard.store.service.operator().json(&["check"]);

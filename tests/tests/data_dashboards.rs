@@ -1,4 +1,4 @@
-//! Dashboards: create, list, read, update, archive, names, and who may see them.
+//! Tests dashboards: create, list, read, update, archive, names, and access.
 #![cfg(test)]
 
 use futures::future::join_all;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::dashboards::{dashboard, dashboard_with};
 use tests::{Answer, Persona, Request, Store, redacted};
 
-/// A store with a table of sales, empty.
+/// Creates a store with an empty table of sales.
 async fn started() -> Store {
     with_sales(Store::start().await).await
 }
@@ -188,7 +188,7 @@ async fn an_update_changes_what_it_names() {
         (&json!("Renamed"), &created.body["spec"])
     );
     assert_eq!(read(&store, &id).await.body, cleared);
-    // Nothing to change is a change of nothing.
+    // An empty update is an update too.
     assert_eq!(
         put(&store, &id, &json!({})).await.expect_status(200).body["version"],
         4
@@ -251,7 +251,7 @@ async fn names_are_unique_in_a_store_without_regard_to_case() {
         1,
         "a refused update makes no version"
     );
-    // Its own name in another case is not taken, and the name that it gives up is free.
+    // A dashboard may change the case of its own name, and the name that it gives up becomes free.
     put(&store, &first, &json!({ "name": "SALES" }))
         .await
         .expect_status(200);

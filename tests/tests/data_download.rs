@@ -1,4 +1,4 @@
-//! Downloads: a link to a version as a file.
+//! Tests downloads: a link to a version as a file.
 #![cfg(test)]
 
 use std::future::IntoFuture as _;
@@ -43,15 +43,15 @@ async fn a_download_is_a_link_to_a_file() {
     assert_eq!(body, expected);
     let file = fetched(&store, &answer).await.expect_status(200);
     assert!(is_database(&file.bytes), "{:?}", &file.bytes[..16]);
-    // A client that asks for compression decodes what this names.
+    // A client that requests compression would decode a named encoding.
     assert_eq!(file.header("content-encoding"), "");
     let url = answer.body["url"].as_str().unwrap();
-    // Of S3, or of the local runner.
+    // Link of S3, or of the local runner.
     assert!(
         url.contains("X-Amz-Expires=900") || url.contains("?expires="),
         "{url}"
     );
-    // No other object opens with it, and it is the file that is signed.
+    // The signature covers the object's name and the method.
     let other = url.replace(&store.id, "another");
     let refused = store.service.request(Method::GET, &other).await;
     assert!((400..500).contains(&refused.status), "{}", refused.text());
@@ -74,7 +74,7 @@ async fn a_file_is_built_once_and_stays() {
     let again = store.get(&format!("/download?version_id={version}")).await;
     let again = again.expect_status(200);
     assert_eq!(again.body["version_id"], version);
-    // Two builds would differ, if only in what DuckDB notes about the file.
+    // Two builds would differ, at least in DuckDB's metadata of the file.
     let same = fetched(&store, &again).await.expect_status(200).bytes;
     assert!(same == file, "the file was built again");
 }
@@ -98,7 +98,7 @@ async fn many_who_ask_at_once_get_one_file() {
     );
 }
 
-/// The names and sizes in the directory of a zip archive that only stores.
+/// Returns the names and sizes in the directory of an uncompressed zip archive.
 fn archive(bytes: &[u8]) -> Vec<(String, usize)> {
     let number = |at: usize, width: usize| {
         let bytes = &bytes[at..at + width];

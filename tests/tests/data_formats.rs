@@ -1,4 +1,5 @@
-//! Files of every format, as artifacts: how the format is known, what is read, and what is told where it cannot be.
+//! Tests files of every format, as artifacts: how the format is detected, which files are accepted, and the
+//! errors of the others.
 #![cfg(test)]
 
 use std::path::Path;
@@ -123,7 +124,7 @@ async fn a_file_of_another_format_than_told_is_refused() {
     assert!(refused.message().contains("'id'"), "{}", refused.message());
 }
 
-/// A file of csv-spectrum, and the rows that its JSON says.
+/// File of csv-spectrum, and the rows that its JSON file lists.
 struct Sample {
     name: String,
     csv: String,
@@ -139,7 +140,8 @@ fn spectrum() -> Vec<Sample> {
         let mut csv = std::fs::read_to_string(&path).unwrap();
         let mut json = std::fs::read_to_string(folder.join("json").join(format!("{name}.json"))).unwrap();
         if name == "location_coordinates" {
-            // Names with spaces are no names of columns, and its two files disagree about the telephone number.
+            // Column names cannot contain spaces, and the sample's two files disagree about the telephone
+            // number.
             for (words, word) in [
                 ("Contact Phone Number", "phone"),
                 ("Location Coordinates", "location"),

@@ -1,4 +1,4 @@
-//! Statements of a caller who means harm: none leaves the store, and none stops it.
+//! Tests hostile statements: none leaves the store, and none stops it.
 #![cfg(test)]
 
 use std::cell::RefCell;
@@ -8,10 +8,10 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tests::{Answer, Store, unique};
 
-/// Statements that must be refused, one a line, and after `? ` such that may be answered.
+/// Statements that must be refused, one per line; those after `? ` may be answered.
 const CORPUS: &str = include_str!("../data/hostile.sql");
 
-/// What an answer must not tell of the service's inside, unless the statement itself says it.
+/// Internal words that an answer must not contain, unless the statement itself does.
 const INSIDE: [&str; 20] = [
     ".parquet",
     "read_parquet",
@@ -35,7 +35,7 @@ const INSIDE: [&str; 20] = [
     "stack trace",
 ];
 
-/// A store with one table, a file that nobody may read, and what both hold.
+/// Store with one table, a file that no statement may read, and the contents of both.
 struct Target {
     store: Store,
     folder: String,
@@ -64,7 +64,7 @@ impl Target {
         })
     }
 
-    /// Asks, and checks that the answer is a clear refusal, or an answer, and tells nothing.
+    /// Runs a statement, and checks that the result is a clear refusal or an answer, and leaks nothing.
     async fn ask(&self, sql: &str) -> Answer {
         let answer = self.store.query(sql, &json!({})).await;
         let text = answer.text();
@@ -86,7 +86,7 @@ impl Target {
         answer
     }
 
-    /// Checks that the store answers as ever.
+    /// Checks that the store still answers.
     async fn probe(&self, after: &str) {
         let sql = "SELECT id, name FROM kept ORDER BY id";
         let answer = self.store.query(sql, &json!({})).await;
@@ -95,7 +95,7 @@ impl Target {
         }
     }
 
-    /// Keeps what is wrong, so that one run tells all of it.
+    /// Collects faults, so that one run reports all.
     fn note(&self, wrong: String) {
         self.wrong.borrow_mut().push(wrong);
     }
@@ -107,7 +107,6 @@ impl Target {
     }
 }
 
-/// The beginning of a text.
 fn start(text: &str) -> String {
     text.chars().take(300).collect()
 }
@@ -211,7 +210,7 @@ async fn an_endless_query_is_stopped_in_time() {
     };
     let endless = [
         "SELECT count(*) FROM range(100000000000) a, range(1000000) b",
-        // One call of a function, in which nothing looks at the clock.
+        // One call of a function that never checks the clock.
         "SELECT levenshtein(repeat('a', 400000), repeat('b', 400000))",
     ];
     for answer in join_all(endless.map(|sql| target.ask(sql))).await {
@@ -230,7 +229,7 @@ async fn a_query_that_needs_too_much_memory_ends_alone() {
     for sql in [
         "SELECT list(range) FROM range(1000000000)",
         "SELECT string_agg(repeat('x', 1000), '') FROM range(10000000)",
-        // This one fills the temporary files too, for which a busy machine does not leave the time.
+        // This statement also fills the temporary files, for which a busy machine may lack the time.
         "SELECT count(*) FROM (SELECT DISTINCT a.range, b.range, hash(a.range, b.range) FROM range(100000) a, range(100000) b)",
     ] {
         let refused = target.ask(sql).await;

@@ -1,4 +1,5 @@
-//! Imports in the background: taken with 202, carried out once, whatever happens to the process meanwhile.
+//! Tests imports in the background: each is accepted with 202 and carried out once, whatever happens to the
+//! process meanwhile.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -12,7 +13,7 @@ use tests::file_server::file;
 use tests::stores::{artifact, columns, elsewhere, inline};
 use tests::{FileServer, Service, Store};
 
-/// How long something may take that must come.
+/// Longest wait for an expected result.
 const WITHIN: Duration = Duration::from_secs(30);
 
 fn in_background(mut body: Value) -> Value {
@@ -20,7 +21,7 @@ fn in_background(mut body: Value) -> Value {
     body
 }
 
-/// Takes an import: its path.
+/// Starts an import that must be accepted. Returns its path.
 async fn taken(store: &Store, body: Value) -> String {
     let answer = store
         .post("/import", &in_background(body))
@@ -47,7 +48,7 @@ fn csv(rows: u64) -> String {
 
 fn check(service: &Service) {
     if service.is_shared() {
-        // Others write there meanwhile.
+        // Other tests write to a shared service meanwhile.
         return;
     }
     let checked = service.operator().json(&["check"]);
@@ -97,7 +98,7 @@ async fn an_import_is_taken_and_carried_out() {
     assert_eq!(newest[0]["message"], "Nightly");
     assert_eq!(newest[0]["created_by"], "user:developer");
 
-    // The same rows once more break the key, and nothing of them shows.
+    // The same rows again break the key, and none of them is visible.
     let path = taken(&store, artifact("t", "out/rows.csv")).await;
     let record = store.ended_import(&path).await;
     assert_eq!(record["status"], "FAILED", "{record}");
@@ -132,7 +133,7 @@ async fn what_is_wrong_from_the_beginning_is_told_at_once_and_the_rest_by_the_re
     not_a_flag["background"] = "yes".into();
     store.post("/import", &not_a_flag).await.expect_status(400);
 
-    // More than a job can keep.
+    // More tables than a job can store.
     let mut many = serde_json::Map::new();
     let mut tables = Vec::new();
     for n in 0..100 {
@@ -186,7 +187,7 @@ async fn imports_taken_at_once_all_land_once() {
     store.put_artifact("out/rows.csv", csv(10).as_bytes());
     let before = store.detail().await["version_count"].as_u64().unwrap();
     let taken = join_all((0..8).map(|_| taken(&store, artifact("t", "out/rows.csv")))).await;
-    // Others go on meanwhile.
+    // Other imports run meanwhile.
     for _ in 0..3 {
         store.append("t", &json!([{ "id": 0 }])).await.expect_status(200);
     }
@@ -201,7 +202,7 @@ async fn imports_taken_at_once_all_land_once() {
     assert_eq!(after, before + 11);
 }
 
-/// Between its beginning and its end, by a source that holds the file back.
+/// The kill comes between start and end of the import, because the source holds the file back.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_was_killed_while_it_ran_lands_once_after_the_restart() {
     let Some(mut store) = Store::start_local().await else {
@@ -237,10 +238,10 @@ async fn an_import_that_was_killed_while_it_ran_lands_once_after_the_restart() {
     check(&store.service);
 }
 
-/// All files below a folder.
+/// Returns all files below a folder.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
-    // Whatever vanishes meanwhile is no longer there.
+    // Ignore files that vanish meanwhile.
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
@@ -252,7 +253,7 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// The stages of an import, by the files that show them: its input, its segment, and then what it stores, object by object.
+/// Each stage of an import shows by its file: its input, its segment, and then each object that it stores.
 #[tokio::test(flavor = "multi_thread")]
 async fn whenever_it_is_killed_an_import_that_was_taken_lands_once() {
     let Some(mut store) = Store::start_local().await else {
@@ -275,7 +276,7 @@ async fn whenever_it_is_killed_an_import_that_was_taken_lands_once() {
         let path = taken(&store, artifact("t", "out/rows.csv")).await;
         let is_new = |path: &&PathBuf| !before.contains(*path) && path.to_string_lossy().contains(part);
         let deadline = Instant::now() + WITHIN;
-        // One that comes to its end with fewer files is killed after it.
+        // An import that completes with fewer files is killed after its end.
         while files(&folder).iter().filter(is_new).count() < count
             && store.get(&path).await.expect_status(200).body["status"] != "COMPLETED"
         {

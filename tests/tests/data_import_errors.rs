@@ -1,4 +1,4 @@
-//! Rows at fault: one error a row, everything in one round, and rounding where an import asks for it.
+//! Tests faulty rows: one error per row, all in one answer, and rounding where an import requests it.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ async fn store() -> Store {
     store
 }
 
-/// Rows and reasons of an error.
+/// Returns the rows and reasons of an error.
 fn reasons(answer: &Answer) -> Vec<(u64, String)> {
     let errors = answer.body["errors"].as_array();
     let errors = errors.unwrap_or_else(|| panic!("no errors in {}", answer.text()));
@@ -92,7 +92,7 @@ async fn values_nulls_and_keys_come_in_one_round() {
     assert_eq!(errors[4].get("column"), None);
     assert_eq!(store.rows("SELECT count(*) FROM orders").await, json!([[2]]));
 
-    // Without a value at fault, and in each mode: rows that go cannot collide.
+    // Without a faulty value, and in each mode: replaced rows cannot collide.
     let rows = json!([{ "id": 1, "state": "new" }, { "id": 20 }, { "id": 1, "state": "new" }]);
     let refused = store.append("orders", &rows).await.expect_error(409, "conflict");
     let rows_at_fault = |answer: &Answer| reasons(answer).iter().map(|(row, _)| *row).collect::<Vec<_>>();
@@ -105,7 +105,7 @@ async fn values_nulls_and_keys_come_in_one_round() {
         .expect_error(409, "conflict");
     assert_eq!(rows_at_fault(&refused), [2, 3]);
 
-    // The same list is in the record of the import.
+    // The record of the import has the same list.
     let details = refused.body["details"].as_str().unwrap();
     let id = details.split_whitespace().find(|word| word.len() == 36).unwrap();
     let record = store.get(&format!("/import/{id}")).await.expect_status(200);
@@ -218,7 +218,6 @@ async fn an_import_rounds_as_it_asks() {
     }
 }
 
-/// In the background as in the request, with the same list.
 #[tokio::test]
 async fn an_import_in_the_background_rounds_and_lists_the_same() {
     let Some(store) = Store::start_own().await else {

@@ -1,4 +1,5 @@
-//! Imports of files elsewhere: at a URL, in S3, in Google Cloud Storage; what may be read, and what is told where it cannot.
+//! Tests imports of remote files: at a URL, in S3, in Google Cloud Storage; which may be read, and the errors
+//! of the others.
 #![cfg(test)]
 
 use serde_json::{Value, json};

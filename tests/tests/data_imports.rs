@@ -1,11 +1,11 @@
-//! Imports: modes, keys, atomicity, status, and requests that are refused.
+//! Tests imports: modes, keys, atomicity, status, and refused requests.
 #![cfg(test)]
 
 use serde_json::{Value, json};
 use tests::stores::{artifact, inline};
 use tests::{Answer, Method, Store, redacted, unique};
 
-/// The import's id in an error.
+/// Returns the import's id in an error.
 fn import_id(answer: &Answer) -> String {
     let details = answer.body["details"].as_str().unwrap_or_default();
     let shape = |word: &&str| word.len() == 36 && word.matches('-').count() == 4;
@@ -55,7 +55,7 @@ async fn keys_occur_once() {
         }
     }
     assert_eq!(store.rows("SELECT count(*) FROM t").await, json!([[3]]));
-    // Rows without a value do not collide, and replaced rows neither.
+    // Rows without a value do not collide, nor do replaced rows.
     let more = json!([{ "a": 3, "b": "x" }, { "a": 4, "b": "x", "u": null }]);
     store.append("t", &more).await.expect_status(200);
     let mut replace = inline("t", &first);
@@ -64,7 +64,7 @@ async fn keys_occur_once() {
     assert_eq!(store.rows("SELECT count(*) FROM t").await, json!([[3]]));
 }
 
-/// Also where the rows that are there go: those that come may not have a key twice.
+/// Replacing rows removes the existing ones; the new rows must still have unique keys.
 #[tokio::test]
 async fn keys_occur_once_among_rows_that_replace_others() {
     let store = Store::start().await;
@@ -90,7 +90,7 @@ async fn keys_occur_once_among_rows_that_replace_others() {
         }
         assert_eq!(store.rows("SELECT a, u FROM t").await, json!([[1, "x"]]));
     }
-    // With what is there nothing can collide.
+    // The new rows cannot collide with the replaced ones.
     replaced(before).await.expect_status(200);
 }
 
@@ -126,7 +126,7 @@ async fn append_adds_and_replace_clears_what_it_names() {
     );
     assert_eq!(store.detail().await["storage_bytes"], 0);
 
-    // One bad table, and nothing of the other either, in any mode.
+    // One bad table fails the import of the other table as well, in any mode.
     store.append("a", &rows(4)).await.expect_status(200);
     let before = store.detail().await;
     for mode in ["append", "replace"] {
@@ -305,7 +305,8 @@ async fn five_megabytes_are_taken_and_seven_are_not() {
     text.expect_error(415, "unsupported_media_type");
 }
 
-/// Segments whose least and greatest values rule a key out are not read; those that may hold it are, whatever its type.
+/// Segments whose least and greatest values exclude a key are not read; segments that may contain it are, for
+/// every type.
 #[tokio::test]
 async fn a_key_is_found_in_whichever_segment_it_is() {
     let store = Store::start().await;
@@ -346,7 +347,7 @@ async fn a_key_is_found_in_whichever_segment_it_is() {
         let table = format!("t{index}");
         store.table(&table, &[&format!("k {kind} primary_key")]).await;
         let values = values.as_array().unwrap();
-        // Each value in a segment of its own, then pairs that span many.
+        // Each value in a segment of its own, then all values in one import.
         for value in values {
             store
                 .append(&table, &json!([{ "k": value }]))
@@ -363,7 +364,7 @@ async fn a_key_is_found_in_whichever_segment_it_is() {
         let count = store.rows(&format!("SELECT count(*) FROM {table}")).await;
         assert_eq!(count, json!([[values.len()]]), "{kind}");
     }
-    // Under a type that is wider by now, and under a column that is younger than its files.
+    // A type that was widened after the file was written, and a column that was added after it.
     store.table("w", &["k INTEGER primary_key", "v INTEGER"]).await;
     store.append("w", &json!([{ "k": 9 }])).await.expect_status(200);
     let wider = json!({ "modify_columns": [{ "name": "k", "type": "DECIMAL(20,2)" }] });

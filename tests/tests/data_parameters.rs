@@ -1,10 +1,10 @@
-//! Parameters of queries: one value each, and never a part of the statement.
+//! Tests parameters of queries: each is one value, and never a part of the statement.
 #![cfg(test)]
 
 use serde_json::json;
 use tests::Store;
 
-/// A store with orders of some customers.
+/// Creates a store with orders of some customers.
 async fn started() -> Store {
     let store = Store::start().await;
     let columns = ["id BIGINT", "customer STRING", "amount DECIMAL(12,2)", "day DATE"];
@@ -98,7 +98,7 @@ async fn a_parameter_is_one_value_of_its_kind() {
             json!({ "a": 1 }),
             json!([[{ "a": { "b": 1 } }]]),
         ),
-        // Plain text inside literals, quoted names and comments.
+        // Placeholders inside literals, quoted names and comments are plain text.
         ("SELECT '{{a}}'", json!({}), json!([["{{a}}"]])),
         (
             "SELECT 'it''s {{a}}', {{b}}",

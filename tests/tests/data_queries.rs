@@ -1,10 +1,10 @@
-//! Queries: SQL, limits, messages, and the JSON forms of what comes back.
+//! Tests queries: SQL, limits, messages, and the JSON forms of results.
 #![cfg(test)]
 
 use serde_json::{Value, json};
 use tests::Store;
 
-/// A store with orders of three customers.
+/// Creates a store with orders of three customers.
 async fn started() -> Store {
     let store = Store::start().await;
     store
@@ -190,7 +190,7 @@ async fn values_have_one_json_form() {
     store.query(sql, &json!({})).await.expect_status(200);
 }
 
-/// Lambda carries a body as a JSON string, in which each quote costs a byte more.
+/// Lambda carries a body as a JSON string, in which each quote costs one byte more.
 #[tokio::test]
 async fn what_an_answer_takes_is_counted_as_it_is_sent() {
     let store = Store::start().await;
@@ -365,7 +365,7 @@ async fn each_form_works_at_a_version_in_a_batch_and_in_a_check() {
         let body = json!({ "sql": sql, "params": params });
         let then = store.post(&path, &body).await.expect_status(200);
         assert_eq!(then.body["columns"], *columns, "{sql}");
-        // The newer version has a value more.
+        // The newer version has one value more.
         let mut now = store.post("/query", &body).await.expect_status(200);
         let names = now.body["columns"].take();
         let has_more = sql.starts_with("PIVOT");

@@ -1,4 +1,5 @@
-//! The forms of a query: CSV and Arrow, tags and what the caller has already, many at once, and checks without a run.
+//! Tests the formats of a query: CSV and Arrow, ETags and cached answers, batches, and validation without a
+//! run.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -6,7 +7,7 @@ use tests::{Answer, Store};
 
 const ARROW: &str = "application/vnd.apache.arrow.stream";
 
-/// A store with a table of two rows.
+/// Creates a store with a table of two rows.
 async fn started() -> Store {
     let store = Store::start().await;
     store.table("people", &["id INTEGER", "name STRING"]).await;
@@ -47,7 +48,7 @@ async fn rows_come_as_csv_where_a_caller_wants_it() {
     let answer = accept(&store, "text/csv", &body).await.expect_status(200);
     assert_eq!(answer.text(), "v,u,l\r\n\"\"\"x\"\"\",y,[1]\r\n");
     accept(&store, ARROW, &body).await.expect_status(200);
-    // What is exported is imported.
+    // An exported file can be imported.
     let text = accept(&store, "text/csv", &json!({ "sql": "FROM people" }))
         .await
         .bytes;
@@ -77,13 +78,13 @@ async fn rows_come_as_an_arrow_stream() {
     let answer = accept(&store, ARROW, &body).await.expect_status(200);
     assert_eq!(answer.header("content-type"), ARROW);
     assert_eq!(answer.header("x-row-count"), "2");
-    // The continuation mark before the schema, and the end of the stream.
+    // The continuation marker before the schema, and the end of the stream.
     assert_eq!(answer.bytes[..4], [0xff; 4]);
     assert_eq!(
         answer.bytes[answer.bytes.len() - 8..],
         [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]
     );
-    // Base64 on its way through a gateway must fit as well.
+    // The answer must also fit in Base64, as a gateway transfers it.
     let large = json!({ "sql": "SELECT repeat('x', 4200000)" });
     accept(&store, ARROW, &large)
         .await
@@ -152,7 +153,7 @@ async fn an_answer_that_the_caller_has_is_not_made_again() {
     }
     let csv = accept(&store, "text/csv", &body).await.expect_status(200);
     assert_ne!(csv.header("etag"), tag);
-    // A broken request is refused also where its tag is sent, and so is a stranger's.
+    // An invalid request is refused even with a matching tag.
     let broken = json!({ "sql": body["sql"], "params": { "n": 0 }, "limit": 0 });
     known(&store, &tag, &broken)
         .await
@@ -292,7 +293,7 @@ async fn a_batch_is_bounded() {
             .expect_error(400, "invalid_request");
         assert!(refused.message().contains(part), "{body}: {}", refused.message());
     }
-    // Together they have the room of one answer; what does not fit is told apart.
+    // All results share the room of one answer; a result that does not fit is an error of its own.
     let large = json!({ "sql": "SELECT repeat('x', 3500000)" });
     let small = json!({ "sql": "SELECT 1" });
     let body = json!({ "queries": [large, large, small] });

@@ -1,4 +1,4 @@
-//! Stores with many tables.
+//! Tests stores with many tables.
 #![cfg(test)]
 
 use serde_json::{Map, Value, json};
@@ -28,7 +28,7 @@ async fn a_thousand_tables_work() {
     let schema = store.get("/schema?format=ai").await.expect_status(200);
     assert!(schema.text().contains("t999"));
 
-    // Into a hundred of them at once.
+    // Import into a hundred tables at once.
     let rows: Map<String, Value> = (0..100)
         .map(|number| {
             let data = json!([{ "id": number, "name": format!("row of {number}") }]);

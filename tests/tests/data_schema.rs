@@ -1,4 +1,5 @@
-//! The schema as a whole: read in both formats, updated in one request, its history; and tables that are dropped.
+//! Tests the schema as a whole: read in both formats, updated in one request, its history; and dropped
+//! tables.
 #![cfg(test)]
 
 use std::future::IntoFuture as _;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use tests::stores::columns;
 use tests::{Persona, Store, redacted};
 
-/// A shop: customers, and orders that refer to them.
+/// Creates a shop: customers, and orders that refer to them.
 async fn shop() -> Store {
     let store = Store::start().await;
     let body = json!({
@@ -118,7 +119,7 @@ async fn the_schema_is_shown_in_both_formats() {
         "relationships": [{ "from": "orders.customer_id", "to": "Customers.id", "type": "many-to-one" }]
     });
     assert_eq!(ai.body, expected);
-    // In the order of their making, which a JSON object read into a map does not show.
+    // Compare the text, because a JSON object read into a map loses the order of creation.
     let text = ai.text();
     let at = |name: &str| text.find(&format!("\"{name}\":")).unwrap();
     assert!(
@@ -171,7 +172,7 @@ async fn an_update_changes_what_it_names_and_leaves_the_rest() {
         json!([{ "from": "orders.id", "to": "stock.item", "type": "one-to-one" }])
     );
     let orders = &updated.body["tables"][0];
-    // The description, the key and the default were not named, so they stayed.
+    // The request did not name the description, the key and the default, so they stayed.
     assert_eq!(orders["description"], "One row an order.");
     assert_eq!(
         orders["columns"],
@@ -189,7 +190,7 @@ async fn an_update_changes_what_it_names_and_leaves_the_rest() {
         detail["version_count"],
         before["version_count"].as_u64().unwrap() + 1
     );
-    // The same once more changes nothing, but for the table that is gone.
+    // The same request again changes nothing, except that the dropped table is missing.
     let refused = store.put("/schema", &body).await;
     refused.expect_error(404, "not_found");
     let mut again = body.clone();
@@ -201,7 +202,7 @@ async fn an_update_changes_what_it_names_and_leaves_the_rest() {
     let read = store.get("/schema").await.body;
     store.put("/schema", &read).await.expect_status(200);
     assert_eq!(store.detail().await, detail);
-    // null takes away, an empty list too.
+    // null removes a value, and so does an empty list.
     let nothing = json!({ "description": null, "relationships": [], "tables": [{ "name": "orders", "description": null }] });
     let cleared = store.put("/schema", &nothing).await.expect_status(200).body;
     assert_eq!(cleared.get("description"), None);
@@ -353,7 +354,7 @@ async fn an_update_lands_whole_or_not_at_all() {
         let answer = store.put("/schema", &body).await;
         assert_eq!(answer.status, status, "{shown}: {}", answer.text());
         if status == 200 {
-            // Undone, so that what follows finds the schema as it was.
+            // Undo the change for the next case.
             let undo = json!({ "drop_columns": ["x"], "modify_columns": [{ "name": "customer_id", "type": "BIGINT" }] });
             store.alter("orders", &undo).await.expect_status(200);
             store.delete("/tables/good").await.expect_status(200);
@@ -382,7 +383,7 @@ async fn tables_are_dropped_and_come_back_empty() {
         .append("customers", &json!([{ "id": 1 }]))
         .await
         .expect_status(200);
-    // A relationship holds both of its ends.
+    // A relationship prevents the removal of both of its ends.
     for table in ["orders", "customers"] {
         let refused = store.delete(&format!("/tables/{table}")).await;
         let refused = refused.expect_error(409, "conflict");
@@ -396,7 +397,7 @@ async fn tables_are_dropped_and_come_back_empty() {
         .alter("orders", &json!({ "drop_columns": ["customer_id"] }))
         .await;
     refused.expect_error(409, "conflict");
-    // It follows new names.
+    // The relationship follows new names.
     let rename = json!({ "rename_columns": [{ "from": "customer_id", "to": "who" }] });
     store.alter("orders", &rename).await.expect_status(200);
     let schema = store.get("/schema").await.body;
@@ -438,7 +439,7 @@ async fn tables_are_dropped_and_come_back_empty() {
         .append("customers", &json!([{ "id": 1 }]))
         .await
         .expect_status(200);
-    // Of several who drop it, one does.
+    // Of several concurrent drops, one succeeds.
     let mut statuses: Vec<_> = join_all((0..4).map(|_| store.delete("/tables/orders").into_future()))
         .await
         .into_iter()

@@ -1,4 +1,4 @@
-//! Data stores: create, list, detail, archive, names.
+//! Tests data stores: create, list, detail, archive, names.
 #![cfg(test)]
 
 use std::collections::BTreeSet;

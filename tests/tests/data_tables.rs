@@ -1,4 +1,4 @@
-//! Tables of a data store: create, list, detail with a sample, and the versions that changes make.
+//! Tests tables of a data store: create, list, detail with a sample, and the versions that changes make.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -209,7 +209,7 @@ async fn a_definition_that_is_wrong_is_refused_with_its_path() {
         assert!(refused.message().len() < 1_000, "{shown}");
     }
     assert_eq!(store.detail().await["table_count"], 0);
-    // The widest that is taken works as a table, too.
+    // The widest accepted table also works.
     store.post("/tables", &many(2_000)).await.expect_status(201);
     store
         .append("t", &json!([{ "c1999": "last" }]))
@@ -221,7 +221,7 @@ async fn a_definition_that_is_wrong_is_refused_with_its_path() {
     );
 }
 
-/// What a version holds of text is read with each change and each answer about the store.
+/// Each change and each answer about the store reads the whole text of a version.
 #[tokio::test]
 async fn the_text_of_a_store_is_bounded() {
     let Some(store) = Store::start_own().await else {
@@ -313,7 +313,7 @@ async fn tables_are_listed_as_made_and_found_in_any_case() {
     }
     let sample = store.get("/tables/zebra?sample=true").await.expect_status(200);
     assert_eq!(sample.body["sample_rows"].as_array().unwrap().len(), 10);
-    // The order of the columns is kept, which a parsed object does not show.
+    // Compare the text, because a parsed object loses the order of the columns.
     assert!(
         sample.text().contains(r#"{"b":"row 0","a":0}"#),
         "{}",
@@ -388,7 +388,7 @@ async fn every_change_makes_a_version() {
         }
         last = now;
     }
-    // What reads or fails makes none.
+    // Reads and failed requests make no version.
     store.rows("SELECT * FROM a").await;
     store.get("/tables/a?sample=true").await.expect_status(200);
     store

@@ -1,11 +1,12 @@
-//! TPC-H at scale factor 0.01: imported through the API, asked through the API, over segments and over copies of them.
+//! Tests TPC-H at scale factor 0.01: imported and queried through the API, over segments and over native
+//! copies.
 #![cfg(test)]
 
 use serde_json::{Value, json};
 use tests::Store;
 use tests::tpch::{QUERIES, TABLES, definitions, parquet};
 
-/// Tables whose copies are worth having at this scale.
+/// Tables that are large enough for a native copy at this scale.
 const COPIED: usize = 4;
 
 #[tokio::test]
@@ -27,10 +28,10 @@ async fn the_answers_are_the_published_ones() {
 
     all_answers(&store).await;
     if store.service.is_shared() {
-        // A function makes no copies.
+        // A Lambda function makes no native copies.
         return;
     }
-    // The first round made it worth copying the larger tables; queries go on meanwhile.
+    // The first round made the larger tables due for native copies; queries continue meanwhile.
     for _ in 0..200 {
         if store.copies() >= COPIED {
             break;
@@ -75,14 +76,15 @@ async fn all_answers(store: &Store) {
     }
 }
 
-/// Whether a cell is what the answers say: to the digit, unless it is floating, where the order of adding shows.
+/// True if a cell equals the expected answer exactly, or approximately for floating-point values, which
+/// depend on the order of addition.
 fn is(cell: &Value, expected: &str, is_floating: bool) -> bool {
     if is_floating && let (Some(value), Ok(expected)) = (cell.as_f64(), expected.parse::<f64>()) {
         return (value - expected).abs() <= 1e-9 * expected.abs();
     }
     match cell {
         Value::Null => expected.is_empty(),
-        // The published answers leave zeros at the end of a decimal out, in places.
+        // Some published answers omit trailing zeros of decimals.
         Value::String(text) => text == expected || without_zeros(text) == without_zeros(expected),
         other => expected == format!("{other}"),
     }

@@ -1,4 +1,5 @@
-//! Compaction, retention and garbage collection: nothing that a kept version names is lost, and nothing else stays.
+//! Tests compaction, retention and garbage collection: nothing that a kept version names is lost, and nothing
+//! else stays.
 #![cfg(test)]
 
 use std::collections::BTreeMap;
@@ -8,20 +9,20 @@ use tests::Store;
 
 const GRACE_OVER: [&str; 2] = ["--grace-hours", "0"];
 
-/// What `ops store collect` did for the stores of the project.
+/// Runs `ops store collect` for the stores of the project. Returns its report.
 fn collect(store: &Store, more: &[&str]) -> Value {
     let arguments = [&["store", "collect"], more].concat();
     store.scope.ops_json(&arguments)
 }
 
-/// Compacts the store: the version that this made.
+/// Compacts the store. Returns the version that this made.
 fn compact(store: &Store) -> Value {
     store.scope.ops_json(&["store", "compact", &store.id])["version_id"].clone()
 }
 
 fn check(store: &Store) {
     if store.service.is_shared() {
-        // Others write there meanwhile.
+        // Other tests write to a shared service meanwhile.
         return;
     }
     let checked = store.service.operator().json(&["check"]);
@@ -33,7 +34,7 @@ async fn versions(store: &Store) -> Vec<Value> {
     listed.body.as_array().unwrap().clone()
 }
 
-/// The rows of each version, by its id.
+/// Returns the rows of each version, by version id.
 async fn contents(store: &Store) -> BTreeMap<String, Value> {
     let mut contents = BTreeMap::new();
     for version in versions(store).await {
@@ -42,7 +43,7 @@ async fn contents(store: &Store) -> BTreeMap<String, Value> {
         let answer = store.post(&format!("/versions/{id}/query"), &body).await;
         let rows = match answer.status {
             200 => answer.body["rows"].clone(),
-            // Before there was the table.
+            // This version is older than the table.
             400 => Value::Null,
             status => panic!("{status}: {}", answer.text()),
         };
@@ -62,7 +63,7 @@ async fn started() -> Option<Store> {
     Some(with_table(Store::start_own().await?).await)
 }
 
-/// The same in a local service, where a collection of all stores meets those of no other test.
+/// Starts a local service, where a collection of all stores affects no other test.
 async fn started_local() -> Option<Store> {
     Some(with_table(Store::start_local().await?).await)
 }
@@ -98,14 +99,14 @@ async fn compaction_changes_no_row_of_any_version() {
     assert_eq!(after, before);
     assert_eq!(&head, &before[newest["parent_version_id"].as_str().unwrap()]);
 
-    // The key still holds, and there is nothing more to gain.
+    // The key still holds, and another compaction has nothing to do.
     let twice = store.append("orders", &json!([{ "id": 7 }])).await;
     twice.expect_error(409, "conflict");
     assert_eq!(compact(&store), Value::Null);
     check(&store);
 }
 
-/// Nobody asks for it: the import that makes it due does.
+/// The import that makes the compaction due starts it.
 #[tokio::test]
 async fn many_small_imports_are_compacted_in_the_background() {
     let Some(store) = started().await else { return };
@@ -150,7 +151,7 @@ async fn old_versions_go_where_that_is_asked_for_and_nothing_else_does() {
     let head = store.detail().await["version_id"].as_str().unwrap().to_owned();
     let all = contents(&store).await;
 
-    // Without being asked for, every version stays, and there is no garbage.
+    // Without an age limit, every version stays, and there is no garbage.
     let nothing =
         json!({ "removed_versions": 0, "removed_objects": 0, "removed_bytes": 0, "waiting_objects": 0 });
     assert_eq!(collect(&store, &GRACE_OVER), nothing);
@@ -160,7 +161,7 @@ async fn old_versions_go_where_that_is_asked_for_and_nothing_else_does() {
     );
     assert_eq!(contents(&store).await, all);
 
-    // Objects wait until their grace is over; versions do not.
+    // Objects wait for the end of their grace period; versions do not.
     let removed = collect(&store, &["--keep-versions-days", "0"]);
     assert_eq!(removed["removed_versions"], all.len() - 2);
     assert_eq!(removed["removed_objects"], 0);
@@ -178,7 +179,7 @@ async fn old_versions_go_where_that_is_asked_for_and_nothing_else_does() {
     store.post(&path, &json!({})).await.expect_error(404, "not_found");
     check(&store);
 
-    // What is kept can be rolled back to, and the history goes on.
+    // A kept version can be rolled back to, and the history continues.
     let path = format!("/versions/{snapshot}/rollback");
     store.post(&path, &json!({})).await.expect_status(200);
     assert_eq!(store.rows("SELECT count(*) FROM orders").await, json!([[3]]));

@@ -1,4 +1,4 @@
-//! Values of imported rows: every type, what does not fit, what is left out.
+//! Tests values of imported rows: every type, values that do not fit, and missing values.
 #![cfg(test)]
 
 use serde_json::json;
@@ -75,7 +75,7 @@ async fn values_of_every_type_come_back_as_they_went_in() {
         let mut body = inline("kinds", &rows);
         body["mode"] = "replace".into();
         store.post("/import", &body).await.expect_status(200);
-        // `at` is a word of SQL.
+        // Quoted, because `at` is a keyword of SQL.
         let read = store.rows(&format!("SELECT \"{column}\" FROM kinds")).await;
         assert_eq!(read, json!([[expected.unwrap_or(sent)]]), "{column}");
     }

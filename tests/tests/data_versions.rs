@@ -1,4 +1,4 @@
-//! Versions of a store: the history, snapshots, rollback, and queries of what was.
+//! Tests versions of a store: the history, snapshots, rollback, and queries of earlier versions.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ async fn rows_at(store: &Store, version: &str, sql: &str) -> Value {
     answer.body["rows"].clone()
 }
 
-/// A store with one table of the numbers 1 to 3, and the version before the import.
+/// Creates a store with one table of the numbers 1 to 3. Also returns the version before the import.
 async fn started() -> (Store, String) {
     let store = Store::start().await;
     store.table("t", &["id INTEGER"]).await;
@@ -130,7 +130,7 @@ async fn a_snapshot_has_a_name_of_its_own() {
         let refused = snapshot(&store, taken).await.expect_error(409, "conflict");
         assert!(refused.message().contains(taken), "{}", refused.message());
     }
-    // One content may have several names, and another store the same ones.
+    // One content may have several names, and another store may use the same names.
     let second = snapshot(&store, "again").await.expect_status(201);
     assert_eq!(second.body["tables"], made.body["tables"]);
     let (token, name) = (&store.token, json!({ "name": unique("other") }));
@@ -182,13 +182,13 @@ async fn a_rollback_is_a_new_version_with_the_old_content() {
     assert_eq!(current(&store).await, now);
     let list = "SELECT id FROM t ORDER BY id";
     assert_eq!(store.rows(list).await, json!([[1], [2], [3]]));
-    // Nothing is cut, and what comes now goes on from there.
+    // The rollback removes no version, and later changes continue from it.
     assert_eq!(rows_at(&store, &replaced, list).await, json!([[100]]));
     store.append("t", &json!([{ "id": 4 }])).await.expect_status(200);
     assert_eq!(store.rows(list).await, json!([[1], [2], [3], [4]]));
     assert_eq!(rows_at(&store, &now, list).await, json!([[1], [2], [3]]));
     assert_eq!(rows_at(&store, &before, list).await, json!([]));
-    // Forth again, and to the current version itself.
+    // Roll forward again, and roll back to the current version itself.
     roll_back(&store, &replaced).await.expect_status(200);
     assert_eq!(store.rows(list).await, json!([[100]]));
     let itself = current(&store).await;
@@ -213,7 +213,7 @@ async fn a_rollback_takes_the_schema_with_it() {
     let gone = store.query("SELECT * FROM t", &json!({})).await;
     gone.expect_error(400, "invalid_request");
     store.get("/tables/t").await.expect_error(404, "not_found");
-    // A new table of that name has nothing of the old one.
+    // A new table of that name contains nothing of the old one.
     store.table("T", &["b INTEGER", "c INTEGER", "d STRING"]).await;
     assert_eq!(store.rows("SELECT * FROM t").await, json!([]));
     store.append("t", &json!([{ "b": 7 }])).await.expect_status(200);
@@ -252,7 +252,7 @@ async fn what_is_no_version_of_this_store_is_missing() {
         .service
         .post(&stranger, &path, &json!({ "sql": "SELECT 1" }));
     asked.await.expect_error(404, "not_found");
-    // Read a moment ago, so that every cache knows it.
+    // Query the version first, so that every cache holds it.
     rows_at(&store, &mine, "SELECT 1").await;
     let id = other["id"].as_str().unwrap();
     let path = format!("/data/{id}/versions/{mine}/query");
@@ -292,7 +292,7 @@ async fn a_reader_reads_versions_and_makes_none() {
     refused.expect_error(403, "forbidden");
 }
 
-/// All files below a folder whose path holds `part`, with their sizes.
+/// Returns all files below a folder whose path contains `part`, with their sizes.
 fn files(folder: &Path, part: &str) -> BTreeSet<(PathBuf, u64)> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -306,7 +306,7 @@ fn files(folder: &Path, part: &str) -> BTreeSet<(PathBuf, u64)> {
     found
 }
 
-/// A snapshot and a rollback write a manifest, whatever the store holds.
+/// A snapshot and a rollback write one manifest each, whatever the size of the store.
 #[tokio::test]
 async fn snapshot_and_rollback_write_no_data() {
     let Some(store) = Store::start_local().await else {
@@ -328,7 +328,7 @@ async fn snapshot_and_rollback_write_no_data() {
         let after = files(&objects, "/stores/");
         written.push(after.difference(&before).map(|(_, bytes)| bytes).sum::<u64>());
     }
-    // A manifest names one segment more the second time.
+    // The second time, the manifest names one more segment.
     assert!(written[1] < written[0] + 2_000, "{written:?}");
     let checked = store.service.operator().json(&["check"]);
     assert_eq!(checked["findings"], json!([]));

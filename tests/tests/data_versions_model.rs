@@ -1,4 +1,5 @@
-//! Stores against a simple model in memory: whatever is done to a store, every version that was ever made is what it was.
+//! Compares stores with a simple model in memory: whatever happens to a store, each version keeps its
+//! content.
 #![cfg(test)]
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,17 +11,17 @@ use serde_json::{Map, Value, json};
 use tests::stores::columns;
 use tests::{Answer, Store};
 
-/// The tables of a version.
+/// Tables of a version.
 type Model = BTreeMap<String, Table>;
 
-/// A table: its numbers in order, and its other columns, each of which has one value in all rows.
+/// Table: its numbers in order, and its other columns, each with one value in all rows.
 #[derive(Clone, Debug, Default)]
 struct Table {
     numbers: Vec<u64>,
     others: BTreeMap<String, u64>,
 }
 
-/// What one request does to a store.
+/// Effect of one request on a store.
 #[derive(Clone, Debug)]
 enum Change {
     Create(Vec<String>),
@@ -48,7 +49,7 @@ enum Change {
 }
 
 impl Change {
-    /// A random change that `model` allows; `number` is used by no other change.
+    /// Returns a random change that `model` allows; no other change uses `number`.
     fn random(rng: &mut StdRng, model: &Model, versions: &[String], number: u64) -> Self {
         let tables: Vec<&String> = model.keys().collect();
         let others = model
@@ -142,7 +143,7 @@ impl Change {
         }
     }
 
-    /// The version that the change made, where its answer tells.
+    /// Returns the version that the change made, if the answer names it.
     fn version(&self, answer: &Answer) -> Option<String> {
         let field = match self {
             Self::Create(_)
@@ -194,7 +195,7 @@ impl Change {
     }
 }
 
-/// The ids of all versions, oldest first.
+/// Returns the ids of all versions, oldest first.
 async fn versions(store: &Store) -> Vec<Value> {
     let listed = store.get("/versions?limit=1000").await.expect_status(200);
     let mut versions = listed.body.as_array().unwrap().clone();
@@ -208,7 +209,7 @@ async fn versions(store: &Store) -> Vec<Value> {
     versions
 }
 
-/// Reads a version back: its tables, their rows, and that those of other versions are not there.
+/// Reads a version back: its tables, their rows, and that tables of other versions are missing.
 async fn check(store: &Store, version: &str, expected: &Model, others: &[String], what: &str) {
     let ask = |sql: String| {
         let path = format!("/versions/{version}/query");
@@ -299,7 +300,7 @@ async fn every_version_stays_what_it_was() {
             .collect();
         assert_eq!(listed, line, "seed {seed}");
         if !store.service.is_shared() {
-            // Fewer files, and nothing left that no version names: of that, no version may show anything.
+            // Compaction and collection must not change the content of any version.
             let made = store.scope.ops_json(&["store", "compact", &store.id]);
             if let Some(version) = made["version_id"].as_str() {
                 history.insert(version.to_owned(), history[line.last().unwrap()].clone());
@@ -326,7 +327,7 @@ async fn every_version_stays_what_it_was() {
     }
 }
 
-/// Several clients at once: each change that was answered is in the history once, on top of the one before it.
+/// Concurrent clients: each answered change is in the history once, on top of the previous one.
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_at_once_stand_in_one_line() {
     const CLIENTS: u64 = 4;
@@ -354,7 +355,7 @@ async fn changes_at_once_stand_in_one_line() {
             let number = client * CHANGES + round + 1;
             let change = match Change::random(&mut rng, &empty, &known, number) {
                 change @ (Change::Import { .. } | Change::Snapshot(_) | Change::RollBack(_)) => change,
-                // The answers of the others do not name the version.
+                // The answers to other changes do not name the version.
                 _ => Change::Snapshot(format!("instead {number}")),
             };
             let answer = change.send(&store).await;

@@ -1,4 +1,4 @@
-//! A description of whatever a caller makes has at most 10,000 characters.
+//! Tests that a description of any resource has at most 10,000 characters.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use tests::{Method, Store, unique};
 
 const MOST: usize = 10_000;
 
-/// One to four bytes a character.
+/// One to four bytes per character.
 const LETTERS: [&str; 4] = ["x", "é", "語", "𝄞"];
 
 fn with(mut body: Value, path: &str, description: &str) -> Value {
@@ -16,7 +16,7 @@ fn with(mut body: Value, path: &str, description: &str) -> Value {
     body
 }
 
-/// Sends a body with descriptions at the limit, which are taken, and over it, which are refused.
+/// Sends a body with descriptions at the limit, which must be accepted, and over it, which must be refused.
 async fn check(store: &Store, method: Method, path: &str, field: &str, body: impl Fn() -> Value) {
     let send = |description: String| {
         let body = with(body(), field, &description);

@@ -1,7 +1,7 @@
-//! A disk that takes no more: what callers get, what stays, and that the service goes on when there is room.
+//! Tests a full disk: what callers get, what stays, and that the service continues once there is room.
 //!
-//! The disk is a limit on the size of the runner's files, which the test sets and lifts from outside. A write
-//! beyond it fails as one on a full disk does.
+//! The full disk is a limit on the size of the runner's files, which the test sets and lifts from outside. A
+//! write beyond the limit fails as on a full disk.
 #![cfg(test)]
 #![cfg(target_os = "linux")]
 
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use tests::samples::prompt;
 use tests::{Answer, Method, Persona, Service, unique};
 
-/// The signal of the limit would end a process that does not ignore it.
+/// The limit's signal would end a process that does not ignore it.
 const IGNORING: [&str; 4] = ["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"];
-/// Bytes that still fit behind what is there.
+/// Bytes that still fit beyond the existing ones.
 const ROOM: u64 = 60_000;
-/// Requests until the disk must be full.
+/// Requests after which the disk must be full.
 const MOST: usize = 200;
 
-/// Whether there is `prlimit` to set the limit; else a line says that it is missing.
+/// Sets the limit. Returns false, and prints the reason, if `prlimit` is missing.
 fn limit(service: &mut Service, bytes: &str) -> bool {
     let process = service.process().id().to_string();
     let set = Command::new("prlimit")
@@ -32,7 +32,7 @@ fn limit(service: &mut Service, bytes: &str) -> bool {
     set.is_ok()
 }
 
-/// The refusal of a write that may be repeated.
+/// Asserts the refusal of a write that may be repeated.
 fn check_refused(answer: &Answer) {
     assert_eq!(answer.status, 503, "{}", answer.text());
     assert_eq!(answer.body["error"], "unavailable");
@@ -53,7 +53,7 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_is_over_when_there_is_room
         .await
         .expect_status(201)
         .body;
-    // So that the WAL begins small.
+    // Restart, so that the WAL starts small.
     service.restart_by(&IGNORING);
     let mut made = vec![
         service
@@ -74,7 +74,7 @@ async fn a_full_disk_refuses_writes_loses_nothing_and_is_over_when_there_is_room
         scope.project
     );
     let ingest_token = channel["ingest_token"].as_str().unwrap();
-    // Details of an event that large are an object.
+    // Event details of this size are stored as an object.
     let large = json!({ "text": "a".repeat(usize::try_from(taken + ROOM).unwrap().clamp(150_000, 240_000)) });
     let event = || {
         service

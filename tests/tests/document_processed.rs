@@ -1,11 +1,12 @@
-//! That a document was processed: told by a workflow run, by a process and by another service, and counted.
+//! Tests document-processed events: published by a workflow run, by a process and by another service, and
+//! counted.
 #![cfg(test)]
 
 use serde_json::{Value, json};
 use tests::runs::{PAUSE, WITHIN};
 use tests::{Events, unique};
 
-/// The pairs of meters of the contract, and how much of each the details of [`details`] tell.
+/// Pairs of meters of the contract, with the quantities of [`details`].
 const METERS: [(&str, &str, f64); 10] = [
     ("processing", "documents", 1.0),
     ("processing", "pages", 3.0),
@@ -37,7 +38,7 @@ fn meters() -> Value {
     json!(meters)
 }
 
-/// A project whose content events go to a receiver.
+/// Creates a project whose content events go to a receiver.
 async fn project() -> Option<Events> {
     let events = Events::start().await?;
     let mut body = events.webhook_body("/content");
@@ -54,7 +55,7 @@ fn now() -> String {
     jiff::Timestamp::now().to_string()
 }
 
-/// The event that the receiver got, without what is the run's, held against the contract.
+/// Compares the received event with the contract, except for the fields of the run. Returns the event.
 async fn told(events: &Events, document: &str, source: &str, run: Option<&Value>) -> Value {
     let event = events.received("/content", 1).await.remove(0).json()["event"].clone();
     let mut expected = details();
@@ -95,7 +96,7 @@ async fn told(events: &Events, document: &str, source: &str, run: Option<&Value>
     event
 }
 
-/// One event counts once, with all of its meters.
+/// Asserts that one event counts once, with all of its meters.
 async fn counted(events: &Events) {
     let mut metrics = vec![json!({ "id": "documents", "operation": "count" })];
     for (category, kind, _) in METERS {
@@ -130,7 +131,6 @@ async fn counted(events: &Events) {
     }
 }
 
-/// A run once it has ended.
 async fn ended(events: &Events, path: &str) -> Value {
     let began = std::time::Instant::now();
     loop {
@@ -203,7 +203,7 @@ async fn a_process_tells_of_a_document() {
     assert_eq!(run["status"], "COMPLETED", "{run}");
     let run = json!({ "workflow_id": run["workflow_id"], "workflow_run_id": run["run_id"], "workflow_type": "Process" });
     let event = told(&events, "invoice-8", "process:documents/invoices", Some(&run)).await;
-    // A misspelt field is an error of the process, and nothing is told.
+    // A misspelt field is an error of the process, and no event is published.
     let failed = run_of(json!({ "pageCount": 3 })).await;
     let error = "https://serverlessworkflow.io/spec/1.0.0/errors/validation";
     assert_eq!(

@@ -1,13 +1,15 @@
-//! An archiver that dies between two of its writes: each record is listed once before, between and after.
+//! Tests an archiver that dies between two of its writes: each record is listed once before, between and
+//! after.
 #![cfg(test)]
 
 use serde_json::{Value, json};
 use tests::samples::prompt;
 use tests::{Persona, Service};
 
-/// The variable that names the step; see `Step` in `shared/event-log`.
+/// Variable that names the step; see `Step` in `shared/event-log`.
 const CRASH_AT: &str = "MILLRACE_CRASH_AT";
-/// Files written and not committed; committed and their records not settled; settled and not noted.
+/// Files written and not committed; committed and their records not settled; settled, but still listed as
+/// unsettled.
 const STEPS: [&str; 3] = ["101", "102", "103"];
 
 async fn listed(service: &Service, token: &str) -> Value {
@@ -45,7 +47,7 @@ async fn an_archiver_that_dies_at_a_step_loses_and_doubles_nothing() {
             before,
             "after a death at step {step}"
         );
-        // The runner dies as well, with all that it knows of the log.
+        // Restart the runner too, so that its memory of the log is lost.
         service.restart();
         assert_eq!(
             listed(&service, &token).await,

@@ -1,4 +1,4 @@
-//! What `docs/event-log.md` shows is what the service does.
+//! Tests that the service behaves as `docs/event-log.md` shows.
 #![cfg(test)]
 
 use std::fs;
@@ -15,7 +15,7 @@ fn page() -> String {
     fs::read_to_string(PAGE).unwrap()
 }
 
-/// The fenced block of a language that has this text.
+/// Returns the fenced block of a language that contains this text.
 fn block(language: &str, text: &str) -> String {
     let mut blocks = blocks(&page(), language).into_iter();
     blocks.find(|block| block.contains(text)).unwrap()

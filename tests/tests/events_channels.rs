@@ -1,4 +1,4 @@
-//! Ingest channels: what is shown once, what is never shown, and what no channel may be.
+//! Tests ingest channels: values that are shown once, values that are never shown, and refused channels.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ async fn a_channel_is_made_read_changed_and_deleted() {
         (&json!(true), &json!(true))
     );
 
-    // Shown once: neither reads nor the log nor the records have them again.
+    // The token is shown once: later reads, the log and the records do not contain it.
     let path = format!("{CHANNELS}/{id}");
     let read = events.get(&events.token, &path).await.expect_status(200);
     let mut expected = channel.clone();
@@ -54,7 +54,7 @@ async fn a_channel_is_made_read_changed_and_deleted() {
     let kept = events.operator().run(&["check"]).expect_success().stdout + &events.log();
     assert!(!kept.contains(token) && !kept.contains(secret));
 
-    // What a read answers can be sent back.
+    // The answer of a read can be sent back.
     let same = events
         .put(&events.token, &path, &read.body)
         .await
@@ -209,7 +209,7 @@ async fn what_no_channel_is_is_refused() {
         .post(&reader, CHANNELS, &with("name", json!("n")))
         .await
         .expect_error(403, "forbidden");
-    // Another project knows nothing of it.
+    // Other projects do not see the channel.
     let channel = events.plain_channel().await;
     let path = format!("{CHANNELS}/{}", channel.id());
     for persona in [Persona::OtherProject, Persona::OtherAccount] {

@@ -1,6 +1,6 @@
-//! Events to many subscriptions while the process is killed again and again, with it every queue, and the
-//! receiver fails now and then; and under faults of the stores, queues and clock as well.
-//! `EVENTS_CHAOS=10000` sends as many events, and kills more often.
+//! Tests events to many subscriptions while the process is killed repeatedly, with all its queues, and the
+//! receiver sometimes fails; also under faults of the stores, queues and clock. `EVENTS_CHAOS=10000` sets the
+//! number of events, and kills more often.
 #![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,17 +11,17 @@ use serde_json::json;
 use tests::{Events, variable};
 
 const SUBSCRIPTIONS: usize = 20;
-/// A subscription is about one of so many events.
+/// Each subscription matches one event in this many.
 const EACH: usize = 10;
 /// Events that are posted between two kills.
 const KILL_AFTER: usize = 120;
-/// Clients at a time.
+/// Concurrent clients.
 const CLIENTS: usize = 8;
-/// Under faults, between two kills while deliveries are on their way.
+/// Time between two kills during deliveries, under faults.
 const KILL_EACH: Duration = Duration::from_secs(6);
-/// Kills after which deliveries are left alone.
+/// Kills after which deliveries proceed undisturbed.
 const MAX_KILLS: usize = 20;
-/// Before a request is repeated.
+/// Pause before a retry.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn wanted_events(otherwise: usize) -> usize {
@@ -30,7 +30,8 @@ fn wanted_events(otherwise: usize) -> usize {
     })
 }
 
-/// Posts an event until it is taken. The answer to an earlier post may be lost, so each has a key.
+/// Posts an event until it is accepted. Each has an idempotency key, because the answer to an earlier post
+/// may be lost.
 async fn post(
     client: &reqwest::Client,
     url: &str,
@@ -98,7 +99,7 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
         });
         futures::future::join_all(clients).await;
         ids.extend(taken.into_inner().unwrap());
-        // In the middle of everything that follows from them.
+        // Kill the service while it processes these events.
         let (service, channel) = (&mut events.service, &channel);
         service.restart();
         kills += 1;
@@ -136,7 +137,7 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
                 .as_str()
                 .unwrap()
                 .to_owned();
-            // A creation that was repeated after a lost answer has left a twin.
+            // A creation that was repeated after a lost answer may have left a second subscription.
             if !faults.is_empty() && !subscriptions.contains(&subscription) {
                 continue;
             }
@@ -152,7 +153,7 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
             }
         }
         seen = received.len();
-        // A message that is lost is sent again after half a minute, or by the next process.
+        // A lost message is sent again after half a minute, or by the next process.
         if !faults.is_empty() && kills < MAX_KILLS && killed_at.elapsed() > KILL_EACH {
             events.service.restart();
             kills += 1;

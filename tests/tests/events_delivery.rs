@@ -1,4 +1,5 @@
-//! From the ingest URL to the receiver: what is sent, how it is signed, what comes of it, and what an operator does about it.
+//! Tests deliveries from the ingest URL to the receiver: the request, its signature, the result, and the
+//! operator's commands.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -126,7 +127,7 @@ async fn a_secret_that_was_replaced_signs_beside_the_new_one() {
         .to_owned();
     assert_ne!(old, new);
     let channel = events.plain_channel().await;
-    // Who knows either of them is satisfied.
+    // A receiver that knows either secret accepts the request.
     events.receiver.accept(&old);
     events.event(&channel, &json!({})).await;
     let received = events.received("/signed", 1).await;
@@ -175,7 +176,7 @@ async fn what_a_receiver_refuses_for_good_is_not_sent_again() {
     }
     assert!(events.receiver.received_at("/secret").is_empty());
 
-    // Gone is gone for all that comes after.
+    // A 410 disables the subscription for later events.
     let subscription = events.webhook("/status/410").await;
     let event = events.event(&channel, &json!({})).await;
     let delivery = events.delivery_of(&event, &["failed"]).await;
@@ -224,12 +225,12 @@ async fn what_may_pass_is_tried_again_and_an_operator_can_hurry_or_end_it() {
         "{pause} ms are not about five seconds"
     );
 
-    // The one that waits is made now, and in its place.
+    // The waiting attempt is made now, and not again later.
     events.scope.ops(&["delivery", "retry", id]).expect_success();
     let again = events.received("/status/503", 2).await;
     assert_eq!(again[0].delivery_id(), again[1].delivery_id());
     assert_eq!(again[1].json()["delivery"]["attempt"], 2);
-    // The receiver is mended, and the subscription says where.
+    // The subscription gets the URL of a receiver that works.
     let path = format!("/events/subscriptions/{}", subscription["id"].as_str().unwrap());
     let mended = json!({ "target": { "url": format!("{}/mended", events.receiver.origin) } });
     events.put(&events.token, &path, &mended).await.expect_status(200);
@@ -246,7 +247,7 @@ async fn what_may_pass_is_tried_again_and_an_operator_can_hurry_or_end_it() {
     assert_eq!(events.received("/mended", 1).await[0].delivery_id(), id);
     events.scope.ops(&["delivery", "cancel", id]).expect_refusal();
 
-    // One that ended is delivered once more as the same.
+    // An ended delivery is delivered again under the same id.
     events.scope.ops(&["delivery", "retry", id]).expect_success();
     let more = events.received("/mended", 2).await;
     assert_eq!(
@@ -327,7 +328,7 @@ async fn a_change_of_a_subscription_takes_effect_at_once() {
             .put(&events.token, &path, &json!({ "enabled": false }))
             .await
             .expect_status(200);
-        // Whoever still gets it says that it was matched.
+        // The delivery of a second subscription proves that the event was matched.
         let unseen = events.event(&channel, &json!({ "round": round })).await;
         let delivery = events.delivery_of(&unseen, &["succeeded"]).await;
         assert_eq!(delivery["subscription_id"], witness["id"]);
@@ -339,7 +340,7 @@ async fn a_change_of_a_subscription_takes_effect_at_once() {
     assert_eq!(events.receiver.received_at("/first").len(), 10);
     let witness = format!("/events/subscriptions/{}", witness["id"].as_str().unwrap());
     events.delete(&events.token, &witness).await.expect_status(200);
-    // What waits for its next attempt is given up by a subscription that is disabled, and by one that is gone.
+    // A delivery that waits for its next attempt is cancelled when its subscription is disabled or deleted.
     let away = json!({ "target": { "url": format!("{}/status/500", events.receiver.origin) } });
     events.put(&events.token, &path, &away).await.expect_status(200);
     let event = events.event(&channel, &json!({})).await;

@@ -1,11 +1,12 @@
-//! Receivers that mean no good: each attempt ends in time, takes no memory to speak of, and holds up nobody else.
+//! Tests hostile receivers: each attempt ends in time, takes little memory, and does not delay other
+//! deliveries.
 #![cfg(test)]
 
 use serde_json::{Value, json};
 use tests::Events;
 use tests::hostile::{ALL, Meanness};
 
-/// The memory of a local service; 0 for one elsewhere, which shows none.
+/// Returns the memory of a local service; 0 for one elsewhere, which reports none.
 fn memory_kb(events: &mut Events) -> u64 {
     match events.service.is_shared() {
         true => 0,
@@ -21,7 +22,7 @@ async fn each_attempt_ends_in_time_and_says_how() {
     let channel = events.plain_channel().await;
     for meanness in ALL {
         let origin = meanness.serve().await;
-        // Its answer is made first, which takes a busy machine a while.
+        // The receiver first generates its answer, which takes time on a busy machine.
         let timeout_ms = if matches!(meanness, Meanness::Bomb) {
             15_000
         } else {
@@ -44,7 +45,7 @@ async fn each_attempt_ends_in_time_and_says_how() {
             .await;
         let attempt = &delivery["attempts"][0];
         let expected = match meanness {
-            // A status is an answer, whatever comes after it.
+            // The status is the result of the attempt, whatever follows it.
             Meanness::Endless | Meanness::Drip | Meanness::Bomb => ("succeeded", json!(200)),
             Meanness::Redirect => ("failed", json!(302)),
             _ => ("retrying", Value::Null),
@@ -57,7 +58,7 @@ async fn each_attempt_ends_in_time_and_says_how() {
             expected,
             "{meanness:?}: {delivery}"
         );
-        // 4,096 bytes, of which each that is no UTF-8 may be shown as one character.
+        // 4,096 bytes; each invalid UTF-8 byte may be shown as one character.
         let shown = attempt["response_body"].as_str().unwrap_or_default();
         assert!(shown.len() <= 4_096, "{meanness:?}");
     }
@@ -81,8 +82,8 @@ async fn who_hangs_holds_up_nobody_else() {
     let mut body = events.webhook_body("/good");
     body["filter"]["action"] = json!(["good"]);
     events.subscribe(&body).await;
-    // More than one account may have under way, and each of them for longer than the test takes. Elsewhere
-    // each takes an environment of Lambda, which an emulator has on one machine.
+    // More than one account may have open, and each lasts longer than the test. Elsewhere each takes a Lambda
+    // environment, and an emulator has all of them on one machine.
     let count = if events.service.is_shared() { 20 } else { 300 };
     for _ in 0..count {
         events.event(&channel, &json!({ "action": "hang" })).await;

@@ -1,4 +1,4 @@
-//! Webhooks over https: sent to whom the machine trusts, and to nobody else.
+//! Tests webhooks over https: they are sent only to servers that the machine trusts.
 #![cfg(test)]
 
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::server::TlsStream;
 
-/// Connections whose handshake succeeds.
+/// Accepts connections whose handshake succeeds.
 struct TlsListener {
     listener: TcpListener,
     acceptor: TlsAcceptor,
@@ -41,7 +41,7 @@ impl Listener for TlsListener {
     }
 }
 
-/// Who vouches for servers.
+/// Returns a certificate authority.
 fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.distinguished_name.push(DnType::CommonName, name);
@@ -49,7 +49,7 @@ fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// A server with a certificate for a name; its port, and how many requests it got.
+/// Starts a server with a certificate for a name. Returns its port, and its count of requests.
 async fn server(authority: &CertifiedIssuer<'_, KeyPair>, name: &str) -> (u16, Arc<AtomicUsize>) {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new([name.to_owned()]).unwrap();

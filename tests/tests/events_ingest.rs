@@ -1,4 +1,5 @@
-//! The public door: who may come in, what an event is made of, and that nothing is taken twice.
+//! Tests the public ingest endpoint: which requests are accepted, how an event is built, and that no event is
+//! accepted twice.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -21,7 +22,7 @@ fn hmac(secret: &str, body: &[u8]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// The event as a receiver gets it.
+/// Returns the event as a receiver gets it.
 async fn delivered(events: &Events, channel: &Channel, body: &Value) -> Value {
     let before = events.receiver.received_at("/all").len();
     let event_id = events.event(channel, body).await;
@@ -79,11 +80,11 @@ async fn a_token_opens_its_channel_in_three_ways() {
         events
             .request(Method::POST, &elsewhere(&events.scope.project, "other"))
             .token(token),
-        // The token of a person is not that of a channel.
+        // A user's access token is not a channel token.
         request().token(&events.token),
     ];
     for request in refused {
-        // Whatever is wrong, the answer is the same, and the body is not looked at.
+        // Whatever the fault, the answer is the same, and the body is not read.
         let answer = request
             .body("not json")
             .await
@@ -141,7 +142,8 @@ async fn a_signature_is_looked_at_closely() {
         let refused = refused.expect_error(401, "unauthenticated");
         assert_eq!(refused.message(), REFUSED, "{header}");
     }
-    // Missing, in another header, over another body, and with a token in its place or a wrong one beside it.
+    // The signature is missing, in another header, replaced by a token, next to a wrong token, or over
+    // another body.
     request().await.expect_error(401, "unauthenticated");
     request()
         .header("x-signature", &good)
@@ -161,7 +163,7 @@ async fn a_signature_is_looked_at_closely() {
         .await
         .expect_error(401, "unauthenticated");
 
-    // What takes the place of a secret does so at once.
+    // A new secret replaces the old one at once.
     let path = format!("/events/channels/{}", channel.id());
     let rotated = events
         .put(&events.token, &path, &json!({ "rotate_signing_secret": true }))
@@ -228,13 +230,14 @@ async fn what_is_sent_goes_before_what_is_found_and_that_before_the_defaults() {
     );
     assert_eq!(event["timestamp"], "2026-01-01T00:00:00.000Z");
     assert_eq!(event["details"], json!({ "a": 1, "b": 2, "payload": found }));
-    // A field of the body goes before the path, and a detail of it before the channel's.
+    // A field of the body takes precedence over the path, and its details over those of the channel.
     let both = json!({ "action": "own", "kind": { "name": "found" }, "details": { "b": 3 }, "at": "soon" });
     let event = delivered(&events, &channel, &both).await;
     assert_eq!(event["action"], "own");
     assert_eq!(event["resource_type"], "thing");
     assert_eq!(event["details"], json!({ "a": 1, "b": 3, "payload": both }));
-    // A path into nothing, or to what is no name, leaves the default; fields of other types are the sender's own.
+    // A path to nothing, or to a value that is not a name, leaves the default. Fields of other types are the
+    // sender's own.
     for body in [
         json!({ "kind": { "name": {} } }),
         json!({ "kind": 7, "timestamp": 12, "action": ["x"], "details": "text" }),
@@ -259,7 +262,7 @@ async fn a_key_stands_for_one_event_however_many_send_it() {
     let posts = (0..64).map(|_| events.event(&channel, &body));
     let ids: BTreeSet<String> = join_all(posts).await.into_iter().collect();
     assert_eq!(ids.len(), 1, "one key stands for {ids:?}");
-    // Another body under the key is the same event; the key of another channel is another one.
+    // Another body with the same key is the same event; the same key in another channel is another event.
     let again = events
         .event(&channel, &json!({ "idempotency_key": "k", "n": 2 }))
         .await;
@@ -349,7 +352,7 @@ async fn bodies_that_are_no_events_are_refused() {
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(99), "]".repeat(99));
     post(deep.into_bytes()).await.expect_status(202);
 
-    // The limit is 256 KiB to the byte, whether the length is told or not.
+    // The limit is exactly 256 KiB, with or without a declared length.
     let of = |bytes: usize| format!("{{\"x\":\"{}\"}}", "x".repeat(bytes - 8));
     post(of(262_144).into_bytes()).await.expect_status(202);
     let large = post(of(262_145).into_bytes())
@@ -485,7 +488,7 @@ async fn a_channel_beyond_its_rate_is_told_when_to_come_again() {
     assert!(taken >= 10, "{taken}");
     let seconds: u64 = refused.header("retry-after").parse().unwrap();
     assert!((1..=10).contains(&seconds), "{seconds}");
-    // A stranger does not use the rate up, and is not told of it.
+    // Requests with a wrong token do not count against the rate, and do not learn about it.
     let stranger = events
         .request(Method::POST, &channel.url)
         .token("x")

@@ -1,4 +1,4 @@
-//! What a subscription makes of an event: a run of its own, a verdict that is missing, and events of other services.
+//! Tests the results of a match: a run, a missing verdict, and events of other services.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ async fn a_workflow_target_starts_the_run_that_it_names() {
     assert_eq!(detail["input"]["event"]["details"]["payload"], sent);
     let delivery_part = json!({ "id": delivery["id"], "subscription_id": subscription["id"], "attempt": 1 });
     assert_eq!(detail["input"]["delivery"], delivery_part);
-    // Listings find it by what the event and the subscription say.
+    // Listings find the delivery by fields of the event and of the subscription.
     for filter in [
         json!({ "rule_id": subscription["id"] }),
         json!({ "event_name": "Approval" }),
@@ -134,7 +134,7 @@ async fn events_of_other_services_are_matched_and_what_is_none_is_set_aside_with
             .scope
             .ops(&["--json", "event", verb, "--file", file.to_str().unwrap()])
     };
-    // First what would come of it, then the thing itself.
+    // Test the match first, then publish the event.
     for (kind, why) in [
         ("invoice", Value::Null),
         ("letter", json!("condition is not true")),

@@ -1,4 +1,5 @@
-//! What other people's code says: their verifiers of what is delivered, and their senders' payloads and signatures.
+//! Tests against third-party code: its verifiers with our deliveries, and its payloads and signatures with
+//! our ingest.
 #![cfg(test)]
 
 use std::io::{Read as _, Write as _};
@@ -56,7 +57,7 @@ async fn the_verifiers_of_others_accept_what_is_sent_and_nothing_else() {
 }"#);
 }
 
-/// A payload that somebody contributed to `@octokit/webhooks-examples`.
+/// Payload from `@octokit/webhooks-examples`.
 #[derive(Deserialize)]
 struct Example {
     event: String,
@@ -90,7 +91,7 @@ async fn the_payloads_of_github_arrive_as_they_were_sent() {
         let request = events
             .request(Method::POST, &channel.url)
             .header("x-hub-signature-256", &signature);
-        // As GitHub sends it.
+        // In the form that GitHub sends.
         let request = request
             .header("content-type", "application/json")
             .header("x-github-event", &example.event);

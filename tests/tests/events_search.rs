@@ -1,4 +1,4 @@
-//! Deliveries are found by whatever is known of them.
+//! Tests the search of deliveries by every field.
 #![cfg(test)]
 
 use std::time::Instant;
@@ -75,7 +75,7 @@ async fn deliveries_are_found_by_whatever_is_known_of_them() {
             found.len()
         );
     }
-    // Page by page it is the same list.
+    // Pages add up to the same list.
     for search in [
         json!({}),
         json!({ "status": ["failed", "succeeded"] }),
@@ -126,7 +126,7 @@ async fn deliveries_are_found_by_whatever_is_known_of_them() {
     }
 }
 
-/// Needs no receiver, so that it also runs where functions refuse those of this machine.
+/// Uses no receiver, so that it also runs where functions refuse addresses of this machine.
 #[tokio::test]
 async fn an_event_is_attempted_until_the_operator_ends_that() {
     let Some(events) = Events::start().await else {

@@ -1,4 +1,5 @@
-//! Subscriptions: what is taken, what is refused and in which words, and who may change what.
+//! Tests subscriptions: which are accepted, which are refused with which messages, and which callers may
+//! change them.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -82,7 +83,7 @@ async fn a_subscription_is_made_read_changed_and_deleted() {
     assert_eq!(listed.body, json!([expected]));
     assert!(!events.log().contains(secret));
 
-    // What a read answers can be sent back; what is left out stays.
+    // The answer of a read can be sent back; omitted fields stay.
     let same = events
         .put(&events.token, &path, &read.body)
         .await
@@ -111,7 +112,7 @@ async fn a_subscription_is_made_read_changed_and_deleted() {
     );
     assert_eq!(changed["filter"], body()["filter"]);
 
-    // A new secret is shown once; one that no longer signs has none.
+    // A new secret is shown once; a subscription that stops signing has no secret.
     let rotated = json!({ "target": { "rotate_signing_secret": true } });
     let rotated = events
         .put(&events.token, &path, &rotated)
@@ -120,7 +121,7 @@ async fn a_subscription_is_made_read_changed_and_deleted() {
         .body;
     assert_ne!(rotated["signing_secret"], secret);
     assert_eq!(rotated["target"]["url"], "https://example.org/other");
-    // Left out, it means unsigned.
+    // Without `signing_mode` the webhook is unsigned.
     let unsigned = json!({ "target": { "url": "https://example.org/other" } });
     let unsigned = events
         .put(&events.token, &path, &unsigned)
@@ -265,7 +266,7 @@ async fn every_rule_refuses_in_a_sentence() {
         "100.100.100.200",
     ] {
         if host == "localhost." {
-            // A name is looked up when it is delivered to, not before.
+            // A name is resolved at delivery, not before.
             continue;
         }
         cases.push((url(&format!("https://{host}/")), "is not public.".to_owned()));
@@ -306,7 +307,7 @@ async fn every_rule_refuses_in_a_sentence() {
     );
     assert_eq!(events.get(&events.token, SUBSCRIPTIONS).await.body, json!([]));
 
-    // The same rules hold for a change.
+    // A change follows the same rules.
     let made = events.subscribe(&body()).await;
     let path = format!("{SUBSCRIPTIONS}/{}", made["id"].as_str().unwrap());
     for (change, message) in [
@@ -393,7 +394,7 @@ async fn what_the_platform_brings_is_seen_and_what_is_protected_is_replaced() {
     let event = events.event(&channel, &json!({})).await;
     let delivery = events.delivery_of(&event, &["succeeded"]).await;
     assert_eq!(delivery["subscription_id"], shut.as_str());
-    // While something takes its place it delivers nothing, whether that does or not.
+    // While it is overridden it delivers nothing, even if the override is disabled.
     let mut body = events.webhook_body("/own");
     body["overrides_system_subscription_id"] = json!(shut);
     let own = events.subscribe(&body).await;
@@ -424,7 +425,7 @@ async fn what_the_platform_brings_is_seen_and_what_is_protected_is_replaced() {
     let event = events.event(&channel, &json!({})).await;
     let delivery = events.delivery_of(&event, &["succeeded"]).await;
     assert_eq!(delivery["subscription_id"], shut.as_str());
-    // The operator's own replacement is out of the project's reach.
+    // The project cannot change the operator's own override.
     let replaced = create(&["--overrides", &shut, "--protected"]);
     events
         .delete(&events.token, &path(&replaced))

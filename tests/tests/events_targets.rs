@@ -1,5 +1,5 @@
-//! Targets of subscriptions: which workflow types they may name, the id of the run that they start, and what a caller is told of a target
-//! that is not as it should be.
+//! Tests targets of subscriptions: the allowed workflow types, the id of the started run, and the errors of
+//! invalid targets.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ async fn a_workflow_type_that_does_not_exist_is_refused_with_those_that_do() {
             "The field 'target.endpoint' names the workflow type '{endpoint}', which does not exist; there are "
         )
     };
-    // The type of the runs that deliver is none that a caller starts.
+    // Callers cannot start runs of the type that delivers.
     for endpoint in ["Nothing", "approval", "WebhookDelivery"] {
         let body = workflow(json!({ "endpoint": endpoint }));
         let refusal = events
@@ -149,7 +149,7 @@ async fn runs_have_the_id_that_the_event_says_and_start_once_for_it() {
     );
     assert_eq!(without.get("workflow_id"), None);
 
-    // The update form takes it as well, and null removes it.
+    // An update accepts it as well, and null removes it.
     let target = json!({ "target": { "endpoint": "Approval", "workflow_id": null } });
     let changed = events.put(&events.token, &path_of(&subscription), &target).await;
     assert_eq!(changed.expect_status(200).body["target"].get("workflow_id"), None);
@@ -183,7 +183,7 @@ async fn a_subscription_that_a_410_disabled_says_so_and_its_deliveries_can_be_ma
         (&json!(false), &json!(reason))
     );
     assert_eq!(disabled["disabled_at"], disabled["updated_at"]);
-    // A change that leaves it disabled keeps the reason.
+    // A change that keeps it disabled keeps the reason.
     let moved = events
         .put(&events.token, &path, &to("/back"))
         .await
@@ -239,7 +239,7 @@ async fn a_subscription_that_a_410_disabled_says_so_and_its_deliveries_can_be_ma
         );
     }
     assert_eq!(events.received("/back", 2).await.len(), 2);
-    // One that a caller disables has no reason.
+    // A subscription that a caller disables has no reason.
     let disabled = events
         .put(&events.token, &path, &json!({ "enabled": false }))
         .await;

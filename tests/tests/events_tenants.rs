@@ -1,4 +1,4 @@
-//! The tenant that a caller's token names is kept on the events that the caller causes.
+//! Tests that events keep the tenant in the token of the caller that caused them.
 #![cfg(test)]
 
 use serde_json::{Value, json};

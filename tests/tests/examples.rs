@@ -1,5 +1,5 @@
-//! Each example of the API reference is sent, and is answered as it says. `UPDATE_EXAMPLES=1` writes the answers into the
-//! examples instead.
+//! Sends each example of the API reference, and compares its answer with the example. `UPDATE_EXAMPLES=1`
+//! writes the answers into the examples instead.
 #![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,16 +10,15 @@ use tests::examples::{Example, Names};
 use tests::runs::{PAUSE, WITHIN};
 use tests::{Answer, Events, Method, examples};
 
-/// Where deliveries go in the examples.
+/// URL of deliveries in the examples.
 const RECEIVER: &str = "https://accounting.example.com/orders";
 
-/// The examples in an order in which one finds what those before it made.
+/// Runs the examples in an order in which each finds the resources of earlier ones.
 struct Story {
     world: Events,
     names: Names,
     operations: BTreeMap<String, (Method, String)>,
     sent: BTreeSet<String>,
-    /// The token of the ingest channel.
     ingest_token: String,
     faults: Vec<String>,
 }
@@ -62,7 +61,7 @@ impl Story {
         }
     }
 
-    /// Sends the example of an operation and holds the answer against it.
+    /// Sends the example of an operation and compares the answer with it.
     async fn send(&mut self, operation: &str) -> Answer {
         let example = Example::read(operation);
         let answer = self
@@ -117,7 +116,7 @@ impl Story {
         }
     }
 
-    /// The operator says that an interaction uses the template.
+    /// Loads an interaction that uses the template, with the operator command.
     fn load_interaction(&self) {
         let prompt = self.names.actual_text(
             Example::read("getPrompt").request("path").unwrap()["pt_id"]
@@ -135,7 +134,7 @@ impl Story {
         loaded.expect_success();
     }
 
-    /// Publishes the events that the aggregation counts, and waits until they are there.
+    /// Publishes the events that the aggregation counts, and waits until they count.
     async fn process_documents(&self) {
         let pages = [
             ("2026-11-01T09:00:00Z", 12.0),

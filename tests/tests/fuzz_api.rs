@@ -1,5 +1,6 @@
-//! Schemathesis sends what the OpenAPI document allows, and what it forbids, and holds each answer against the document: no
-//! 5xx, no status and no body that it does not name. `make fuzz-api` does the same with a random seed and more requests.
+//! Runs Schemathesis, which sends requests that the OpenAPI document allows or forbids, and compares each
+//! answer with the document: no 5xx, and only documented statuses and bodies. `make fuzz-api` does the same
+//! with a random seed and more requests.
 #![cfg(test)]
 
 use std::collections::BTreeMap;
@@ -10,14 +11,14 @@ use tests::{Persona, Service, peers_python};
 
 const REQUESTS: u64 = 4_000;
 const SEED: u64 = 1;
-/// Requests beside the generated ones: the examples, and some for each limit that the document names.
+/// Requests besides the generated ones: the examples, and some for each limit in the document.
 const FIXED_REQUESTS: u64 = 4_000;
-/// Operations that have as many different requests as are asked for; the others have fewer.
+/// Operations with as many distinct requests as requested; the others have fewer.
 const OPERATIONS: u64 = 50;
 const LEAST_GENERATED: u64 = 20;
-/// Least share of the requests that succeed. Most of them break a limit of the document on purpose.
+/// Least share of requests that succeed. Most requests break a limit of the document on purpose.
 const LEAST_SUCCESSES: f64 = 0.2;
-/// Least share of the requests that reach a handler: that are not answered 401, 404 or 405.
+/// Least share of requests that reach a handler, so that the status is not 401, 404 or 405.
 const LEAST_HANDLED: f64 = 0.6;
 const RUNS: usize = 40;
 
@@ -48,7 +49,7 @@ async fn every_answer_is_as_the_document_says() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/schemathesis");
     let report = service.folder().join("report.ndjson");
     let output = Command::new(peers_python("schemathesis"))
-        // It keeps what it found in its folder, and begins the next run with that.
+        // Schemathesis stores its findings in its working folder, and starts the next run with them.
         .current_dir(service.folder())
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("PYTHONPATH", folder)
@@ -117,7 +118,7 @@ async fn every_answer_is_as_the_document_says() {
     assert!(handled >= LEAST_HANDLED, "{statuses:?}");
 }
 
-/// How many answers of the report have which status.
+/// Returns the number of the report's answers by status.
 fn statuses(report: &str) -> BTreeMap<u16, u64> {
     let mut statuses = BTreeMap::new();
     for line in report.lines() {

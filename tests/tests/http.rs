@@ -1,4 +1,4 @@
-//! HTTP itself: paths, methods, slashes, CORS, odd ids, the pages beside the API.
+//! Tests HTTP itself: paths, methods, slashes, CORS, odd ids, the pages beside the API.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ async fn started() -> (Service, String) {
     (service, token)
 }
 
-/// Every path of the API with its methods, its parameters filled with something.
+/// Returns every path of the API with its methods; its parameters have placeholder values.
 async fn paths(service: &Service) -> Vec<(String, BTreeSet<String>)> {
     let document = service.openapi().await;
     let filled = |template: &str| -> String {
@@ -220,7 +220,7 @@ async fn a_browser_may_call_the_local_runner() {
         assert!(!preflight.header("x-request-id").is_empty(), "{path}");
         let methods = list(preflight.header("access-control-allow-methods"));
         assert!(methods.contains(&method.to_lowercase()), "{path}: {methods:?}");
-        // The Fetch standard excepts `authorization` from the wildcard.
+        // In the Fetch standard, the wildcard does not cover `authorization`.
         let headers = list(preflight.header("access-control-allow-headers"));
         assert!(
             headers.contains(&"authorization".to_owned()),

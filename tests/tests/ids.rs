@@ -1,4 +1,4 @@
-//! Ids in paths: any opaque text of up to 200 characters, and none that is too odd for an answer.
+//! Tests ids in paths: any opaque text of up to 200 characters gets a proper answer.
 #![cfg(test)]
 
 use serde_json::json;

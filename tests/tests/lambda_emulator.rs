@@ -1,4 +1,4 @@
-//! The list of tests that `make test-lambda` does not run names tests that there are.
+//! Tests that the list of tests that `make test-lambda` skips names existing tests.
 
 #![cfg(test)]
 

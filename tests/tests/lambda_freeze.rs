@@ -1,4 +1,4 @@
-//! Lambda freezes a function between invocations: nothing that it still had to do would be done.
+//! Tests functions that Lambda freezes between invocations: unfinished work would be lost.
 #![cfg(test)]
 
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use tests::lambda::invocations::{api_request, messages, url_request};
 use tests::lambda::{Answer, Aws, Emulators, Function};
 use tests::{Runs, Scope, binary, unique};
 
-/// How often each function is asked and frozen.
+/// Requests, each followed by a freeze, per function.
 const FREEZES: usize = 4;
-/// How long a process may take until it sleeps, on a busy machine.
+/// Longest wait for a process to sleep, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A local service whose tables and objects the functions work on.
+/// Local service whose tables and objects the functions use.
 struct World {
     runs: Runs,
     aws: Aws,
@@ -51,8 +51,8 @@ impl World {
         api_request(method, path, &self.runs.token, body)
     }
 
-    /// Gives an event to a function, freezes it, and holds that nothing was left to do. Its connections
-    /// are closed before it goes on, as AWS closes those that are idle.
+    /// Gives an event to a function, freezes it, and asserts that no work was left. Its connections are
+    /// closed before it continues, as AWS closes idle ones.
     async fn ask(&self, function: &mut Function, event: Value) -> Answer {
         let known = self.aws.calls_after(0).len();
         let answer = function.invoke(event).await;
@@ -73,7 +73,7 @@ impl World {
         answer
     }
 
-    /// The same for a request, with this status.
+    /// Sends a request in this way, and asserts its status.
     async fn ask_api(
         &self,
         function: &mut Function,
@@ -87,7 +87,7 @@ impl World {
         answer.json()
     }
 
-    /// The audit records of a resource.
+    /// Returns the number of audit records of a resource.
     async fn records_of(&self, resource: &str) -> usize {
         let path = format!("/audit-trail?resourceId={resource}");
         let page = self
@@ -101,7 +101,7 @@ impl World {
     }
 }
 
-/// Of a child that works for an answer, which is given, nothing may be left: it waits for the next task.
+/// Asserts that no child still works for an answer that was given: each waits for its next task.
 async fn wait_for_children(function: &Function) {
     let deadline = Instant::now() + PATIENCE;
     for id in function.processes().into_iter().skip(1) {
@@ -112,7 +112,8 @@ async fn wait_for_children(function: &Function) {
     }
 }
 
-/// The third field of `/proc/<id>/stat`, after the name in parentheses. None for a process that is gone.
+/// Returns the third field of `/proc/<id>/stat`, after the name in parentheses. None for a process that is
+/// gone.
 fn state(id: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()
@@ -169,7 +170,7 @@ async fn data_stores() {
             .ask_api(&mut function, "POST", &format!("/data/{id}/query"), &query, 200)
             .await;
         assert_eq!(answer["rows"], json!([[number + 1]]));
-        // A statement that fails, and one that is stopped at its limit of rows.
+        // One statement that fails, and one that stops at its limit of rows.
         let wrong = json!({ "sql": "SELECT 1 FROM nowhere" });
         world
             .ask_api(&mut function, "POST", &format!("/data/{id}/query"), &wrong, 400)

@@ -1,17 +1,17 @@
-//! The invariants of ARCHITECTURE.md that are about the code itself, checked by reading it.
+//! Checks the invariants of ARCHITECTURE.md about the code itself, by reading the code.
 
 #![cfg(test)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Of the checkout. Tests run in the folder of their crate; the one that they were compiled in may be another clone's, with
-/// which this shares its target directory.
+/// Returns the checkout. Tests run in the folder of their crate; the folder at compile time may belong to
+/// another clone that shares the target directory.
 fn root() -> PathBuf {
     PathBuf::from("..")
 }
 
-/// The workspace crates, each with its folder and the names of its dependencies.
+/// Returns the workspace crates, each with its folder and the names of its dependencies.
 fn crates(below: &str) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root().join(below)).unwrap() {
@@ -35,7 +35,7 @@ fn crates(below: &str) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// The crates below `shared/`.
+/// Returns the crates below `shared/`.
 fn shared_crates() -> Vec<String> {
     crates("shared").into_iter().map(|(name, _)| name).collect()
 }
@@ -83,7 +83,7 @@ fn a_function_imports_no_other_function_and_nothing_of_infra() {
 
 #[test]
 fn shared_crates_depend_downwards_only() {
-    // A crate may use those before it.
+    // A crate may use only crates before it.
     let order = [
         "platform",
         "embedded",
@@ -157,7 +157,7 @@ fn what_is_shared_builds_without_the_sdk() {
 
 #[test]
 fn time_ids_and_environment_are_asked_in_their_modules_alone() {
-    // In two parts, so that a search of the whole checkout does not find this file.
+    // In two parts, so that the search of the checkout does not find this file.
     for (needle, home) in [
         (concat!("Timestamp::", "now("), "shared/platform/src/clock.rs"),
         (concat!("SystemTime::", "now("), ""),
@@ -165,7 +165,7 @@ fn time_ids_and_environment_are_asked_in_their_modules_alone() {
         (concat!("env::", "var"), "shared/platform/src/config.rs"),
     ] {
         for file in files_with(needle) {
-            // A build script is told by its environment what it builds for.
+            // Build scripts get their target through environment variables.
             assert!(file == home || file.ends_with("/build.rs"), "{needle}: {file}");
         }
     }

@@ -1,11 +1,11 @@
-//! Lists that are arrays can be read page by page, and must be where they are too large to be sent at once.
+//! Tests that array lists can be read page by page, and must be if they are too large for one answer.
 #![cfg(test)]
 
 use serde_json::{Value, json};
 use tests::samples::prompt;
 use tests::{Persona, Service, unique};
 
-/// A service, and the token of a project that no other test uses.
+/// Service, and the token of a project that no other test uses.
 struct World {
     service: Service,
     token: String,
@@ -40,7 +40,7 @@ impl World {
         listed.body.as_array().unwrap().clone()
     }
 
-    /// Every entry of a list, read page by page, and the sizes of the pages.
+    /// Returns every entry of a list, read page by page, and the sizes of the pages.
     async fn pages(&self, path: &str, query: &str) -> (Vec<Value>, Vec<usize>) {
         let (mut entries, mut sizes) = (Vec::new(), Vec::new());
         let mut token = String::new();
@@ -96,7 +96,7 @@ impl World {
         refused.expect_error(400, "invalid_request");
     }
 
-    /// Checks a list that is too large to be sent at once.
+    /// Checks a list that is too large for one answer.
     async fn check_large(&self, path: &str, ids: &[String]) {
         let refused = self.service.get(&self.token, path).await;
         let refused = refused.expect_error(422, "unprocessable");
@@ -148,7 +148,7 @@ async fn of_prompts_versions_and_forks() {
         .get(&world.token, "/prompts/missing/versions?page_size=2");
     missing.await.expect_error(404, "not_found");
 
-    // A page holds what the filter takes.
+    // A page contains entries that match the filter.
     let (found, sizes) = world.pages("/prompts", "name=other&page_size=3").await;
     assert_eq!((found.len(), sizes), (4, vec![3, 1]));
     for window in ["limit=2", "offset=1"] {
@@ -194,7 +194,7 @@ async fn entries_that_come_and_go_move_no_other_one() {
         .get(&world.token, &format!("{path}?page_size=2"))
         .await;
     let token = first.header("x-next-page-token").to_owned();
-    // Also the entry that the token names may go.
+    // The entry that the token names may be deleted as well.
     for id in &ids[..2] {
         let deleted = world.service.delete(&world.token, &format!("{path}/{id}")).await;
         deleted.expect_status(200);
@@ -233,7 +233,7 @@ async fn a_token_opens_nothing_of_another_project() {
 #[tokio::test]
 async fn that_are_too_large_to_be_sent_at_once() {
     let Some(world) = world().await else { return };
-    // A quote takes two bytes in JSON and, escaped once more, four in what Lambda carries.
+    // A quote takes two bytes in JSON, and four in Lambda's body, which escapes the JSON again.
     let (mut subscriptions, mut channels) = (Vec::new(), Vec::new());
     for number in 0..52 {
         let body = subscription(&format!("n{number}"), &"\"".repeat(32_000));
@@ -246,7 +246,7 @@ async fn that_are_too_large_to_be_sent_at_once() {
     world.check_large("/events/subscriptions", &subscriptions).await;
     world.check_large("/events/channels", &channels).await;
 
-    // Seven bytes a character.
+    // Seven bytes per character.
     let described = |name: &str| {
         let mut body = prompt(name);
         body["description"] = "\u{1}".repeat(10_000).into();

@@ -1,4 +1,4 @@
-//! The operator command: what it prints, what it refuses, and that it shows an API key once.
+//! Tests the operator command: its output, its refusals, and that it shows an API key once.
 #![cfg(test)]
 
 use std::path::Path;
@@ -195,7 +195,7 @@ fn a_directory_that_no_runner_made_is_refused_and_not_made() {
         assert!(refused.stderr.contains("DATA_DIR=<path>"), "{refused:?}");
         assert!(!wrong.exists(), "{arguments:?} made the folder");
     }
-    // What is there is no data directory yet.
+    // An empty folder is not a data directory either.
     std::fs::create_dir(&wrong).unwrap();
     operator.run(&["token"]).expect_refusal();
     assert!(std::fs::read_dir(&wrong).unwrap().next().is_none());
@@ -325,7 +325,7 @@ async fn what_scripts_read() {
     );
 }
 
-/// The files below a folder that hold these bytes.
+/// Returns the files below a folder that contain these bytes.
 fn files_with(folder: &Path, bytes: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -373,7 +373,7 @@ async fn an_api_key_is_shown_once_and_kept_nowhere() {
         assert!(!text.contains(first), "the secret shows: {text}");
     }
     if !service.is_shared() {
-        // Neither the runner's files nor its log.
+        // Neither the runner's files nor its log contain the secret.
         assert!(
             !files_with(service.folder(), id.as_bytes()).is_empty(),
             "the key is somewhere"

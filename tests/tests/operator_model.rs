@@ -1,4 +1,4 @@
-//! `ops model`: agents and semantic conditions can be tried without a language model.
+//! Tests `ops model`, which replaces a language model to try agents and semantic conditions.
 #![cfg(test)]
 
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `ops process`: what is stored, what is refused with all its faults, and that no secret shows.
+//! Tests `ops process`: what is stored, what is refused with all its faults, and that no secret is shown.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ async fn a_process_is_loaded_listed_shown_and_removed() {
     let loaded = scope.ops_json(&["process", "load", &old, &new]);
     assert_eq!(loaded[0]["is_new"], true);
     assert_eq!(loaded[1]["process"]["version"], "1.10.0");
-    // The same text again is no change; another one is refused.
+    // Loading the same text again changes nothing; another text is refused.
     let again = scope.ops_json(&["process", "load", &old]);
     assert_eq!(again[0]["is_new"], false);
     let other = write(&service, "other.yaml", &definition("1.9.0", 3));
@@ -92,7 +92,7 @@ async fn a_process_is_loaded_listed_shown_and_removed() {
     assert_eq!(removed, json!({ "removed": ["shop/ship@1.10.0"] }));
     let shown = scope.ops_json(&["process", "show", "shop/ship"]);
     assert_eq!(shown["process"]["version"], "1.9.0");
-    // The version may come back, with the text that it had.
+    // A removed version may be loaded again, with the same text.
     scope.ops(&["process", "load", &new]).expect_success();
     scope.ops(&["process", "remove", "shop/ship"]).expect_success();
     for (arguments, named) in [
@@ -152,7 +152,7 @@ async fn every_fault_is_printed_with_its_place_and_nothing_is_stored() {
         refused.contains("The definition has 1000000 bytes; at most 262144 are taken."),
         "{refused}"
     );
-    // Beyond what a record takes, a text is kept in the bucket.
+    // A text that exceeds a record is stored in the bucket.
     let large = definition("2.0.0", 1) + &format!("# {}\n", "x".repeat(200_000));
     let large_file = write(&service, "large.yaml", &large);
     scope.ops(&["process", "load", &large_file]).expect_success();

@@ -1,5 +1,5 @@
-//! Processes from end to end: an event starts one, which calls a service, tells of events, waits for others
-//! and for approvals.
+//! Tests processes from end to end: an event starts a process, which calls a service, publishes events, and
+//! waits for other events and for approvals.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn definition(name: &str, parts: Value) -> Value {
     definition
 }
 
-/// Starts a process by an event; the path of its run.
+/// Starts a process by an event. Returns the path of its run.
 async fn started(events: &Events, target: Value, payload: &Value) -> String {
     let channel = events.plain_channel().await;
     let mut target = target;
@@ -41,7 +41,7 @@ async fn started(events: &Events, target: Value, payload: &Value) -> String {
     )
 }
 
-/// The run once it is so.
+/// Waits until the run satisfies the condition. Returns the run.
 async fn once(events: &Events, run: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     let began = std::time::Instant::now();
     loop {

@@ -1,4 +1,5 @@
-//! Request bodies as such: malformed JSON, wrong content types, too large, too deep, numbers that no number type holds.
+//! Tests request bodies in general: malformed JSON, wrong content types, too large, too deep, and numbers
+//! beyond every number type.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ async fn started() -> (Service, String) {
     (service, token)
 }
 
-/// `POST /prompts` of a body as it is.
+/// Sends a raw body to `POST /prompts`.
 async fn raw(service: &Service, token: &str, body: impl Into<Vec<u8>>) -> Answer {
     let request = service.request(Method::POST, "/prompts").token(token);
     request
@@ -20,7 +21,7 @@ async fn raw(service: &Service, token: &str, body: impl Into<Vec<u8>>) -> Answer
         .await
 }
 
-/// A valid body with one field changed.
+/// Returns a valid body with one field changed.
 fn with(field: &str, value: Value) -> Value {
     let mut body = prompt("Greeting");
     body[field] = value;
@@ -123,7 +124,7 @@ async fn bodies_over_the_limit_are_413() {
     answer.expect_error(413, "payload_too_large");
 }
 
-/// A server that refuses and closes while the caller still sends shows him a broken connection.
+/// If the server refused and closed while the caller still sends, the caller would see a broken connection.
 #[tokio::test]
 async fn a_large_body_does_not_hide_another_refusal() {
     let (service, token) = started().await;

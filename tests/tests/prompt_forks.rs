@@ -1,4 +1,4 @@
-//! Prompt templates: forks, interactions and publishing.
+//! Tests prompt templates: forks, interactions and publishing.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -124,7 +124,7 @@ async fn a_fork_of_a_fork_and_of_a_changed_original() {
     assert_eq!(second.body["name"], "Greeting (fork) (fork)");
     assert_eq!(second.body["parent"], first.body["id"]);
 
-    // What happens to the original does not reach its fork, whose parent stays even when the original is gone.
+    // Changes of the original do not reach its fork, whose `parent` stays even when the original is deleted.
     let path = format!("/prompts/{id}");
     service
         .put(&token, &path, &json!({ "content": "Changed" }))
@@ -250,7 +250,7 @@ async fn interactions_are_those_that_the_operator_loaded() {
         json!([{ "versions": 4 }])
     );
 
-    // Another project sees nothing of it.
+    // Other projects do not see it.
     let neighbour = scope.token(Persona::OtherProject);
     let hidden = service
         .get(&neighbour, &format!("/prompts/{used}/interactions"))
@@ -283,7 +283,7 @@ async fn publishing_holds_until_the_next_update() {
         .expect_status(200);
     assert_eq!(versions.each("status"), ["draft", "published"]);
 
-    // Whoever read the draft does not overwrite what was published since.
+    // A caller that read the draft cannot overwrite the published version.
     scope
         .ops(&["prompt", "publish", &id, "--version", "2"])
         .expect_success();

@@ -1,18 +1,18 @@
-//! Prompt templates: the list with its filters, and facets.
+//! Tests prompt templates: the list with its filters, and facets.
 #![cfg(test)]
 
 use serde_json::{Value, json};
 use tests::samples::prompt;
 use tests::{Persona, Service, redacted, unique};
 
-/// A service, a token, and a name that all templates of [`library`] share.
+/// Service, a token, and a name that all templates of [`library`] share.
 struct Library {
     service: Service,
     token: String,
     mark: String,
 }
 
-/// Four templates, made one after the other; the third is published.
+/// Creates four templates, one after the other; the third is published.
 async fn library() -> Option<Library> {
     let service = Service::start_own().await?;
     let scope = service.scope();
@@ -43,7 +43,7 @@ async fn library() -> Option<Library> {
 }
 
 impl Library {
-    /// The names that a query takes, without the mark.
+    /// Returns the names that a query finds, without the mark.
     async fn names(&self, query: &str) -> Vec<String> {
         let listed = self
             .service

@@ -1,11 +1,11 @@
-//! Prompt templates that are nested very deep: refused or taken, but never the end of the service.
+//! Tests prompt templates that are nested very deep: each is refused or accepted, and none stops the service.
 #![cfg(test)]
 
 use serde_json::Value;
 use tests::samples::prompt;
 use tests::{Persona, Service};
 
-/// Far deeper than any template of people, in a body of at most 200 KB.
+/// Far deeper than any hand-written template, in a body of at most 200 KB.
 const DEPTH: usize = 8_000;
 
 fn body(content_type: &str, content: String) -> Value {
@@ -15,7 +15,7 @@ fn body(content_type: &str, content: String) -> Value {
     body
 }
 
-/// Sends each content and names those that the service did not survive or that it answered with a 5xx.
+/// Sends each content, and reports those that stopped the service or got a 5xx.
 async fn check(content_type: &str, contents: impl IntoIterator<Item = (String, String)>) {
     let Some(mut service) = Service::start_own().await else {
         return;
@@ -40,7 +40,7 @@ async fn check(content_type: &str, contents: impl IntoIterator<Item = (String, S
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A text before, one repeated, one after them, one repeated as often at the end.
+/// Returns a start, a repeated opening, a middle, and an equally repeated closing.
 fn nested(parts: [&str; 4]) -> (String, String) {
     let [before, open, middle, close] = parts;
     let content = format!("{before}{}{middle}{}", open.repeat(DEPTH), close.repeat(DEPTH));
@@ -113,7 +113,8 @@ async fn schemas_and_test_data() {
     };
     let token = service.scope().token(Persona::Developer);
     let mut failures = Vec::new();
-    // JSON itself is taken up to a certain depth; below that the schema compiler and the validator must not give up either.
+    // JSON itself is accepted up to a certain depth; within that, the schema compiler and the validator must
+    // not fail either.
     for depth in [10, 60, 100, 120] {
         let nest = |open: &str, middle: &str, close: &str| {
             format!("{}{middle}{}", open.repeat(depth), close.repeat(depth))

@@ -1,4 +1,5 @@
-//! Bad input to the prompt template endpoints: refused with a sentence that says where, never with a 5xx.
+//! Tests invalid input to the prompt template endpoints: refused with a sentence that names the position,
+//! never with a 5xx.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ async fn started() -> (Service, String) {
     (service, token)
 }
 
-/// A valid body with one field changed.
+/// Returns a valid body with one field changed.
 fn with(field: &str, value: Value) -> Value {
     let mut body = prompt("Greeting");
     body[field] = value;
@@ -197,7 +198,7 @@ async fn template_syntax_errors_have_a_line_and_a_column() {
             refused(answer, &place);
         }
     }
-    // The content that is there must be readable as the new type, too.
+    // The existing content must also be valid in the new type.
     let content = service
         .put(&token, &path, &json!({ "content_type": "text", "content": "${" }))
         .await;
@@ -254,7 +255,7 @@ async fn test_data_must_satisfy_the_schema() {
         body["test_data"] = data.clone();
         refused(service.post(&token, "/prompts", &body).await, named);
 
-        // The same where one of the two was there before.
+        // The same with one of the two already stored.
         for (first, second) in [("inputSchema", "test_data"), ("test_data", "inputSchema")] {
             let created = service
                 .post(&token, "/prompts", &with(first, body[first].clone()))

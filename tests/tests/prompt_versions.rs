@@ -1,5 +1,5 @@
-//! Versions of a prompt template: the list, preconditions, and concurrent writers: no version is skipped or given twice, and
-//! no body is lost.
+//! Tests versions of a prompt template: the list, preconditions, and concurrent writers: no version number is
+//! skipped or used twice, and no body is lost.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -84,7 +84,7 @@ async fn if_match_refuses_a_stale_writer() {
     let delete = |tag: &str| service.delete(&token, &path).header("if-match", tag);
     delete(&second).await.expect_error(412, "conflict");
     delete(current.header("etag")).await.expect_status(200);
-    // Nothing is there to match, and nothing to say about its version.
+    // A deleted template matches nothing, and its version is not revealed.
     delete("*").await.expect_error(404, "not_found");
 }
 

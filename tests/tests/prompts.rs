@@ -1,4 +1,4 @@
-//! Prompt templates: create, read, update, delete, versions, preconditions.
+//! Tests prompt templates: create, read, update, delete, versions, preconditions.
 #![cfg(test)]
 
 use serde_json::{Value, json};

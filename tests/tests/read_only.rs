@@ -1,4 +1,4 @@
-//! A data directory that may only be read: the runner says so, and changes nothing in it.
+//! Tests a read-only data directory: the runner reports it, and changes nothing in it.
 #![cfg(test)]
 #![cfg(unix)]
 
@@ -11,10 +11,10 @@ use std::process::{Command, Output};
 use tests::samples::prompt;
 use tests::{Persona, Service, binary};
 
-/// Takes from the super-user the right to write what may only be read.
+/// Removes root's right to write read-only files.
 const AS_ANYBODY: [&str; 3] = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"];
 
-/// Starts a runner as a user who has no more rights than the modes of files give; None without such a user.
+/// Starts a runner with only the rights of the files' modes; None where that is not possible.
 fn started(data_dir: &Path) -> Option<Output> {
     let is_root = fs::metadata(data_dir).unwrap().uid() == 0;
     let [launcher, arguments @ ..] = AS_ANYBODY;
@@ -45,7 +45,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Sets the modes of all that is in a folder, and of the folder.
+/// Sets the modes of a folder and everything in it.
 fn set_modes(folder: &Path, of_folders: u32, of_files: u32) {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
     for entry in fs::read_dir(folder).unwrap() {

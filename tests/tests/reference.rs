@@ -1,5 +1,5 @@
-//! The OpenAPI document as a reference: every operation, answer and field says what a caller must know, in names that read
-//! well in generated clients.
+//! Tests the OpenAPI document as a reference: every operation, answer and field has a useful description, and
+//! names that work well in generated clients.
 #![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
-/// Words that say nothing of a field.
+/// Words that add nothing to a field's name.
 const EMPTY_WORDS: [&str; 10] = ["its", "the", "a", "an", "of", "this", "that", "for", "in", "is"];
 const LEAST_DESCRIPTION: usize = 80;
 const MOST_SUMMARY: usize = 80;
@@ -35,7 +35,7 @@ fn expect_none(faults: Vec<String>) {
     );
 }
 
-/// What a reference points to, or the value itself.
+/// Resolves a reference, or returns the value itself.
 fn resolved<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
     match value["$ref"].as_str() {
         Some(reference) => document

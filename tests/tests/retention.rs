@@ -1,4 +1,5 @@
-//! Records of what has ended go after their time, as days and years pass between the starts of a service.
+//! Tests that ended records are removed after their retention, as days and years pass between the starts of a
+//! service.
 #![cfg(test)]
 
 use std::path::Path;
@@ -8,19 +9,19 @@ use serde_json::{Value, json};
 use tests::runs::{PAUSE, WITHIN};
 use tests::{Events, Run, Runs, faults};
 
-/// Restarts a service with a clock that is so many days ahead of the machine's.
+/// Restarts a service with a clock that is `days` ahead of the machine's.
 fn restart_ahead(service: &mut tests::Service, days: i64) {
     let variables = faults::ahead_by(24 * days);
     let variables = [0, 1, 2].map(|place: usize| (variables[place].0.as_str(), variables[place].1.as_str()));
     service.restart_with(&variables);
 }
 
-/// A token that holds for three years.
+/// Returns a token that is valid for three years.
 fn lasting_token(scope: &tests::Scope) -> String {
     scope.token_with(&["--roles", "developer,project_admin", "--lifetime", "94608000"])
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 async fn until<F: Future<Output = bool>>(what: &str, is_so: impl Fn() -> F) {
     let deadline = Instant::now() + WITHIN;
     while !is_so().await {
@@ -47,7 +48,7 @@ async fn what_has_ended_goes_after_its_time_and_what_is_open_stays() {
     };
     runs.token = lasting_token(&runs.scope);
     let ended = runs.begin("Steps", &json!({ "steps": 2 }));
-    // Its history has more than fits into its record, so that it is removed in steps.
+    // Its history exceeds its record, so it is removed in steps.
     let long = runs.begin("Steps", &json!({ "steps": 40 }));
     let open = runs.begin("Approval", &json!({ "timeout_seconds": 200 * 24 * 3_600 }));
     for run in [&ended, &long] {
@@ -73,7 +74,7 @@ async fn what_has_ended_goes_after_its_time_and_what_is_open_stays() {
     .await;
     for run in [&ended, &long] {
         runs.get(run, "").await.expect_error(404, "not_found");
-        // Its workflow id stands for nothing, and may be taken again.
+        // Its workflow id has no run, and can be used again.
         runs.get(run, "/updates").await.expect_status(404);
     }
     let (again, is_new) = runs.begin_as("Steps", &ended.workflow_id, &json!({ "steps": 1 }));
@@ -101,7 +102,7 @@ async fn deliveries_go_after_their_time_and_the_log_keeps_their_events() {
     let first = events.event(&channel, &json!({ "number": 1 })).await;
     events.delivery_of(&first, &["succeeded"]).await;
 
-    // The first pass over the log.
+    // Lets the first pass over the log run.
     restart_ahead(&mut events.service, 1);
     let data = events.service.data_dir();
     until("the event is archived", || async { has_file_of(&data, "events") }).await;
@@ -129,14 +130,14 @@ async fn deliveries_go_after_their_time_and_the_log_keeps_their_events() {
     let search = json!({ "event_id": first });
     assert_eq!(events.deliveries(&search).await, Vec::<Value>::new());
 
-    // The channel and the subscription, from the log.
+    // The log still has the creation of the channel and of the subscription.
     let trail = events.get(&events.token, "/audit-trail").await;
     let trail = trail.expect_status(200).body;
     assert_eq!(trail["events"].as_array().unwrap().len(), 2, "{trail}");
     events.scope.check().await;
 }
 
-/// A machine whose clock was a day ahead, and is set right.
+/// A machine whose clock was a day ahead is set right.
 #[tokio::test]
 async fn a_clock_that_goes_back_between_two_starts_loses_nothing() {
     let Some(mut runs) = Runs::start_local().await else {
@@ -160,7 +161,7 @@ async fn a_clock_that_goes_back_between_two_starts_loses_nothing() {
     runs.signal(&open, "Approve", &json!({ "message": "yes" })).await;
     let detail = runs.wait_for_status(&open, "COMPLETED").await;
     assert_eq!(detail["result"]["approved"], true, "{detail}");
-    // No event of a run is older than the one before it.
+    // No event of a run is older than the previous one.
     let events = runs.events(&open).await;
     let times = events.iter().map(|event| event["event_time"].as_str().unwrap());
     assert!(times.is_sorted(), "{events:?}");

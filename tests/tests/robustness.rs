@@ -1,4 +1,4 @@
-//! What a review found by reading: requests that asked for more than they should get.
+//! Tests faults that a code review found: requests for more than a caller should get.
 #![cfg(test)]
 
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! The local runner as a program: what it refuses, how it ends, and what survives its end.
+//! Tests the local runner as a program: what it refuses, how it ends, and what survives its end.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use tests::samples::prompt;
 use tests::{Client, Finished, Persona, Service, run, unique};
 use tokio::sync::mpsc;
 
-/// Starts a runner that must refuse: in one line.
+/// Starts a runner that must refuse with one line.
 #[track_caller]
 fn refusal(arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let refused = run("millrace", arguments, variables).expect_refusal();
@@ -154,7 +154,7 @@ async fn it_ends_when_it_is_asked_to() {
         return;
     };
     let token = service.scope().token(Persona::Developer);
-    // The connection stays open, and must not hold it up.
+    // The open connection must not delay the end.
     let created = service
         .post(&token, "/prompts", &prompt("Kept"))
         .await
@@ -178,7 +178,7 @@ async fn the_operator_command_works_before_during_and_after() {
     let id = service.post(&token, "/prompts", &prompt("Kept")).await.id();
     service.operator().run(&["check"]).expect_success();
     service.process().kill();
-    // What a killed runner left behind must not mislead it.
+    // The remains of a killed runner must not mislead the command.
     service.operator().run(&["check"]).expect_success();
     scope.ops(&["prompt", "publish", &id]).expect_success();
     service.restart();
@@ -190,13 +190,13 @@ async fn the_operator_command_works_before_during_and_after() {
     service.operator().run(&["check"]).expect_success();
 }
 
-/// What the service said that it did.
+/// Change that the service confirmed.
 enum Promise {
     Created { id: String, name: String },
     Updated { version: u64 },
 }
 
-/// Writes until the service is gone, and tells of each promise.
+/// Writes until the service is gone, and reports each confirmed change.
 async fn write_on(
     client: Client,
     token: String,
@@ -249,7 +249,7 @@ async fn what_was_promised_survives_kill_9() {
         }
         drop(sender);
         let mut kept = 0;
-        // Every writer stops when the service is gone; then there are no more promises.
+        // Every writer stops when the service is gone; then the channel closes.
         while let Some(promise) = promises.recv().await {
             match promise {
                 Promise::Created { id, name } => created.push((id, name)),
@@ -284,7 +284,7 @@ async fn what_was_promised_survives_kill_9() {
         service.operator().run(&["check"]).expect_success();
     }
     assert!(created.len() >= 3, "hardly anything was created");
-    // The audit record is written before the answer leaves.
+    // The audit record is written before the answer is sent.
     let mut recorded = BTreeSet::new();
     loop {
         let query = format!("/audit-trail?actions=create&limit=200&offset={}", recorded.len());

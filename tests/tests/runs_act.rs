@@ -1,4 +1,4 @@
-//! Cancelling and terminating workflow runs, and whose runs they are.
+//! Tests cancelling and terminating workflow runs, and which callers may access a run.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -149,7 +149,7 @@ async fn there_are_two_actions() {
     assert_eq!(runs.detail(&run).await["status"], "RUNNING");
 }
 
-/// Every request that names a run in its path.
+/// Every request with a run in its path.
 const REQUESTS: [(&str, &str); 8] = [
     ("GET", ""),
     ("GET", "?include_history=true"),

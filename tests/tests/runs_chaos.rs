@@ -1,5 +1,5 @@
-//! Runs while the service is killed and started again, and under faults of its stores, queues and clock as
-//! well: each comes to its end, and nothing that it did is lost.
+//! Tests runs while the service is killed and restarted, also under faults of its stores, queues and clock:
+//! each run ends, and none of its effects is lost.
 #![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 use tests::runs::Starter;
 use tests::{Runs, unique};
 
-/// How many runs there are where `CHAOS_RUNS` does not say.
+/// Default number of runs; `CHAOS_RUNS` sets another.
 const RUNS: usize = 300;
-/// The same under faults, which take their time.
+/// Default number of runs under faults, which are slower.
 const RUNS_UNDER_FAULTS: usize = 60;
-/// How many steps each has.
+/// Steps per run.
 const STEPS: usize = 5;
-/// How many runs are started at a time.
+/// Runs that are started concurrently.
 const AT_ONCE: usize = 8;
-/// At least so often is the service killed.
+/// Least number of kills.
 const KILLS: usize = 3;
-/// How often a run is asked for whose start failed.
+/// Attempts to start a run.
 const TRIES: usize = 20;
-/// How long all runs together may take after the last one was started.
+/// Longest wait for all runs after the last start.
 const WITHIN: Duration = Duration::from_secs(300);
 
 #[expect(
@@ -36,7 +36,7 @@ fn run_count(otherwise: usize) -> usize {
     said.map_or(otherwise, |count| count.parse().expect("CHAOS_RUNS is a number"))
 }
 
-/// Starts a run whatever happens to the service meanwhile; who opens the directory next waits until `turn` is free.
+/// Starts a run, whatever happens to the service meanwhile. A restart waits for the write lock of `turn`.
 fn begin(starter: &Starter, turn: &RwLock<()>, id: &str) {
     let input = json!({ "steps": STEPS, "pause_ms": 10 });
     for _ in 0..TRIES {
@@ -48,7 +48,7 @@ fn begin(starter: &Starter, turn: &RwLock<()>, id: &str) {
     panic!("the run {id} does not start in {TRIES} tries");
 }
 
-/// What the steps have done: how often each attempt of each, by workflow id and activity id, has left its line.
+/// Returns how often each attempt of a step left its line in the log, by workflow id and activity id.
 fn effects(log: &Path) -> BTreeMap<(String, String), usize> {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let mut effects = BTreeMap::new();
@@ -61,7 +61,7 @@ fn effects(log: &Path) -> BTreeMap<(String, String), usize> {
     effects
 }
 
-/// The runs of the project as the listing has them: their statuses by workflow id.
+/// Returns the listed runs of the project: their statuses by workflow id.
 async fn listed(runs: &Runs) -> BTreeMap<String, Vec<String>> {
     let mut found = BTreeMap::<String, Vec<String>>::new();
     let mut body = json!({ "page_size": 500 });
@@ -88,7 +88,7 @@ async fn runs_come_to_their_ends_under_faults_and_kills() {
     story(run_count(RUNS_UNDER_FAULTS), tests::faults::heavy()).await;
 }
 
-/// Waits until every run is completed: how often each was started. Listings may be behind.
+/// Waits until every run is completed. Returns the number of starts. Listings may lag.
 async fn completed(runs: &Runs, ids: &[String]) -> usize {
     let expected: BTreeSet<_> = ids.iter().collect();
     let deadline = Instant::now() + WITHIN;
@@ -181,13 +181,13 @@ async fn story(count: usize, faults: Vec<(String, String)>) {
         begun.elapsed()
     );
     match faults.is_empty() {
-        // A kill can repeat no more than what was under way, which is a step of each run.
+        // A kill can repeat only the open steps, at most one per run.
         true => assert!(duplicates < count * kills, "{duplicates} duplicates"),
         false => println!("faults: {:?}", runs.service.faults()),
     }
 }
 
-/// How late a timer may fire after a restart.
+/// Longest delay of a timer after a restart.
 const TIMER_LATENESS: Duration = Duration::from_secs(1);
 
 #[tokio::test]
@@ -246,7 +246,7 @@ async fn a_start_with_the_id_of_a_run_that_goes_on_is_that_run() {
     assert_eq!(runs.begin_as("Approval", &id, &input), (run.clone(), false));
     assert_eq!(runs.found(&json!({})).await, [id.as_str()]);
 
-    // Those that come at once are one too.
+    // Concurrent starts also create one run.
     let id = unique("at-once");
     let starters: Vec<_> = (0..6)
         .map(|_| {
@@ -261,7 +261,7 @@ async fn a_start_with_the_id_of_a_run_that_goes_on_is_that_run() {
     assert!(began.iter().all(|(run, _)| *run == began[0].0), "{began:?}");
     assert_eq!(began.iter().filter(|(_, is_new)| *is_new).count(), 1);
 
-    // After its end, the id is free again.
+    // After the run's end, the id is free again.
     runs.act(&run, "terminate").await;
     let (again, is_new) = runs.begin_as("Approval", &run.workflow_id, &input);
     assert!(is_new && again.run_id != run.run_id);

@@ -1,4 +1,4 @@
-//! One run in full: its fields, and both forms of its history.
+//! Tests one run in full: its fields, and both forms of its history.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ fn check_keys(object: &Value, expected: &[&str]) {
     assert_eq!(keys(object), expected.iter().copied().collect(), "{object}");
 }
 
-/// What every detail has; a run that has ended has more.
+/// Fields of every detail; an ended run has more.
 const DETAIL: [&str; 11] = [
     "error",
     "initiated_by",
@@ -33,7 +33,7 @@ const DETAIL: [&str; 11] = [
 
 const ENDED: [&str; 2] = ["closed_at", "execution_duration"];
 
-/// Checks what every event has, whatever it is about: its number, time, type, and the shapes of its parts.
+/// Asserts the common parts of every event: its number, time, type, and the shapes of its parts.
 #[track_caller]
 fn check_events(events: &[Value]) {
     let mut time = String::new();
@@ -66,7 +66,7 @@ fn check_events(events: &[Value]) {
     );
 }
 
-/// Checks what every task has, whatever it is.
+/// Asserts the common parts of every task.
 #[track_caller]
 fn check_tasks(tasks: &[Value]) {
     for task in tasks {
@@ -362,7 +362,7 @@ async fn a_run_that_takes_longer_than_it_may_is_timed_out_and_so_is_what_it_does
     assert_eq!(tasks[0]["completed"], detail["closed_at"]);
 }
 
-/// As [`ended`], for runs whose activity has no end of its own.
+/// Like [`ended`], for runs whose activity does not end on its own.
 async fn ended_early(runs: &Runs, run: &Run, status: &str) -> (Value, Vec<Value>, Vec<Value>) {
     let detail = runs.wait_for_status(run, status).await;
     let (events, tasks) = (runs.events(run).await, runs.tasks(run).await);

@@ -1,4 +1,4 @@
-//! Runs whose code is wrong: they wait for better code and stand in nobody's way.
+//! Tests runs with faulty code: they wait for corrected code and do not block other runs.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ async fn faulty() -> Option<Runs> {
     Runs::start_local_with(&[("MILLRACE_FAULTY_SAMPLES", "true")]).await
 }
 
-/// A run as soon as its code came to nothing so many times in a row.
+/// Waits until `count` turns of a run have failed in a row. Returns the pending turn.
 async fn wait_for_failed_turns(runs: &Runs, run: &Run, count: u64) -> Value {
     let failed = |detail: &Value| detail["pendingWorkflowTask"]["attempt"].as_u64() >= Some(count);
     let detail = runs.wait_until(run, failed).await;
@@ -55,7 +55,7 @@ async fn a_run_whose_code_panics_is_tried_again_and_can_be_terminated() {
 async fn a_run_whose_code_never_gives_way_stops_no_other_run() {
     let Some(runs) = faulty().await else { return };
     let stuck = runs.begin("Spinning", &Value::Null);
-    // Several others come and go meanwhile.
+    // Other runs complete meanwhile.
     for _ in 0..3 {
         let run = runs.begin("Steps", &json!({ "steps": 3 }));
         runs.wait_for_status(&run, "COMPLETED").await;
@@ -78,7 +78,7 @@ async fn a_service_ends_when_it_is_asked_to_though_code_never_gives_way() {
     let stuck = runs.begin("Spinning", &Value::Null);
     wait_for_failed_turns(&runs, &stuck, 1).await;
     assert_eq!(runs.service.process().stop(), Some(0));
-    // What is asked for is there after the next start.
+    // The run is still there after the next start.
     runs.service.restart();
     let detail = runs.detail(&stuck).await;
     assert_eq!(detail["status"], "RUNNING", "{detail}");

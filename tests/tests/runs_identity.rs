@@ -1,4 +1,4 @@
-//! What workflow runs may do inside the platform: what their role permits, in their project, and nothing else.
+//! Tests what workflow runs may do inside the platform: only what their role permits, in their project.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn call(method: &str, path: &[&str], body: Option<Value>) -> Value {
     json!({ "method": method, "path": path, "body": body })
 }
 
-/// Calls and the roles that may make them.
+/// Returns calls with the roles that may make them.
 fn permissions() -> Vec<(Value, &'static [&'static str])> {
     let (all, acting, writing): (&[_], &[_], &[_]) = (&ROLES, &["executor", "automation"], &["automation"]);
     let missing_run = ["workflows", "runs", "w", "r"];
@@ -57,7 +57,7 @@ fn permissions() -> Vec<(Value, &'static [&'static str])> {
     ]
 }
 
-/// The results of a run of `ApiCalls`, in the order of its calls.
+/// Returns the results of a run of `ApiCalls`, in the order of its calls.
 async fn results(runs: &Runs, run: &Run) -> Vec<Value> {
     let detail = runs.wait_for_status(run, "COMPLETED").await;
     detail["result"]

@@ -1,11 +1,11 @@
-//! Listing workflow runs: what there is of each, and the filters.
+//! Tests the listing of workflow runs: the fields of each run, and the filters.
 #![cfg(test)]
 
 use serde_json::{Value, json};
 use tests::runs::is_time;
 use tests::{Method, Persona, Run, Runs};
 
-/// Runs of both types and most statuses, oldest first. Their workflow ids are their names.
+/// Runs of both types and most statuses, oldest first. Their names are their workflow ids.
 struct Listed {
     runs: Runs,
     all: Vec<Run>,

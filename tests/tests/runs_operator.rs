@@ -1,10 +1,11 @@
-//! Runs and the operator command: how it starts them, lists them and shows them; and the workflow types that there are.
+//! Tests runs through the operator command: starting, listing and showing them; and the list of workflow
+//! types.
 #![cfg(test)]
 
 use serde_json::{Value, json};
 use tests::{Events, Run, Runs};
 
-/// A run that the operator command says it has started.
+/// Returns the run that the operator command reports to have started.
 fn started(printed: &Value) -> Run {
     let text = |field: &str| printed[field].as_str().unwrap().to_owned();
     Run {
@@ -139,7 +140,7 @@ async fn the_operator_command_lists_runs_of_deliveries_only_where_they_are_asked
         listed(&["--query", "ExecutionStatus = 'RUNNING' OR WorkflowId = 'mine'"]),
         ["Steps"]
     );
-    // The column is one of the text that was given.
+    // The column refers to the caller's own text.
     for more in [&[][..], &["--deliveries"]] {
         let arguments = [&["run", "list", "--query", "WorkflowTyp = 'x'"][..], more].concat();
         let refused = scope.ops(&arguments).expect_refusal();

@@ -1,4 +1,4 @@
-//! Listing workflow runs page by page.
+//! Tests listing workflow runs page by page.
 #![cfg(test)]
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Telling workflow runs something, and asking them.
+//! Tests signals to workflow runs, and queries of them.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -72,7 +72,7 @@ async fn signals_that_come_at_once_are_all_kept_in_the_order_of_their_answers() 
         runs.signal(&run, "Note", &body).await;
     };
     join_all((0..10).map(note)).await;
-    // One after all others comes after them.
+    // A later signal comes after all others.
     note(10).await;
     let events = runs.events(&run).await;
     let notes: Vec<_> = events

@@ -1,4 +1,4 @@
-//! The update messages of workflow runs: published, listed, and followed.
+//! Tests the update messages of workflow runs: published, listed, and followed.
 #![cfg(test)]
 
 use futures::future::join_all;
@@ -10,7 +10,7 @@ fn stream(runs: &Runs, run: &Run, query: &str) -> Request {
     runs.get(run, &format!("/stream{query}"))
 }
 
-/// Opens a run's stream where another one ended, after an event.
+/// Opens a run's stream after the event with which another stream ended.
 async fn resumed(runs: &Runs, run: &Run, last: &str) -> Listener {
     stream(runs, run, "").header("last-event-id", last).listen().await
 }
@@ -29,7 +29,7 @@ fn messages(updates: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-/// A run that waits and publishes nothing itself.
+/// Starts a run that waits and publishes nothing itself.
 async fn waiting(runs: &Runs) -> Run {
     let run = runs.begin("Steps", &json!({ "steps": 1, "pause_ms": 600_000 }));
     runs.wait_for_attempt(&run).await;
@@ -261,7 +261,7 @@ async fn the_stream_of_a_run_that_ends_says_so_and_ends() {
         let late = stream(&runs, &run, "").listen().await;
         for mut listener in [live, late] {
             let mut last = listener.event().await.unwrap();
-            // The stream that was opened last may have been opened before the run ended.
+            // The second stream may have been opened before the run ended.
             if last.data["message"] == "put in order" {
                 last = listener.event().await.unwrap();
             }
@@ -274,7 +274,7 @@ async fn the_stream_of_a_run_that_ends_says_so_and_ends() {
             assert_eq!(last.data["details"]["status"], status);
             assert!(last.data["timestamp"].is_u64() && last.data["message"].is_string());
             assert_eq!(listener.frame().await, None);
-            // With 204 an `EventSource` stops.
+            // A 204 stops an `EventSource`.
             let id = last.id.unwrap();
             let again = stream(&runs, &run, "").header("last-event-id", &id).await;
             assert_eq!(again.expect_status(204).text(), "");
@@ -360,7 +360,7 @@ async fn two_hundred_streams_all_tell_an_update() {
         .map(|mut listener| async move { listener.message().await });
     let heard = join_all(heard).await;
     assert_eq!(heard, vec!["to all"; 200]);
-    // Nobody who left keeps the others from theirs.
+    // The closed streams do not block a later one.
     let mut one = stream(&runs, &run, "").listen().await;
     say(&runs, &run, "to one").await;
     assert_eq!(one.message().await, "to one");

@@ -1,4 +1,4 @@
-//! Semantic conditions: a model decides whether an event is delivered.
+//! Tests semantic conditions: a model decides whether an event is delivered.
 #![cfg(test)]
 
 use std::sync::Arc;
@@ -132,7 +132,7 @@ async fn a_verdict_is_not_asked_for_again() {
     world.model.answers(|_| Said::verdict(false, "It is not."));
     world.subscribe("kept", plain()).await;
     let delivery = world.delivered("kept", "cancelled").await;
-    // A redrive is for what a disabled subscription cancelled.
+    // A redrive is only for deliveries that a disabled subscription cancelled.
     let redrive = ["delivery", "redrive", "--status", "cancelled"];
     let refused = world.events.scope.ops(&redrive);
     assert!(
@@ -155,7 +155,7 @@ async fn a_model_that_fails_for_a_moment_is_asked_again() {
     world.model.answers(|asked| match asked.number {
         1 => Said::Status(500),
         2 => Said::Throttled(0),
-        // Longer than a call waits: the next attempt comes by itself.
+        // Longer than a call waits, so the next attempt comes on its own.
         3 => Said::Throttled(600),
         _ => Said::verdict(true, "It is."),
     });

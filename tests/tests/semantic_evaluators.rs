@@ -1,4 +1,4 @@
-//! What the model is asked that evaluates a semantic condition, with what, and what follows.
+//! Tests the model's request for a semantic condition, and the effects of its answer.
 #![cfg(test)]
 
 use serde_json::{Value, json};
@@ -249,7 +249,7 @@ async fn each_call_is_a_billing_event_that_leads_to_no_further_one() {
         return;
     };
     world.model.answers(|_| Said::verdict(true, "It is."));
-    // It matches everything, also what its own evaluations cost.
+    // It matches everything, also the billing events of its own evaluations.
     let mut everything = world.events.webhook_body("/everything");
     everything["filter"] = json!({ "semantic_condition": plain() });
     world.events.subscribe(&everything).await;
@@ -288,7 +288,7 @@ async fn each_call_is_a_billing_event_that_leads_to_no_further_one() {
     );
     assert_eq!(details["workflow_id"], delivery["workflow_id"]);
     assert_eq!(details["interaction"], "sys:classifier");
-    // One more event, so that what the first one led to has been matched.
+    // Send one more event, so that the events that the first one caused have been matched.
     world.send(&json!({ "action": "costs" })).await;
     world.events.received("/billing", 2).await;
     world.events.received("/everything", 2).await;
@@ -339,7 +339,7 @@ async fn whatever_an_event_says_it_stands_in_the_message_of_the_user_alone() {
             let (data, after_data) = rest.split_once("\n</event_data>").unwrap();
             assert!(before_data.starts_with("Does this event meet the condition?"));
             assert_eq!(after_data, "");
-            // All of the event is there, and nothing of it elsewhere.
+            // The data contains the whole event, and the rest of the text contains none of it.
             let data: Value = serde_json::from_str(data).unwrap();
             assert_eq!(data["details"]["payload"], body);
         }

@@ -1,4 +1,4 @@
-//! The shards of a project: the operator's command, and listings before and after a change.
+//! Tests the shards of a project: the operator's command, and listings before and after a change.
 #![cfg(test)]
 
 use serde_json::json;
@@ -17,7 +17,7 @@ async fn listings_show_what_was_created_before_and_after_a_change() {
             for listings in ["runs", "events"] {
                 assert_eq!(changed[listings][0]["shards"], 4, "{changed}");
             }
-            // The change holds two minutes later.
+            // The change takes effect two minutes later.
             let ahead = faults::ahead_by(1);
             let variables = ahead
                 .each_ref()
@@ -83,7 +83,7 @@ async fn the_command_says_what_it_changed_and_refuses_what_it_cannot() {
         lines[1].starts_with("deliveries and events: 1 shard, 8 shards from 2"),
         "{changed}"
     );
-    // Given again, it changes nothing.
+    // Repeating the command changes nothing.
     assert_eq!(shards(&["8"]).expect_success().stdout, changed);
     assert_eq!(shards(&[]).expect_success().stdout, changed);
     let other = scope.other_project();

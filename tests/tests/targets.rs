@@ -1,5 +1,5 @@
-//! Targets for agents and processes: what is refused and in which words, and what runs begin with, template
-//! by template.
+//! Tests targets for agents and processes: refusals with their messages, and the runs' input, template by
+//! template.
 #![cfg(test)]
 
 use std::time::{Duration, Instant};
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tests::Events;
 
 const SUBSCRIPTIONS: &str = "/events/subscriptions";
-/// How long a run may take to wait for an event.
+/// Longest wait until a run waits for an event.
 const WITHIN: Duration = Duration::from_secs(30);
-/// Between two questions.
+/// Pause between two requests.
 const PAUSE: Duration = Duration::from_millis(50);
 
 fn definition() -> Value {
@@ -26,7 +26,7 @@ fn subscription(target: &Value) -> Value {
     })
 }
 
-/// Whether the installation has the workflow type.
+/// True if the installation has the workflow type.
 async fn has_type(events: &Events, name: &str) -> bool {
     let types = events
         .get(&events.token, "/workflows/types")
@@ -185,7 +185,7 @@ async fn a_definition_with_faults_is_refused_with_all_of_them() {
         refused(&events, &unknown).await["message"],
         "The field 'target.process_ref' names the process 'shop/none', which does not exist; there are shop/ship@1.0.0."
     );
-    // What exists is taken, and shown as it was sent.
+    // An existing process is accepted, and shown as it was sent.
     let known = json!({ "type": "process", "process_ref": "shop/ship@1.0.0" });
     let taken = events.subscribe(&subscription(&known)).await;
     assert_eq!(
@@ -336,6 +336,6 @@ async fn a_process_that_listens_is_told_of_the_event_that_it_waits_for() {
         .get(&events.token, &format!("{run}?include_history=true"))
         .await
         .expect_status(200);
-    // Of the event that does not fit it was not told.
+    // The run did not get the event that does not match.
     assert!(!history.text().contains("order_sent"), "{}", history.text());
 }

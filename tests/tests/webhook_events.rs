@@ -1,5 +1,5 @@
-//! The examples of events in `docs/webhooks.md` are what a receiver gets, and the steps of the page start a run.
-//! `UPDATE_EXAMPLES=1` writes what a receiver gets into the examples.
+//! Tests that receivers get the example events of `docs/webhooks.md`, and that the steps of the page start a
+//! run. `UPDATE_EXAMPLES=1` writes the received events into the examples.
 #![cfg(test)]
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use tests::guide::{PAGE, blocks, page, run};
 
 const EXAMPLES: &str = "../infra/local/src/reference/events";
 
-/// The examples of events, by the names of their files.
+/// Returns the example events by file name.
 fn examples() -> BTreeMap<String, (PathBuf, String)> {
     let files = fs::read_dir(EXAMPLES).unwrap().map(|entry| entry.unwrap().path());
     let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
@@ -23,7 +23,7 @@ fn examples() -> BTreeMap<String, (PathBuf, String)> {
         .collect()
 }
 
-/// An envelope with its fields in the contract's order, which `example` has.
+/// Formats an envelope with its fields in the contract's order, which `example` has.
 fn pretty(envelope: &Value, example: &str) -> String {
     let mut lines = Vec::new();
     let fields = example
@@ -102,7 +102,7 @@ async fn every_example_of_an_event_is_what_a_receiver_gets() {
             .ops(&["event", "publish", "--file", &file.to_string_lossy()])
             .expect_success();
     }
-    // Each run has two events but the one that is not ended; the rest has one.
+    // Each ended run has two events; each other example has one.
     let received = events.received("/guide", examples.len() + 4).await;
     let (mut faults, mut page) = (Vec::new(), page());
     for (name, (path, text)) in &examples {

@@ -1,4 +1,4 @@
-//! The programs of `docs/webhooks.md` verify what is signed, and refuse everything else.
+//! Tests that the programs of `docs/webhooks.md` accept signed requests, and refuse everything else.
 #![cfg(test)]
 
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use sha2::Sha256;
 use tests::guide::{blocks, page, run};
 use tests::{peers_node, peers_python, tools_python};
 
-/// Most lines of a verifier's function.
+/// Maximum number of lines of a verifier's function.
 const MOST_LINES: usize = 15;
 
-/// What a receiver gets, and when.
+/// Request that a receiver gets, and its time.
 #[derive(Clone)]
 struct Sent {
     secret: String,
@@ -26,7 +26,7 @@ struct Sent {
 }
 
 impl Sent {
-    /// The worked example of the page.
+    /// Reads the worked example of the page.
     fn read() -> Self {
         let page = page();
         let (head, body) = blocks(&page, "http")
@@ -66,7 +66,7 @@ impl Sent {
         json!({ "secret": self.secret, "headers": self.headers, "body": self.body, "now": self.now })
     }
 
-    /// The same, signed by this test at this time.
+    /// Returns the same request, signed by this test at this time.
     fn signed(&self, at: i64) -> Self {
         let id = &self.headers["x-service-delivery-id"];
         let tag = |key: &[u8], text: String| {
@@ -88,7 +88,7 @@ impl Sent {
     }
 }
 
-/// What a verifier is given, and whether it must accept it.
+/// Returns the inputs of a verifier, and whether it must accept each.
 fn cases() -> Vec<(&'static str, Sent, bool)> {
     let sent = Sent::read();
     let signature = sent.headers["x-service-signature"].clone();
@@ -173,7 +173,7 @@ fn cases() -> Vec<(&'static str, Sent, bool)> {
     ]
 }
 
-/// Gives a program the cases and holds what it says against what it must.
+/// Runs a program on the cases, and compares its verdicts with the expected ones.
 #[track_caller]
 fn check(command: &mut Command, cases: &[(&str, Sent, bool)]) {
     let given: Vec<_> = cases.iter().map(|(_, sent, _)| sent.json()).collect();
@@ -184,7 +184,7 @@ fn check(command: &mut Command, cases: &[(&str, Sent, bool)]) {
     }
 }
 
-/// The lines of a block from the one that begins with `start` on.
+/// Returns the lines of a block from the line that starts with `start`.
 fn function_lines(block: &str, start: &str) -> usize {
     block.lines().skip_while(|line| !line.starts_with(start)).count()
 }
@@ -288,7 +288,7 @@ func main() {
             .env("GOFLAGS", "-mod=mod")
             .env("GOPROXY", "off")
             .env("GOTOOLCHAIN", "local")
-            // Kept, because the standard library takes a minute to compile.
+            // Keep the cache, because the standard library takes a minute to compile.
             .env("GOCACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/go-cache"))
             .env("GOPATH", folder.path().join("path"))
             .env("CGO_ENABLED", "0");

@@ -1,4 +1,5 @@
-//! A body from outside is refused, or makes an event that carries it byte for byte. The input is a body.
+//! Fuzzes ingest bodies: a body is refused, or makes an event that carries it byte for byte. The input is a
+//! body.
 #![no_main]
 
 use events::transform::{Defaults, Transform};

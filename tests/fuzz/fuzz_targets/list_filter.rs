@@ -1,4 +1,5 @@
-//! A list filter is refused at a place within it, or answers for any run. The input is a filter.
+//! Fuzzes list filters: a filter is refused with a position inside it, or can be evaluated for any run. The
+//! input is a filter.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! No page token but the one that was issued is taken. The first byte of the input says how the rest changes
-//! that one.
+//! Fuzzes page tokens: only the issued token is accepted. The first byte of the input selects how the rest
+//! changes that token.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! The path of a request leads to a handler with the ids that stand in it, or is refused; a dot-path leads
-//! into JSON or nowhere. The input is a path.
+//! Fuzzes request paths: a path is refused, or reaches a handler with its ids; a dot-path finds a JSON value
+//! or nothing. The input is a path.
 #![no_main]
 
 use axum::Router;

@@ -1,13 +1,13 @@
-//! A schema is refused or taken, and data satisfies it or not: nothing else comes of it. The input is JSON
-//! with the fields `schema` and `data`. What takes long or deep is ended by the sandbox in the service; here
-//! each is run on a stack as deep as there.
+//! Fuzzes schemas: a schema is refused or accepted, and data satisfies it or not, without a crash. The input
+//! is JSON with the fields `schema` and `data`. In the service, the sandbox stops work that takes too long or
+//! too much stack; here the work runs on a stack of the same size.
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 use prompts::fuzzing::check_schema;
 use serde_json::Value;
 
-/// As of a sandboxed child.
+/// Stack size of a sandboxed child.
 const STACK_BYTES: usize = 64 * 1_024 * 1_024;
 
 fuzz_target!(|data: &[u8]| -> Corpus {

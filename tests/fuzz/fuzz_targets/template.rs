@@ -1,5 +1,5 @@
-//! A Handlebars template is judged in pieces as it is judged whole, and no content breaks a parser. The input
-//! is a content; its first byte chooses the language.
+//! Fuzzes Handlebars templates: checking a template in pieces gives the same result as checking it whole, and
+//! no content crashes a parser. The input is a content; its first byte selects the language.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Who asks for what is not theirs.
+//! Defines the callers that request foreign data.
 //!
 //! | letter | caller |
 //! |---|---|
@@ -16,25 +16,25 @@ use tests::{Persona, Scope};
 
 use super::household::Household;
 
-/// A caller, and what is theirs.
+/// Caller, and its own data.
 #[derive(Clone)]
 pub struct Caller {
     pub letter: char,
     /// An access token or an API key.
     pub credentials: String,
-    /// As records name who made them.
+    /// The caller as records name it.
     pub reference: String,
     pub household: Arc<Household>,
 }
 
 impl Caller {
-    /// Whether the token names no project, so that nothing of a project can be asked for.
+    /// True if the token names no project, so that the caller cannot request anything of a project.
     pub fn has_no_project(&self) -> bool {
         self.letter == 'W'
     }
 }
 
-/// All callers. `scope` is the victim's.
+/// Returns all callers. `scope` is the victim's.
 pub fn all(
     scope: &Scope,
     victim: &Arc<Household>,

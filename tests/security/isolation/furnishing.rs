@@ -1,4 +1,4 @@
-//! Makes what a household has.
+//! Creates the data of a household.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -13,26 +13,24 @@ use tests::{Answer, Client, Method};
 
 use super::household::Household;
 
-/// The body that `signature` signs.
+/// Body that `signature` signs.
 const SIGNED_BODY: &str = r#"{"action":"signed"}"#;
 
-/// Furnishes a household.
 pub struct Furnishing {
     pub client: Client,
     pub household: Household,
     pub token: String,
-    /// A folder for files.
     pub folder: PathBuf,
     pub receiver: String,
-    /// What stands before the path of a channel.
+    /// Base URL of channel paths.
     pub ingest: String,
     pub extent: Extent,
 }
 
-/// How much a household has. The operator command takes its time, so only the victim has all.
+/// Amount of data. The operator command is slow, so only the victim gets everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// What the API makes, and two runs.
+    /// Data that the API creates, and two runs.
     Plain,
     /// An API key as well.
     WithKey,
@@ -41,7 +39,7 @@ pub enum Extent {
 }
 
 impl Furnishing {
-    /// Makes everything. `namesake` is the workflow id that a run of every household has.
+    /// Creates everything. `namesake` is the workflow id that every household uses for a run.
     pub async fn furnish(mut self, user: &str, namesake: &str) -> Household {
         let token = self.token.clone();
         self.household.keep("token", &token);
@@ -58,7 +56,7 @@ impl Furnishing {
         self.household
     }
 
-    /// A name with the mark.
+    /// Returns a name with the mark.
     fn named(&self, what: &str) -> String {
         format!("{}-{what}", self.household.mark)
     }
@@ -73,7 +71,7 @@ impl Furnishing {
         answer
     }
 
-    /// Posts, and keeps the id of what that makes.
+    /// Posts, and keeps the id of the created resource.
     async fn create(&mut self, name: &str, path: &str, body: Value) -> Value {
         let answer = self.post(path, body).await;
         self.household.keep(name, &answer.id());
@@ -87,7 +85,8 @@ impl Furnishing {
         path.to_str().unwrap().to_owned()
     }
 
-    /// The answer to a `GET`, or to a `POST` where there is a body, once it is as it must be.
+    /// Repeats a `GET`, or a `POST` where there is a body, until the answer satisfies the condition. Returns
+    /// the answer.
     async fn until(&self, path: &str, body: &Value, is_so: fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + WITHIN;
         loop {
@@ -148,7 +147,7 @@ impl Furnishing {
             let made = self
                 .create("import", &path("/import"), inline(&table, &rows))
                 .await;
-            // The one before the last.
+            // Keep the version before the last one.
             if number == 1 {
                 self.household
                     .keep("version", made["version_id"].as_str().unwrap());
@@ -171,7 +170,7 @@ impl Furnishing {
         self.dashboards(&path, "other_dashboard").await;
     }
 
-    /// Who makes the second store: an API key, where the household has one.
+    /// Returns the credentials that create the second store: an API key, where the household has one.
     fn maker(&mut self) -> String {
         if self.extent == Extent::Plain {
             return self.token.clone();
@@ -183,7 +182,7 @@ impl Furnishing {
         self.household.value("key_secret")
     }
 
-    /// What only the operator command makes.
+    /// Creates the data that only the operator command can create.
     fn operated(&mut self) {
         let (interaction, artifact) = (self.named("interaction"), self.named("rows"));
         let versions = json!([{ "version": 1, "prompts": [self.household.value("prompt")] }]);
@@ -198,7 +197,7 @@ impl Furnishing {
         );
         let (file, place) = (self.file("rows.csv", &rows), format!("out/{artifact}.csv"));
         scope.ops(&["artifact", "put", &file, &place]).expect_success();
-        // It takes no event that comes here, and so brings no third delivery.
+        // It matches no event of these tests, and so causes no third delivery.
         let body = json!({
             "name": self.named("system"), "run_as_role": "executor",
             "filter": { "action": [self.named("nothing")] },
@@ -213,7 +212,7 @@ impl Furnishing {
             .keep("system", system["subscription_id"].as_str().unwrap());
     }
 
-    /// A dashboard with a snapshot.
+    /// Creates a dashboard with a snapshot.
     async fn dashboards(&mut self, path: &str, name: &str) {
         let title = self.named(name);
         let made = self.create(name, path, dashboard(&title)).await;
@@ -329,7 +328,7 @@ impl Furnishing {
             .await;
     }
 
-    /// An event through the channel; its id.
+    /// Sends an event through the channel. Returns its id.
     async fn ingest(&self, body: &Value) -> String {
         let value = |name: &str| self.household.value(name);
         let (account, project, channel) = (value("account"), value("project"), value("channel"));
@@ -355,7 +354,7 @@ impl Furnishing {
     }
 }
 
-/// Whether an `Approval` has told that it waits.
+/// True if an `Approval` has reported that it waits.
 fn waits(listed: &Value) -> bool {
     listed["messages"] != json!([])
 }

@@ -1,4 +1,4 @@
-//! What a tenant has: one record of every kind, each with the tenant's mark in all its names and values.
+//! Holds a tenant's data: one record of every kind, with the tenant's mark in all its names and values.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,15 @@ use tests::Scope;
 /// Values that the callers know anyway.
 const KNOWN: [&str; 5] = ["account", "project", "namesake", "namesake_workflow", "signature"];
 
-/// What one tenant has.
 #[derive(Clone)]
 pub struct Household {
     pub scope: Scope,
-    /// In every name and value.
+    /// Text in every name and value.
     pub mark: String,
     values: BTreeMap<String, String>,
 }
 
 impl Household {
-    /// One that has nothing yet.
     pub fn new(scope: Scope, mark: String) -> Self {
         let mut household = Self {
             values: BTreeMap::new(),
@@ -36,7 +34,7 @@ impl Household {
         self.values.insert(name.to_owned(), value.to_owned());
     }
 
-    /// A value by its name in the tables.
+    /// Returns a value by its name in the tables.
     #[track_caller]
     pub fn value(&self, name: &str) -> String {
         match self.values.get(name) {
@@ -45,12 +43,12 @@ impl Household {
         }
     }
 
-    /// As records name who made them.
+    /// Returns the user as records name it.
     pub fn reference(&self) -> String {
         format!("user:{}", self.value("user"))
     }
 
-    /// What no other tenant may be shown, in lower case.
+    /// Returns the values that no other tenant may see, in lower case.
     pub fn secrets(&self) -> Vec<String> {
         let values = self
             .values

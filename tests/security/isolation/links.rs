@@ -1,18 +1,18 @@
-//! Links to downloads, which need no credentials: changed so that they lead to the victim's file.
+//! Tests download links, which need no credentials: links that are changed to point at the victim's file.
 
 use tests::Method;
 
 use super::callers::Caller;
 use super::world::World;
 
-/// Links that work: the victim's, and one of each caller who changes it.
+/// Valid links: the victim's, and one of each caller that changes it.
 pub struct Links {
     victims: String,
     own: Vec<(char, String)>,
 }
 
 impl World {
-    /// A link to the current version of the store of each household.
+    /// Returns a link to the current version of each household's store.
     pub async fn links(&self) -> Links {
         let mut own = Vec::new();
         for letter in ['P', 'A'] {
@@ -32,7 +32,7 @@ impl World {
         link
     }
 
-    /// What comes of links that are changed, each with its faults.
+    /// Requests changed links. Returns each with its faults.
     pub async fn judge_links(&self, links: &Links) -> Vec<(String, Vec<String>)> {
         let (victims_path, _) = links.victims.split_once('?').unwrap();
         let mut judged = Vec::new();
@@ -56,7 +56,7 @@ impl World {
                 ("that climbs", format!("{}?{query}", path.replace(&own, &up))),
                 ("to the whole bucket", format!("{bucket}?{query}&list-type=2")),
             ];
-            // An emulator without IAM serves a request without a signature.
+            // An emulator without IAM serves unsigned requests.
             if !self.service.is_shared() {
                 all.push(("without its signature", victims_path.to_owned()));
             }

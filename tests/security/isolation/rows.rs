@@ -1,4 +1,4 @@
-//! The rows of the tables: `operation | callers | request | body | expected | header`.
+//! Parses the rows of the tables: `operation | callers | request | body | expected | header`.
 //!
 //! Callers are letters, see [`super::callers`]. In a request, a body and a header, a name is replaced:
 //!
@@ -9,17 +9,17 @@
 //! | `@name` | the caller's own | the same |
 //!
 //! `.upper`, `.bare` (no hyphens) and `.head` (the first eight characters) after a name change its spelling.
-//! `%scope%` is every field by which a body could claim another tenant, `%scope_query%` the same as a query.
-//! `INGEST/` begins the path of the public endpoint.
+//! `%scope%` is every field with which a body could claim another tenant, `%scope_query%` the same as a
+//! query. `INGEST/` starts the path of the public endpoint.
 //!
 //! Expected is a status, or `own <status>` where the caller changes something that must stay its own; then
-//! perhaps `owner <status>`, which the victim gets for the same request.
+//! optionally `owner <status>`, which the victim gets for the same request.
 
 use std::fmt;
 
 use tests::Method;
 
-/// The tables, in the order in which they are tried. The audit trail comes first: later rows add to it.
+/// Tables in the order in which they run. The audit trail comes first, because later rows add to it.
 pub const FILES: [(&str, &str); 6] = [
     ("audit", include_str!("../data/isolation-audit.txt")),
     ("prompts", include_str!("../data/isolation-prompts.txt")),
@@ -40,12 +40,12 @@ const SCOPE: [(&str, &str); 8] = [
     ("updated_by", "user:$user"),
 ];
 
-/// What the callers must get.
+/// Expected answer to the callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// The same as for an id that never existed.
+    /// The same answer as for an id that never existed.
     Same,
-    /// Something of their own.
+    /// The caller's own data.
     Own,
 }
 
@@ -129,7 +129,7 @@ pub fn read(file: &'static str, line: usize, text: &str) -> Row {
     }
 }
 
-/// Whether a path is one of a template.
+/// True if a path matches a template.
 pub fn matches(template: &str, target: &str) -> bool {
     let path = target.split('?').next().unwrap_or_default().trim_end_matches('/');
     let (template, path): (Vec<_>, Vec<_>) = (template.split('/').collect(), path.split('/').collect());
@@ -140,7 +140,7 @@ pub fn matches(template: &str, target: &str) -> bool {
             .all(|(part, given)| part.starts_with('{') || *part == given)
 }
 
-/// The parameters of a template that are foreign in a path.
+/// Returns the parameters of a template that are foreign in a path.
 pub fn foreign_parameters(template: &str, target: &str) -> Vec<String> {
     let path = target.split('?').next().unwrap_or_default();
     let parts = template.split('/').zip(path.split('/'));
@@ -150,15 +150,15 @@ pub fn foreign_parameters(template: &str, target: &str) -> Vec<String> {
         .collect()
 }
 
-/// A text whose names are replaced.
+/// Text with its names replaced.
 #[derive(Clone, Debug, Default)]
 pub struct Filled {
     pub text: String,
-    /// The values of `$name` and `^name` as they stand in the text, with their names.
+    /// Values of `$name` and `^name` as they appear in the text, with their names.
     pub foreign: Vec<(String, String)>,
 }
 
-/// Replaces the names of a text; `value` is given the sign and the name.
+/// Replaces the names of a text; `value` gets the sign and the name.
 pub fn fill(text: &str, mut value: impl FnMut(char, &str) -> String) -> Filled {
     let mut filled = Filled::default();
     let mut rest = text;

@@ -1,11 +1,12 @@
-//! Every kind of id in every spelling by which it could slip through a check, or reach into another key.
+//! Tests every kind of id in every spelling that might pass a check wrongly, or reach into another key.
 
 use super::rows::{Row, read};
 
 const KINDS: &str = include_str!("../data/isolation-kinds.txt");
 const SPELLINGS: &str = include_str!("../data/isolation-spellings.txt");
 
-/// Each spelling of every fourth kind, so that each kind has every fourth spelling; the callers take turns.
+/// Returns each spelling for every fourth kind, so that each kind gets every fourth spelling; the callers
+/// alternate.
 pub fn rows() -> Vec<Row> {
     let lines = |text: &'static str| {
         text.lines()

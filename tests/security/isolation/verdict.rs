@@ -1,4 +1,4 @@
-//! Whether an answer is the right one, and tells nothing.
+//! Decides whether an answer is correct and leaks nothing.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,11 +14,11 @@ use super::world::{Asked, Ids, World};
 const PASSING: [&str; 4] = ["content-length", "date", "x-amzn-trace-id", "x-request-id"];
 /// Names that two tenants may both use.
 const SHARED_NAMES: [&str; 5] = ["account", "idempotency", "project", "table", "tag"];
-/// Their `Location` names something that no operation reads.
+/// Operations whose `Location` names something that no operation reads.
 const UNREAD: [&str; 2] = ["createDashboardSnapshot", "createStoreSnapshot"];
 
 impl World {
-    /// What is wrong with the answers that a caller gets to a row.
+    /// Returns the faults in the answers that a caller gets to a row.
     pub async fn judge(&self, row: &Row, letter: char) -> Vec<String> {
         let caller = self.caller(letter);
         let status = if caller.has_no_project() { 403 } else { row.status };
@@ -52,7 +52,7 @@ impl World {
             .collect()
     }
 
-    /// How the answer differs from the one for an id that never existed.
+    /// Returns the difference between the answer and that for an id that never existed.
     async fn difference(&self, row: &Row, caller: &Caller, foreign: &Asked) -> Option<String> {
         let absent = match self.ask(row, caller, Ids::Absent).await {
             Ok(absent) => absent,
@@ -63,8 +63,8 @@ impl World {
         (here != there).then(|| format!("it is {here}\n  and for an id that never existed {there}"))
     }
 
-    /// What is wrong with the answer that the owner gets to a row. Where others get a list, the owner's list
-    /// tells of the victim.
+    /// Returns the fault in the answer that the owner gets to a row. Where others get a list, the owner's
+    /// list must contain data of the victim.
     pub async fn judge_owner(&self, row: &Row) -> Option<String> {
         let asked = match self.ask(row, &self.owner(), Ids::Foreign).await {
             Ok(asked) => asked,
@@ -82,7 +82,7 @@ impl World {
         })
     }
 
-    /// Whether what was made is where the caller finds it, and the victim does not.
+    /// Checks that a created resource is visible to the caller, and not to the victim.
     async fn place_faults(&self, answer: &Answer, caller: &Caller) -> Vec<String> {
         let place = self.service.located(answer.header("location"));
         let mut faults = Vec::new();
@@ -98,7 +98,7 @@ impl World {
         faults
     }
 
-    /// The victim's secrets that an answer has, but for those that the request had.
+    /// Returns the victim's secrets in an answer, except those in the request.
     pub fn leaks<'a>(&self, answer: &Answer, sent: impl Iterator<Item = &'a String>) -> Vec<String> {
         let headers = answer
             .headers
@@ -114,7 +114,7 @@ impl World {
         leaked.map(|secret| format!("it tells '{secret}'")).collect()
     }
 
-    /// An answer without what may differ between a foreign id and one that never existed.
+    /// Returns an answer without the parts that may differ between a foreign id and one that never existed.
     fn comparable(&self, asked: &Asked, caller: &Caller) -> String {
         let answer = &asked.answer;
         let headers: BTreeMap<_, _> = answer
@@ -132,7 +132,7 @@ impl World {
         for household in [&self.victim, &caller.household] {
             known.extend(["account", "project"].map(|name| (household.value(name), name.to_owned())));
         }
-        // One may begin with another.
+        // Longest first, because a value may be the prefix of another one.
         known.sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
         for (value, name) in known {
             text = text.replace(&value, &format!("<{name}>"));
@@ -141,7 +141,7 @@ impl World {
     }
 }
 
-/// What is wrong with an answer that must have a status.
+/// Returns the faults of an answer that must have a status.
 fn faults_of(answer: &Answer, status: u16) -> Vec<String> {
     let mut faults = Vec::new();
     if answer.status != status {
@@ -168,7 +168,7 @@ fn is_shared(name: &str) -> bool {
     SHARED_NAMES.contains(&name) || name.ends_with("_name")
 }
 
-/// The fields of a record that name another owner than the caller.
+/// Returns the fields of a record that name another owner than the caller.
 fn strays(value: &Value, caller: &Caller) -> Vec<String> {
     let household = &caller.household;
     match value {
@@ -195,7 +195,7 @@ fn strays(value: &Value, caller: &Caller) -> Vec<String> {
     }
 }
 
-/// A body without what differs from answer to answer.
+/// Returns a body without the fields that differ from answer to answer.
 pub fn lasting(body: &Value) -> Value {
     match body {
         Value::Array(items) => items.iter().map(lasting).collect(),

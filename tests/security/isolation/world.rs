@@ -1,5 +1,5 @@
-//! A service with three households: the victim's, one next door in its account, and one in another account
-//! whose project has the same name.
+//! Provides a service with three households: the victim's, one in another project of its account, and one in
+//! another account whose project has the same name.
 
 use std::collections::HashMap;
 use std::ops::Deref as _;
@@ -17,39 +17,39 @@ use super::rows::{Filled, Row, fill};
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A place in a bucket that imports may read; no row reads from it.
+/// Place in a bucket that imports may read; no row reads from it.
 const PLACES: (&str, &str) = ("MILLRACE_IMPORT_BUCKETS", "s3://uploads/{account}/{project}/");
-/// What the owner reads to see that nothing changed.
+/// Requests of the owner that show that nothing changed.
 const OWNERS_VIEW: &str = include_str!("../data/isolation-view.txt");
 
-/// The service and who asks it.
+/// Service and its callers.
 pub struct World {
     pub service: Service,
     pub victim: Arc<Household>,
-    /// The victim's secrets, in lower case.
+    /// Secrets of the victim, in lower case.
     pub secrets: Vec<String>,
     callers: Vec<Caller>,
-    /// Takes webhooks for as long as the world exists.
+    /// Receives webhooks for as long as the world exists.
     _receiver: Receiver,
 }
 
-/// Which ids stand for `$name` and `^name`.
+/// Ids that replace `$name` and `^name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ids {
     Foreign,
-    /// Such as never existed.
+    /// Ids that never existed.
     Absent,
 }
 
-/// A request that was answered.
+/// Request with its answer.
 pub struct Asked {
     pub answer: Answer,
-    /// The foreign values in it, with their names.
+    /// Foreign values in the request, with their names.
     pub foreign: Vec<(String, String)>,
 }
 
 impl World {
-    /// None where [`Service::start_own`] skips.
+    /// Starts a service. None where [`Service::start_own`] skips.
     pub async fn start() -> Option<Self> {
         let service = Service::start_own_with(&[PLACES]).await?;
         let receiver = Receiver::start().await;
@@ -93,24 +93,23 @@ impl World {
         })
     }
 
-    /// A caller by its letter.
+    /// Returns a caller by its letter.
     #[track_caller]
     pub fn caller(&self, letter: char) -> &Caller {
         let found = self.callers.iter().find(|caller| caller.letter == letter);
         found.unwrap_or_else(|| panic!("there is no caller {letter}"))
     }
 
-    /// The OpenAPI document.
     pub async fn document(&self) -> Value {
         self.service.openapi().await
     }
 
-    /// Whether the service has the operation of a row.
+    /// True if the service has the operation of a row.
     pub fn has(&self, row: &Row) -> bool {
         row.operation != "streamRunUpdates" || self.service.has("/stream")
     }
 
-    /// The owner, as a caller of its own requests.
+    /// Returns the owner as a caller.
     pub fn owner(&self) -> Caller {
         Caller {
             letter: '=',
@@ -120,7 +119,7 @@ impl World {
         }
     }
 
-    /// Sends a row's request as a caller. An error where no answer comes.
+    /// Sends a row's request as a caller. Fails where no answer comes.
     pub async fn ask(&self, row: &Row, caller: &Caller, ids: Ids) -> Result<Asked, String> {
         let mut absent: HashMap<String, String> = HashMap::new();
         let mut filled = |text: &str| -> Filled {
@@ -167,7 +166,7 @@ impl World {
         }
     }
 
-    /// Every record of the victim, as its owner reads it: the request, and what came.
+    /// Returns every record of the victim, as its owner reads it: the request and the answer.
     pub async fn as_the_owner_sees_it(&self) -> Vec<(String, Value)> {
         let (client, token): (Client, _) = (self.service.deref().clone(), self.victim.value("token"));
         let mut seen = Vec::new();
@@ -187,7 +186,7 @@ impl World {
     }
 }
 
-/// A value of the same shape that nothing has.
+/// Returns a value of the same shape that no record has.
 fn never_was(value: &str) -> String {
     let end = value.len() - 8;
     format!("{}{:08x}", &value[..end], rand::random::<u32>())

@@ -1,6 +1,7 @@
-//! AWS as functions see it: emulators of DynamoDB and S3, and the queues of a local service over these.
+//! Provides AWS to functions at one address: emulators of DynamoDB and S3, and the queues of a local service
+//! over these.
 //!
-//! A function has one `AWS_ENDPOINT_URL` for all.
+//! One address serves all, because a function has one `AWS_ENDPOINT_URL`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -19,7 +20,6 @@ use tokio::task::JoinSet;
 
 use super::emulators::Emulators;
 
-/// The services at one address.
 pub struct Aws {
     address: SocketAddr,
     calls: Calls,
@@ -27,12 +27,11 @@ pub struct Aws {
     keys: Vec<(&'static str, String)>,
 }
 
-/// A call of a function.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// `DynamoDB_20120810.GetItem`, or `s3:GET` and the path.
     pub name: String,
-    /// When its answer went out. None while it is under way.
+    /// Time at which its answer was sent. None while it is open.
     pub answered: Option<Instant>,
 }
 
@@ -47,7 +46,7 @@ struct Behind {
 }
 
 impl Aws {
-    /// Over emulators, and the queues of the runner over these that has `data_dir` open.
+    /// Starts the services over the emulators and over the queues of the runner that has `data_dir` open.
     pub async fn over(emulators: &Emulators, data_dir: &Path) -> Self {
         let read = |name: &str| std::fs::read_to_string(data_dir.join(name)).expect("the runner wrote it");
         let queues: Value = serde_json::from_str(&read("queues.json")).expect("it is JSON");
@@ -71,7 +70,7 @@ impl Aws {
             address,
             calls,
             connections,
-            // The queues want their secret as it is.
+            // The queues expect their secret in plain text.
             keys: emulators
                 .keys()
                 .into_iter()
@@ -80,18 +79,18 @@ impl Aws {
         }
     }
 
-    /// What a function has to know.
+    /// Returns the variables that a function needs.
     pub fn variables(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
         let endpoint = ("AWS_ENDPOINT_URL", format!("http://{}", self.address));
         self.keys.clone().into_iter().chain([endpoint])
     }
 
-    /// The calls until now, but for the first `known`.
+    /// Returns the calls so far, without the first `known`.
     pub fn calls_after(&self, known: usize) -> Vec<Call> {
         locked(&self.calls).get(known..).unwrap_or_default().to_vec()
     }
 
-    /// Closes all connections, as AWS does with those that are idle.
+    /// Closes all connections, as AWS closes idle ones.
     pub async fn close_connections(&self) {
         let mut open = std::mem::take(&mut *locked(&self.connections));
         open.shutdown().await;
@@ -112,7 +111,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A server closes no connection on demand; this one between it and the functions does.
+/// Relays connections between the functions and the server, so that they can be closed on demand.
 async fn relay(listener: TcpListener, server: SocketAddr, connections: Arc<Mutex<JoinSet<()>>>) {
     while let Ok((mut caller, _)) = listener.accept().await {
         locked(&connections).spawn(async move {
@@ -158,7 +157,7 @@ fn begun(calls: &Calls, name: String) -> usize {
     calls.len() - 1
 }
 
-/// Takes every event and delivers none.
+/// Accepts every event and delivers none.
 fn took_events(body: &[u8]) -> Response {
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     let count = request["Entries"].as_array().map_or(0, Vec::len);

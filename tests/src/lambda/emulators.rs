@@ -1,4 +1,4 @@
-//! Emulators of DynamoDB and S3, in a process of their own.
+//! Runs the emulators of DynamoDB and S3 in a process of their own.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -6,16 +6,15 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-/// The tables of a stage; `+` stands before those with the indexes of listings.
+/// Tables of a stage; the prefix `+` marks those with the indexes of listings.
 const TABLES: &str = "millrace-records,millrace-audit,+millrace-runs,+millrace-events";
-/// The bucket of a stage.
 const BUCKET: &str = "millrace-data";
 
-/// A running process; it ends with this.
+/// Running process; it is killed when this is dropped.
 pub struct Emulators {
     process: Child,
     folder: PathBuf,
-    /// Where both answer.
+    /// Address of both emulators.
     pub endpoint: String,
     key_id: String,
     secret: String,
@@ -47,7 +46,7 @@ impl Emulators {
         }
     }
 
-    /// The keys that the SDK has for them.
+    /// Returns the variables with the SDK's keys for them.
     pub fn keys(&self) -> [(&'static str, String); 2] {
         [
             ("AWS_ACCESS_KEY_ID", self.key_id.clone()),
@@ -62,7 +61,7 @@ impl Emulators {
         std::fs::write(path, bytes).expect("the folder can be written");
     }
 
-    /// What a local runner is told to keep its records and objects in them.
+    /// Returns the variables that make a local runner keep its records and objects in them.
     pub fn of_a_runner(&self) -> Vec<(&'static str, String)> {
         let here = [
             ("MILLRACE_RECORDS", "dynamodb".to_owned()),

@@ -1,8 +1,8 @@
-//! What Lambda gives to functions.
+//! Builds the events that Lambda passes to functions.
 
 use serde_json::{Map, Value, json};
 
-/// A request to the API as API Gateway passes it on.
+/// Returns a request to the API in the form of API Gateway.
 pub fn api_request(method: &str, path: &str, token: &str, body: &Value) -> Value {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let path = format!("/api/v1{path}");
@@ -34,7 +34,7 @@ pub fn api_request(method: &str, path: &str, token: &str, body: &Value) -> Value
     })
 }
 
-/// A request to a Function URL.
+/// Returns a request to a Function URL.
 pub fn url_request(method: &str, path: &str, token: &str, body: &Value) -> Value {
     json!({
         "version": "2.0",
@@ -55,7 +55,7 @@ pub fn url_request(method: &str, path: &str, token: &str, body: &Value) -> Value
     })
 }
 
-/// Messages of a queue.
+/// Returns a batch of messages of a queue.
 pub fn messages(bodies: &[Value]) -> Value {
     let records = bodies.iter().enumerate().map(|(number, body)| {
         json!({

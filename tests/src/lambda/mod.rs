@@ -1,7 +1,7 @@
-//! The programs of the Lambda functions, started as Lambda starts them, one invocation at a time.
+//! Runs the programs of the Lambda functions as Lambda does, one invocation at a time.
 //!
-//! Their tables and bucket are in emulators, and so are those of a local service beside them, which has their
-//! queues. Between invocations they can be frozen.
+//! Their tables and bucket are in emulators, which they share with a local service that also provides their
+//! queues. They can be frozen between invocations.
 
 mod aws;
 mod emulators;
@@ -21,15 +21,16 @@ pub use emulators::Emulators;
 use crate::environment;
 use runtime_api::{RuntimeApi, Said};
 
-/// How long a function may take until it waits for work, or answers.
+/// Longest wait until a function waits for work, or answers.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// `Timeout` of the functions behind the API, in `template.yaml`.
 const TIMEOUT: Duration = Duration::from_secs(29);
 
-/// Where DuckDB's library is; in an archive for Lambda it lies beside the program.
+/// Variables with the folder of DuckDB's library; an archive for Lambda has the library beside the program.
 const LOADER: [&str; 2] = ["LD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"];
 
-/// What Lambda and `template.yaml` tell every function. The tables are those of the local runner.
+/// Variables that Lambda and `template.yaml` set for every function. The tables are those of the local
+/// runner.
 const VARIABLES: [(&str, &str); 29] = [
     ("AWS_LAMBDA_FUNCTION_NAME", "tests"),
     ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "3008"),
@@ -68,34 +69,31 @@ const VARIABLES: [(&str, &str); 29] = [
     ("MILLRACE_LOG", "warn"),
 ];
 
-/// A running function.
 pub struct Function {
     process: Child,
     log: PathBuf,
     runtime: RuntimeApi,
     invocations: u32,
-    /// From the start of the process until it waited for work.
+    /// Time from the start of the process until it waited for work.
     pub started_in: Duration,
 }
 
-/// What a function answered to an event.
 #[derive(Debug)]
 pub struct Answer {
-    /// Of a request: the JSON with `statusCode` and `body`; of a batch, what failed.
+    /// Of a request: the JSON with `statusCode` and `body`; of a batch: the failed messages.
     pub body: Value,
-    /// When it came.
+    /// Time at which the answer came.
     pub at: Instant,
-    /// From the event to the answer.
+    /// Time from the event to the answer.
     pub took: Duration,
 }
 
 impl Answer {
-    /// The status of a request's answer.
     pub fn status(&self) -> u64 {
         self.body["statusCode"].as_u64().unwrap_or_default()
     }
 
-    /// The JSON in a request's answer.
+    /// Returns the JSON in a request's answer.
     pub fn json(&self) -> Value {
         let body = self.body["body"].as_str().unwrap_or_default();
         serde_json::from_str(body).unwrap_or_default()
@@ -103,8 +101,8 @@ impl Answer {
 }
 
 impl Function {
-    /// Starts a program, and waits until it waits for work. `data_dir` is that of the service, `folder` stands
-    /// for `/tmp` and takes its log.
+    /// Starts a program, and waits until it waits for work. `data_dir` belongs to the service; `folder`
+    /// replaces `/tmp` and holds the log.
     pub async fn start(program: &Path, aws: &Aws, data_dir: &Path, folder: &Path) -> Self {
         let runtime = RuntimeApi::start().await;
         let name = program
@@ -146,7 +144,7 @@ impl Function {
         function
     }
 
-    /// Gives it an event, and waits until it has answered and waits for the next.
+    /// Sends an event, and waits until the function has answered and waits for the next one.
     pub async fn invoke(&mut self, event: Value) -> Answer {
         self.invocations += 1;
         let given = Instant::now();
@@ -181,17 +179,16 @@ impl Function {
         panic!("The function does not {wanted}, but {said}. Its log: {log}");
     }
 
-    /// Stops it where it is, as Lambda does when it waits for work.
+    /// Freezes the process, as Lambda does while a function waits for work.
     pub fn freeze(&self) {
         self.signal("-STOP");
     }
 
-    /// Lets it go on.
     pub fn thaw(&self) {
         self.signal("-CONT");
     }
 
-    /// Itself and the processes that it started, and theirs.
+    /// Returns the ids of the process and of all its descendants.
     pub fn processes(&self) -> Vec<u32> {
         let mut found = vec![self.process.id()];
         let mut next = 0;
@@ -215,7 +212,7 @@ impl Function {
     }
 }
 
-/// Eight zero bytes stand between the status and headers of a streamed answer and its body.
+/// Parses an answer. In a streamed answer, eight zero bytes separate status and headers from the body.
 fn read(answer: &str) -> Value {
     let (head, streamed) = match answer.split_once("\0\0\0\0\0\0\0\0") {
         Some((head, body)) => (head, Some(body)),

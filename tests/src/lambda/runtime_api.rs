@@ -1,4 +1,4 @@
-//! Lambda's runtime API, of which a function asks for work and to which it gives its answers.
+//! Implements Lambda's runtime API, from which a function gets work and to which it sends answers.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::sync::{Mutex, mpsc};
 
 #[derive(Debug)]
 pub enum Said {
-    /// It waits for work: Lambda freezes it here.
+    /// The function waits for work: Lambda freezes it here.
     Waits(Instant),
     Answers(Instant, Bytes),
     Fails(String),
@@ -61,12 +61,12 @@ impl RuntimeApi {
         Self { address, work, said }
     }
 
-    /// `AWS_LAMBDA_RUNTIME_API`.
+    /// Returns the value of `AWS_LAMBDA_RUNTIME_API`.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// Gives an event to the function that waits, or to the next that will.
+    /// Gives an event to the function that waits, or to the next function that waits.
     #[expect(
         clippy::disallowed_methods,
         reason = "a deadline of Lambda is a time of the day"
@@ -80,7 +80,7 @@ impl RuntimeApi {
         self.work.send(work).expect("the server runs");
     }
 
-    /// What the function says next. None where it says nothing for so long.
+    /// Returns the next message of the function. None after `patience` without one.
     pub async fn said(&mut self, patience: Duration) -> Option<Said> {
         tokio::time::timeout(patience, self.said.recv())
             .await

@@ -1,5 +1,5 @@
-//! Steps one after another, each durable, as the sample type `Steps` of the local runner has them. The address to listen on is
-//! the one argument.
+//! Runs durable steps in sequence, like the sample type `Steps` of the local runner. The only argument is the
+//! address to listen on.
 
 use restate_sdk::prelude::*;
 

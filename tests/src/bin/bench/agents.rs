@@ -1,4 +1,5 @@
-//! Conversations with agents: the time of a turn outside the model, against a model that answers at once.
+//! Measures conversations with agents: the time of a turn outside the model, with a model that answers at
+//! once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -14,13 +15,12 @@ use crate::runs::{ended, start};
 use crate::statistics::percentile;
 
 const PART: &str = "agents";
-/// Turns of a conversation, and conversations; the first one warms up.
+/// Turns per conversation, and number of conversations; the first one warms up.
 const TURNS: usize = 20;
 const CONVERSATIONS: usize = 21;
-/// What a turn may take outside the model, in milliseconds.
+/// Maximum time of a turn outside the model, in milliseconds.
 const AIM_MS: f64 = 10.0;
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let model = ModelServer::start().await;
@@ -44,7 +44,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Milliseconds from one request of a conversation to the next.
+/// Returns the milliseconds from one request of a conversation to the next.
 async fn turns(runner: &Runner, model: &ModelServer, tool: &'static str) -> Result<Vec<f64>> {
     let mut took = Vec::new();
     for conversation in 0..CONVERSATIONS {

@@ -1,8 +1,9 @@
-//! Appends of 100,000 rows to a table of 6 million with a primary key, beside plain DuckDB's `COPY` of the same file into a
-//! Parquet file, which checks no key and keeps no version.
+//! Measures appends of 100,000 rows to a table of 6 million with a primary key, next to plain DuckDB's `COPY`
+//! of the same file into a Parquet file, which checks no key and keeps no version.
 //!
-//! The table is TPC-H's `lineitem` at scale factor 1, whose key is an order and a number. *Sequential*: each new order comes
-//! after all that there are. *Random*: the new orders lie everywhere between the old ones.
+//! The table is TPC-H's `lineitem` at scale factor 1, whose key is an order and a line number. *Sequential*:
+//! all new orders come after the existing ones. *Random*: the new orders are spread between the existing
+//! ones.
 
 use std::path::Path;
 
@@ -19,19 +20,18 @@ use crate::statistics::{median, worst};
 use crate::stores::{self, Store};
 
 const PART: &str = "appends";
-/// As many as the engine takes.
+/// The engine's number of threads.
 const THREADS: u32 = 2;
-/// Appends of each kind. They leave fewer files than compaction begins with.
+/// Appends of each kind; fewer files than compaction needs to start.
 const TIMES: u64 = 7;
 
-/// New orders are as many after those that there are.
+/// New orders come after all existing orders.
 const SEQUENTIAL: &str =
     "SELECT * REPLACE (l_orderkey + 6000000 AS l_orderkey) FROM old LIMIT 100000 OFFSET $from";
-/// `dbgen` uses the first 8 of every 32 order numbers, so that these are free.
+/// `dbgen` uses only the first 8 of every 32 order numbers, so these numbers are free.
 const RANDOM: &str = "SELECT * REPLACE (l_orderkey + 8 AS l_orderkey) FROM old \
                       WHERE hash(l_orderkey, l_linenumber) % 58 = $from // 100000 ORDER BY hash(l_comment) LIMIT 100000";
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     PlainDuckDb::make_tpch(folder.path(), 1.0)?;
@@ -66,7 +66,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The table `t`.
+/// Returns the definition of the table `t`.
 fn definition() -> serde_json::Value {
     let columns = lineitem().map(|(name, kind)| {
         let is_key = matches!(name, "l_orderkey" | "l_linenumber");
@@ -75,7 +75,7 @@ fn definition() -> serde_json::Value {
     json!({ "tables": [{ "name": "t", "columns": columns.collect::<Vec<_>>() }] })
 }
 
-/// Names and types of the columns.
+/// Returns the names and types of the columns.
 fn lineitem() -> impl Iterator<Item = (&'static str, &'static str)> {
     let tables = tpch::TABLES.into_iter();
     let columns = tables
@@ -84,7 +84,7 @@ fn lineitem() -> impl Iterator<Item = (&'static str, &'static str)> {
     columns.filter_map(|column| column.split_once(' '))
 }
 
-/// The rows of a file into a file such as a segment is.
+/// Returns SQL that copies the rows of a file into a file like a segment.
 fn copy(file: &Path) -> String {
     let path = file.display();
     let source = if file.extension().is_some_and(|ending| ending == "csv") {

@@ -1,5 +1,5 @@
-//! From the ingest URL to a receiver, at a rate that is offered whether the service keeps up or not; and the same while other receivers
-//! mean no good.
+//! Measures deliveries from the ingest URL to a receiver, at a fixed rate of events, whether the service
+//! keeps up or not; and the same next to hostile receivers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,15 +17,15 @@ use crate::report::{Comparison, Figure, Row};
 use crate::runner::{Runner, answer, json as json_of};
 use crate::statistics::percentile;
 
-/// Events a second that are offered, and for how many seconds.
+/// Rates in events per second, and their durations in seconds.
 const OFFERED: [(u64, u64); 3] = [(100, 20), (1_000, 10), (2_000, 10)];
-/// Events a second that go to other receivers, and how long before anything is measured.
+/// Events per second to the other receivers, and the time for which they run before the measurement.
 const OTHERS: u32 = 16;
 const OTHERS_FIRST: Duration = Duration::from_secs(10);
-/// How long deliveries are waited for after the last event.
+/// Longest wait for deliveries after the last event.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Measures it, over data directories in `folder`.
+/// Measures over data directories in `folder`.
 pub async fn measure(folder: &Path) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (rate, seconds) in OFFERED {
@@ -51,7 +51,7 @@ pub async fn measure(folder: &Path) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// How a receiver fares while others mean no good, and while they do not.
+/// Compares a receiver's delivery times next to hostile receivers and next to friendly ones.
 async fn among_hostile(folder: &Path) -> Result<Row> {
     let friend = Receiver::start().await;
     let (mut friends, mut enemies) = (Vec::new(), Vec::new());
@@ -71,7 +71,7 @@ async fn among_hostile(folder: &Path) -> Result<Row> {
     ))
 }
 
-/// The 95th percentile of a receiver's deliveries while others are delivered to as well.
+/// Returns the 95th percentile of a receiver's delivery times while other receivers get deliveries as well.
 async fn among(data: &Path, others: &[String]) -> Result<f64> {
     let way = Way::open(data).await?;
     for (number, url) in others.iter().enumerate() {
@@ -102,7 +102,6 @@ async fn among(data: &Path, others: &[String]) -> Result<f64> {
     }
 }
 
-/// Who sends events to a channel.
 #[derive(Clone)]
 struct Sender {
     http: Client,
@@ -118,17 +117,17 @@ impl Sender {
     }
 }
 
-/// A runner with a channel, and a receiver that has subscribed to the orders which come through it.
+/// Runner with a channel, and a receiver that is subscribed to the channel's orders.
 struct Way {
     runner: Runner,
     receiver: Receiver,
     sender: Sender,
 }
 
-/// What became of the events that were offered.
+/// Results of a series of events.
 struct Offered {
     count: u64,
-    /// Milliseconds from when each should have been posted until it first came.
+    /// Milliseconds from the planned post of each event to its first arrival.
     took: Vec<f64>,
     taken_per_second: f64,
     delivered_per_second: f64,
@@ -141,7 +140,6 @@ impl Offered {
 }
 
 impl Way {
-    /// Over a new data directory.
     async fn open(data: &Path) -> Result<Self> {
         let runner = Runner::start(data)?;
         let body = json!({ "name": "Bench", "source": "bench" });
@@ -167,7 +165,6 @@ impl Way {
         Ok(way)
     }
 
-    /// Subscribes a webhook to the external events of an action.
     async fn subscribe(&self, action: &str, url: &str) -> Result<()> {
         let subscription = json!({
             "name": action, "run_as_role": "reader", "filter": { "event_category": ["external"], "action": [action] },
@@ -177,7 +174,8 @@ impl Way {
         Ok(())
     }
 
-    /// Offers events, numbered from `first`, and waits until all that were taken came. One before them connects everything.
+    /// Posts events, numbered from `first`, at a rate, and waits until all accepted events arrived. One event
+    /// before them opens all connections.
     async fn offer(&self, first: u64, rate: u64, seconds: u64) -> Result<Offered> {
         let count = rate * seconds;
         let before = self.receiver.count() as u64;
@@ -210,7 +208,8 @@ impl Way {
         })
     }
 
-    /// When each event first came, by its number, once so many requests came or nothing more is waited for.
+    /// Returns the first arrival of each event, by its number, once `count` requests arrived or the wait is
+    /// over.
     async fn arrived(&self, count: u64) -> Result<BTreeMap<u64, Instant>> {
         let deadline = Instant::now() + PATIENCE;
         while (self.receiver.count() as u64) < count && Instant::now() < deadline {
@@ -227,7 +226,7 @@ impl Way {
     }
 }
 
-/// What a shop would send: about a kilobyte.
+/// Returns an event of about a kilobyte, as a shop would send it.
 fn order(number: u64) -> Value {
     let lines: Vec<_> = (0..8)
         .map(|line| json!({ "sku": format!("sku-{line}"), "price": line * 3, "text": "x".repeat(60) }))

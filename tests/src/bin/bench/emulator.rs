@@ -1,4 +1,4 @@
-//! An emulator of DynamoDB that a runner keeps its records in, asked directly through the AWS SDK.
+//! Calls the emulator of DynamoDB that holds a runner's records, directly through the AWS SDK.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,18 +9,17 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::types::AttributeValue;
 use tests::lambda::Emulators;
 
-/// What DynamoDB takes in one `BatchWriteItem`.
+/// Maximum number of items of one `BatchWriteItem` in DynamoDB.
 pub(crate) const BATCH: usize = 25;
-/// Batches on their way at a time.
+/// Concurrent batches.
 pub(crate) const WRITERS: u64 = 4;
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
-/// Clones share their connections.
 #[derive(Clone)]
 pub struct Emulator {
     pub(crate) client: Client,
-    /// Gives the next id.
+    /// Counter for the next id.
     count: Arc<AtomicU64>,
 }
 
@@ -38,7 +37,7 @@ impl Emulator {
         }
     }
 
-    /// An id of the form that the service makes: in order, with a random end.
+    /// Returns an id in the service's form: ascending, with a random end.
     pub(crate) fn next_id(&self) -> String {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         let random: u64 = rand::random();

@@ -1,4 +1,4 @@
-//! The items of workflow runs, written into the emulator directly.
+//! Writes the items of workflow runs into the emulator directly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,15 +13,15 @@ use crate::emulator::{BATCH, Emulator, Item, WRITERS, text};
 const RUNS: &str = "millrace-runs";
 const PROJECT: &str = "acme#demo";
 
-/// The statuses that filled runs have, in turn.
+/// Statuses of the filled runs, in turn.
 pub const STATUSES: [&str; 4] = ["COMPLETED", "FAILED", "CANCELED", "TERMINATED"];
-/// Types of filled runs, and documents that they are about.
+/// Number of types of the filled runs, and of their documents.
 pub const TYPES: u64 = 10;
 pub const DOCUMENTS: u64 = 10;
-/// Between the starts of two filled runs, in seconds.
+/// Seconds between the starts of two filled runs.
 pub const SECONDS_APART: i64 = 10;
 
-/// When a filled run began.
+/// Returns the start time of a filled run.
 pub fn began(number: u64) -> Result<String> {
     let start: jiff::Timestamp = "2025-01-01T00:00:00Z".parse()?;
     let number = i64::try_from(number)?;
@@ -30,7 +30,7 @@ pub fn began(number: u64) -> Result<String> {
 }
 
 impl Emulator {
-    /// The item of a run that has ended.
+    /// Returns the item of a run that has ended.
     pub async fn run_sample(&self, run: &str) -> Result<Item> {
         let answer = self
             .client
@@ -44,7 +44,8 @@ impl Emulator {
         answer.item.ok_or_else(|| format!("no run {run}").into())
     }
 
-    /// Writes runs like the sample, of these numbers, with statuses, types, documents and times of their own.
+    /// Writes copies of the sample with these numbers, and with statuses, types, documents and times of their
+    /// own.
     pub async fn fill_runs(&self, sample: &Item, numbers: std::ops::Range<u64>) -> Result<()> {
         let (next, end) = (Arc::new(AtomicU64::new(numbers.start)), numbers.end);
         let mut writers = JoinSet::new();
@@ -73,7 +74,7 @@ impl Emulator {
         writers.join_all().await.into_iter().collect()
     }
 
-    /// The read units of the first page of a listing by an index.
+    /// Returns the read units of the first page of a listing by an index.
     pub async fn listing_units(&self, index: &str, pk: &str, most: i32) -> Result<f64> {
         let answer = self
             .client
@@ -96,7 +97,7 @@ impl Emulator {
     }
 }
 
-/// The same run under another id, begun at another time.
+/// Returns the run with another id and start time.
 fn moved_run(sample: &Item, id: &str, began: &str) -> Item {
     let mut item = sample.clone();
     item.insert("pk".into(), text(format!("{PROJECT}#run#{id}")));

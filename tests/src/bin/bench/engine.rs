@@ -1,4 +1,4 @@
-//! The engine by itself: turns over histories of growing length, and runs over records in memory.
+//! Measures the engine alone: turns over histories of growing length, and runs over records in memory.
 
 use serde_json::Value;
 
@@ -8,7 +8,6 @@ use crate::{Result, programs};
 
 const PART: &str = "engine";
 
-/// Measures it.
 pub fn measure() -> Result<Vec<Row>> {
     let report = programs::report("examples/engine_load")?;
     let each = |field: &str| {
@@ -28,7 +27,7 @@ pub fn measure() -> Result<Vec<Row>> {
             Figure::Milliseconds(median(&took)),
         )
         .unlucky("p99", Figure::Milliseconds(percentile(&took, 0.99)));
-        // What a turn over so many events takes where each takes as long as in the shortest history.
+        // Time of a turn if each event takes as long as in the shortest history.
         let (of_events, of_ms) = *shortest.get_or_insert((events, median(&took)));
         let linear = of_ms * events / of_events;
         rows.push(row.beside(

@@ -1,9 +1,8 @@
-//! The event log: aggregation over a million events of a project beside plain DuckDB over the same files,
-//! alone and with another project of as many; an event that was accepted a moment ago; audit listings at any
-//! offset; and what archiving costs.
+//! Measures the event log: aggregation over a million events of a project next to plain DuckDB over the same
+//! files, with and without another project of equal size; the delay until a new event counts; audit listings
+//! at any offset; and the cost of archiving.
 //!
-//! `BENCH_LOG_RECORDS` is the number of events of a project and of audit records, a million where it is not
-//! set.
+//! `BENCH_LOG_RECORDS` is the number of events of a project and of audit records; default: a million.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -21,7 +20,7 @@ use crate::{Result, programs, say};
 const PART: &str = "event-log";
 const THREADS: u32 = 2;
 const RECORDS: u64 = 1_000_000;
-/// Measurements of each kind; those before them warm up.
+/// Measurements of each kind, after a warm-up.
 const TIMES: usize = 51;
 const WARM_UP: usize = 5;
 /// Events that are posted one after another.
@@ -73,15 +72,15 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What each side took, in turns.
+/// Times of each side, in turns.
 struct Taken {
     ours: Vec<f64>,
     theirs: Vec<f64>,
-    /// Events of our last answer.
+    /// Events in our last answer.
     counted: u64,
 }
 
-/// An error where an answer did not count what was loaded.
+/// Fails if an answer did not count all loaded events.
 fn check_counted(taken: &Taken, loaded: &Value) -> Result<()> {
     let records = loaded.get("records").and_then(Value::as_u64);
     match records == Some(taken.counted) {
@@ -133,8 +132,8 @@ async fn aggregate(runner: &Runner, plain: &mut PlainDuckDb, files: &[PathBuf]) 
     Ok(taken)
 }
 
-/// From the answer to each of some events to the next answer that counts it. An error where one is not
-/// counted at once.
+/// Returns the time from the answer to each posted event to the next answer that counts it. Fails if an event
+/// is not counted at once.
 async fn accepted(runner: &Runner) -> Result<Vec<f64>> {
     let channel =
         json_of(runner.post("/events/channels", &json!({ "name": "Bench", "source": "bench" }))).await?;
@@ -161,7 +160,7 @@ async fn accepted(runner: &Runner) -> Result<Vec<f64>> {
     Ok(took)
 }
 
-/// Pages of the audit listing at several offsets, and a filter that nothing matches.
+/// Measures pages of the audit listing at several offsets, and a filter that matches nothing.
 async fn listings(runner: &Runner, records: u64) -> Result<Vec<Row>> {
     let page = async |query: &str| {
         let mut took = Vec::new();
@@ -191,7 +190,7 @@ async fn listings(runner: &Runner, records: u64) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What an event costs with the log beside what it cost without, and how fast a pass archives.
+/// Measures the cost of an event with and without the log, and the speed of a pass.
 fn archiving() -> Result<Vec<Row>> {
     let report = programs::report("examples/run_costs")?;
     let figure = |name: &str| {
@@ -245,7 +244,7 @@ fn timed(what: &str, took: &[f64]) -> Row {
         .unlucky("p99", Figure::Milliseconds(percentile(took, 0.99)))
 }
 
-/// Fills the log of a project; what the loader says.
+/// Fills the log of a project. Returns the loader's report.
 fn load(runner: &Runner, project: &str, kind: &str, records: u64) -> Result<Value> {
     say(&format!("filling the log of {project} with {records} {kind}"));
     let output = programs::command(&programs::binary("examples/log_load")?)
@@ -264,7 +263,7 @@ fn load(runner: &Runner, project: &str, kind: &str, records: u64) -> Result<Valu
         .map_err(|_| format!("log_load: {}", String::from_utf8_lossy(&output.stderr)).into())
 }
 
-/// The files of events below a folder.
+/// Returns the files of events below a folder.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for day in std::fs::read_dir(folder)? {
@@ -288,7 +287,7 @@ fn per(report: &Value, figure: &str, of: &str) -> f64 {
     (number(figure) / number(of)).round()
 }
 
-/// A time some days from now.
+/// Returns a time some days from now.
 #[expect(
     clippy::disallowed_methods,
     reason = "the runner's days are those of this machine"

@@ -1,5 +1,5 @@
-//! Events: matching by itself; taking them in, beside a conditional put alone; from the ingest URL to a
-//! receiver; and what a delivered webhook costs.
+//! Measures events: matching alone; ingest next to a plain conditional put; delivery from the ingest URL to a
+//! receiver; and the cost of a delivered webhook.
 
 use serde_json::Value;
 use tempfile::tempdir;
@@ -10,7 +10,6 @@ use crate::{Result, deliveries, programs};
 
 pub(crate) const PART: &str = "events";
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let mut rows = matching()?;
     rows.extend(taking_in()?);
@@ -93,7 +92,7 @@ fn taking_in() -> Result<Vec<Row>> {
     ])
 }
 
-/// What a delivered webhook asks of the records, the queues and the functions, and what a million of them cost.
+/// Reports the records, messages and invocations of a delivered webhook, and the price of a million.
 fn costs() -> Result<Vec<Row>> {
     let report = programs::report("examples/run_costs")?;
     let mut rows = Vec::new();
@@ -103,7 +102,7 @@ fn costs() -> Result<Vec<Row>> {
         .into_iter()
         .flatten()
     {
-        // Beside numbers there are the parts that make them up.
+        // Skip the entries that hold the parts of a number.
         let Some(number) = number.as_f64() else {
             continue;
         };

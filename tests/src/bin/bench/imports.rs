@@ -1,9 +1,10 @@
-//! Imports of CSV files: the time beside that of DuckDB's own way from CSV to Parquet, and the memory that they take.
+//! Measures imports of CSV files: the time next to DuckDB's own conversion from CSV to Parquet, and the
+//! memory.
 //!
-//! `BENCH_LARGE_ROWS` is the number of rows of the large file, 20 million where it is not set; it is imported in the background,
-//! as files above 512 MiB are. DuckDB's side is told the types of the columns, and writes a file with its own defaults. *Memory* is
-//! what the runner, with everything that stands in for the cloud in it, and all of its children are resident with at their worst
-//! moment.
+//! `BENCH_LARGE_ROWS` is the number of rows of the large file; default: 20 million. It is imported in the
+//! background, as files above 512 MiB are. DuckDB gets the types of the columns, and writes a file with its
+//! own defaults. *Memory* is the highest resident memory of the runner, including its local emulations, and
+//! all its children.
 
 use std::path::Path;
 
@@ -19,20 +20,19 @@ use crate::stores::{self, Store};
 use crate::{Result, programs, say};
 
 const PART: &str = "imports";
-/// As many as the engine takes.
+/// The engine's number of threads.
 const THREADS: u32 = 2;
 /// Rows of the file that is imported repeatedly.
 const ROWS: u64 = 1_000_000;
-/// Imports of it.
+/// Imports of that file.
 const TIMES: usize = 7;
 /// Rows of the large file.
 const LARGE_ROWS: u64 = 20_000_000;
 
-/// The columns, as DuckDB's reader of CSV takes them.
+/// Columns in the form of DuckDB's CSV reader.
 const TYPES: &str = "{'id': 'BIGINT', 'parent': 'BIGINT', 'customer': 'VARCHAR', 'region': 'VARCHAR', \
                      'quantity': 'INTEGER', 'price': 'DECIMAL(18,3)', 'day': 'DATE'}";
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let large_rows = programs::variable("BENCH_LARGE_ROWS").map_or(Ok(LARGE_ROWS), |text| text.parse())?;
     let folder = tempdir()?;
@@ -78,7 +78,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(table)
 }
 
-/// DuckDB's own way.
+/// Returns the SQL of DuckDB's own conversion.
 fn copy(file: &Path) -> String {
     let output = file.with_extension("parquet");
     format!(

@@ -1,10 +1,10 @@
-//! Cold starts of the Lambda functions: from the start of the program until it asks for work, and until its
-//! first answer; and what the archives weigh that are deployed.
+//! Measures cold starts of the Lambda functions, from the start of the program until it asks for work and
+//! until its first answer, and the sizes of the deployed archives.
 //!
-//! The programs are those of the build for Lambda. Its runtime API is played here; the record store, the
-//! object store and the queues are those of a local runner, so the calls of a first answer are in its time.
-//! The keys that access tokens are checked with come from a file; on AWS they are fetched once. A time here
-//! has a whole processor, where a function has one at 1,769 MB of memory and a part of one below.
+//! The programs are those of the Lambda build, and the benchmark acts as Lambda's runtime API. The record
+//! store, the object store and the queues belong to a local runner, so their calls count in the time of a
+//! first answer. The keys that verify access tokens come from a file; on AWS they are fetched once. The
+//! measured program has a whole processor; a function has one at 1,769 MB of memory, and less below.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -25,34 +25,33 @@ use crate::{Result, programs};
 const PART: &str = "lambda";
 const STARTS: usize = 20;
 
-/// Most that a function may take, in milliseconds: until it asks for work, and until its first answer.
+/// Time limits of a function, in milliseconds: until it asks for work, and until its first answer.
 const LIMITS: (f64, f64) = (30.0, 60.0);
-/// The same for a function that links DuckDB; its first answer is one with a query.
+/// The same limits for a function that links DuckDB; its first answer runs a query.
 const DUCKDB_LIMITS: (f64, f64) = (120.0, 300.0);
 
-/// Of an archive whose files are unpacked, in millions of bytes.
+/// Largest unpacked archive, in millions of bytes.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const MAX_UNPACKED_MB: f64 = 250.0;
-/// Of an archive that is sent to Lambda itself and not taken from S3, in millions of bytes; from the same page.
+/// Largest archive that is uploaded to Lambda directly and not through S3, in millions of bytes; from the
+/// same page.
 const MAX_ZIPPED_MB: f64 = 50.0;
 
-/// A function and its first event.
 struct Subject {
     name: &'static str,
     event: Value,
-    /// Of the answer to a request; none for batches and schedules.
+    /// Status of the answer to a request; None for batches and schedules.
     status: Option<u64>,
     links_duckdb: bool,
 }
 
-/// What is measured of each function.
+/// Measurements of one function.
 #[derive(Default)]
 struct Times {
     ready: Vec<f64>,
     answered: Vec<f64>,
 }
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let emulators = Emulators::start(&programs::binary("emulators")?, &folder.path().join("aws"));
@@ -68,7 +67,7 @@ pub async fn measure() -> Result<Vec<Row>> {
             let ready = function.started_in.as_secs_f64() * 1e3;
             let answer = function.invoke(subject.event.clone()).await;
             check(subject, &answer)?;
-            // The first start reads the file from the disk.
+            // Skip the first start, which reads the file from the disk.
             if number > 0 {
                 times.ready.push(ready);
                 times.answered.push(ready + answer.took.as_secs_f64() * 1e3);
@@ -101,7 +100,7 @@ fn time(subject: &Subject, what: &str, times: &[f64], at_most: f64) -> Row {
         .held_against("at most", Figure::Milliseconds(at_most))
 }
 
-/// A function in a folder of its own, which goes with what is returned beside it.
+/// Starts a function in a folder of its own, which is removed when the second value is dropped.
 async fn start(name: &str, runner: &Runner, aws: &Aws) -> Result<(Function, TempDir)> {
     let folder = tempdir()?;
     let program = programs::of_profile("lambda", name)?;
@@ -121,7 +120,8 @@ fn check(subject: &Subject, answer: &Answer) -> Result<()> {
     }
 }
 
-/// The functions, each with an event that it has to read from its table for, and the query from its object as well.
+/// Returns the functions, each with an event that makes it read its table, and for the query its object as
+/// well.
 async fn subjects(runner: &Runner, aws: &Aws) -> Result<Vec<Subject>> {
     let token = runner.token();
     let get = |path: &str| api_request("GET", path, token, &Value::Null);
@@ -139,7 +139,7 @@ async fn subjects(runner: &Runner, aws: &Aws) -> Result<Vec<Subject>> {
     store
         .import(&json!({ "t": { "source": "inline", "data": rows } }))
         .await?;
-    // The signing secret of a channel is opened with the key that it was sealed with.
+    // The signing secret of a channel is opened with the key that sealed it.
     let (mut subscriptions, _temporary) = start("subscriptions", runner, aws).await?;
     let channel = json!({ "name": "Bench", "source": "bench" });
     let channel = subscriptions
@@ -209,7 +209,7 @@ fn sizes(subject: &Subject) -> Result<[Row; 2]> {
     }
     let mut zipped = 0;
     for file in &files {
-        // As an archive holds it, less the hundred bytes of its name.
+        // Compress it as an archive does, without the hundred bytes of the archive's header.
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(file)?;
         zipped += encoder.finish()?.len();
@@ -225,7 +225,7 @@ fn sizes(subject: &Subject) -> Result<[Row; 2]> {
     ])
 }
 
-/// The library that `make build` puts into the archive.
+/// Returns the library that `make build` puts into the archive.
 fn duckdb() -> Result<std::path::PathBuf> {
     let folder =
         programs::variable("DUCKDB_LIB_DIR").ok_or("DUCKDB_LIB_DIR is not set: start with `make bench`")?;

@@ -1,5 +1,5 @@
-//! Listing 50 of many workflow runs: by status, type, document and time, of 1,000 runs and of 100,000,
-//! which are in an emulator of DynamoDB. What it takes must not depend on how many there are.
+//! Measures listing 50 workflow runs by status, type, document and time, among 1,000 runs and among 100,000,
+//! in an emulator of DynamoDB. The time must not depend on the number of runs.
 
 use std::time::Instant;
 
@@ -20,10 +20,8 @@ const FEW: u64 = 1_000;
 const MANY: u64 = 100_000;
 /// Listings of each kind.
 const REQUESTS: usize = 101;
-/// Runs of a page.
 const PAGE: u64 = 50;
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let emulators = Emulators::start(&programs::binary("emulators")?, &folder.path().join("aws"));
@@ -68,11 +66,11 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A way to ask for runs.
+/// Kind of listing.
 struct Kind {
     what: &'static str,
     body: Value,
-    /// Where the service looks.
+    /// Index that the service reads.
     index: &'static str,
     pk: &'static str,
 }
@@ -107,7 +105,7 @@ fn kinds() -> Result<[Kind; 4]> {
 }
 
 impl Kind {
-    /// How long each listing took, in milliseconds, and the read units of one.
+    /// Returns the time of each listing, in milliseconds, and the read units of one.
     async fn measure(&self, runner: &Runner, emulator: &Emulator) -> Result<(Vec<f64>, f64)> {
         let mut took = Vec::new();
         for _ in 0..REQUESTS {

@@ -1,4 +1,4 @@
-//! Clients that keep a service busy.
+//! Runs clients that keep a service busy.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use tokio::task::JoinSet;
 use crate::Result;
 use crate::statistics::{median, percentile};
 
-/// Clients at a time, each with one request at a time.
+/// Concurrent clients; each sends one request at a time.
 pub const CLIENTS: usize = 16;
-/// How long one round lasts. Short, so that the two sides take turns often.
+/// Duration of one round. Short, so that the two sides alternate often.
 const ROUND: Duration = Duration::from_millis(1_000);
 
-/// All rounds of one side.
+/// Rounds of one side.
 pub struct Side {
     latencies_ms: Vec<f64>,
     medians_ms: Vec<f64>,
@@ -21,7 +21,6 @@ pub struct Side {
 }
 
 impl Side {
-    /// Nothing yet.
     pub const fn new() -> Self {
         Self {
             latencies_ms: Vec::new(),
@@ -30,7 +29,7 @@ impl Side {
         }
     }
 
-    /// Runs one round: every client calls `request` again and again, with a number that no other call gets.
+    /// Runs one round: every client calls `request` repeatedly, each time with a unique number.
     pub async fn round<F, Fut>(&mut self, request: F) -> Result<()>
     where
         F: Fn(usize) -> Fut + Clone + Send + 'static,
@@ -66,12 +65,12 @@ impl Side {
         median(&self.medians_ms)
     }
 
-    /// 99 % of all requests took at most this, in milliseconds.
+    /// 99th percentile of all requests, in milliseconds.
     pub fn p99_ms(&self) -> f64 {
         percentile(&self.latencies_ms, 0.99)
     }
 
-    /// Median of the rounds' requests a second.
+    /// Median of the rounds' requests per second.
     pub fn rate(&self) -> f64 {
         median(&self.rates)
     }

@@ -1,10 +1,10 @@
-//! The benchmarks: what Millrace costs beyond what it stands on. `make bench` runs them on release builds.
+//! Runs the benchmarks: the cost of Millrace over its foundations. `make bench` runs them on release builds.
 //!
-//! A time alone says little on a machine that others use too. Wherever there is something to compare with, both sides
-//! are measured in one run, in turns, so that noise meets both. No time is ever a failure.
+//! An absolute time means little on a machine that others use too. So where a comparison exists, both sides
+//! are measured in one run, in turns, so that noise affects both. No time makes the benchmarks fail.
 //!
 //! The table goes to standard output; `BENCH_JSON=<file>` writes the same numbers as JSON. Arguments name the
-//! parts to run: `make bench ARGS="ready lambda"`. Everything is bound to 127.0.0.1, keeps its data in
+//! parts to run: `make bench ARGS="ready lambda"`. Everything listens on 127.0.0.1, keeps its data in
 //! temporary folders and is stopped at the end.
 
 mod agents;
@@ -43,11 +43,11 @@ use std::process::ExitCode;
 
 use report::Row;
 
-/// What went wrong, for the person who started the benchmarks.
+/// Error for the user of the benchmarks.
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Error>;
 
-/// Names of the parts, in their order.
+/// Names of the parts, in order.
 const PARTS: [&str; 18] = [
     "lambda",
     "ready",
@@ -122,7 +122,7 @@ async fn run(wanted: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// A line for the person who waits.
+/// Prints a line of progress.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -1,14 +1,14 @@
-//! How much memory a process and those that it started take together.
+//! Measures the memory of a process and its descendants together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often it is looked.
+/// Time between two measurements.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A watch over a process and its descendants, by what Linux tells in `/proc`.
+/// Watches a process and its descendants through Linux's `/proc`.
 pub struct Watch {
     is_over: Arc<AtomicBool>,
     peak_kib: Arc<AtomicU64>,
@@ -16,7 +16,6 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch.
     pub fn over(process: u32) -> Self {
         let (is_over, peak_kib) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (over, peak) = (is_over.clone(), peak_kib.clone());
@@ -33,8 +32,9 @@ impl Watch {
         }
     }
 
-    /// Ends it: the most that all were resident with at one moment, in millions of bytes. What several of them map from one
-    /// file, such as the library, counts once for each. 0 where there is no `/proc`.
+    /// Stops watching. Returns the highest total resident memory, in millions of bytes. Pages that several
+    /// processes map from one file, such as the library, count once per process. Returns 0 where there is no
+    /// `/proc`.
     pub fn peak_megabytes(mut self) -> f64 {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

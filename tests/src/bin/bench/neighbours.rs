@@ -1,10 +1,10 @@
-//! What one account costs another: the p95 of reads, writes and queries of a victim, alone and beside an
-//! attacker, in turns.
+//! Measures the effect of one account on another: the p95 of a victim's reads, writes and queries, alone and
+//! next to an attacker, in turns.
 //!
-//! The attacker has four requests under way at any time, eight where they are queries, and has attacked for
-//! a second when the victim begins. It sends from a thread of its own, so that the victim does not wait for
-//! the sender. Its bombs once stopped others for seconds: `tests/security/bombs.rs` has all of them.
-//! Ordinary writes come first, for comparison.
+//! The attacker keeps four requests open at any time, eight if they are queries, and starts a second before
+//! the victim. It sends from its own thread, so that the victim does not wait for the sender. Its bombs once
+//! stopped other accounts for seconds: `tests/security/bombs.rs` has all of them. Ordinary writes come first,
+//! for comparison.
 
 use std::sync::Arc;
 use std::thread;
@@ -26,13 +26,13 @@ use crate::statistics::percentile;
 use crate::{Result, programs};
 
 const PART: &str = "neighbours";
-/// Rounds of each side, and requests of each kind in one.
+/// Rounds of each side, and requests of each kind per round.
 const ROUNDS: usize = 6;
 const REQUESTS: usize = 25;
-/// How long the attacker is ahead of the victim.
+/// Time by which the attacker starts before the victim.
 const LEAD: Duration = Duration::from_secs(1);
 
-/// The kinds of a victim's requests.
+/// Kinds of the victim's requests.
 const KINDS: [&str; 3] = ["reads", "writes", "queries"];
 
 pub async fn measure() -> Result<Vec<Row>> {
@@ -77,13 +77,13 @@ pub async fn measure() -> Result<Vec<Row>> {
             format!("{name}: memory with children, peak"),
             Figure::Megabytes(memory),
         ));
-        // The next request of the attacker works.
+        // Wait until a request of the attacker works again.
         answer(attacker.post("/prompts", &prompt(json!({})))).await?;
     }
     Ok(rows)
 }
 
-/// The attacks: how many at a time, of what, where.
+/// Returns the attacks: name, concurrent requests, path and body.
 fn attacks(attacker: &Account) -> Vec<(&'static str, usize, String, Value)> {
     let doubling = |keyword: &str| {
         let part = |level: usize| {
@@ -107,7 +107,7 @@ fn attacks(attacker: &Account) -> Vec<(&'static str, usize, String, Value)> {
     let endless = "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r";
     let prompts = "/prompts".to_owned();
     vec![
-        // Nothing costly: what four requests at a time cost others anyway.
+        // Not an attack: shows the cost of any four concurrent requests.
         ("ordinary writes", 4, prompts.clone(), prompt(json!({}))),
         (
             "endless queries",
@@ -154,7 +154,7 @@ fn prompt(schema: Value) -> Value {
     with(body, "test_data", json!({ "a": "x", "b": {} }))
 }
 
-/// An object with one more field, or with another value of it.
+/// Returns an object with one field added or replaced.
 fn with(mut object: Value, field: &str, value: Value) -> Value {
     if let Value::Object(fields) = &mut object {
         fields.insert(field.to_owned(), value);
@@ -162,7 +162,7 @@ fn with(mut object: Value, field: &str, value: Value) -> Value {
     object
 }
 
-/// A token of another account.
+/// Returns a token of another account.
 fn other_token(runner: &Runner) -> Result<String> {
     let output = programs::command(&programs::binary("ops")?)
         .arg("--data-dir")
@@ -172,7 +172,7 @@ fn other_token(runner: &Runner) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// The times of a victim's requests in milliseconds, by kind.
+/// Times of a victim's requests in milliseconds, by kind.
 #[derive(Default)]
 struct Times([Vec<f64>; 3]);
 
@@ -184,7 +184,7 @@ impl Times {
     }
 }
 
-/// An account with a prompt template, and a store of a hundred rows.
+/// Account with a prompt template, and a store of a hundred rows.
 struct Account {
     http: Client,
     base_url: String,
@@ -219,7 +219,7 @@ impl Account {
         request.bearer_auth(&self.token).json(body)
     }
 
-    /// Requests of each kind, one after another.
+    /// Sends requests of each kind, one after another.
     async fn work(&self, times: &mut Times) -> Result<()> {
         let [reads, writes, queries] = &mut times.0;
         let query = json!({ "sql": "SELECT count(*) AS n, max(id) AS id FROM kept" });
@@ -243,7 +243,7 @@ impl Account {
         Ok(())
     }
 
-    /// Keeps `at_once` requests under way, whatever they are answered, until it is stopped.
+    /// Keeps `at_once` requests open, whatever the answers, until it is stopped.
     fn attack(&self, at_once: usize, path: &str, body: &Value) -> Result<Attack> {
         let (stop, stopped) = oneshot::channel();
         let url = format!("{}{path}", self.base_url);

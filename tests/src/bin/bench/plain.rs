@@ -1,6 +1,7 @@
-//! Plain DuckDB, of the same version, as its Python package: what queries are held against.
+//! Runs plain DuckDB of the same version, as its Python package: the comparison for queries.
 //!
-//! The package is installed once, into a virtual environment beside the build; `infra/bench/requirements.txt` pins it.
+//! The package is installed once, into a virtual environment beside the build; `infra/bench/requirements.txt`
+//! pins it.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,30 +14,29 @@ use crate::{Result, programs, say};
 const SCRIPT: &str = include_str!("plain.py");
 const REQUIREMENTS: &str = include_str!("../../../../infra/bench/requirements.txt");
 
-/// A Python process with DuckDB; it is killed when it is dropped.
+/// Python process with DuckDB; it is killed when this is dropped.
 pub struct PlainDuckDb {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
 
-/// What plain DuckDB took for a query, and the rows that it found.
+/// Time and rows of a query in plain DuckDB.
 pub struct Timed {
     /// Milliseconds inside the process.
     pub ms: f64,
-    /// Rows of the result.
     pub rows: u64,
 }
 
 impl PlainDuckDb {
-    /// Starts it with the statements that make the tables.
+    /// Starts the process, with the statements that make the tables.
     pub fn start(setup: &[String], threads: u32) -> Result<Self> {
         let mut plain = Self::spawn()?;
         plain.ask(&json!({ "setup": setup, "threads": threads }))?;
         Ok(plain)
     }
 
-    /// Makes the tables of TPC-H as Parquet files in a folder.
+    /// Writes the tables of TPC-H as Parquet files into a folder.
     pub fn make_tpch(folder: &Path, scale: f64) -> Result<()> {
         let made = Self::spawn()?.ask(&json!({ "tpch": folder, "scale": scale }));
         made.map(drop)
@@ -57,7 +57,7 @@ impl PlainDuckDb {
         })
     }
 
-    /// Runs a statement: over a connection of its own, or over the one that stays open.
+    /// Runs a statement over a new connection, or over the connection that stays open.
     pub fn query(&mut self, sql: &str, new_connection: bool) -> Result<Timed> {
         let answer = self.ask(&json!({ "sql": sql, "new": new_connection }))?;
         let ms = answer.get("ms").and_then(Value::as_f64);
@@ -83,7 +83,7 @@ impl Drop for PlainDuckDb {
     }
 }
 
-/// The environment's Python; installs what is pinned where that changed.
+/// Returns the environment's Python; installs the pinned packages if they changed.
 fn python() -> Result<PathBuf> {
     let build = programs::folder()?;
     let environment = build.parent().unwrap_or(Path::new(".")).join("bench-python");

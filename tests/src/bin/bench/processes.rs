@@ -1,5 +1,6 @@
-//! Processes: a hundred at once, each of ten tasks and a call, beside the same call by a webhook delivery,
-//! whose workflow is written in Rust. Both begin with an event and end with a request to one receiver.
+//! Measures processes: a hundred concurrent runs, each of ten tasks and a call, next to the same call by a
+//! webhook delivery, whose workflow is written in Rust. Both start with an event and end with a request to
+//! one receiver.
 
 use std::time::{Duration, Instant};
 
@@ -16,12 +17,12 @@ use crate::runner::{Runner, answer, json as json_of};
 use crate::statistics::median;
 
 const PART: &str = "processes";
-/// Runs of a round, and rounds of each kind, in turns; the first round of each warms up.
+/// Runs per round, and rounds of each kind, in turns; the first round of each warms up.
 const RUNS: usize = 100;
 const ROUNDS: usize = 6;
 /// Pairs of `set` and `switch` before the call.
 const PAIRS: usize = 5;
-/// How long a round is waited for.
+/// Time limit of a round.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub async fn measure() -> Result<Vec<Row>> {
@@ -94,7 +95,6 @@ fn definition(url: &str) -> Value {
     })
 }
 
-/// Posts events to a channel.
 #[derive(Clone)]
 struct Sender {
     http: Client,
@@ -102,7 +102,7 @@ struct Sender {
     token: String,
 }
 
-/// Runs a second, from the first event to the last request that the receiver gets.
+/// Returns the runs per second, from the first event to the last request to the receiver.
 async fn at_once(sender: &Sender, receiver: &Receiver, action: &'static str) -> Result<f64> {
     let before = receiver.count();
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! The programs that are measured: where they are, and how they are started.
+//! Finds and starts the measured programs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Result;
 
-/// What a program is told of the environment that the benchmarks run in: nothing that would change how it works.
+/// Environment variables that a program gets: only those that do not change how it works.
 const KEPT: [&str; 5] = [
     "PATH",
     "HOME",
@@ -16,7 +16,7 @@ const KEPT: [&str; 5] = [
     "DYLD_FALLBACK_LIBRARY_PATH",
 ];
 
-/// A variable that is set and not empty.
+/// Returns a variable that is set and not empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place that reads the environment"
@@ -25,13 +25,13 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The folder of the build, in which the benchmarks themselves are.
+/// Returns the build's folder, which holds the benchmarks themselves.
 pub fn folder() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     Ok(own.parent().map(Path::to_owned).unwrap_or_default())
 }
 
-/// A program of this workspace, from the same build as the benchmarks.
+/// Returns a program of this workspace, from the same build as the benchmarks.
 pub fn binary(name: &str) -> Result<PathBuf> {
     let path = folder()?.join(name);
     if path.is_file() {
@@ -41,13 +41,12 @@ pub fn binary(name: &str) -> Result<PathBuf> {
     Err(format!("There is no program {path}: `make bench` builds it.").into())
 }
 
-/// A program of the build of another profile, which lies beside the build of the benchmarks: `lambda`, or
-/// `local`.
+/// Returns a program of another profile's build, `lambda` or `local`, beside the build of the benchmarks.
 pub fn of_profile(profile: &str, name: &str) -> Result<PathBuf> {
     binary(&format!("../{profile}/{name}"))
 }
 
-/// A command of the program at `path` with an environment of its own.
+/// Returns a command of the program at `path` with a clean environment.
 pub fn command(path: &Path) -> Command {
     let mut command = Command::new(path);
     command.env_clear().stdin(Stdio::null());
@@ -55,7 +54,7 @@ pub fn command(path: &Path) -> Command {
     command
 }
 
-/// Runs a command to its end. An error with what it said where it failed.
+/// Runs a command to its end. If it fails, the error has its output.
 pub fn run(command: &mut Command) -> Result<()> {
     let output = command.output()?;
     if output.status.success() {
@@ -65,7 +64,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     Err(format!("{:?} failed: {}", command.get_program(), said.trim()).into())
 }
 
-/// The JSON object that a program of this workspace prints.
+/// Returns the JSON object that a program of this workspace prints.
 pub fn report(name: &str) -> Result<Value> {
     let output = command(&binary(name)?).output()?;
     serde_json::from_slice(&output.stdout)

@@ -1,4 +1,4 @@
-//! Prompt templates under load: reading and creating one, through HTTP, with 16 clients.
+//! Measures prompt templates under load: reading and creating one, through HTTP, with 16 clients.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,12 +15,12 @@ use crate::statistics::median;
 const PART: &str = "prompts";
 /// Rounds of each side.
 const ROUNDS: usize = 10;
-/// Writes with one client, of each side.
+/// Writes with one client, on each side.
 const WRITES: usize = 400;
-/// Templates that are read.
+/// Number of templates to read.
 const PROMPTS: usize = 256;
 
-/// A template of an ordinary size: about a kilobyte.
+/// Returns a template of an ordinary size: about a kilobyte.
 pub fn body(name: &str) -> Value {
     json!({
         "name": name,
@@ -38,7 +38,6 @@ pub fn body(name: &str) -> Value {
     })
 }
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let runner = Arc::new(Runner::start(&folder.path().join("data"))?);
@@ -65,7 +64,7 @@ pub async fn measure() -> Result<Vec<Row>> {
             })
             .await?;
         if round == 0 {
-            // Connections were opened and caches filled.
+            // The first round opens connections and fills caches, so forget it.
             [get, create] = [const { Side::new() }; 2];
         }
     }
@@ -75,8 +74,8 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What the check in a child process adds to a write: a template beside one of the same size that needs none,
-/// in turns.
+/// Measures the cost of the check in a child process for a write: a template that needs the check next to one
+/// of the same size that does not, in turns.
 async fn checked(runner: &Runner) -> Result<Row> {
     let template = body("checked");
     let mut text = template.clone();

@@ -1,8 +1,10 @@
-//! Queries over a data store of a million rows, through HTTP, against the same SQL in plain DuckDB on the same files.
+//! Measures queries over a data store of a million rows, through HTTP, next to the same SQL in plain DuckDB
+//! on the same files.
 //!
-//! *Warm*: the version was asked before; *in the engine* is what the answer itself names, in whole milliseconds, and the
-//! rest is HTTP, records and the way to the engine's process. *First*: the runner has just started and its engine's process is cold; beside
-//! it, plain DuckDB opens a connection. *First, nothing cached*: the data files have to come from the object store too.
+//! *Warm*: the version was queried before; *in the engine* is the time in the answer itself, in whole
+//!  milliseconds, and the rest is HTTP, records and the transfer to the engine's process. *First*: the runner
+//!  has just started and its engine's process is cold; plain DuckDB opens a new connection. *First, nothing
+//!  cached*: the data files also come from the object store.
 
 use std::path::{Path, PathBuf};
 
@@ -17,14 +19,14 @@ use crate::stores::{self, Store};
 
 const PART: &str = "query";
 const ROWS: u64 = 1_000_000;
-/// As many as the engine takes for a query.
+/// The engine's number of threads per query.
 const THREADS: u32 = 2;
 /// Warm runs of each statement.
 const WARM: usize = 25;
 /// First runs of each statement.
 const FIRST: usize = 5;
 
-/// The statements, by a short name.
+/// Statements by short name.
 const STATEMENTS: [(&str, &str); 6] = [
     ("count", "SELECT count(*) FROM t"),
     (
@@ -49,7 +51,7 @@ const STATEMENTS: [(&str, &str); 6] = [
     ),
 ];
 
-/// The times of one statement, in milliseconds.
+/// Times of one statement, in milliseconds.
 #[derive(Default)]
 struct Times {
     warm: Vec<f64>,
@@ -60,7 +62,6 @@ struct Times {
     first_nothing_cached: Vec<f64>,
 }
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let data_dir = folder.path().join("data");
@@ -132,7 +133,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A row beside that of plain DuckDB.
+/// Returns a row with plain DuckDB's time beside it.
 pub fn against_plain(row: Row, ours: &[f64], plain: &[f64]) -> Row {
     let (ours, plain) = (median(ours), median(plain));
     row.beside(
@@ -142,13 +143,13 @@ pub fn against_plain(row: Row, ours: &[f64], plain: &[f64]) -> Row {
     )
 }
 
-/// The first query after a start.
+/// Returns the time of the first query after a start.
 async fn first(data_dir: &Path, store: &str, sql: &str) -> Result<f64> {
     let runner = Runner::start(data_dir)?;
     Ok(Store::of(&runner, store).query(sql).await?.ms)
 }
 
-/// Makes the store: its id, and its Parquet files.
+/// Makes the store. Returns its id and its Parquet files.
 async fn fill(folder: &Path, data_dir: &Path) -> Result<(String, Vec<PathBuf>)> {
     let file = folder.join("rows.csv");
     let mut plain = PlainDuckDb::start(&[], THREADS)?;
@@ -160,7 +161,7 @@ async fn fill(folder: &Path, data_dir: &Path) -> Result<(String, Vec<PathBuf>)> 
     Ok((store.id, segments))
 }
 
-/// The statement that makes the table of Parquet files.
+/// Returns the statement that makes the table over Parquet files.
 fn view(files: &[PathBuf]) -> String {
     let files = files.iter().map(|file| format!("'{}'", file.display()));
     let files: Vec<_> = files.collect();

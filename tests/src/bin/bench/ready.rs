@@ -1,5 +1,5 @@
-//! Starting the local runner: from the start of its process until it says that it is ready and has answered an
-//! authenticated request; on an empty data directory, and on one with 100,000 prompt templates.
+//! Measures the start of the local runner, from the start of its process until it reports ready and has
+//! answered an authenticated request: on an empty data directory, and on one with 100,000 prompt templates.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,12 +22,11 @@ const STARTS: usize = 9;
 /// Templates of the full data directory.
 const PROMPTS: usize = 100_000;
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let full = folder.path().join("full");
     fill(&full).await?;
-    // The first start after the filling tidies up after it.
+    // The first start after the filling cleans up after it, so do not measure that one.
     start(&full).await?;
     let (mut on_empty, mut on_full) = (Vec::new(), Vec::new());
     for number in 0..STARTS {
@@ -44,7 +43,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     ])
 }
 
-/// Starts a runner, and stops it after its first answer: how long that took, in milliseconds.
+/// Starts a runner, and stops it after its first answer. Returns the time in milliseconds.
 async fn start(data_dir: &Path) -> Result<f64> {
     let started = Instant::now();
     let runner = Runner::start(data_dir)?;
@@ -65,7 +64,8 @@ async fn fill(data_dir: &Path) -> Result<()> {
                     return Result::Ok(());
                 }
                 let mut body = prompts::body(&format!("prompt {number}"));
-                // A text is not checked in a child process, which takes longer than all else.
+                // Use a content type that is not checked in a child process, because the check takes longer
+                // than the rest.
                 if let Value::Object(fields) = &mut body {
                     fields.insert("content_type".to_owned(), "text".into());
                     fields.remove("inputSchema");

@@ -1,4 +1,4 @@
-//! The table that people read and the JSON that programs read: the same rows.
+//! Renders the same rows as a table for people and as JSON for programs.
 
 use std::fmt;
 
@@ -6,49 +6,42 @@ use serde_json::{Value, json};
 
 use crate::Result;
 
-/// A measured number with its unit.
 #[derive(Clone, Copy, Debug)]
 pub enum Figure {
-    /// A time, in milliseconds.
     Milliseconds(f64),
-    /// Requests a second.
+    /// Rate per second.
     PerSecond(f64),
-    /// A size, in millions of bytes.
+    /// Size, in millions of bytes.
     Megabytes(f64),
-    /// How many of something.
     Count(f64),
 }
 
-/// How a number compares with the one beside it.
+/// Comparison with the number of the other side.
 #[derive(Clone, Copy, Debug)]
 pub enum Comparison {
-    /// How many times the other side's time ours is, and by how many milliseconds it is longer.
+    /// Our time divided by the other side's, and the difference in milliseconds.
     Times(f64, f64),
-    /// How many times the other side's size ours is.
+    /// Our size divided by the other side's.
     Sizes(f64),
-    /// How many times the other side's rate ours is.
+    /// Our rate divided by the other side's.
     Rates(f64),
 }
 
-/// One line of the table.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The part of the benchmarks.
     pub part: &'static str,
-    /// What was measured.
+    /// Name of the measurement.
     pub what: String,
-    /// The number, a median where it was measured repeatedly.
+    /// The number; the median of repeated measurements.
     pub figure: Figure,
-    /// What the unlucky saw, and which measure of it this is.
+    /// A bad case, such as a high percentile, and its name.
     pub unlucky: Option<(&'static str, Figure)>,
-    /// What it is held against.
+    /// The other side's number, and its name.
     pub beside: Option<(&'static str, Figure)>,
-    /// The two in one number.
     pub comparison: Option<Comparison>,
 }
 
 impl Row {
-    /// A number that stands alone.
     pub fn new(part: &'static str, what: impl Into<String>, figure: Figure) -> Self {
         Self {
             part,
@@ -60,19 +53,19 @@ impl Row {
         }
     }
 
-    /// With the worst, or nearly worst, measurement.
+    /// Adds a bad case.
     pub fn unlucky(mut self, what: &'static str, figure: Figure) -> Self {
         self.unlucky = Some((what, figure));
         self
     }
 
-    /// Beside the number that it must not exceed.
+    /// Adds the limit of the number.
     pub fn held_against(mut self, what: &'static str, figure: Figure) -> Self {
         self.beside = Some((what, figure));
         self
     }
 
-    /// Beside another side's number.
+    /// Adds another side's number.
     pub fn beside(mut self, what: &'static str, figure: Figure, comparison: Comparison) -> Self {
         self.beside = Some((what, figure));
         self.comparison = Some(comparison);
@@ -81,7 +74,7 @@ impl Row {
 }
 
 impl Comparison {
-    /// Two times in milliseconds.
+    /// Compares two times in milliseconds.
     pub fn times(ours: f64, theirs: f64) -> Self {
         Self::Times(ours / theirs, ours - theirs)
     }
@@ -112,7 +105,7 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// All rows as a Markdown table, columns aligned.
+/// Renders all rows as a Markdown table with aligned columns.
 pub fn table(rows: &[Row]) -> String {
     let named = |pair: Option<(&str, Figure)>| {
         pair.map_or_else(String::new, |(what, figure)| format!("{what} {figure}"))
@@ -151,7 +144,7 @@ pub fn table(rows: &[Row]) -> String {
     text
 }
 
-/// All rows as a JSON array; times in milliseconds, rates a second, sizes in megabytes.
+/// Renders all rows as a JSON array; times in milliseconds, rates per second, sizes in megabytes.
 pub fn json(rows: &[Row]) -> Result<String> {
     let rows: Vec<Value> = rows.iter().map(row_json).collect();
     Ok(serde_json::to_string_pretty(&rows)? + "\n")

@@ -1,7 +1,7 @@
-//! The Restate server with the same steps on its Rust SDK: what workflow runs are measured beside.
+//! Runs the Restate server with the same steps on its Rust SDK: the comparison for workflow runs.
 //!
-//! The server comes from npm, into the folder of the build; the steps are `tests/peers/restate`, built here. Nothing else of
-//! the project needs either.
+//! The server comes from npm, into the build's folder; the steps are `tests/peers/restate`, built here.
+//! Nothing else in the project needs either.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use serde_json::json;
 
 use crate::{Result, programs};
 
-/// The server's version.
+/// Version of the server.
 const VERSION: &str = "1.7.12";
-/// How long it may take to be ready.
+/// Longest wait for the server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server and its service; both are killed when it is dropped.
+/// Server and its service; both are killed when this is dropped.
 pub struct Restate {
     server: Child,
     service: Child,
@@ -82,7 +82,7 @@ impl Restate {
         Ok(())
     }
 
-    /// One run of so many steps, from its start to its result, in milliseconds.
+    /// Runs `steps` steps. Returns the time from start to result, in milliseconds.
     async fn run(&self, steps: u32) -> Result<f64> {
         let began = Instant::now();
         let url = format!("{}/Steps/run", self.ingress);
@@ -97,7 +97,8 @@ impl Restate {
         Ok(began.elapsed().as_secs_f64() * 1e3)
     }
 
-    /// Runs of so many steps by so many clients: how long each took, in milliseconds, and all of them, in seconds.
+    /// Starts runs of `steps` steps with concurrent clients. Returns each run's time in milliseconds, and the
+    /// total in seconds.
     pub async fn load(self: &Arc<Self>, clients: u32, runs: u64, steps: u32) -> Result<(Vec<f64>, f64)> {
         let next = Arc::new(AtomicU64::new(0));
         let began = Instant::now();
@@ -130,7 +131,7 @@ impl Drop for Restate {
     }
 }
 
-/// The server's program, from npm.
+/// Installs the server's program from npm.
 fn install() -> Result<PathBuf> {
     let folder = programs::folder()?.join(format!("../bench-restate-{VERSION}"));
     if server(&folder).is_none() {
@@ -148,7 +149,8 @@ fn install() -> Result<PathBuf> {
     server(&folder).ok_or_else(|| "npm has no Restate server for this machine".into())
 }
 
-/// The server itself. What npm puts on the path only starts it, and would be all that is killed at the end.
+/// Returns the server's own program. The program that npm puts on the path only starts the server, so killing
+/// that one leaves the server running.
 fn server(folder: &Path) -> Option<PathBuf> {
     let packages = std::fs::read_dir(folder.join("node_modules/@restatedev")).ok()?;
     let programs = packages
@@ -158,7 +160,7 @@ fn server(folder: &Path) -> Option<PathBuf> {
     servers.find(|program| program.is_file())
 }
 
-/// The program with the steps.
+/// Builds the program with the steps.
 fn build() -> Result<PathBuf> {
     let target = programs::folder()?.join("../bench-restate-steps");
     let built = Command::new("cargo")

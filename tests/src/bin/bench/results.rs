@@ -1,7 +1,7 @@
-//! A large result as JSON, inside of the data stores' crate, beside DuckDB's own `to_json`.
+//! Measures a large result as JSON, inside the data stores' crate, next to DuckDB's own `to_json`.
 //!
-//! The API answers with 10,000 rows at most, so the crate's own program measures, on both sides with the DuckDB that is linked. Ours
-//! includes the way from the engine's process to the one that asks.
+//! The API answers with at most 10,000 rows, so the crate's own program measures, on both sides with the
+//! linked DuckDB. Our side includes the transfer from the engine's process to the parent.
 
 use serde_json::Value;
 
@@ -12,7 +12,6 @@ use crate::{Result, programs};
 
 const PART: &str = "results";
 
-/// Measures it.
 pub fn measure() -> Result<Vec<Row>> {
     let output = programs::command(&programs::binary("lake-bench")?).output()?;
     if !output.status.success() {

@@ -1,4 +1,4 @@
-//! A local runner as a process of its own.
+//! Runs a local runner in a process of its own.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::{Result, programs};
 
-/// A running local runner; it is killed when it is dropped.
+/// Running local runner; it is killed when this is dropped.
 pub struct Runner {
     child: Child,
-    /// Kept open, so that what it goes on to print has a reader.
+    /// Kept open, so that the runner can continue to print.
     _stdout: BufReader<ChildStdout>,
     data_dir: PathBuf,
     base_url: String,
@@ -23,12 +23,12 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Starts one over `data_dir` and returns as soon as it says that it is ready. Its log is `<data_dir>.log`.
+    /// Starts a runner over `data_dir` and returns as soon as it reports ready. Its log is `<data_dir>.log`.
     pub fn start(data_dir: &Path) -> Result<Self> {
         Self::start_with(data_dir, [])
     }
 
-    /// The same, with settings.
+    /// Starts a runner with settings.
     pub fn start_with<'a>(
         data_dir: &Path,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -36,7 +36,7 @@ impl Runner {
         Self::start_program(&programs::binary("millrace")?, data_dir, settings)
     }
 
-    /// The same by a program of another profile.
+    /// Starts the runner of another profile.
     pub fn start_program<'a>(
         program: &Path,
         data_dir: &Path,
@@ -46,7 +46,7 @@ impl Runner {
         let mut child = programs::command(program)
             .args(["--port", "0", "--data-dir"])
             .arg(data_dir)
-            // As `make run` has it.
+            // The same setting as in `make run`.
             .env("MILLRACE_LOCAL_TARGETS", "true")
             .envs(settings)
             .stdout(Stdio::piped())
@@ -80,34 +80,33 @@ impl Runner {
         Ok(runner)
     }
 
-    /// The root of its API.
+    /// Returns the root of its API.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// A token of the developer of account `acme`, project `demo`.
+    /// Returns a token of the developer of account `acme`, project `demo`.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Its data directory.
     pub fn data_dir(&self) -> &Path {
         &self.data_dir
     }
 
-    /// `GET` of a path below the API root, as the developer of account `acme`, project `demo`.
+    /// Sends `GET` to a path below the API root, as the developer of account `acme`, project `demo`.
     pub fn get(&self, path: &str) -> RequestBuilder {
         self.http
             .get(format!("{}{path}", self.base_url))
             .bearer_auth(&self.token)
     }
 
-    /// `POST` of a JSON body, as the same.
+    /// Sends `POST` with a JSON body, as the same developer.
     pub fn post(&self, path: &str, body: &Value) -> RequestBuilder {
         self.send(Method::POST, path, body)
     }
 
-    /// `PUT` of a JSON body, as the same.
+    /// Sends `PUT` with a JSON body, as the same developer.
     pub fn put(&self, path: &str, body: &Value) -> RequestBuilder {
         self.send(Method::PUT, path, body)
     }
@@ -119,7 +118,6 @@ impl Runner {
             .json(body)
     }
 
-    /// Its process.
     pub fn process_id(&self) -> u32 {
         self.child.id()
     }
@@ -132,7 +130,7 @@ impl Drop for Runner {
     }
 }
 
-/// Sends a request and reads its answer to the end. An error unless the status is a success.
+/// Sends a request and reads its answer to the end. Fails unless the status is a success.
 pub async fn answer(request: RequestBuilder) -> Result<Vec<u8>> {
     let response: Response = request.send().await?;
     let (status, url) = (response.status(), response.url().clone());
@@ -144,12 +142,10 @@ pub async fn answer(request: RequestBuilder) -> Result<Vec<u8>> {
     Err(format!("{url} answered {status}: {text}").into())
 }
 
-/// The same, as JSON.
 pub async fn json(request: RequestBuilder) -> Result<Value> {
     Ok(serde_json::from_slice(&answer(request).await?)?)
 }
 
-/// The `id` of an answer.
 pub fn id(answer: &Value) -> Result<String> {
     let id = answer.get("id").and_then(Value::as_str);
     Ok(id.ok_or_else(|| format!("no id in {answer}"))?.to_owned())

@@ -1,9 +1,9 @@
-//! Workflow runs on the local runner: three activities one after another, by 1 and by 32 clients, beside the Restate server with
-//! the same steps, and beside the same calls on the emulator of DynamoDB alone; what a run asks of the records; a query on a long
-//! history; a thousand streams.
+//! Measures workflow runs on the local runner: three activities in sequence, by 1 and by 32 clients, next to
+//! the Restate server with the same steps, and next to the same calls on the emulator of DynamoDB alone; the
+//! records that a run costs; a query on a long history; a thousand streams.
 //!
-//! Both sides write durably. A client starts a run and waits for the news of its end: here through the run's stream, there as
-//! the answer of the call.
+//! Both sides write durably. A client starts a run and waits for the notification of its end: here through
+//! the run's stream, there as the answer of the call.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,20 +22,19 @@ use crate::{Result, programs, say};
 const PART: &str = "runs";
 /// Activities of a run.
 const STEPS: u32 = 3;
-/// Clients, and the runs that they start in one turn.
+/// Number of clients, and of the runs that they start in one turn.
 const LOADS: [(u32, u64); 2] = [(1, 300), (32, 3_000)];
 /// Turns of each side.
 const TURNS: usize = 3;
-/// Activities of the long run: with them its history has 6,002 events.
+/// Activities of the long run; its history has 6,002 events.
 const LONG: u32 = 2_000;
-/// Queries of it.
+/// Queries of the long run.
 const QUERIES: usize = 51;
-/// Streams at a time.
+/// Concurrent streams.
 const STREAMS: usize = 1_000;
-/// How long a thing may take that is waited for.
+/// Longest wait for any result.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let folder = tempdir()?;
     let restate = Arc::new(Restate::start(&folder.path().join("restate")).await?);
@@ -67,7 +66,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What `make run` serves, beside a release build.
+/// Compares what `make run` serves with a release build.
 fn profiles(release: &Runner, data_dir: &Path) -> Result<[Row; 3]> {
     let program = programs::of_profile("local", "millrace")?;
     let local = Runner::start_program(&program, data_dir, [])?;
@@ -83,7 +82,7 @@ fn profiles(release: &Runner, data_dir: &Path) -> Result<[Row; 3]> {
     Ok(ours.rows("what `make run` serves, 32 clients", "release", &theirs))
 }
 
-/// What one side of a comparison took.
+/// Measurements of one side.
 #[derive(Default)]
 struct Side {
     took: Vec<f64>,
@@ -129,7 +128,7 @@ impl Side {
     }
 }
 
-/// What runs ask of the records and of the queue.
+/// Reports the cost of runs in records and messages.
 fn costs() -> Result<Vec<Row>> {
     let report = programs::report("examples/run_costs")?;
     let mut rows = Vec::new();
@@ -154,7 +153,7 @@ fn costs() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Runs by so many clients: how long each took, in milliseconds, and all of them, in seconds.
+/// Starts runs with concurrent clients. Returns each run's time in milliseconds, and the total in seconds.
 fn load(runner: &Runner, clients: u32, runs: u64) -> Result<(Vec<f64>, f64)> {
     let output = programs::command(&programs::binary("examples/run_load")?)
         .arg("--data-dir")
@@ -174,7 +173,7 @@ fn load(runner: &Runner, clients: u32, runs: u64) -> Result<(Vec<f64>, f64)> {
     Ok((took, seconds.ok_or("the load told no time")?))
 }
 
-/// Starts a run by the operator command: its path in the API.
+/// Starts a run with the operator command. Returns its path in the API.
 pub fn start(runner: &Runner, workflow_type: &str, id: &str, input: &Value) -> Result<String> {
     let output = programs::command(&programs::binary("ops")?)
         .arg("--data-dir")
@@ -188,7 +187,6 @@ pub fn start(runner: &Runner, workflow_type: &str, id: &str, input: &Value) -> R
     Ok(format!("/workflows/runs/{id}/{run}"))
 }
 
-/// Waits until a run has ended.
 pub async fn ended(runner: &Runner, path: &str) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -203,7 +201,7 @@ pub async fn ended(runner: &Runner, path: &str) -> Result<()> {
     }
 }
 
-/// A query on a closed run of 6,002 events.
+/// Measures a query on a closed run of 6,002 events.
 async fn queries(runner: &Runner) -> Result<Row> {
     let path = start(runner, "Steps", "long", &json!({ "steps": LONG }))?;
     say("a run of 6,002 events");
@@ -222,7 +220,7 @@ async fn queries(runner: &Runner) -> Result<Row> {
     Ok(row.unlucky("p99", Figure::Milliseconds(percentile(&took, 0.99))))
 }
 
-/// A thousand streams of one run: what each takes of memory, and how long until all of them have an update.
+/// Measures a thousand streams of one run: the memory of each, and the time until all have an update.
 async fn streams(runner: &Runner) -> Result<Vec<Row>> {
     let path = start(runner, "Approval", "streams", &json!({ "title": "streams" }))?;
     let before = resident_kib(runner.process_id());
@@ -233,7 +231,7 @@ async fn streams(runner: &Runner) -> Result<Vec<Row>> {
             .send()
             .await?
             .error_for_status()?;
-        // The opening comment.
+        // Skip the opening comment.
         stream.chunk().await?;
         open.push(stream);
     }

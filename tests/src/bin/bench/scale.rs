@@ -1,7 +1,8 @@
-//! A store of 100 million rows in 200 segments: what a small change costs there, beside a store of one row; and that it answers.
+//! Measures a store of 100 million rows in 200 segments: the cost of a small change, next to a store of one
+//! row, and its queries.
 //!
-//! `BENCH_SCALE_SEGMENTS` is the number of segments of half a million rows each, 200 where it is not set. They stay as many,
-//! because compaction is put off.
+//! `BENCH_SCALE_SEGMENTS` is the number of segments of half a million rows each; default: 200. The number
+//! stays constant, because compaction is postponed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ const COLUMNS: [(&str, &str, &str); 4] = [
     ("quantity", "INTEGER", ""),
 ];
 
-/// A change, by its name, as the end of its path and its body; a `PUT` where it is one of a table.
+/// Name of a change, and a function that returns the end of its path and its body; a change of a table is a
+/// `PUT`.
 type Change = (&'static str, fn(u64, &str) -> (String, Value));
 
 const CHANGES: [Change; 5] = [
@@ -57,14 +59,13 @@ const CHANGES: [Change; 5] = [
     }),
 ];
 
-/// What one side's changes took.
+/// Measurements of one side's changes.
 #[derive(Default)]
 struct Taken {
     ms: Vec<f64>,
     bytes: Vec<f64>,
 }
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let segments = programs::variable("BENCH_SCALE_SEGMENTS").map_or(Ok(SEGMENTS), |text| text.parse())?;
     let folder = tempdir()?;
@@ -110,7 +111,7 @@ pub async fn measure() -> Result<Vec<Row>> {
         let empty = Store::create(&runner, &format!("Empty {number}"), &stores::table(&COLUMNS)).await?;
         for (store, taken) in [(&large, &mut on_large), (&empty, &mut on_empty)] {
             let row = json!({ "id": total + number, "region": "north", "day": "2024-05-01", "quantity": 1 });
-            // The next child of the engine starts when an import is over; here it is ready on both sides.
+            // The next child of the engine starts after an import; wait so that it is ready on both sides.
             tokio::time::sleep(Duration::from_millis(150)).await;
             let before = files(&store.folder())?;
             let ms = store
@@ -159,7 +160,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(table)
 }
 
-/// Time and bytes of a change of the large store, beside those of another.
+/// Returns rows with the time and bytes of a change of the large store, next to those of the other store.
 fn beside(what: &str, size: &str, large: &Taken, other_name: &'static str, other: &Taken) -> [Row; 2] {
     let (ours, theirs) = (median(&large.ms), median(&other.ms));
     let time = Row::new(PART, format!("{what}, {size}"), Figure::Milliseconds(ours))
@@ -187,7 +188,7 @@ fn rows(from: u64) -> String {
     )
 }
 
-/// The files of a folder and those below, with their sizes in bytes.
+/// Returns the files below a folder, with their sizes in bytes.
 fn files(folder: &Path) -> Result<BTreeMap<PathBuf, u64>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder)? {
@@ -202,7 +203,7 @@ fn files(folder: &Path) -> Result<BTreeMap<PathBuf, u64>> {
     Ok(found)
 }
 
-/// The millions of bytes of what is new.
+/// Returns the size of the new files, in millions of bytes.
 fn written(before: &BTreeMap<PathBuf, u64>, after: &BTreeMap<PathBuf, u64>) -> f64 {
     let new = after.iter().filter(|(path, _)| !before.contains_key(*path));
     new.map(|(_, bytes)| *bytes as f64).sum::<f64>() / 1e6

@@ -1,4 +1,4 @@
-//! Data stores of the service that is measured.
+//! Manages data stores of the measured service.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,28 +9,24 @@ use crate::plain::PlainDuckDb;
 use crate::runner::{Runner, answer, id, json};
 use crate::{Result, programs};
 
-/// How often it is asked whether an import is over.
+/// Pause between two reads of an import's status.
 const POLL: Duration = Duration::from_millis(20);
 
-/// A data store over a runner.
 pub struct Store<'a> {
     runner: &'a Runner,
-    /// Its id.
     pub id: String,
 }
 
-/// An answer to a query.
 pub struct Answered {
     /// Milliseconds from the request to the last byte.
     pub ms: f64,
-    /// Milliseconds that it says that the database worked.
+    /// Milliseconds of the database's work, as the answer reports them.
     pub engine_ms: f64,
-    /// Its rows.
     pub rows: u64,
 }
 
 impl<'a> Store<'a> {
-    /// Makes one, with its tables as `POST …/tables` takes them.
+    /// Creates a store, with its tables in the form of `POST …/tables`.
     pub async fn create(runner: &'a Runner, name: &str, tables: &Value) -> Result<Self> {
         let made = json(runner.post("/data", &json!({ "name": name }))).await?;
         let store = Self::of(runner, &id(&made)?);
@@ -38,7 +34,7 @@ impl<'a> Store<'a> {
         Ok(store)
     }
 
-    /// One that there is.
+    /// Refers to an existing store.
     pub fn of(runner: &'a Runner, id: &str) -> Self {
         Self {
             runner,
@@ -46,19 +42,19 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Its path below the API root, and what follows.
+    /// Returns a path below the store.
     pub fn path(&self, rest: &str) -> String {
         format!("/data/{}{rest}", self.id)
     }
 
-    /// Appends a file to the table `t`: the milliseconds until the answer. The copying of the file to where imports find
-    /// it does not count.
+    /// Appends a file to the table `t`. Returns the milliseconds until the answer, without the copying of the
+    /// file to the artifacts.
     pub async fn append(&self, file: &Path) -> Result<f64> {
         let tables = self.put(file)?;
         self.import(&tables).await
     }
 
-    /// The same in the background, for files of any size: the milliseconds until it is over.
+    /// Appends a file of any size in the background. Returns the milliseconds until the import has ended.
     pub async fn append_in_background(&self, file: &Path) -> Result<f64> {
         let body = json!({ "tables": self.put(file)?, "background": true });
         let started = Instant::now();
@@ -74,35 +70,34 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Puts a file where imports find it: the tables of an import of it.
+    /// Stores a file as an artifact. Returns the `tables` of its import.
     pub fn put(&self, file: &Path) -> Result<Value> {
         let uri = artifact(file);
         put_artifact(self.runner.data_dir(), file, &uri)?;
         Ok(json!({ "t": { "source": "artifact", "uri": uri } }))
     }
 
-    /// Imports tables as `POST …/import` takes them: the milliseconds until the answer.
+    /// Imports tables in the form of `POST …/import`. Returns the milliseconds until the answer.
     pub async fn import(&self, tables: &Value) -> Result<f64> {
         self.timed_post("/import", &json!({ "tables": tables })).await
     }
 
-    /// Sends a request that changes the store: the milliseconds until its answer.
+    /// Sends a `POST` that changes the store. Returns the milliseconds until its answer.
     pub async fn timed_post(&self, rest: &str, body: &Value) -> Result<f64> {
         timed(self.runner.post(&self.path(rest), body)).await
     }
 
-    /// The same, for `PUT`.
+    /// Sends a `PUT` that changes the store. Returns the milliseconds until its answer.
     pub async fn timed_put(&self, rest: &str, body: &Value) -> Result<f64> {
         timed(self.runner.put(&self.path(rest), body)).await
     }
 
-    /// The id of its current version.
+    /// Returns the id of the current version.
     pub async fn version(&self) -> Result<String> {
         let versions = json(self.runner.get(&self.path("/versions?limit=1"))).await?;
         id(versions.get(0).ok_or("a store without versions")?)
     }
 
-    /// Asks.
     pub async fn query(&self, sql: &str) -> Result<Answered> {
         let request = self.runner.post(&self.path("/query"), &json!({ "sql": sql }));
         let started = Instant::now();
@@ -118,13 +113,13 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// The folder of its objects.
+    /// Returns the folder of the store's objects.
     pub fn folder(&self) -> PathBuf {
         let stores = self.runner.data_dir().join("objects/millrace-data/stores");
         stores.join(format!("acme/demo/{}", self.id))
     }
 
-    /// Its Parquet files.
+    /// Returns the store's Parquet files.
     pub fn segments(&self) -> Result<Vec<PathBuf>> {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(self.folder().join("segments"))? {
@@ -138,7 +133,7 @@ impl<'a> Store<'a> {
     }
 }
 
-/// The artifact that a file becomes.
+/// Returns the name of a file's artifact.
 fn artifact(file: &Path) -> String {
     let ending = file.extension().and_then(|ending| ending.to_str());
     format!("out/rows.{}", ending.unwrap_or_default())
@@ -150,7 +145,7 @@ async fn timed(request: reqwest::RequestBuilder) -> Result<f64> {
     Ok(started.elapsed().as_secs_f64() * 1e3)
 }
 
-/// Puts a file where imports find it.
+/// Stores a file as an artifact.
 pub fn put_artifact(data_dir: &Path, file: &Path, uri: &str) -> Result<()> {
     programs::run(
         programs::command(&programs::binary("ops")?)
@@ -162,7 +157,7 @@ pub fn put_artifact(data_dir: &Path, file: &Path, uri: &str) -> Result<()> {
     )
 }
 
-/// The definition of a table `t` whose columns are each a name, a type and perhaps `primary_key`.
+/// Defines a table `t` whose columns are each a name, a type and perhaps `primary_key`.
 pub fn table(columns: &[(&str, &str, &str)]) -> Value {
     let columns: Vec<_> = columns
         .iter()
@@ -171,7 +166,7 @@ pub fn table(columns: &[(&str, &str, &str)]) -> Value {
     json!({ "tables": [{ "name": "t", "columns": columns }] })
 }
 
-/// The columns of orders, as [`table`] takes them.
+/// Columns of orders, as [`table`] takes them.
 pub const ORDERS: [(&str, &str, &str); 7] = [
     ("id", "BIGINT", ""),
     ("parent", "BIGINT", ""),
@@ -182,7 +177,7 @@ pub const ORDERS: [(&str, &str, &str); 7] = [
     ("day", "DATE", ""),
 ];
 
-/// A query of as many orders, the same each time: the hashes of their numbers.
+/// Returns a query of `count` orders, the same each time: the values are hashes of their numbers.
 pub fn orders(count: u64) -> String {
     format!(
         "SELECT id, hash % {count} AS parent, 'customer ' || hash // 3 % 10000 AS customer, \
@@ -192,7 +187,7 @@ pub fn orders(count: u64) -> String {
     )
 }
 
-/// Has plain DuckDB write the rows of a query into a file; its ending names the format.
+/// Lets plain DuckDB write the rows of a query into a file; the file's extension selects the format.
 pub fn write(plain: &mut PlainDuckDb, rows: &str, file: &Path) -> Result<()> {
     plain
         .query(&format!("COPY ({rows}) TO '{}'", file.display()), false)

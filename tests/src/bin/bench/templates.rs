@@ -1,4 +1,4 @@
-//! Rendering of prompt templates by itself, on one thread.
+//! Measures the rendering of prompt templates alone, on one thread.
 
 use serde_json::Value;
 
@@ -6,10 +6,9 @@ use crate::report::{Comparison, Figure, Row};
 use crate::{Result, programs};
 
 const PART: &str = "templates";
-/// Renderings a second that a template of 1 KB must reach.
+/// Least renderings per second of a template of 1 KB.
 const WANTED: f64 = 100_000.0;
 
-/// Measures it.
 pub fn measure() -> Result<Vec<Row>> {
     let report = programs::report("examples/render_load")?;
     let measured = report.get("templates").and_then(Value::as_array);

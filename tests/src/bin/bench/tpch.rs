@@ -1,8 +1,9 @@
-//! TPC-H through HTTP, against plain DuckDB: over its own default zstd Parquet files, and over its own database file.
+//! Measures TPC-H through HTTP, next to plain DuckDB over its own default zstd Parquet files and over its own
+//! database file.
 //!
-//! `BENCH_TPCH_SCALE` is the scale factor, 1 where it is not set. *Parquet*: the service reads segments only. *Native*: it
-//! has copied the tables. Each query runs in turns with the same query in plain DuckDB, with as many threads. The ratio in a
-//! geometric mean's row is the mean of the 22 ratios.
+//! `BENCH_TPCH_SCALE` is the scale factor; default: 1. *Parquet*: the service reads only segments. *Native*:
+//! it has made native copies of the tables. Each query runs in turns with the same query in plain DuckDB,
+//! with as many threads. The ratio in the row of a geometric mean is the mean of the 22 ratios.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -20,20 +21,19 @@ use crate::stores::{self, Store};
 use crate::{Result, programs, say};
 
 const PART: &str = "tpch";
-/// As many as the engine takes for a query.
+/// The engine's number of threads per query.
 const THREADS: u32 = 2;
 /// Warm runs of each query.
 const WARM: usize = 7;
 /// Runs of the small query.
 const SMALL: usize = 200;
-/// A query with next to no work.
+/// Query with almost no work.
 const SMALL_SQL: &str = "SELECT r_name FROM region WHERE r_regionkey = 3";
-/// The smallest tables are not worth a copy.
+/// Tables that get a native copy; the smallest ones do not.
 const COPIED: usize = 6;
-/// How long copying may take.
+/// Longest wait for the native copies.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Measures it.
 pub async fn measure() -> Result<Vec<Row>> {
     let scale = programs::variable("BENCH_TPCH_SCALE").map_or(Ok(1.0), |text| text.parse())?;
     let folder = tempdir()?;
@@ -58,7 +58,7 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The queries, and the small one, in turns.
+/// Compares the queries, and the small one, in turns.
 async fn compare(tier: &str, store: &Store<'_>, plain: &mut PlainDuckDb) -> Result<Vec<Row>> {
     let mut times = vec![(Vec::new(), Vec::new()); QUERIES.len()];
     for round in 0..=WARM {
@@ -118,7 +118,7 @@ async fn compare(tier: &str, store: &Store<'_>, plain: &mut PlainDuckDb) -> Resu
     Ok(rows)
 }
 
-/// Asks until the tables that are worth it are copied.
+/// Repeats a query until the large tables have native copies.
 async fn wait_for_copies(runner: &Runner, store: &str) -> Result<()> {
     let started = Instant::now();
     let folder = runner.data_dir().join("cache/segments");
@@ -140,7 +140,7 @@ async fn wait_for_copies(runner: &Runner, store: &str) -> Result<()> {
     }
 }
 
-/// Makes the store: its id, and the milliseconds of the import.
+/// Makes the store. Returns its id and the milliseconds of the import.
 async fn fill(folder: &Path, data_dir: &Path) -> Result<(String, f64)> {
     let runner = Runner::start(data_dir)?;
     let store = Store::create(&runner, "TPC-H", &definitions()).await?;
@@ -158,7 +158,7 @@ fn file(folder: &Path, table: &str) -> PathBuf {
     folder.join(format!("{table}.parquet"))
 }
 
-/// Views of the Parquet files.
+/// Returns views of the Parquet files.
 fn views(folder: &Path) -> Vec<String> {
     let views = TABLES.iter().map(|(table, _)| {
         let file = file(folder, table);
@@ -167,7 +167,7 @@ fn views(folder: &Path) -> Vec<String> {
     views.collect()
 }
 
-/// A database file with the tables, read-only.
+/// Returns statements for a read-only database file with the tables.
 fn database(folder: &Path) -> Vec<String> {
     let database = folder.join("plain.duckdb");
     let database = database.display();
