@@ -1,12 +1,14 @@
-//! `BatchAgentWorkflow`: one child run for each of many documents, so many at a time.
+//! Executes `BatchAgentWorkflow`: one child run per document, for many documents, with limited concurrency.
 //!
-//! Its input is `{ documents: [id], type: <workflow type>, input?: object, concurrency?: number }`. A child's input is `input`
-//! and the `document_id`. A child that fails does not fail the batch: the result counts it and says why.
+//! Its input is `{ documents: [id], type: <workflow type>, input?: object, concurrency?: number }`. A child's
+//! input is `input` and the `document_id`. A child that fails does not fail the batch: the result counts the
+//! failure and reports its reason.
 //!
-//! The children run in *lanes*, as many as may go on at a time; each takes the next document when its child has ended. A
-//! batch goes on as a new run before its history gets long. It does that between two documents of every lane, so that no
-//! child loses the run that waits for it, and the counts go with it. Once the run is asked to stop, no lane takes another
-//! document; the children that go on are asked to stop too, and are waited for.
+//! The children run in *lanes*, one lane per concurrent child; a lane takes the next document when its child
+//! ends. A batch continues as a new run before its history gets long. It does so when every lane is between
+//! two documents, so that no child loses its waiting parent; the counts are carried over. Once the run is
+//! cancelled, no lane takes another document; the running children are cancelled too, and the lanes wait for
+//! their end.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,26 +19,25 @@ use serde_json::{Map, Value, json};
 use workflow::future::join_all;
 use workflow::{Context, Failure, Registry, WorkflowType};
 
-/// The workflow type.
 pub const WORKFLOW_TYPE: WorkflowType<Value, Value> =
     WorkflowType::new("BatchAgentWorkflow").queries(&[PROGRESS_QUERY]);
-/// The query that tells how far a batch is.
+/// Query that returns the progress of a batch.
 pub const PROGRESS_QUERY: &str = "BatchAgentProgress";
 
-/// Most documents of a batch.
+/// Maximum number of documents of a batch.
 pub const MAX_DOCUMENTS: usize = 10_000;
-/// Most children at a time.
+/// Maximum number of concurrent children.
 pub const MAX_CONCURRENCY: usize = 100;
-/// Children at a time where nothing is said.
+/// Number of concurrent children where the input sets none.
 pub const DEFAULT_CONCURRENCY: usize = 10;
-/// Most failures that the result lists.
+/// Maximum number of failures that the result lists.
 pub const MAX_FAILURES: usize = 100;
 
-/// A run takes on at least so many documents before it goes on as a new one; each is three events of its history.
+/// Minimum number of documents of a run before it continues as a new one; each adds three history events.
 const DOCUMENTS_PER_RUN: usize = 200;
-/// It also takes on so many for each lane, because the lanes wait for the last of them before the run goes on as a new one.
+/// Minimum number of documents per lane: all lanes must finish before the run continues as a new one.
 const DOCUMENTS_PER_LANE: usize = 5;
-/// Characters of a failure's message that the result lists.
+/// Maximum length of a failure's message in the result, in characters.
 const MAX_MESSAGE: usize = 500;
 
 #[derive(Clone, Deserialize, Serialize)]
@@ -48,12 +49,12 @@ struct Input {
     input: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     concurrency: Option<u64>,
-    /// What the runs before this one came to: `documents` are those that are left then.
+    /// Counts of the runs before this one; `documents` then holds the remaining documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     carried: Option<Counts>,
 }
 
-/// What came of the documents that are done.
+/// Outcomes of the finished documents.
 #[derive(Clone, Default, Deserialize, Serialize)]
 struct Counts {
     successful: usize,
@@ -67,7 +68,7 @@ struct DocumentFailure {
     message: String,
 }
 
-/// How far a batch is, as the query answers.
+/// Progress of a batch, as the query returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Progress {
@@ -78,18 +79,18 @@ struct Progress {
     percent_complete: usize,
 }
 
-/// What the lanes share.
+/// State that the lanes share.
 struct Batch {
     documents: Vec<String>,
-    /// The next document of this run.
+    /// Index of the next document of this run.
     next: usize,
-    /// Where this run ends.
+    /// Index at which this run stops taking documents.
     end: usize,
-    /// Documents of the runs before.
+    /// Number of documents finished by the runs before.
     before: usize,
     in_progress: usize,
     counts: Counts,
-    /// The percentage that was published last.
+    /// Percentage published last.
     published: usize,
 }
 
@@ -122,7 +123,7 @@ impl Batch {
         }
     }
 
-    /// The next document, and its place among all of them.
+    /// Takes the next document; returns its position among all documents of the batch and its id.
     fn take(&mut self) -> Option<(usize, String)> {
         let next = self.next;
         let document = self.documents.get(next).filter(|_| next < self.end)?.clone();
@@ -135,7 +136,7 @@ impl Batch {
         self.in_progress -= 1;
         match outcome {
             Ok(_) => self.counts.successful += 1,
-            // It did not fail: it was not wanted any longer.
+            // A child cancelled with the batch does not count as failed.
             Err(failure) if stopping && failure.is_canceled() => {}
             Err(failure) => {
                 self.counts.failed += 1;
@@ -150,12 +151,10 @@ impl Batch {
     }
 }
 
-/// Adds the type to a registry.
 pub fn add(registry: Registry) -> Registry {
     registry.workflow(WORKFLOW_TYPE, run)
 }
 
-/// The code of the type.
 pub async fn run(context: Context, input: Value) -> Result<Value, Failure> {
     let (input, lanes) = checked(input)?;
     let batch = Rc::new(RefCell::new(Batch::of(&input, lanes)));
@@ -180,7 +179,7 @@ pub async fn run(context: Context, input: Value) -> Result<Value, Failure> {
     }))
 }
 
-/// One document after another.
+/// Processes documents one after another.
 async fn lane(context: &Context, input: &Input, batch: &RefCell<Batch>) {
     while !context.is_canceled() {
         let taken = batch.borrow_mut().take();
@@ -201,7 +200,8 @@ async fn lane(context: &Context, input: &Input, batch: &RefCell<Batch>) {
     }
 }
 
-/// The workflow id of a child: that of the batch and the document's place, or the run's id where that would be too long.
+/// Returns the workflow id of a child: the batch's workflow id with the document's position. Where that is
+/// too long, the run id replaces the workflow id.
 fn child_id(context: &Context, place: usize) -> String {
     let id = format!("{}-{place}", context.workflow_id());
     if id.chars().count() <= platform::ids::MAX_ID_LENGTH {
@@ -221,7 +221,7 @@ fn publish(context: &Context, progress: Progress) {
     );
 }
 
-/// The input, and how many lanes it asks for.
+/// Validates the input; returns it with the number of lanes.
 fn checked(input: Value) -> Result<(Input, usize), Failure> {
     let input: Input = serde_json::from_value(input).map_err(|error| {
         invalid(format!(

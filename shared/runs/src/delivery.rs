@@ -1,4 +1,5 @@
-//! The runs that carry out deliveries: which one a subscription's target asks for, and what it begins with.
+//! Plans the run that carries out a delivery: its workflow type and its input, from the subscription's
+//! target.
 
 use events::delivery::{DeliveryRef, RESERVED_ID_PREFIX, first_run_id, workflow_id};
 use events::envelope::Envelope;
@@ -21,10 +22,10 @@ use crate::evaluation::{self, Question};
 use crate::interactions::GENERAL;
 use crate::webhook_delivery;
 
-/// Who started a run that no user did.
+/// Value of `initiated_by` for a run that no user started.
 const NOBODY: &str = "unknown";
 
-/// What a run that was started for an event begins with.
+/// Input of a workflow run that an event starts.
 #[derive(Serialize)]
 struct WorkflowInput<'a> {
     vars: &'a Map<String, Value>,
@@ -32,10 +33,10 @@ struct WorkflowInput<'a> {
     delivery: &'a DeliveryRef,
 }
 
-/// Where the run of an agent comes from.
+/// Value of `source_type` for agents' runs that a subscription starts.
 const SOURCE_TYPE: &str = "event_subscription";
 
-/// What a conversation with an agent begins with.
+/// Input of a conversation with an agent.
 #[derive(Serialize)]
 struct AgentInput<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,20 +50,18 @@ struct AgentInput<'a> {
     delivery_id: &'a str,
 }
 
-/// The run that a target asks for.
+/// The run that a target describes.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// Its workflow type.
     pub workflow_type: String,
-    /// The definition that it executes, where its type has some: `sha256:<digest>`, with `;supervised` behind
-    /// it where tasks wait for an approval.
+    /// Reference of the definition that the run executes, where its type needs one: `sha256:<digest>`,
+    /// followed by `;supervised` where tasks wait for an approval.
     pub program: Option<String>,
-    /// What it begins with.
     pub input: Payload,
 }
 
-/// The workflow id of the run that delivers an event to a subscription. 400 where the target takes it from the event, and the event
-/// has none that fits.
+/// Returns the workflow id of the run that delivers an event to a subscription. Fails with 400 where the
+/// target takes the id from the event, and the event has no valid one.
 pub fn workflow_id_of(
     event: &EventRecord,
     envelope: &Envelope,
@@ -74,7 +73,7 @@ pub fn workflow_id_of(
     }
 }
 
-/// The path to the workflow id in an event; None where each event has a run of its own.
+/// Returns the path to the workflow id in an event; None where each event has its own run.
 pub fn business_id_path(subscription: &Subscription) -> Option<&str> {
     match &subscription.target {
         Target::Workflow(workflow) => workflow.workflow_id.as_deref(),
@@ -110,8 +109,8 @@ fn business_id(envelope: &Envelope, path: &str) -> Result<String> {
     Ok(id)
 }
 
-/// What the target of a subscription asks for. An error that is not transient where templates cannot be
-/// filled, or a process does not exist: another attempt comes to the same.
+/// Plans the run for the target of a subscription. Fails permanently where templates cannot be filled or a
+/// process does not exist: a retry would have the same result.
 pub async fn plan(
     processes: &Processes,
     event: &EventRecord,
@@ -168,7 +167,7 @@ fn agent_input<'a>(
     })
 }
 
-/// `{ event, delivery }`, and the target's data merged over it.
+/// Builds the input of a process: `{ event, delivery }` with the target's data merged over it.
 fn process_input(target: &ProcessTarget, envelope: &Envelope, delivery: &DeliveryRef) -> Result<Data> {
     let refused = |cause| Error::invalid(format!("The input of the process is refused: {cause}."));
     let event = envelope.to_json()?;
@@ -189,7 +188,7 @@ fn filled(filling: &Filling<'_>, data: &Map<String, Value>) -> Result<String> {
         .map_err(|cause| Error::invalid(format!("The field 'target.data' cannot be filled: {cause}.")))
 }
 
-/// The definition that a process target names at this moment.
+/// Resolves the definition that a process target names at this moment.
 async fn program_of(
     processes: &Processes,
     target: &ProcessTarget,
@@ -213,8 +212,8 @@ async fn program_of(
     Ok(format!("sha256:{digest}{supervised}"))
 }
 
-/// The run with which the delivery of an event to a subscription begins: an evaluation, where the delivery
-/// that `write` makes or changes with the run's beginning is `evaluating`, else the run that delivers.
+/// Returns the first run of a delivery: an evaluation where `write` sets the delivery to `evaluating`, else
+/// the run that delivers.
 pub async fn start(
     processes: &Processes,
     (event, envelope): (&EventRecord, &Envelope),
@@ -238,7 +237,7 @@ pub async fn start(
     let mut lineage = event.lineage.clone();
     lineage.push(subscription.id.clone());
     let is_first = matches!(write, DeliveryWrite::Insert(_));
-    // An id of the service's own needs no record that keeps others from it.
+    // A derived workflow id is reserved for the delivery, so no record has to protect it.
     let has_own_id = is_first && business_id_path(subscription).is_none();
     Ok(StartRun {
         run_id: has_own_id.then(|| first_run_id(event, &subscription.id)),
@@ -256,7 +255,6 @@ pub async fn start(
     })
 }
 
-/// Whether a delivery waits for a verdict.
 fn is_evaluated(write: &DeliveryWrite) -> bool {
     let status = match write {
         DeliveryWrite::Insert(record) => record.status,

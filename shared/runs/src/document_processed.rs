@@ -1,6 +1,7 @@
-//! Publishes that a document was processed. Workflow code runs the activity [`PUBLISH`]; the code of an
-//! activity calls [`DocumentEvents::publish`]; a process emits an event of the type
-//! `content.document_processed`.
+//! Publishes document-processed events.
+//!
+//! Workflow code runs the activity [`PUBLISH`]; the code of an activity calls [`DocumentEvents::publish`]; a
+//! process emits an event of the type `content.document_processed`.
 
 use events::document_processed::Origin;
 use events::publish::Publisher;
@@ -9,13 +10,11 @@ use workflow::{ActivityContext, ActivityType, Failure, Registry};
 
 pub use events::document_processed::{DocumentProcessed, ModelUsed, ProcessedDocument, Verification};
 
-/// Publishes a document's event; its result is the id of the event.
+/// Publishes a document-processed event; returns the id of the event.
 pub const PUBLISH: ActivityType<ProcessedDocument, String> = ActivityType::new("document_processed_publish");
 
-/// The source of these events.
 const SOURCE: &str = "workflow";
 
-/// Publishes document-processed events of runs.
 #[derive(Clone)]
 pub struct DocumentEvents {
     publisher: Publisher,
@@ -23,20 +22,19 @@ pub struct DocumentEvents {
 }
 
 impl DocumentEvents {
-    /// Over what writes events and puts them on the bus.
     pub fn new(publisher: Publisher, clock: Clock) -> Self {
         Self { publisher, clock }
     }
 
-    /// Publishes that a document was processed, once for an activity and a document: every attempt makes the
-    /// same event id. The details name the run where they name none.
+    /// Publishes that a document was processed, once per activity and document: every attempt uses the same
+    /// event id. The details name the calling run unless they name another one.
     pub async fn publish(&self, context: &ActivityContext, document: &ProcessedDocument) -> Result<String> {
         let event_id = event_id(context, &document.document_id);
         self.publish_as(context, document, &event_id, SOURCE).await?;
         Ok(event_id)
     }
 
-    /// The same under a given event id and source.
+    /// Publishes the event under the given event id and source.
     pub async fn publish_as(
         &self,
         context: &ActivityContext,
@@ -60,7 +58,7 @@ impl DocumentEvents {
     }
 }
 
-/// The same in every attempt of an activity.
+/// Returns an event id that is the same in every attempt of an activity.
 fn event_id(context: &ActivityContext, document_id: &str) -> String {
     let ActivityContext {
         run_id, activity_id, ..
@@ -72,7 +70,7 @@ fn event_id(context: &ActivityContext, document_id: &str) -> String {
 fn by_run(context: &ActivityContext, document: &ProcessedDocument) -> ProcessedDocument {
     let mut document = document.clone();
     let details = &mut document.details;
-    // All three or none, because they name one run together.
+    // Set all three or none, because together they name one run.
     if details.workflow_id.is_none() && details.workflow_run_id.is_none() && details.workflow_type.is_none() {
         details.workflow_id = Some(context.workflow_id.clone());
         details.workflow_run_id = Some(context.run_id.clone());
@@ -81,7 +79,6 @@ fn by_run(context: &ActivityContext, document: &ProcessedDocument) -> ProcessedD
     document
 }
 
-/// Adds the activity.
 pub fn with_activities(registry: Registry, documents: &DocumentEvents) -> Registry {
     let documents = documents.clone();
     registry.activity(PUBLISH, move |context, document| {

@@ -1,7 +1,7 @@
-//! The workflow types that there are, one module each.
+//! Registers the workflow types, one module each.
 //!
-//! A team adds its own here: a module with the code of the type and of its activities, and a line in [`registry`] for each of
-//! them. `docs/workflow-types.md` shows one from beginning to end, with its test.
+//! A team adds its own here: a module with the code of the type and its activities, and a line in
+//! [`registry`] for each of them. `docs/workflow-types.md` shows a complete example with its test.
 
 pub mod agent;
 pub mod batch_agent;
@@ -28,7 +28,7 @@ use process::{Evaluator, ProcessServices};
 use webhook_delivery::Webhooks;
 use workflow::Registry;
 
-/// What adds each workflow type and its activities.
+/// Functions that add each workflow type.
 const TYPES: &[fn(Registry) -> Registry] = &[
     agent::add,
     batch_agent::add,
@@ -37,33 +37,26 @@ const TYPES: &[fn(Registry) -> Registry] = &[
     webhook_delivery::add,
 ];
 
-/// All workflow types.
 pub fn registry() -> Registry {
     TYPES.iter().fold(Registry::new(), |registry, add| add(registry))
 }
 
-/// What activities work with that only the worker carries out.
+/// Services of the activities, which only the worker carries out.
 #[derive(Clone)]
 pub struct Services {
-    /// Of deliveries.
     pub webhooks: Webhooks,
-    /// Of every project.
     pub interactions: Interactions,
-    /// The configured one.
     pub model: Arc<dyn Model>,
-    /// Tells what its calls cost.
+    /// Reports the cost of model calls.
     pub model_usage: ModelUsage,
-    /// Tells of processed documents.
     pub documents: DocumentEvents,
-    /// Of processes.
     pub processes: ProcessServices,
-    /// Named secrets of projects.
     pub secrets: ProcessSecrets,
 }
 
 impl Services {
-    /// Over the table of records and the bus, with a model and its provider as `MILLRACE_MODEL_PROVIDER`
-    /// names it, and with what evaluates expressions of processes.
+    /// `provider` is the name that `MILLRACE_MODEL_PROVIDER` has for the model's provider; `evaluator`
+    /// evaluates the expressions of processes.
     pub fn new(
         webhooks: Webhooks,
         records: Table,

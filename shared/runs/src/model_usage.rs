@@ -1,4 +1,4 @@
-//! What models cost: an event of the category `billing` after each call that a run makes.
+//! Publishes the cost of model calls: an event of the category `billing` after each call of a run.
 
 use events::action::INFERENCE_COMPLETED;
 use events::envelope::{Category, Envelope, MAX_NAME_BYTES, Meter, RawObject, raw};
@@ -8,11 +8,10 @@ use platform::{Clock, Result, UtcTime, ids};
 use tracing::warn;
 use workflow::ActivityContext;
 
-/// The resource type and the source of these events.
+/// Resource type and source of these events.
 const RESOURCE_TYPE: &str = "model";
 const SOURCE: &str = "inference";
 
-/// Publishes what model calls cost.
 #[derive(Clone)]
 pub struct ModelUsage {
     publisher: Publisher,
@@ -20,21 +19,20 @@ pub struct ModelUsage {
     clock: Clock,
 }
 
-/// A call that a model answered, or that failed after it had cost something.
+/// A call that a model answered, or that failed after it had used tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelCall<'a> {
     /// Number of the call in its attempt, from 1.
     pub number: usize,
-    /// The model, as its provider names it.
+    /// Name of the model at its provider.
     pub model: &'a str,
-    /// Id of the interaction that it was asked with.
+    /// Id of the interaction.
     pub interaction: Option<&'a str>,
-    /// Tokens.
     pub usage: Usage,
 }
 
 impl ModelUsage {
-    /// With the provider as `MILLRACE_MODEL_PROVIDER` names it.
+    /// `provider` is the provider's name in `MILLRACE_MODEL_PROVIDER`.
     pub fn new(publisher: Publisher, provider: &'static str, clock: Clock) -> Self {
         Self {
             publisher,
@@ -43,8 +41,8 @@ impl ModelUsage {
         }
     }
 
-    /// Publishes the event of a call, once however often the same attempt is carried out. Where that fails
-    /// the log says so: the answer is paid for, and asking again would cost twice.
+    /// Publishes the event of a call, idempotently for repeated attempts. A failure is only logged: the
+    /// answer is already paid for, and a retry of the call would cost twice.
     pub async fn publish(&self, context: &ActivityContext, call: &ModelCall<'_>) {
         let published = async {
             let now = self.clock.now();
@@ -116,7 +114,7 @@ fn envelope(
     })
 }
 
-/// The name of a model as an event's resource takes it; its details have the whole name.
+/// Returns the name of a model in the form of a resource id; the event's details hold the whole name.
 fn resource_id(model: &str) -> String {
     let printable: String = model
         .chars()

@@ -1,4 +1,4 @@
-//! What an operator does with a delivery: asks for another attempt at once, or for none any more.
+//! Retries or cancels a delivery for an operator.
 
 use std::sync::Arc;
 
@@ -19,31 +19,25 @@ use workflow::engine::Engine;
 use crate::delivery::start;
 use crate::webhook_delivery::{MAX_ATTEMPTS, RETRY};
 
-/// As whom runs are told what an operator wants.
+/// Sender of the operator's signals and cancellations.
 const OPERATOR: &str = "operator";
 
-/// What deliveries are asked for with.
+/// Services that redeliveries use.
 #[derive(Clone)]
 pub struct Redelivery {
-    /// Starts runs and tells them things.
     pub engine: Engine,
-    /// The deliveries.
     pub deliveries: Deliveries,
-    /// The events.
     pub events: Events,
-    /// The subscriptions.
     pub subscriptions: Subscriptions,
-    /// The stored processes.
     pub processes: Processes,
-    /// Where large bodies are.
+    /// Storage of large event bodies.
     pub objects: Arc<Objects>,
-    /// The time.
     pub clock: Clock,
 }
 
 impl Redelivery {
-    /// Asks for another attempt at once: in the place of the one that a delivery waits for, or by another run where it has ended. 409
-    /// where nothing can be delivered any longer.
+    /// Starts another attempt at once: brings forward the attempt that a delivery waits for, or starts
+    /// another run where the delivery has ended. Fails with 409 where delivery is no longer possible.
     pub async fn retry(&self, tenant: &Tenant, id: &str) -> Result<()> {
         let record = self.deliveries.get(tenant, id).await?;
         match record.status.is_final() || record.workflow_run_id.is_none() {
@@ -57,7 +51,7 @@ impl Redelivery {
         }
     }
 
-    /// Ends a delivery. 409 where it has ended.
+    /// Cancels a delivery. Fails with 409 where it has ended.
     pub async fn cancel(&self, tenant: &Tenant, id: &str) -> Result<()> {
         let record = self.deliveries.get(tenant, id).await?;
         self.of_run(tenant, record, async |_, run| {
@@ -66,7 +60,8 @@ impl Redelivery {
         .await
     }
 
-    /// Does something with the run that carries out a delivery, which may go on as another one meanwhile. 409 where it has ended.
+    /// Applies `done` to the run that carries out a delivery; repeats it where the run continued as another
+    /// one meanwhile. Fails with 409 where the delivery has ended.
     async fn of_run(
         &self,
         tenant: &Tenant,
@@ -136,15 +131,15 @@ impl Redelivery {
                 subscription.why_disabled()
             )));
         }
-        // A verdict stands: an operator who retries a delivery that it stopped delivers the event in spite of
-        // it.
+        // A verdict is not evaluated again: a retry of a delivery that the verdict stopped delivers the event
+        // in spite of the verdict.
         let evaluation = record.semantic_evaluation.as_ref();
         let has_verdict = evaluation.is_some_and(|evaluation| evaluation.matched.is_some());
         let evaluates = subscription.filter.semantic_condition.is_some() && !has_verdict;
         let event = self.events.find(tenant, &record.event_id).await?;
         let gone = || Error::conflict(format!("The event '{}' is no longer kept.", record.event_id));
         let event = event.ok_or_else(gone)?;
-        // Before the delivery is open again: from then on it names its event.
+        // This comes before the delivery is reopened, because from then on the delivery refers to its event.
         if !self.events.keep(tenant, &event, self.clock.now()).await? {
             return Err(gone());
         }
@@ -167,7 +162,7 @@ impl Redelivery {
             last_error: None,
             semantic_evaluation: None,
             workflow_id: None,
-            // The run that it starts has an id then.
+            // The started run sets its id.
             workflow_run_id: String::new(),
         };
         let mut start = start(
@@ -178,7 +173,7 @@ impl Redelivery {
             DeliveryWrite::Change(change),
         )
         .await?;
-        // As of a first delivery: a run that is started does not look for itself.
+        // As for a first delivery: a started run does not check the subscription itself.
         if !matches!(subscription.target, Target::Webhook(_)) {
             start.guard = Some(self.subscriptions.unchanged(tenant, &subscription.id, revision));
         }

@@ -1,4 +1,4 @@
-//! `BatchAgentWorkflow`, in memory.
+//! Tests `BatchAgentWorkflow` in memory.
 
 #![cfg(test)]
 
@@ -14,7 +14,8 @@ use workflow::{Context, Failure, Registry};
 const TYPE: &str = "BatchAgentWorkflow";
 const SECOND: Duration = Duration::from_secs(1);
 
-/// With a child type whose runs take a second each, and longer the later their documents come: `slow` ones for ever.
+/// Registers a child type whose runs take one second each, and longer for later documents; `slow` ones never
+/// end.
 fn registry() -> Registry {
     runs::registry().workflow("Child", |context: Context, input: Value| async move {
         let document = input["document_id"].as_str().unwrap_or_default().to_owned();
@@ -41,7 +42,7 @@ fn progress(outcome: &TestOutcome) -> Value {
     outcome.query("BatchAgentProgress").unwrap()
 }
 
-/// Most child runs at a time, as the histories of the batch tell.
+/// Returns the maximum number of concurrent child runs, from the histories of the batch.
 fn most_at_once(outcome: &TestOutcome) -> usize {
     let mut most = 0;
     for run in outcome.runs.iter().filter(|run| run.workflow_type == TYPE) {
@@ -111,7 +112,7 @@ fn children_that_fail_are_counted_and_named() {
     let message = unknown.result.unwrap()["failures"][0]["message"].clone();
     let message = message.as_str().unwrap();
     let begin = "There is no workflow type 'Nothing'; there are ";
-    // With the types that a team has added.
+    // Includes the types that a team has added.
     let known = message.strip_prefix(begin).expect("a sentence about the types");
     for name in ["BatchAgentWorkflow", "Child"] {
         assert!(
@@ -178,7 +179,7 @@ fn a_cancelled_batch_stops_its_children_and_starts_no_more() {
     let statuses: Vec<_> = outcome.runs[1..].iter().map(|run| run.status).collect();
     let (completed, canceled) = (RunStatus::Completed, RunStatus::Canceled);
     assert_eq!(statuses, [completed, canceled, completed, canceled]);
-    // Each child is asked once, and waited for.
+    // Each running child gets one cancel request, and the batch waits for its end.
     let names = outcome.event_names();
     let asked = names
         .iter()

@@ -1,7 +1,7 @@
-//! Stored histories, held against the code of today: a change that would stop runs which are under way fails here.
+//! Replays stored histories with the present code: a change that would break runs under way fails here.
 //!
-//! A file is never changed: it stands for runs that there may be. `CORPUS_WRITE=1 cargo test -p runs --test corpus` writes the
-//! cases of this file that have none yet.
+//! A stored file never changes, because runs with such a history may exist. `CORPUS_WRITE=1 cargo test -p
+//! runs --test corpus` writes the missing files of new cases.
 
 #![cfg(test)]
 
@@ -28,7 +28,7 @@ fn registry() -> Registry {
     runs::process::with_expressions(registry, Expressions::in_process())
 }
 
-/// The files: name, text.
+/// Returns name and text of each file.
 fn stored() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(FOLDER).unwrap() {
@@ -55,7 +55,7 @@ fn batch(input: Value) -> TestRun {
     TestRun::new(&registry().workflow("Child", child), "BatchAgentWorkflow", &input)
 }
 
-/// A delivery whose attempts come to these, one after another; the last of them again and again.
+/// A delivery whose attempts have these outcomes in turn; the last one repeats.
 fn delivery(outcomes: &'static [&'static str]) -> TestRun {
     let input = json!({"event_id": "e", "id": "d", "subscription_id": "s", "attempt": 1});
     TestRun::new(&registry(), "WebhookDelivery", &input).mock("webhook_attempt", |input| {
@@ -67,7 +67,7 @@ fn delivery(outcomes: &'static [&'static str]) -> TestRun {
     })
 }
 
-/// An evaluation that comes to this under `enforce` and `fail_closed`, and the delivery that may follow.
+/// An evaluation with this outcome under `enforce` and `fail_closed`, and the delivery that may follow.
 fn evaluation(outcome: &'static str) -> TestRun {
     let delivery = json!({"event_id": "e", "id": "d", "subscription_id": "s", "attempt": 1});
     let input = json!({
@@ -82,7 +82,7 @@ fn evaluation(outcome: &'static str) -> TestRun {
         .mock("webhook_attempt", move |_| Ok(attempt.clone()))
 }
 
-/// A conversation whose model gives these answers, one after another; the last of them again and again.
+/// A conversation whose model gives these answers in turn; the last one repeats.
 fn agent(input: &Value, answers: &'static [&'static str]) -> TestRun {
     let opening = json!([{ "role": "user", "text": "Work." }]);
     TestRun::new(&registry(), "AgentConversation", input)
@@ -103,7 +103,7 @@ const AGENT_LISTS: &str = r#"[{ "type": "tool_call", "id": "c", "name": "list_ru
 const AGENT_ASKS: &str =
     r#"[{ "type": "tool_call", "id": "c", "name": "ask_user", "arguments": { "question": "Which?" } }]"#;
 
-/// The cases that are stored: each with the history that the code of today makes of it.
+/// Returns the stored cases, each with the history that the present code produces.
 fn cases() -> Vec<(&'static str, Vec<Event>)> {
     let last = |run: TestRun| run.run().unwrap().history;
     let few = || json!({"documents": ["a", "bad", "c", "d", "e"], "type": "Child", "input": {"depth": 1}, "concurrency": 2});
@@ -239,7 +239,7 @@ fn all_cases() -> Vec<(&'static str, Vec<Event>)> {
     all
 }
 
-/// A case whose input no longer fits its type fails at once, and its history guards nothing.
+/// A case whose input no longer fits its type would fail at once, and its history would test nothing.
 #[test]
 fn a_case_that_is_to_complete_does() {
     for (name, history) in all_cases() {

@@ -1,4 +1,4 @@
-//! `SubscriptionEvaluation`, run in memory: what follows on a verdict, and on none.
+//! Tests `SubscriptionEvaluation` in memory: its effects with a verdict, and without one.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! `Echo`, a small type of which the corpus has histories: signals, timers, retries, patches.
+//! Tests the corpus with `Echo`, a small type with signals, timers, retries and patches.
 
 #![cfg(test)]
 
@@ -15,7 +15,7 @@ use workflow::{Context, Failure, Registry};
 
 use echo::echo;
 
-/// The activity of `Echo` alone, for other code of the type.
+/// Registers only the activity of `Echo`, for other code of the type.
 fn without_echo() -> Registry {
     echo::add(Registry::new()).without_workflow("Echo")
 }
@@ -78,7 +78,7 @@ fn a_patch_is_for_new_runs_and_leaves_the_old_ones_alone() {
     assert_eq!(new.status, RunStatus::Completed);
     assert_eq!(new.event_names()[1], "MARKER_RECORDED");
     assert!(check_history(&echo::add(Registry::new()), &new.history).is_err());
-    // When no run is left that went the old way.
+    // This is right once no run is left that took the old path.
     let settled = without_echo().workflow("Echo", |context: Context, name: String| async {
         context.deprecate_patch("check-first");
         context.activity::<()>("check", &name).await?;
@@ -86,7 +86,7 @@ fn a_patch_is_for_new_runs_and_leaves_the_old_ones_alone() {
     });
     check_history(&settled, &new.history).unwrap();
     assert!(check_history(&settled, &old).is_err());
-    // A question that was forgotten further down does no harm.
+    // A forgotten check of the patch further down does no harm.
     let halfway = without_echo().workflow("Echo", |context: Context, name: String| async {
         context.deprecate_patch("check-first");
         echo_with_check(context, name).await

@@ -1,11 +1,11 @@
-//! Arguments that a model writes, and refusals that it reads.
+//! Parses the arguments that a model writes, and defines the refusals that it reads.
 
 use std::fmt;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Why a tool call was not carried out, or failed: a sentence for the model.
+/// Why a tool call was refused or failed, as a sentence for the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub String);
 
@@ -15,8 +15,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The arguments of a tool, in its form. Fields that it does not have are refused, so that a model learns
-/// that they do nothing.
+/// Parses the arguments of a tool. Rejects unknown fields, so that a model learns that they have no effect.
 pub fn read<T: DeserializeOwned>(tool: &str, arguments: &Value) -> Result<T, Refusal> {
     T::deserialize(arguments)
         .map_err(|error| Refusal(format!("The arguments of '{tool}' are not valid: {error}.")))

@@ -1,4 +1,4 @@
-//! The tool calls of a turn: which are carried out, where, and what the model hears of them.
+//! Carries out the tool calls of a turn, and returns their results to the model.
 
 use std::time::Duration;
 
@@ -11,19 +11,18 @@ use super::conversing::{Conversing, user_text};
 use super::tool_call::{Given, TOOL, Wanted};
 use super::tools::{self, BuiltIn, Found, ask_user, finish, post_update};
 
-/// Most tool calls of one turn that are carried out.
+/// Maximum number of tool calls that one turn carries out.
 const MAX_CALLS: usize = 16;
-/// Results that break the output schema and end the run: the first is repaired.
+/// Number of results that break the output schema after which the run fails; the model may repair the first.
 const MAX_FAULTY_RESULTS: u32 = 2;
-/// From this repetition on, the same call in a row is not carried out.
+/// The same call in a row is refused from this repetition on.
 const REFUSED_REPEATS: u32 = 3;
-/// With this repetition the run ends.
+/// The run fails at this repetition of the same call.
 const MAX_REPEATS: u32 = 6;
 
-/// What came of a tool call.
 pub(super) enum Called {
     Result(ToolResult),
-    /// The run ends with this result.
+    /// Ends the run with this result.
     Finished(Value),
 }
 
@@ -51,7 +50,7 @@ impl Conversing {
         Ok(None)
     }
 
-    /// What a question's answer allows: the turns begin anew.
+    /// Resets the count of turns after `ask_user`: an answer of the user allows further turns.
     fn hear_after_question(&self) {
         let mut shown = self.shown.borrow_mut();
         if shown.progress.last_tool.as_deref() == Some(ask_user::NAME) {
@@ -98,7 +97,7 @@ impl Conversing {
         }
     }
 
-    /// How often this very call was made right before.
+    /// Returns how often this call was repeated in a row.
     fn repeats(&self, call: &ToolCall) -> u32 {
         let key = format!("{} {}", call.name, call.arguments);
         let mut shown = self.shown.borrow_mut();
@@ -180,7 +179,7 @@ impl Conversing {
         })
     }
 
-    /// Ends the run with a result that fits its schema. The second one that does not fit is a failure.
+    /// Ends the run with a result that fits the output schema. Fails at the second result that does not fit.
     pub(super) async fn finish(&self, call: &ToolCall, text: &str) -> Result<Called, Failure> {
         if self.agent.output_schema.is_some() {
             let checked = self.carry_out(call, true).await?;

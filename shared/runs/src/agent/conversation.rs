@@ -1,4 +1,4 @@
-//! The messages of a conversation, within bounds.
+//! Keeps the messages of a conversation within size limits.
 
 use models::{Content, Message, ToolResult};
 use serde_json::{Value, json};
@@ -6,16 +6,16 @@ use workflow::Failure;
 
 use super::shortened::shortened;
 
-/// Most bytes of a conversation, as the model gets it.
+/// Maximum size of a conversation that the model receives.
 pub const MAX_BYTES: usize = 1_000_000;
-/// Most bytes of one message of the user, and of one result of a tool.
+/// Maximum size of one user message, and of one tool result.
 pub const MAX_MESSAGE_BYTES: usize = 50_000;
-/// What is left of an old message where the conversation is too long.
+/// Size to which an old message is cut where the conversation is too long.
 const OLD_BYTES: usize = 500;
-/// Messages at the end that are not cut.
+/// Number of last messages that are never cut.
 const NEW_MESSAGES: usize = 4;
 
-/// The messages, oldest first.
+/// Messages of a conversation, oldest first.
 #[derive(Default)]
 pub struct Conversation {
     messages: Vec<Message>,
@@ -41,7 +41,7 @@ impl Conversation {
         self.messages.push(message);
     }
 
-    /// Cuts old messages where the conversation is too long. A failure where that is not enough.
+    /// Cuts old messages where the conversation is too long. Fails where it is still too long afterwards.
     pub fn fit(&mut self) -> Result<(), Failure> {
         let old = self.messages.len().saturating_sub(NEW_MESSAGES);
         for message in self.messages.iter_mut().take(old) {
@@ -64,7 +64,7 @@ impl Conversation {
         }
     }
 
-    /// For people: the query `Conversation`.
+    /// Returns the conversation for the query `Conversation`, which people read.
     pub fn shown(&self) -> Value {
         self.messages.iter().map(shown).collect()
     }

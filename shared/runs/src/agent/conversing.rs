@@ -1,4 +1,4 @@
-//! The loop of a conversation: a turn of the model, its tool calls, and again.
+//! Runs the loop of a conversation: a model turn, its tool calls, and the next turn.
 
 use std::cell::{Ref, RefCell};
 use std::rc::Rc;
@@ -18,17 +18,17 @@ use super::shortened::shortened;
 use super::tools::finish;
 use super::{CONVERSATION, USER_INPUT};
 
-/// Empty answers in a row that end the run.
+/// The run fails after this many empty answers in a row.
 const MAX_EMPTY_ANSWERS: u32 = 3;
-/// Events after which the run continues as a new one.
+/// Number of history events after which the run continues as a new one.
 const LONG_HISTORY: u64 = 1_000;
-/// Bytes of conversations given to the model after which it does too: the history keeps each, and each replay
-/// reads all.
+/// Total size of the conversations sent to the model after which the run continues as a new one: the history
+/// keeps each of them, and each replay reads all.
 const LONG_TURNS_BYTES: usize = 4_000_000;
-/// Longest text of an update message, in bytes.
+/// Maximum size of an update message.
 const MAX_UPDATE_BYTES: usize = 9_000;
 
-/// What queries show.
+/// State that queries read.
 pub(super) struct Shown {
     agent_name: String,
     conversation: Conversation,
@@ -36,18 +36,16 @@ pub(super) struct Shown {
     waits_for: Option<&'static str>,
 }
 
-/// A conversation under way.
 pub(super) struct Conversing {
     pub(super) context: Context,
     input: Input,
     pub(super) agent: Agent,
     pub(super) shown: Rc<RefCell<Shown>>,
     max_iterations: u32,
-    /// Bytes that the turns of this run were given.
+    /// Total size of the conversations in the turns of this run.
     given_bytes: usize,
 }
 
-/// The code of the type.
 pub async fn run(context: Context, mut input: Input) -> Result<Value, Failure> {
     let max_iterations = input.max_iterations()?;
     let carried = input.carried.take();
@@ -154,7 +152,7 @@ impl Conversing {
         self.shown.borrow_mut().waits_for = what;
     }
 
-    /// Words of the user that came meanwhile.
+    /// Takes in the user messages that arrived meanwhile.
     fn hear(&self) {
         let signals = self.context.signals(USER_INPUT);
         while let Some(signal) = signals.try_receive::<Value>() {
@@ -162,7 +160,7 @@ impl Conversing {
         }
     }
 
-    /// Adds a word of the user, which allows further turns. One without text changes nothing.
+    /// Adds a user message and allows further turns. Ignores a message without text, and returns false.
     fn heard(&self, signal: Value) -> bool {
         let text = user_text(signal);
         if text.trim().is_empty() {
@@ -175,7 +173,7 @@ impl Conversing {
         true
     }
 
-    /// The next word of the user.
+    /// Waits for the next user message.
     async fn listen(&self) -> Result<(), Failure> {
         self.waits_for(Some(USER_INPUT));
         let signals = self.context.signals(USER_INPUT);
@@ -219,7 +217,8 @@ impl Conversing {
         Ok(turned)
     }
 
-    /// Notes what the model said; its text. A failure where it refuses, or says nothing again and again.
+    /// Adds the answer of the model to the conversation and returns its text. Fails where the model refuses,
+    /// or after several empty answers in a row.
     fn said(&self, turned: &Turned) -> Result<String, Failure> {
         let has_calls = turned.content.iter().any(|part| part.text().is_none());
         let text: String = turned.content.iter().filter_map(Content::text).collect();
@@ -254,7 +253,8 @@ impl Conversing {
         Ok(text)
     }
 
-    /// The model answered without a tool call: the end of the run, or of its part until the user speaks.
+    /// Handles an answer without a tool call: waits for the user where the run is interactive, else ends the
+    /// run.
     async fn answered(&mut self, text: &str) -> Result<Option<Value>, Failure> {
         let details = json!({ "turn": self.shown().progress.turns });
         let shown = shortened(
@@ -274,7 +274,7 @@ impl Conversing {
         if self.agent.output_schema.is_none() {
             return Ok(Some(json!({ "message": text })));
         }
-        // Some models write the result rather than to call 'finish'.
+        // Some models write the result instead of calling 'finish'.
         let result = serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
         let arguments = json!({ "result": result });
         let call = ToolCall {
@@ -299,7 +299,7 @@ impl Conversing {
                 messages: shown.conversation.messages().to_vec(),
                 progress: shown.progress.clone(),
             })),
-            // The prompts are rendered already.
+            // The prompts are already rendered.
             data: serde_json::Map::new(),
             ..self.input.clone()
         };
@@ -307,7 +307,8 @@ impl Conversing {
     }
 }
 
-/// The text of a word of the user: its `message`, where that is all, else the whole as JSON.
+/// Returns the text of a user message: its `message` where that is the only field, else the whole signal as
+/// JSON.
 pub(super) fn user_text(signal: Value) -> String {
     let text = match &signal {
         Value::Null => String::new(),

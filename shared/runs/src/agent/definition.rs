@@ -1,4 +1,4 @@
-//! What an agent is: its prompts, its model, what it may use.
+//! Defines an agent: its prompts, its model, its tools and its limits.
 
 use std::sync::Arc;
 
@@ -15,28 +15,27 @@ use serde_json::{Map, Value};
 use super::tools::mcp::RemoteTool;
 use crate::interactions::Interactions;
 
-/// An agent as a run has it: resolved once, at the run's beginning, so that a later change does not touch the
-/// run.
+/// Agent of one run, resolved once when the run starts, so that a later change does not affect the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Agent {
     /// Name of the interaction.
     pub name: String,
-    /// Id of the interaction; the reference of an agent of the system.
+    /// Id of the interaction; its reference for a built-in agent.
     pub id: String,
-    /// Version of the interaction; None for an agent of the system.
+    /// Version of the interaction; None for a built-in agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// Instructions before the conversation.
+    /// System prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// What the conversation begins with.
+    /// First messages of the conversation.
     #[serde(skip)]
     pub opening: Vec<Message>,
-    /// Instead of the configured model.
+    /// Replaces the configured model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Most tokens of a turn.
+    /// Maximum number of output tokens of a turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
     /// 0 to 2.
@@ -48,20 +47,18 @@ pub struct Agent {
     /// Names of the platform's tools; None for all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// Hosts that `call_https` may ask, each `host` or `host:port`.
+    /// Hosts that `call_https` may call, each `host` or `host:port`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_hosts: Vec<String>,
-    /// Servers whose tools it may call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mcp_servers: Vec<McpServer>,
-    /// The tools of these servers, as they were at the run's beginning.
+    /// Tools of these servers, as listed when the run started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remote_tools: Vec<RemoteTool>,
 }
 
-/// Finds agents.
 pub trait Agents: Send + Sync {
-    /// The agent that a reference names, with its prompts rendered with `data`. An error that is not
+    /// Returns the agent that a reference names, with its prompts rendered with `data`. An error that is not
     /// transient fails the run.
     fn agent<'a>(
         &'a self,
@@ -71,17 +68,14 @@ pub trait Agents: Send + Sync {
     ) -> BoxFuture<'a, Result<Agent>>;
 }
 
-/// Opens secrets by name.
 pub trait Secrets: Send + Sync {
-    /// The secret of a project; None where there is none.
+    /// Returns the secret of a project; None where it does not exist.
     fn open<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> BoxFuture<'a, Result<Option<Secret>>>;
 }
 
 /// The secrets that the operator sets with `ops process secret set`.
 pub struct SealedSecrets {
-    /// The records.
     pub secrets: ProcessSecrets,
-    /// Opens them.
     pub sealer: Arc<dyn Sealer>,
 }
 
@@ -91,7 +85,7 @@ impl Secrets for SealedSecrets {
     }
 }
 
-/// The interactions of a project and those that are built in.
+/// Finds the interactions of a project and the built-in ones.
 impl Agents for Interactions {
     fn agent<'a>(
         &'a self,
@@ -123,7 +117,7 @@ impl Agents for Interactions {
 }
 
 impl Agent {
-    /// What of the agent decides about a call of a tool: an activity is given no more.
+    /// Returns the parts of the agent that a tool call needs: the activity receives nothing else.
     pub(super) fn for_tool(&self, name: &str) -> Self {
         let remote = self.remote_tools.iter().find(|tool| tool.name == name);
         let server =

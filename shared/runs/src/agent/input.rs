@@ -1,4 +1,4 @@
-//! What a conversation begins with.
+//! Defines the input of a conversation and its progress.
 
 use models::{Message, Usage};
 use serde::{Deserialize, Serialize};
@@ -9,47 +9,43 @@ use workflow::state::{About, Visibility};
 use super::definition::Agent;
 use crate::interactions::GENERAL;
 
-/// Turns of the model where nothing is said.
+/// Maximum number of model turns where the input sets none.
 const DEFAULT_ITERATIONS: u32 = 20;
-/// Most turns of the model without a word of the user.
+/// Maximum number of model turns between two user messages.
 pub const MAX_ITERATIONS: u32 = 100;
 
-/// What a run begins with.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Input {
     /// Id of an interaction, `app:<name>` or `sys:<name>`; `sys:general` without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interaction_ref: Option<String>,
-    /// What the prompts of the interaction are rendered with.
+    /// Data with which the prompts of the interaction are rendered.
     #[serde(default)]
     pub data: Map<String, Value>,
-    /// Most turns of the model without a word of the user, 1 to 100.
+    /// Maximum number of model turns between two user messages, 1 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<u32>,
-    /// Whether the run waits for the user after each answer, rather than to end with it.
+    /// Whether the run waits for the user after each answer instead of ending with it.
     #[serde(default)]
     pub interactive: bool,
-    /// Who sees the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visibility: Option<Visibility>,
     /// `event_subscription` for a run that a subscription starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_type: Option<String>,
-    /// The subscription.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscription_id: Option<String>,
-    /// The event, as `$event_ref` has it.
+    /// The event in the form of `$event_ref`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_ref: Option<Value>,
-    /// The delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery_id: Option<String>,
-    /// What the runs before this one came to.
+    /// State of the conversation from the runs before this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) carried: Option<Box<Carried>>,
 }
 
-/// What a conversation is, for the run that continues it.
+/// State of a conversation for the run that continues it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Carried {
     pub agent: Agent,
@@ -57,21 +53,20 @@ pub(super) struct Carried {
     pub progress: Progress,
 }
 
-/// How far a conversation is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Progress {
-    /// Turns of the model in all.
+    /// Number of model turns, also of the runs before.
     pub turns: u32,
-    /// Those since the last word of the user.
+    /// Number of model turns since the last user message.
     pub iteration: u32,
     pub usage: Usage,
-    /// Empty answers in a row.
+    /// Number of empty answers in a row.
     pub empty_answers: u32,
-    /// Results that broke the output schema.
+    /// Number of results that broke the output schema.
     pub faulty_results: u32,
     /// Name and arguments of the last tool call, as JSON.
     pub last_call: Option<String>,
-    /// How often it was repeated in a row.
+    /// How often the last call was repeated in a row.
     pub repeats: u32,
     pub last_tool: Option<String>,
 }
@@ -92,7 +87,7 @@ impl Input {
     }
 }
 
-/// Adds to what a run is about what its input says: for the start of a run of this type.
+/// Completes the `About` of a run of this type from its input, for the start of the run.
 pub fn about(input: &Value, mut about: About) -> About {
     let text = |name: &str| input.get(name).and_then(Value::as_str);
     about.interaction_name = Some(text("interaction_ref").unwrap_or(GENERAL).to_owned());

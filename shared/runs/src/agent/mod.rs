@@ -1,12 +1,12 @@
-//! `AgentConversation`: a language model with tools works on a task, turn by turn.
+//! Executes `AgentConversation`: a language model with tools works on a task, turn by turn.
 //!
-//! The loop is workflow code (`conversing`); each turn of the model is one activity, and so is each tool
-//! call that touches the world. A crash repeats at most the one that was under way. What the model says
-//! decides nothing by itself: a tool call goes through the platform's API with the role of the run, or to a
-//! host that the interaction allows, whatever a text in the data asks for.
+//! The loop is workflow code (`conversing`); each model turn is one activity, and so is each tool call with
+//! effects outside the run. A crash therefore repeats at most the activity that was under way. The model's
+//! output has no authority of its own: a tool call goes through the platform's API with the role of the run,
+//! or to a host that the interaction allows, whatever a text in the data demands.
 //!
 //! **Invariants:** a tool that the agent does not have is not carried out; a refused call goes back to the
-//! model and never ends the run; no update message holds a secret or the whole result of a tool.
+//!  model and never ends the run; no update message holds a secret or the whole result of a tool.
 
 mod arguments;
 mod calling;
@@ -37,32 +37,29 @@ pub use prepare::PREPARE;
 pub use tool_call::TOOL;
 pub use tools::mcp::RemoteTool;
 
-/// The workflow type.
 pub const WORKFLOW_TYPE: WorkflowType<Input, Value> = WorkflowType::new("AgentConversation")
     .signals(&[USER_INPUT])
     .queries(&[CONVERSATION, "__state"]);
-/// The signal that continues a conversation.
+/// Signal that continues a conversation.
 pub const USER_INPUT: &str = "UserInput";
-/// The query that answers the messages.
+/// Query that returns the messages.
 pub const CONVERSATION: &str = "Conversation";
 
-/// What the activities of agents work with.
+/// Services of the activities of agents.
 #[derive(Clone)]
 pub struct Services {
-    /// The language model.
     pub model: Arc<dyn Model>,
-    /// The interactions of a project.
     pub agents: Arc<dyn Agents>,
-    /// The client for addresses that a model or an interaction names.
+    /// HTTP client for addresses that a model or an interaction names.
     pub outbound: Outbound,
     /// Secrets that hold the headers for MCP servers.
     pub secrets: Arc<dyn Secrets>,
-    /// Tells what the model's calls cost; None in tests.
+    /// Reports the cost of model calls; None in tests.
     pub usage: Option<ModelUsage>,
 }
 
 impl Services {
-    /// Those of the worker.
+    /// Builds them from the services of the worker.
     pub fn of(services: &crate::Services) -> Self {
         Self {
             model: Arc::clone(&services.model),
@@ -77,7 +74,6 @@ impl Services {
     }
 }
 
-/// Adds the type to a registry.
 pub fn add(registry: Registry) -> Registry {
     registry.workflow(WORKFLOW_TYPE, conversing::run)
 }

@@ -1,4 +1,4 @@
-//! The activity that asks the model for its next message.
+//! Implements the activity that asks the model for its next message.
 
 use std::time::Duration;
 
@@ -12,20 +12,18 @@ use super::partial_text::PartialText;
 use super::tools;
 use crate::model_usage::ModelCall;
 
-/// One message of the model.
 pub const MODEL_TURN: ActivityType<Turn, Turned> = ActivityType::new("agent_model_turn");
 
-/// Longest call of the model, its client's own retries included.
+/// Time limit of a model call, including the retries of its client.
 const TIME_LIMIT: Duration = Duration::from_secs(150);
-/// One attempt: the call, and the last update messages after it.
+/// Time limit of one attempt: the model call, and the last update messages after it.
 pub(super) const ATTEMPT: Duration = Duration::from_secs(180);
-/// Longest silence of an attempt: a worker that died is found out by it.
+/// Longest pause between heartbeats; a longer one means that the worker died.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(30);
-/// Most bytes of a message of the model, as JSON.
+/// Maximum size of a message of the model, as JSON.
 const MAX_ANSWER_BYTES: usize = 300_000;
 
-/// The model is asked again after 2, 4, 8, 16 and 32 seconds; its client repeats a request by itself before
-/// that.
+/// Retries after 2, 4, 8, 16 and 32 seconds. Before that, the model's client retries by itself.
 pub(super) fn retries() -> RetryPolicy {
     RetryPolicy {
         initial_interval_ms: 2_000,
@@ -33,7 +31,6 @@ pub(super) fn retries() -> RetryPolicy {
     }
 }
 
-/// The conversation so far.
 #[derive(Serialize, Deserialize)]
 pub struct Turn {
     /// Number of the turn in the conversation.
@@ -42,7 +39,6 @@ pub struct Turn {
     pub(super) messages: Vec<Message>,
 }
 
-/// The model's message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Turned {
     pub(super) content: Vec<Content>,
@@ -103,7 +99,8 @@ pub(super) async fn model_turn(
     Ok(turned)
 }
 
-/// The message quotes neither the prompt nor the answer; what the provider said stays in the process.
+/// Converts an error of the model. The message quotes neither the prompt nor the answer, and leaves out the
+/// provider's own message.
 fn failure(error: ModelError) -> Failure {
     let kind = match error.kind() {
         ModelErrorKind::NotConfigured => {
@@ -122,7 +119,7 @@ fn failure(error: ModelError) -> Failure {
         ModelErrorKind::BadRequest => "ModelBadRequest",
         ModelErrorKind::Unauthorized => "ModelUnauthorized",
     };
-    // Nonsense is not transient for the client, but the next answer may make sense.
+    // The client does not treat an unusable answer as transient, but the next answer may be usable.
     if error.is_transient() || error.kind() == ModelErrorKind::BadAnswer {
         Failure::new(kind, error.message())
     } else {

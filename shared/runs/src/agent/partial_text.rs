@@ -1,4 +1,4 @@
-//! Text of the model, published in parts while it comes.
+//! Publishes the text of the model in parts while it arrives.
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,14 +10,16 @@ use tokio::time::{MissedTickBehavior, interval};
 use workflow::turn::NewUpdate;
 use workflow::{ActivityContext, Failure};
 
-/// Between two messages: at most two a second. A text that is there earlier is not published in parts.
+/// Pause between two messages: at most two per second. An answer that arrives within the first pause is not
+/// published in parts.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Messages of one turn after which only each fourth pause has one: of a run, 1,000 messages are kept.
+/// Number of messages per turn after which only every fourth pause sends one, because a run keeps 1,000
+/// messages.
 const MANY: u32 = 30;
-/// Most bytes of one message; the rest comes with the next ones.
+/// Maximum size of one message; the rest follows in the next ones.
 const MAX_PART_BYTES: usize = 8_000;
 
-/// What came and is not published yet.
+/// Text that arrived and is not published yet.
 pub struct PartialText {
     turn: u32,
     attempt: u32,
@@ -33,14 +35,14 @@ impl PartialText {
         }
     }
 
-    /// What the model's client hands the text to.
+    /// Returns the function to which the model's client passes the text.
     pub fn sink(&self) -> impl FnMut(&str) + Send + use<> {
         let text = Arc::clone(&self.text);
         move |part: &str| text.lock().unwrap_or_else(PoisonError::into_inner).push_str(part)
     }
 
-    /// Waits for the answer, publishes parts meanwhile and says that the attempt is alive. A failure where
-    /// the run does not want the answer any longer.
+    /// Waits for the answer while it publishes parts and sends heartbeats. Fails where the run no longer
+    /// wants the answer.
     pub async fn published_while<T>(
         &self,
         context: &ActivityContext,
@@ -49,7 +51,7 @@ impl PartialText {
         let mut answer = pin!(answer);
         let mut pauses = interval(PAUSE);
         pauses.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // The first tick is at once.
+        // The first tick completes immediately.
         pauses.tick().await;
         let (mut pause, mut part) = (0_u32, 0_u32);
         loop {
@@ -65,7 +67,7 @@ impl PartialText {
             }
             if let Some(text) = self.next() {
                 part += 1;
-                // A part that is lost is only missing: the whole message follows.
+                // A lost part does no harm: the whole message follows.
                 context.publish(self.update(part, text)).await.ok();
             }
         }

@@ -1,4 +1,4 @@
-//! The activity that makes an agent of a reference.
+//! Implements the activity that resolves an agent from its reference.
 
 use models::Message;
 use serde::{Deserialize, Serialize};
@@ -9,20 +9,19 @@ use super::Services;
 use super::definition::Agent;
 use super::tools::mcp;
 
-/// Resolves an agent, renders its prompts and lists the tools of its servers, once for a run.
+/// Resolves an agent, renders its prompts and lists the tools of its servers, once per run.
 pub const PREPARE: ActivityType<Asked, Prepared> = ActivityType::new("agent_prepare");
 
-/// Most bytes of the instructions, the schema and the lists of an agent.
+/// Maximum size of the instructions, the schema and the lists of an agent.
 const MAX_AGENT_BYTES: usize = 600_000;
 
-/// Which agent is wanted.
 #[derive(Serialize, Deserialize)]
 pub struct Asked {
     pub(super) reference: String,
     pub(super) data: Map<String, Value>,
 }
 
-/// An agent, and what its conversation begins with.
+/// Agent and the first messages of its conversation.
 #[derive(Serialize, Deserialize)]
 pub struct Prepared {
     pub(super) agent: Agent,

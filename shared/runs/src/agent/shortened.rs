@@ -1,6 +1,6 @@
-//! Texts that are cut to what a conversation takes.
+//! Cuts texts to the size that a conversation allows.
 
-/// The text, or its beginning and a note that says what is missing and what to do.
+/// Returns the text, or its beginning with a note that says how much is missing and what to do.
 pub fn shortened(text: String, most_bytes: usize, advice: &str) -> String {
     if text.len() <= most_bytes {
         return text;

@@ -1,4 +1,4 @@
-//! The activity that carries out a tool call.
+//! Implements the activity that carries out a tool call.
 
 use models::ToolCall;
 use serde::{Deserialize, Serialize};
@@ -11,27 +11,25 @@ use super::definition::Agent;
 use super::shortened::shortened;
 use super::tools::{self, BuiltIn};
 
-/// One tool call.
 pub const TOOL: ActivityType<Wanted, Given> = ActivityType::new("agent_tool");
 
-/// What a model wants.
 #[derive(Serialize, Deserialize)]
 pub struct Wanted {
     pub(super) call: ToolCall,
-    /// What of the agent decides about the call.
+    /// The parts of the agent that decide about the call.
     pub(super) agent: Agent,
 }
 
-/// What a tool gave, as the model reads it.
+/// Result of a tool, as the model reads it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Given {
     pub(super) text: String,
     pub(super) is_error: bool,
 }
 
-/// Why a tool gave nothing.
+/// Why a tool returned no result.
 pub enum Fault {
-    /// For the model.
+    /// The model reads it.
     Refused(Refusal),
     /// Another attempt may succeed.
     Failed(Failure),
@@ -43,7 +41,7 @@ impl From<Refusal> for Fault {
     }
 }
 
-/// A call of the API that was refused is for the model; one that may pass is for the engine.
+/// The model reads the refusal of an API call; the engine retries a transient error.
 impl From<Failure> for Fault {
     fn from(failure: Failure) -> Self {
         match failure.non_retryable && !failure.is_canceled() {
@@ -69,7 +67,7 @@ pub(super) async fn call(
                 tools::call_https::call(&services.outbound, &agent.allowed_hosts, &call.arguments).await
             }
             BuiltIn::Finish => tools::finish::check(&agent, &call.arguments).map_err(Fault::from),
-            // The code of the run carries these out.
+            // The workflow code carries these out.
             BuiltIn::PostUpdate | BuiltIn::AskUser => Err(Refusal(tools::unknown(&call.name)).into()),
         },
         Some(tools::Found::Remote(tool, server)) => {

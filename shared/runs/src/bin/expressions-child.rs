@@ -1,4 +1,4 @@
-//! A child that evaluates expressions, for the tests of this crate.
+//! Evaluates expressions in a child process, for the tests of this crate.
 
 fn main() {
     process::expression::run_if_child();

@@ -1,19 +1,18 @@
-//! The text of the content object that an event is about.
+//! Reads the text of the content object that an event is about.
 
 use events::envelope::Envelope;
 use platform::objects::Objects;
 use platform::{Result, Tenant};
 
-/// A part of the text of a content object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Excerpt {
-    /// The event is about something else, or there is no text.
+    /// The event is about something else, or the object has no text.
     Missing(&'static str),
-    /// The part, and whether there is more behind it.
+    /// `is_cut` says whether the text continues.
     Text { text: String, is_cut: bool },
 }
 
-/// Reads the text of the event's content object from a byte on.
+/// Reads a part of the text of the event's content object, starting at a byte offset.
 pub(super) async fn excerpt(
     objects: &Objects,
     tenant: &Tenant,
@@ -24,21 +23,21 @@ pub(super) async fn excerpt(
         return Ok(Excerpt::Missing("The event is not about a content object."));
     };
     let end = offset.saturating_add(most);
-    // One byte more tells whether there is more.
+    // Reading one more byte shows whether the text continues.
     let Some(bytes) = objects.find_beginning(&key, end.saturating_add(1)).await? else {
         return Ok(Excerpt::Missing("The content object has no text."));
     };
     let is_cut = bytes.len() > end;
     let part = bytes.get(offset..end.min(bytes.len())).unwrap_or_default();
     Ok(Excerpt::Text {
-        // The ends of the part may lie within a character.
+        // Both ends of the part may split a character.
         text: String::from_utf8_lossy(part).trim_matches('\u{fffd}').to_owned(),
         is_cut,
     })
 }
 
-/// The object with the text of a content object; None for an id that could name another object. Outsiders
-/// choose the id.
+/// Returns the key of a content object's text; None for an id that could escape to another object, because
+/// outsiders choose the id.
 fn key(tenant: &Tenant, id: &str) -> Option<String> {
     let is_safe = !id.contains(['/', '\\']) && id != "." && id != "..";
     is_safe.then(|| format!("content/{}/{}/{id}/text", tenant.account(), tenant.project()))

@@ -1,7 +1,7 @@
-//! The activity that asks the model.
+//! Implements the activity that asks the model.
 //!
-//! It fails only where something is away for now, and is then carried out again. Anything else that keeps the
-//! model from a verdict is the outcome: the subscription says what follows on it.
+//! It fails only on transient errors, and the engine retries it. Any other reason for a missing verdict
+//! becomes the outcome, and the subscription decides what happens next.
 
 use std::time::Duration;
 
@@ -22,12 +22,11 @@ use crate::Services;
 use crate::interactions::{CLASSIFIER, Resolved};
 use crate::model_usage::ModelCall;
 
-/// Most times that the evaluator `agent` asks the model.
+/// Maximum number of model calls of the evaluator `agent`.
 const MAX_TURNS: usize = 5;
-/// Time for all calls of an attempt: less than the attempt has.
+/// Time limit for all model calls of an attempt, below the time limit of the attempt.
 const MODEL_LIMIT: Duration = Duration::from_secs(55);
 
-/// The activity.
 pub async fn evaluate(
     services: Services,
     context: ActivityContext,
@@ -86,7 +85,7 @@ async fn asked(
         }
         resolved => resolved?,
     };
-    // Templates get nothing of the event: an outsider would write the system text.
+    // Templates get no data of the event: otherwise an outsider would write the system text.
     let data = json!({ "instruction": condition.instruction });
     let rendered = match services.interactions.render(&interaction, &data) {
         Err(refusal) => return Ok(Outcome::NoVerdict(refusal.message().to_owned())),
@@ -116,7 +115,7 @@ async fn asked(
     }
 }
 
-/// The calls of one attempt.
+/// Model calls of one attempt.
 struct Conversation<'a> {
     services: &'a Services,
     context: &'a ActivityContext,
@@ -135,7 +134,7 @@ impl Conversation<'_> {
 
     async fn as_agent(&mut self, mut request: Request, event: &Envelope) -> Result<Outcome, Failure> {
         for turn in 1..=MAX_TURNS {
-            // Without tools the last answer can only be a verdict.
+            // The last call has no tools, so that its answer must be a verdict.
             request.tools = match turn < MAX_TURNS {
                 true => tools::tools(),
                 false => Vec::new(),

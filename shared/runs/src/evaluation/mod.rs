@@ -1,9 +1,8 @@
-//! `SubscriptionEvaluation`: asks a model whether an event meets the semantic condition of a subscription,
-//! and continues as the run that delivers the event.
+//! Executes `SubscriptionEvaluation`: asks a model whether an event meets the semantic condition of a
+//! subscription, and continues as the run that delivers the event.
 //!
-//! The run carries the delivery, which is `evaluating` until the run ends or continues. What would deliver
-//! the event is computed when the event is matched, so that an event which cannot be delivered costs no call
-//! of a model.
+//! The run carries the delivery, which is `evaluating` until the run ends or continues. The delivering run is
+//! planned when the event is matched, so that an event which cannot be delivered costs no model call.
 
 mod content;
 mod evaluate;
@@ -24,15 +23,13 @@ use crate::delivery::Planned;
 
 pub use evaluate::evaluate;
 
-/// Name of the type.
 pub const WORKFLOW_TYPE: &str = "SubscriptionEvaluation";
-/// Name of the activity that asks the model.
 pub const EVALUATE: &str = "evaluate_condition";
-/// Why a delivery is cancelled whose event does not meet the condition.
+/// Reason of a cancelled delivery whose event does not meet the condition.
 pub const NOT_MATCHED: &str = "semantic_condition";
-/// Longest that an attempt may take.
+/// Time limit of one attempt.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(60);
-/// Attempts, each with the repetitions of the model's client.
+/// Number of attempts; in each, the model's client retries by itself.
 const ATTEMPTS: u32 = 3;
 const FIRST_PAUSE_MS: u64 = 2_000;
 
@@ -41,40 +38,35 @@ pub fn add(registry: Registry) -> Registry {
     registry.workflow(WORKFLOW_TYPE, run).unannounced(WORKFLOW_TYPE)
 }
 
-/// What an evaluation begins with.
+/// Input of an evaluation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Input {
-    /// What is asked.
     #[serde(flatten)]
     pub question: Question,
-    /// What follows on a verdict that does not stop the delivery.
+    /// The run to continue as, unless the verdict stops the delivery.
     pub then: Then,
 }
 
-/// An event and the condition that it may meet.
+/// An event, and the condition to evaluate on it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Question {
-    /// The event.
     pub event_id: String,
-    /// The subscription.
     pub subscription_id: String,
-    /// Its condition when the event was matched.
+    /// The condition at the time of the match.
     pub condition: SemanticCondition,
 }
 
-/// The run that delivers the event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Then {
-    /// Its type.
     pub workflow_type: String,
-    /// What a run of an interpreting type executes.
+    /// Reference of the program that a run of an interpreting type executes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// Its input, with all digits of its numbers.
+    /// Raw JSON, so that numbers keep all their digits.
     pub input: Box<RawValue>,
 }
 
-/// The evaluation that comes before the run which a target asks for.
+/// Wraps the run of a target into the evaluation that precedes it.
 pub(crate) fn before(planned: Planned, question: Question) -> platform::Result<Planned> {
     let too_large = |failure: Failure| Error::new(ErrorKind::PayloadTooLarge, failure.message);
     let then = Then {
@@ -89,24 +81,20 @@ pub(crate) fn before(planned: Planned, question: Question) -> platform::Result<P
     })
 }
 
-/// What the activity came to.
+/// Outcome of the activity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The model decided.
     Verdict {
-        /// Whether the event meets the condition.
         matched: bool,
-        /// Why.
         rationale: String,
     },
-    /// The model did not decide, for this reason, and asking again would change nothing.
+    /// The model gave no verdict, for this reason, and a retry would not help.
     NoVerdict(String),
-    /// The subscription takes no events any longer, for this reason.
+    /// The subscription no longer takes events, for this reason.
     Unwanted(String),
 }
 
-/// The code of the type.
 pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
     let Input { question, then } = input;
     let asked = context

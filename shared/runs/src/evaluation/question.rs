@@ -1,8 +1,8 @@
-//! What a model is asked about an event.
+//! Builds the request that asks a model about an event.
 //!
-//! Outsiders write the event and the content object. Both stand in one message of the user, between tags that
-//! they cannot close: each `<` and `>` of theirs is escaped as JSON escapes characters. The system text has
-//! nothing of them.
+//! Outsiders write the event and the content object. Both stand in one user message, between tags that they
+//! cannot close: each `<` and `>` in them is escaped as a JSON character escape. The system text contains
+//! nothing from them.
 
 use events::envelope::Envelope;
 use models::{OutputSchema, Request};
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use super::content::Excerpt;
 use crate::interactions::{Rendered, Resolved};
 
-/// Most bytes of an event that the message has.
+/// Maximum size of an event in the message.
 pub(super) const MAX_EVENT_BYTES: usize = 48 * 1_024;
-/// Most bytes of a text that the message has, or that a tool returns.
+/// Maximum size of a text in the message, or in the result of a tool.
 pub(super) const MAX_EXCERPT_BYTES: usize = 16 * 1_024;
-/// Most characters of a rationale.
+/// Maximum length of a rationale.
 const MAX_RATIONALE_CHARACTERS: usize = 2_000;
 
-/// The form of a verdict.
+/// Returns the output schema of a verdict.
 pub(super) fn verdict_schema() -> OutputSchema {
     OutputSchema {
         name: "verdict".to_owned(),
@@ -35,7 +35,7 @@ pub(super) fn verdict_schema() -> OutputSchema {
     }
 }
 
-/// Verdict and rationale of an output that has the form.
+/// Reads verdict and rationale from an output; None where it does not fit the schema.
 pub(super) fn verdict(output: &Value) -> Option<(bool, String)> {
     let matched = output.get("matched")?.as_bool()?;
     let rationale = output.get("rationale")?.as_str()?;
@@ -45,7 +45,7 @@ pub(super) fn verdict(output: &Value) -> Option<(bool, String)> {
     ))
 }
 
-/// The request with which an evaluation begins.
+/// Builds the first request of an evaluation.
 pub(super) fn request(
     interaction: &Resolved,
     rendered: Rendered,
@@ -75,7 +75,7 @@ fn question(
 ) -> Result<String> {
     let mut text = String::new();
     if !interaction.is_system {
-        // The templates of a project need not name it.
+        // The templates of a project may leave the instruction out.
         text.push_str(&format!(
             "This is the condition:\n\n<condition>\n{instruction}\n</condition>\n\n"
         ));
@@ -109,17 +109,17 @@ fn question(
     Ok(text)
 }
 
-/// A text of an outsider as a JSON string.
+/// Encodes a text of an outsider as a JSON string that closes no tag.
 pub(super) fn quoted(text: &str) -> String {
     escaped(&Value::from(text).to_string())
 }
 
-/// JSON that closes no tag. Neither character occurs in JSON outside of strings.
+/// Escapes `<` and `>`, so that the JSON closes no tag. In JSON both occur only inside strings.
 pub(super) fn escaped(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e")
 }
 
-/// The beginning of a text, and whether there is more.
+/// Returns the beginning of a text, and whether the text continues.
 pub(super) fn beginning(text: &str, most: usize) -> (&str, bool) {
     let end = text.floor_char_boundary(most);
     (text.get(..end).unwrap_or_default(), end < text.len())

@@ -1,4 +1,5 @@
-//! The tools of the evaluator `agent`: both read what the event is about, and nothing else.
+//! Implements the tools of the evaluator `agent`: they read the event and its content object, and nothing
+//! else.
 //!
 //! They read with the role of the run: a role without `content:read` gets no text.
 
@@ -15,10 +16,10 @@ use super::question::{MAX_EXCERPT_BYTES, beginning, escaped, quoted};
 
 const READ_EVENT: &str = "read_event";
 const READ_CONTENT: &str = "read_content";
-/// Furthest byte that is read of a text.
+/// Highest offset at which a read may start, in bytes.
 const MAX_OFFSET: usize = 4 * 1_024 * 1_024;
 
-/// The tools, for the model.
+/// Returns the tools as the model sees them.
 pub(super) fn tools() -> Vec<Tool> {
     let schema = json!({
         "type": "object",
@@ -42,7 +43,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Carries out a call. What the model asks wrongly is told to the model.
+/// Carries out a tool call. The result reports invalid arguments to the model.
 pub(super) async fn carry_out(
     context: &ActivityContext,
     objects: &Objects,

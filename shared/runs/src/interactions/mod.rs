@@ -1,8 +1,8 @@
-//! Interactions: what a model is asked with, found by a reference and rendered with data.
+//! Finds interactions by reference, and renders their prompts with data.
 //!
-//! A reference is `sys:<name>` for one that is built in, `app:<name>` for one of the project by its name, or
-//! an id. What it refers to is read once for a run and kept in its history, so that a load between two turns
-//! changes nothing for a run under way.
+//! A reference is `sys:<name>` for a built-in interaction, `app:<name>` for one of the project by its name,
+//! or an id. A run resolves its interaction once and keeps it in its history, so that a later change does not
+//! affect a run under way.
 
 mod render;
 mod resolved;
@@ -22,12 +22,11 @@ pub use render::Rendered;
 pub use resolved::{MessageTemplate, Resolved, Role};
 pub use system::{CLASSIFIER, GENERAL};
 
-/// Contents of templates that are kept parsed, in bytes.
+/// Maximum size of the contents of parsed templates in the cache, in bytes.
 const KEPT_TEMPLATE_BYTES: usize = 2 * 1_024 * 1_024;
 const BY_NAME: &str = "app:";
 const BUILT_IN: &str = "sys:";
 
-/// The interactions of every project.
 #[derive(Clone)]
 pub struct Interactions {
     records: InteractionRecords,
@@ -36,7 +35,6 @@ pub struct Interactions {
 }
 
 impl Interactions {
-    /// Over the table of records.
     pub fn new(table: Table) -> Self {
         Self {
             records: InteractionRecords::new(table.clone()),
@@ -45,8 +43,8 @@ impl Interactions {
         }
     }
 
-    /// The latest version of an interaction, with the contents of its prompt templates. The error is
-    /// permanent and says what to change, unless a record cannot be read for now.
+    /// Returns the latest version of an interaction, with the contents of its prompt templates. The error is
+    /// permanent and says what to change, unless a record is temporarily unavailable.
     pub async fn resolve(&self, tenant: &Tenant, reference: &str) -> Result<Resolved> {
         check_resource_id("interaction_ref", reference)?;
         if reference.starts_with(BUILT_IN) {
@@ -147,7 +145,7 @@ impl Interactions {
         })
     }
 
-    /// The messages of an interaction with data in them. The error is permanent: it names the template and
+    /// Renders the messages of an interaction with data. The error is permanent: it names the template and
     /// its fault, and never quotes the data.
     pub fn render(&self, resolved: &Resolved, data: &Value) -> Result<Rendered> {
         render::render(&self.templates, resolved, data)

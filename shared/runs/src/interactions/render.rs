@@ -1,4 +1,4 @@
-//! Messages of an interaction with data in them.
+//! Renders the messages of an interaction with data.
 
 use models::{Content, Message};
 use platform::{Error, Result};
@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use super::resolved::{MessageTemplate, Resolved, Role};
 
-/// What a model is asked with.
+/// Rendered messages, ready for a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rendered {
-    /// Texts of the roles system and safety, in their order; None without one.
+    /// Texts of the roles system and safety, in their order; None where there is none.
     pub system: Option<String>,
-    /// The others. Blank ones are left out.
+    /// Messages of the other roles, without blank ones.
     pub messages: Vec<Message>,
 }
 
 impl Rendered {
-    /// With the data as JSON in a message of the user, where the conversation does not end with one: a model
-    /// answers a user.
+    /// Appends the data as JSON in a user message where the last message is not the user's: a model answers a
+    /// user.
     #[must_use]
     pub fn ending_with(mut self, data: &Value) -> Self {
         if !matches!(self.messages.last(), Some(Message::User { .. })) {

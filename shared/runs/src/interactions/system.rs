@@ -1,16 +1,16 @@
-//! The built-in interactions.
+//! Defines the built-in interactions.
 
 use platform::records::prompts::ContentType;
 use platform::{Error, ErrorKind, Result};
 
 use super::resolved::{MessageTemplate, Resolved, Role};
 
-/// Decides semantic conditions. Its data has the `instruction`; the event comes in a message of its own.
+/// Decides semantic conditions. Its data is the `instruction`; the event follows in a message of its own.
 pub const CLASSIFIER: &str = "sys:classifier";
-/// The general-purpose agent. It has no message of the user: the data of the run is that.
+/// General-purpose agent. It has no user message of its own: the data of the run becomes the user message.
 pub const GENERAL: &str = "sys:general";
 
-/// References with the system text of each.
+/// Reference, description and system text of each.
 const INTERACTIONS: &[(&str, &str, &str)] = &[
     (
         CLASSIFIER,

@@ -1,4 +1,5 @@
-//! Definitions: loaded by activities, so that each replay has the same, and compiled once for all runs.
+//! Loads definitions by activities, so that each replay gets the same text, and compiles each once for all
+//! runs.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -15,33 +16,28 @@ pub(super) const LOAD: ActivityType<String, Loaded> = ActivityType::new("process
 /// Finds the digest of a named definition.
 pub(super) const FIND: ActivityType<Named, Option<String>> = ActivityType::new("process_find");
 
-/// Most compiled definitions that are kept: each takes up to some megabytes.
+/// Maximum number of compiled definitions in the cache: each takes up to some megabytes.
 const MAX_KEPT: NonZeroUsize = match NonZeroUsize::new(64) {
     Some(most) => most,
     None => NonZeroUsize::MIN,
 };
 
-/// A definition, and for whom the run works.
+/// Definition, and the account of the run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Loaded {
-    /// Its text; None where it is not stored.
+    /// Text of the definition; None where it is not stored.
     pub text: Option<String>,
-    /// Account of the run.
     pub account: String,
 }
 
-/// The name of a definition.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Named {
-    /// Namespace.
     pub namespace: String,
-    /// Name in it.
     pub name: String,
-    /// A version, or `latest`.
+    /// Version number, or `latest`.
     pub version: String,
 }
 
-/// The activity [`LOAD`].
 pub(super) async fn load(
     services: ProcessServices,
     context: ActivityContext,
@@ -53,7 +49,6 @@ pub(super) async fn load(
     })
 }
 
-/// The activity [`FIND`].
 pub(super) async fn find(
     services: ProcessServices,
     context: ActivityContext,
@@ -71,7 +66,7 @@ pub(super) async fn find(
     Ok(found?)
 }
 
-/// The definition that a text describes. The error is a sentence.
+/// Compiles a definition. The error is a sentence for the failure of the run.
 pub(super) fn compiled(digest: &str, text: &str) -> Result<Arc<Definition>, String> {
     static KEPT: LazyLock<Mutex<LruCache<String, Arc<Definition>>>> =
         LazyLock::new(|| Mutex::new(LruCache::new(MAX_KEPT)));

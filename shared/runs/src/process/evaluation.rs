@@ -1,9 +1,9 @@
-//! Evaluates expressions within a turn, so that replays stay short and come to the same.
+//! Evaluates expressions within a turn, so that replays stay short and give the same results.
 //!
-//! A replay evaluates again what is not recorded. So a result is recorded where the evaluation hit a limit,
-//! which on another machine it might not, where it took long, and where the turn has spent its time. Code
-//! that has spent its time also waits for a timer of no length: that ends the turn, and what is recorded is
-//! written.
+//! A replay repeats every evaluation that is not recorded. So a result is recorded where the evaluation hit a
+//! limit (which it might not hit on another machine), where it took long, and where the turn has spent its
+//! time. Code that has spent its time also waits for a timer of zero length: that ends the turn, and the
+//! records are written.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -25,20 +25,20 @@ use workflow::task_failure::TaskFailure;
 use workflow::turn::Local;
 use workflow::{Context, Failure};
 
-/// An evaluation that takes longer is recorded.
+/// Duration above which an evaluation is recorded.
 const SLOW: Duration = Duration::from_millis(20);
-/// Time of all evaluations of a turn, after which each further one is recorded.
+/// Total evaluation time of a turn, after which each further evaluation is recorded.
 const TURN_BUDGET: Duration = Duration::from_secs(1);
-/// Most characters of an expression that a message quotes.
+/// Maximum length of an expression that a message quotes, in characters.
 const MAX_QUOTED: usize = 100;
-/// Most evaluations that are known to exceed a limit.
+/// Maximum number of remembered evaluations that exceeded a limit.
 const MAX_EXCEEDED: NonZeroUsize = match NonZeroUsize::new(256) {
     Some(most) => most,
     None => NonZeroUsize::MIN,
 };
 
-/// Evaluations that exceeded a limit. On a busy machine a turn may be over before one of them ends, and
-/// nothing is recorded then: the turn that is made again must not wait for it again.
+/// Evaluations that exceeded a limit. On a busy machine a turn may end before such an evaluation does, and
+/// nothing is recorded; the repeated turn must not wait for the evaluation again.
 #[derive(Clone)]
 struct Exceeding(Arc<Mutex<LruCache<[u8; 32], ()>>>);
 
@@ -49,7 +49,7 @@ impl Exceeding {
 
     fn knows(&self, expressions: &[&Expression], scope: &Scope) -> bool {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Data is large, so it is looked at only where there is something to find.
+        // Hashing the data is costly, so an empty cache is not searched.
         !known.is_empty() && known.get(&digest(expressions, scope)).is_some()
     }
 
@@ -59,7 +59,7 @@ impl Exceeding {
     }
 }
 
-/// Stands for an evaluation: each part with its length before it.
+/// Returns the cache key of an evaluation: a hash over its parts, each with its length in front.
 fn digest(expressions: &[&Expression], scope: &Scope) -> [u8; 32] {
     let mut digest = Sha256::new();
     let mut part = |text: &str| {
@@ -81,13 +81,13 @@ fn digest(expressions: &[&Expression], scope: &Scope) -> [u8; 32] {
 #[derive(Clone)]
 pub struct Expressions {
     evaluator: Option<Evaluator>,
-    /// Drives the pipes to the children. An evaluation within this process waits for nothing and needs none.
+    /// Runtime that drives the pipes to the children. An in-process evaluation never waits and needs none.
     runtime: Option<Handle>,
     exceeding: Option<Exceeding>,
 }
 
 impl Expressions {
-    /// With an evaluator in child processes, in the runtime of the caller.
+    /// Evaluates in child processes, on the runtime of the caller.
     pub fn sandboxed(evaluator: Evaluator) -> Self {
         Self {
             evaluator: Some(evaluator),
@@ -96,7 +96,7 @@ impl Expressions {
         }
     }
 
-    /// In this process, without bounds on time and memory: for tests.
+    /// Evaluates in this process, without limits on time and memory: for tests.
     pub fn in_process() -> Self {
         Self {
             evaluator: Some(Evaluator::in_process()),
@@ -105,7 +105,7 @@ impl Expressions {
         }
     }
 
-    /// For a process that starts runs and makes no turns.
+    /// Evaluates nothing: for a process that starts runs and makes no turns.
     pub const fn none() -> Self {
         Self {
             evaluator: None,
@@ -114,8 +114,8 @@ impl Expressions {
         }
     }
 
-    /// Waits for an evaluation on the thread of the turn. Where there is none at the moment, the turn fails
-    /// and is made again.
+    /// Blocks the thread of the turn until the evaluation ends. Where no evaluation is possible at the
+    /// moment, the turn fails and is retried.
     fn wait<T>(&self, work: impl Future<Output = platform::Result<T>>) -> T {
         let done = match &self.runtime {
             Some(runtime) => runtime.block_on(work),
@@ -137,27 +137,26 @@ impl Expressions {
     }
 }
 
-/// Ends the turn from within the code. It is made again after a pause.
+/// Ends the turn from within the code. The engine retries it after a pause.
 fn fail_turn(message: &str) -> ! {
     resume_unwind(Box::new(TaskFailure::stuck(message)))
 }
 
-/// The evaluations of one turn.
 pub(super) struct Evaluations {
     expressions: Expressions,
-    /// Account for which children work; those of one account wait for each other first.
+    /// Account for which children work: evaluations of one account wait for each other first.
     account: String,
     /// Time of all evaluations of the turn.
     spent: Cell<Duration>,
-    /// Time of those that no turn made before, since the last pause.
+    /// Time of new, not replayed evaluations since the last pause.
     fresh: Cell<Duration>,
 }
 
-/// What came of an evaluation, as it is recorded.
+/// Recorded outcome of an evaluation.
 #[derive(Serialize, Deserialize)]
 struct Recorded {
     outcome: Outcome,
-    /// Whether the code ends the turn after it.
+    /// Whether the turn ends after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pauses: bool,
 }
@@ -181,7 +180,7 @@ impl Evaluations {
         }
     }
 
-    /// The result of each expression, or why there is none.
+    /// Returns the result of each expression, or the reason why there is none.
     pub async fn evaluate(
         &self,
         context: &Context,
@@ -212,7 +211,7 @@ impl Evaluations {
         result
     }
 
-    /// Whether a value satisfies a JSON Schema.
+    /// Checks a value against a JSON Schema.
     pub async fn validate(
         &self,
         context: &Context,
@@ -270,7 +269,7 @@ impl Outcome {
         match self {
             Self::Results(results) => {
                 let results = results.into_iter();
-                // What was recorded had passed this bound.
+                // Recorded results passed the nesting check before.
                 Ok(results
                     .map(|raw| Data::from_raw(raw).unwrap_or_else(|_| Data::null()))
                     .collect())

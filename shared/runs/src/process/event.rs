@@ -1,4 +1,4 @@
-//! Events of a process on the platform's bus.
+//! Publishes the events of a process on the platform's bus, and reads the events that it receives.
 
 use events::document_processed::{CLOUD_EVENT_TYPE, ProcessedDocument};
 use events::envelope::{Category, Envelope, RawObject, raw};
@@ -15,23 +15,22 @@ use super::outside::is_object;
 use super::services::ProcessServices;
 use crate::document_processed::DocumentEvents;
 
-/// Publishes an event.
 pub(super) const EMIT: ActivityType<Emitted, ()> = ActivityType::new("process_emit");
 
-/// An event of a process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Emitted {
-    /// Its id on the bus, the same in each attempt.
+    /// Event id on the bus, the same in each attempt.
     pub id: String,
-    /// Its `type`.
+    /// Event `type`.
     pub kind: String,
     /// Namespace and name of the process.
     pub process: String,
-    /// The event with the attributes of CloudEvents.
+    /// Event with the attributes of CloudEvents.
     pub event: Box<RawValue>,
 }
 
-/// The event of a signal: its field `event`, its `message` where that is an object, or the whole body.
+/// Reads the event from a signal: its field `event`, its `message` where that is an object, or the whole
+/// body.
 pub(super) fn event_of(body: &Data) -> Option<Data> {
     let named = ["event", "message"]
         .into_iter()
@@ -39,7 +38,7 @@ pub(super) fn event_of(body: &Data) -> Option<Data> {
     named.or_else(|| Some(body.clone()).filter(is_object))
 }
 
-/// The activity [`EMIT`]. An event of the type `content.document_processed` is about a document; any other is
+/// Publishes an event. An event of the type `content.document_processed` is about a document; any other is
 /// about the run.
 pub(super) async fn emit(
     services: ProcessServices,
@@ -66,7 +65,7 @@ fn source(emitted: &Emitted) -> String {
     format!("{PROCESS_SOURCE}{}", emitted.process)
 }
 
-/// The document of an event: its `subject`, with the event's `data` as details and `resourcedata` as
+/// Returns the document of an event: its `subject`, with the event's `data` as details and `resourcedata` as
 /// properties.
 fn document(emitted: &Emitted) -> Result<ProcessedDocument> {
     let event: Value = serde_json::from_str(emitted.event.get()).map_err(Error::internal)?;
@@ -88,7 +87,7 @@ fn document(emitted: &Emitted) -> Result<ProcessedDocument> {
     Ok(document)
 }
 
-/// 400 for a field that the details do not have: a misspelt one would not be counted, and nothing would tell.
+/// Rejects unknown fields of the details with 400: a misspelt field would be ignored without notice.
 fn only_known(data: &Map<String, Value>, document: &ProcessedDocument) -> Result<()> {
     let known = serde_json::to_value(&document.details).map_err(Error::internal)?;
     let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
@@ -107,7 +106,7 @@ fn only_known(data: &Map<String, Value>, document: &ProcessedDocument) -> Result
 fn envelope(context: &ActivityContext, emitted: &Emitted) -> Result<Envelope> {
     let event = Data::from_raw(emitted.event.clone()).map_err(Error::internal)?;
     let mut details = RawObject::new();
-    // Where senders from outside have theirs too, so that one condition fits both.
+    // External senders have their data in the same place, so that one condition fits both.
     let payload = event.field("data").unwrap_or_else(Data::null);
     details.insert(events::envelope::PAYLOAD.to_owned(), payload.as_raw().to_owned());
     details.insert(CLOUD_EVENT.to_owned(), emitted.event.clone());

@@ -1,34 +1,34 @@
-//! Why a task, or the whole process, does not complete.
+//! Defines why a task, or the whole process, does not complete.
 
 use process::Data;
 use process::flow::{Kind, ProcessError};
 use workflow::{Context, Failure, Payload};
 
-/// Why a task does not complete.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// An error that a `catch` may take.
+    /// Error that a `catch` may handle.
     Error(Box<ProcessError>),
-    /// An error that ends the process: no `catch` takes it.
+    /// Error that ends the process: no `catch` handles it.
     Final(Box<ProcessError>),
-    /// The run is asked to stop.
+    /// The run is cancelled.
     Canceled,
 }
 
 impl Fault {
-    /// A standard error of the task at `pointer`.
+    /// Builds a standard error of the task at `pointer`.
     pub fn error(kind: Kind, detail: impl Into<String>, pointer: &str) -> Self {
         Self::Error(Box::new(ProcessError::new(kind, detail, pointer)))
     }
 
-    /// What a failure of the engine, of an activity or of a child run means to the task at `pointer`.
+    /// Converts a failure of the engine, of an activity or of a child run to a fault of the task at
+    /// `pointer`.
     pub fn of(failure: &Failure, context: &Context, pointer: &str) -> Self {
         if failure.is_canceled() && context.is_canceled() {
             return Self::Canceled;
         }
         let details = failure.details.as_ref();
         let details = details.and_then(|details| Data::parse(details.json()).ok());
-        // A process that was run ends with its error object.
+        // A child process fails with its error object.
         if let Some(Ok(mut error)) = details.map(|details| ProcessError::raised(&details, pointer))
             && error.kind == failure.kind
         {
@@ -38,7 +38,7 @@ impl Fault {
         Self::error(Kind::Runtime, failure.message.clone(), pointer)
     }
 
-    /// What the run ends with.
+    /// Converts it to the failure of the run.
     pub fn into_failure(self) -> Failure {
         let error = match self {
             Self::Canceled => return Failure::canceled(),

@@ -1,4 +1,4 @@
-//! What a task has from the tasks around it, and what its expressions see.
+//! Holds what a task inherits from the tasks around it, and the data that its expressions read.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -14,24 +14,23 @@ use workflow::Context;
 use super::fault::Fault;
 use super::interpreter::Process;
 
-/// How deep tasks may lie in each other while they run, functions included: each level takes some of the
-/// thread's stack.
+/// Maximum nesting depth of running tasks, functions included: each level uses stack of the thread.
 const MAX_LEVELS: usize = 80;
 
-/// What a task has from the tasks around it.
+/// What a task inherits from the tasks around it.
 #[derive(Clone)]
 pub(super) struct Frame {
-    /// Cancelled when the work is no longer wanted.
+    /// Scope that is cancelled when the work is no longer wanted.
     pub context: Context,
     /// Variables of loops and of `catch`, without `$`.
     variables: Rc<BTreeMap<String, Data>>,
     level: usize,
-    /// Number of the task in what the run shows; 0 for the process.
+    /// Number of the task in the answer to `__state`; 0 for the process.
     pub number: u64,
 }
 
 impl Frame {
-    /// That of the process.
+    /// Frame of the process itself.
     pub fn outer(context: Context) -> Self {
         Self {
             context,
@@ -41,7 +40,7 @@ impl Frame {
         }
     }
 
-    /// The same in a scope that is cancelled by itself.
+    /// Copies the frame into another scope, which can be cancelled separately.
     pub fn within(&self, context: Context) -> Self {
         Self {
             context,
@@ -49,7 +48,7 @@ impl Frame {
         }
     }
 
-    /// The same with these variables too.
+    /// Copies the frame and adds variables.
     pub fn with(&self, variables: impl IntoIterator<Item = (String, Data)>) -> Self {
         let mut all = (*self.variables).clone();
         all.extend(variables);
@@ -59,7 +58,7 @@ impl Frame {
         }
     }
 
-    /// The same without variables: that of a function.
+    /// Copies the frame without variables, for a function.
     pub fn bare(&self) -> Self {
         Self {
             variables: Rc::default(),
@@ -67,7 +66,7 @@ impl Frame {
         }
     }
 
-    /// One level deeper, for the task at `pointer`, which is shown from now on.
+    /// Returns the frame one level deeper for the task at `pointer`, and shows the task in `__state`.
     pub fn deeper(&self, process: &Process, pointer: &str) -> Result<Self, Fault> {
         if self.level >= MAX_LEVELS {
             let detail = format!("Tasks run deeper in each other than {MAX_LEVELS} levels.");
@@ -81,29 +80,25 @@ impl Frame {
     }
 }
 
-/// What the expressions of a task see beside the value that they are evaluated on.
+/// Data that the expressions of a task read besides their input.
 #[derive(Clone)]
 pub(super) struct View<'a> {
-    /// From the tasks around it.
     pub frame: &'a Frame,
     /// JSON pointer of the task: the `instance` of its errors.
     pub pointer: &'a str,
-    /// The task; None for the process itself.
+    /// None for the process itself.
     pub task: Option<&'a Task>,
-    /// When it began.
     pub started_at: UtcTime,
     /// Its input before `input.from`.
     pub raw_input: Data,
-    /// `$input`.
     pub input: Option<Data>,
     /// Its output before `output.as`.
     pub raw_output: Option<Data>,
-    /// `$output`.
     pub output: Option<Data>,
 }
 
 impl<'a> View<'a> {
-    /// That of a task.
+    /// View of a task.
     pub fn of(frame: &'a Frame, task: &'a Task, raw_input: &Data) -> Self {
         Self {
             pointer: &task.pointer,
@@ -112,7 +107,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// That of the process itself.
+    /// View of the process itself.
     pub fn outer(frame: &'a Frame, pointer: &'a str, raw_input: &Data) -> Self {
         Self {
             frame,
@@ -126,7 +121,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The same with other variables.
+    /// Copies the view with other variables.
     pub fn in_frame<'b>(&self, frame: &'b Frame) -> View<'b>
     where
         'a: 'b,
@@ -137,7 +132,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The data for some expressions: only what they read.
+    /// Builds the scope for some expressions, with the data that they read and no more.
     pub fn scope(&self, process: &Process, dot: &Data, expressions: &[&Expression]) -> Scope {
         let mut scope = Scope::of(dot.clone());
         for name in expressions.iter().flat_map(|expression| expression.variables()) {
@@ -173,12 +168,11 @@ impl<'a> View<'a> {
     }
 }
 
-/// The value of `$runtime`.
 fn runtime() -> Data {
     Data::from(json!({ "name": "Millrace", "version": env!("CARGO_PKG_VERSION"), "metadata": {} }))
 }
 
-/// A time as the DSL describes it.
+/// Converts a time to the form of the DSL.
 pub(super) fn time(time: UtcTime) -> Data {
     Data::from(json!({
         "iso8601": time.to_string(),

@@ -1,7 +1,7 @@
-//! The signals of a name, shared by the tasks that wait for one.
+//! Shares the signals of one name among the tasks that wait for them.
 //!
-//! A task looks at those that no task has taken, in the order in which they came. One that waits for events
-//! also sees those that came since it began to wait and that another task took.
+//! A task sees the signals that no task has taken, in the order of their arrival. A task that waits for
+//! events also sees those that arrived since it began to wait and that another task took.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,14 +14,13 @@ use serde_json::value::RawValue;
 use workflow::turn::Signals;
 use workflow::{Context, Failure};
 
-/// Signals that came.
 pub(super) struct Inbox {
     name: &'static str,
     signals: Signals,
-    /// What a body says; None for one that says nothing.
+    /// Reads the content of a body; None where the body has no content.
     read: fn(&Data) -> Option<Data>,
     came: RefCell<Vec<Entry>>,
-    /// Source and id of the events among them: one may be told twice.
+    /// Source and id of the received events, because an event may arrive twice.
     known: RefCell<BTreeSet<(String, String)>>,
 }
 
@@ -30,10 +29,10 @@ struct Entry {
     is_taken: bool,
 }
 
-/// A task that looks through an inbox.
+/// Position of a task in an inbox.
 pub(super) struct Reader {
     next: usize,
-    /// Entries from this place on are seen though another task took them.
+    /// Entries from this position on are visible even if another task took them.
     began_at: usize,
 }
 
@@ -48,7 +47,7 @@ impl Inbox {
         }
     }
 
-    /// Begins to look; what comes from now on is seen even if another task takes it.
+    /// Starts reading; signals that arrive from now on are visible even if another task takes them.
     pub fn reader(&self) -> Reader {
         self.receive();
         Reader {
@@ -57,7 +56,7 @@ impl Inbox {
         }
     }
 
-    /// Begins to look at what no other task takes.
+    /// Starts reading only the signals that no other task takes.
     pub fn exclusive_reader(&self) -> Reader {
         Reader {
             next: 0,
@@ -65,7 +64,8 @@ impl Inbox {
         }
     }
 
-    /// The next signal that may be for the reader, and its place. It waits in the scope of `context`.
+    /// Waits in the scope of `context` for the next signal that may be for the reader; returns its position
+    /// and body.
     pub async fn next(&self, context: &Context, reader: &mut Reader) -> Result<(usize, Data), Failure> {
         let waiting = context.signals(self.name).receive::<Box<RawValue>>();
         let mut waiting = pin!(waiting);
@@ -75,7 +75,7 @@ impl Inbox {
                 if let Some(found) = self.look(reader) {
                     return Poll::Ready(Ok(found));
                 }
-                // None is left, so this waits, or tells of a cancellation.
+                // No signal is left, so this waits, or returns the cancellation.
                 match waiting.as_mut().poll(task) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Ok(body)) => self.add(body),
@@ -89,7 +89,7 @@ impl Inbox {
         .await
     }
 
-    /// Takes the signal at a place: tasks that begin to wait later do not see it.
+    /// Takes the signal at a position: tasks that begin to wait later do not see it.
     pub fn take(&self, place: usize) {
         if let Some(entry) = self.came.borrow_mut().get_mut(place) {
             entry.is_taken = true;

@@ -22,14 +22,12 @@ use super::inbox::Inbox;
 use super::shown::Shown;
 use super::tasks;
 
-/// Most tasks that a process runs, repetitions and rounds of loops included: one that never ends, ends there.
+/// Maximum number of tasks that a process runs, including repetitions and rounds of loops: it stops an
+/// endless process.
 pub const MAX_EXECUTED: u32 = 10_000;
 
-/// A process under way.
 pub(super) struct Process {
-    /// The run.
     pub context: Context,
-    /// What it executes.
     pub definition: Arc<Definition>,
     /// The input before `input.from`.
     pub input: Data,
@@ -37,28 +35,25 @@ pub(super) struct Process {
     pub is_supervised: bool,
     pub evaluations: Evaluations,
     pub shown: Shown,
-    /// Events that came.
     pub events: Inbox,
-    /// Approvals that came.
     pub approvals: Inbox,
     executed: Cell<u32>,
     descriptor: OnceCell<Data>,
 }
 
-/// What a list of tasks comes to.
+/// Outcome of a list of tasks.
 pub(super) enum Done {
-    /// Its output.
     Output(Data),
     /// A task ended the process with this output.
     End(Data),
 }
 
-/// What a task comes to.
+/// Outcome of a task.
 pub(super) struct Outcome {
     pub output: Data,
-    /// Where to go, if the task itself decides that.
+    /// Next task, where the task itself decides that.
     pub then: Option<Then>,
-    /// Whether a task in it ended the process.
+    /// Whether a task inside it ended the process.
     pub ends: bool,
 }
 
@@ -86,7 +81,7 @@ impl From<Done> for Outcome {
     }
 }
 
-/// Work on tasks, which lie in each other.
+/// Boxed, because tasks nest.
 pub(super) type Running<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + 'a>>;
 
 impl Process {
@@ -112,7 +107,7 @@ impl Process {
         }
     }
 
-    /// The whole process: its output.
+    /// Runs the whole process and returns its output.
     pub async fn run(&self) -> Result<Data, Fault> {
         let frame = Frame::outer(self.context.clone());
         let Some(span) = &self.definition.timeout else {
@@ -145,7 +140,7 @@ impl Process {
         Ok(value)
     }
 
-    /// Counts a task, or a round of a loop.
+    /// Counts a task, or a round of a loop. Fails beyond [`MAX_EXECUTED`].
     pub fn count(&self, pointer: &str) -> Result<(), Fault> {
         let executed = self.executed.get() + 1;
         self.executed.set(executed);
@@ -162,7 +157,6 @@ impl Process {
         Ok(())
     }
 
-    /// The value of `$workflow`.
     pub fn descriptor(&self) -> Data {
         let descriptor = self.descriptor.get_or_init(|| {
             Data::object([
@@ -175,7 +169,7 @@ impl Process {
         descriptor.clone()
     }
 
-    /// The result of each expression, in one round trip.
+    /// Evaluates expressions in one round trip.
     pub async fn evaluate(
         &self,
         view: &View<'_>,
@@ -186,7 +180,7 @@ impl Process {
         results.map_err(|failure| no_result(&failure, view.pointer))
     }
 
-    /// The same, where a failed expression is no error yet.
+    /// Evaluates expressions; a failed expression is not yet an error.
     pub async fn try_evaluate(
         &self,
         view: &View<'_>,
@@ -208,19 +202,16 @@ impl Process {
         results.map_err(|failure| Fault::of(&failure, context, view.pointer))
     }
 
-    /// The value of a template.
     pub async fn fill(&self, view: &View<'_>, dot: &Data, template: &Template) -> Result<Data, Fault> {
         let results = self.evaluate(view, dot, &template.expressions()).await?;
         bounded(template.filled(results), view.pointer)
     }
 
-    /// Whether a condition holds.
     pub async fn holds(&self, view: &View<'_>, dot: &Data, condition: &Expression) -> Result<bool, Fault> {
         let results = self.evaluate(view, dot, &[condition]).await?;
         Ok(results.first().is_some_and(is_true))
     }
 
-    /// A duration.
     pub async fn span(&self, view: &View<'_>, dot: &Data, span: &Span) -> Result<Duration, Fault> {
         match span {
             Span::Fixed(duration) => Ok(*duration),
@@ -232,7 +223,7 @@ impl Process {
         }
     }
 
-    /// Holds a value against a JSON Schema.
+    /// Validates a value against a JSON Schema.
     pub async fn validate(&self, view: &View<'_>, schema: &Data, value: &Data) -> Result<(), Fault> {
         let context = &view.frame.context;
         let validated = self.evaluations.validate(context, schema, value).await;
@@ -245,7 +236,7 @@ fn no_result(failure: &NoResult, pointer: &str) -> Fault {
     Fault::Error(Box::new(ProcessError::of_failure(failure, pointer)))
 }
 
-/// Data that was put together, unless it nests too deep.
+/// Checks that combined data does not nest too deep.
 pub(super) fn bounded(data: Data, pointer: &str) -> Result<Data, Fault> {
     let bounded = data.bounded();
     bounded.map_err(|error| {
@@ -254,12 +245,11 @@ pub(super) fn bounded(data: Data, pointer: &str) -> Result<Data, Fault> {
     })
 }
 
-/// Whether the result of a condition counts as true, as in jq.
+/// Returns whether the result of a condition counts as true, as in jq.
 pub(super) fn is_true(result: &Data) -> bool {
     !matches!(result.get(), "false" | "null")
 }
 
-/// Runs a list of tasks.
 pub(super) fn list<'a>(
     process: &'a Process,
     frame: Frame,
@@ -287,7 +277,7 @@ pub(super) fn list<'a>(
     })
 }
 
-/// Runs a task; its outcome says where to go.
+/// Runs a task; its outcome names the next task.
 pub(super) fn task<'a>(
     process: &'a Process,
     frame: &Frame,
@@ -307,7 +297,7 @@ pub(super) fn task<'a>(
     })
 }
 
-/// The task within its timeout.
+/// Runs the task within its timeout.
 async fn timed(process: &Process, frame: &Frame, task: &Task, input: Data) -> Result<Outcome, Fault> {
     let Some(span) = &task.timeout else {
         return staged(process, frame.clone(), task, input).await;
@@ -319,7 +309,7 @@ async fn timed(process: &Process, frame: &Frame, task: &Task, input: Data) -> Re
     .await
 }
 
-/// Data flows through the task.
+/// Passes the data through the stages of the task: input, work, output and export.
 async fn staged(process: &Process, frame: Frame, task: &Task, raw: Data) -> Result<Outcome, Fault> {
     let mut view = View::of(&frame, task, &raw);
     let mut value = raw.clone();
@@ -370,7 +360,7 @@ async fn staged(process: &Process, frame: Frame, task: &Task, raw: Data) -> Resu
     })
 }
 
-/// Ends work that takes longer than its limit, with the error `timeout`.
+/// Cancels work that exceeds its time limit, with the error `timeout`.
 pub(super) async fn within<T, W: Future<Output = Result<T, Fault>>>(
     process: &Process,
     frame: &Frame,
@@ -380,7 +370,7 @@ pub(super) async fn within<T, W: Future<Output = Result<T, Fault>>>(
 ) -> Result<T, Fault> {
     let (scope, clock) = (frame.context.scope(), frame.context.scope());
     let work = Box::pin(work(frame.within(scope.clone())));
-    // The timer begins once the work waits for something.
+    // The timer starts once the work waits for something.
     let timer = Box::pin(async { clock.timer(limit).await });
     match select(work, timer).await {
         Either::Left((done, _)) => {
@@ -397,7 +387,6 @@ pub(super) async fn within<T, W: Future<Output = Result<T, Fault>>>(
     }
 }
 
-/// Variables by name.
 pub(super) fn variables<const N: usize>(named: [(&str, Data); N]) -> BTreeMap<String, Data> {
     named.map(|(name, value)| (name.to_owned(), value)).into()
 }

@@ -1,4 +1,4 @@
-//! Tells the platform that a run waits for events, for as long as a task does.
+//! Registers a run as a listener for events, for as long as a task listens.
 
 use events::listening::filter_of;
 use platform::records::listeners::Listener;
@@ -10,24 +10,23 @@ use super::fault::Fault;
 use super::frame::View;
 use super::services::ProcessServices;
 
-/// From now on the run is told of events.
+/// Starts the delivery of events to the run.
 pub(super) const LISTEN: ActivityType<Wanted, ()> = ActivityType::new("process_listen");
-/// From now on it is no longer.
+/// Ends the delivery of events to the run.
 pub(super) const UNLISTEN: ActivityType<String, ()> = ActivityType::new("process_unlisten");
 
-/// Attempts to tell that a run no longer waits; the matcher finds out by itself when the run has ended.
+/// Attempts to deregister a listener; the matcher itself notices when the run has ended.
 const ATTEMPTS: u32 = 10;
 
-/// Which events a task waits for.
+/// Events that a task waits for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Wanted {
-    /// Name of the wait in its run.
+    /// Name of the listener within its run.
     pub listener_id: String,
     /// Attributes that an event must have.
     pub filter: String,
 }
 
-/// The activity [`LISTEN`].
 pub(super) async fn listen(
     services: ProcessServices,
     context: ActivityContext,
@@ -42,7 +41,6 @@ pub(super) async fn listen(
     Ok(services.listening.begin(&context.tenant, &listener).await?)
 }
 
-/// The activity [`UNLISTEN`].
 pub(super) async fn unlisten(
     services: ProcessServices,
     context: ActivityContext,
@@ -54,14 +52,14 @@ pub(super) async fn unlisten(
     Ok(ended.await?)
 }
 
-/// A run that is told of events, until this is dropped.
+/// Registration of a run as a listener, until it is dropped.
 pub(super) struct Hearing {
     context: Context,
     listener_id: String,
 }
 
 impl Hearing {
-    /// Begins to be told of events that a strategy may want.
+    /// Registers the run for the events that a strategy may need.
     pub async fn begin(view: &View<'_>, strategy: &Strategy) -> Result<Self, Fault> {
         let context = &view.frame.context;
         let listener_id = context.new_id();
@@ -71,7 +69,7 @@ impl Hearing {
         };
         let begun = context.run(LISTEN, &wanted).retry(RetryPolicy::default()).await;
         begun.map_err(|failure| Fault::of(&failure, context, view.pointer))?;
-        // The end is told also where the task is cancelled.
+        // Deregister also when the task is cancelled.
         let context = context.shielded();
         Ok(Self { context, listener_id })
     }
@@ -79,8 +77,7 @@ impl Hearing {
 
 impl Drop for Hearing {
     fn drop(&mut self) {
-        // A turn that is given up asks for nothing more. One that is over does not either: the engine sees to
-        // that.
+        // An abandoned turn must not schedule the activity. After the end of a turn, the engine ignores it.
         if !std::thread::panicking() {
             let end = self.context.run(UNLISTEN, &self.listener_id);
             drop(end.retry(RetryPolicy::attempts(ATTEMPTS)).start());

@@ -1,8 +1,9 @@
-//! `Process`: executes a definition of the CNCF Serverless Workflow DSL 1.0.
+//! Executes `Process`: a definition of the CNCF Serverless Workflow DSL 1.0.
 //!
 //! The run's program names the definition, its input is the input of the process, and its result the output.
-//! Expressions are evaluated within the turns, in child processes; what acts outside is an activity or a
-//! child run. An error of the process is the run's failure, with the error object of the DSL in its details.
+//! Expressions are evaluated within the turns, in child processes; whatever acts outside is an activity or a
+//! child run. An error of the process becomes the run's failure, with the error object of the DSL in its
+//! details.
 
 mod call;
 mod definitions;
@@ -45,24 +46,24 @@ pub use listening::Wanted;
 pub use program::Program;
 pub use services::{Definitions, ProcessServices, Secrets};
 
-/// The workflow type. Input and result are any JSON, digit by digit.
+/// Input and result are any JSON; numbers keep all their digits.
 pub const WORKFLOW_TYPE: WorkflowType<Box<RawValue>, Box<RawValue>> = WorkflowType::new("Process")
     .signals(&[APPROVE, EVENT])
     .queries(&["__state"]);
 /// Signal that approves a task of a supervised run.
 pub const APPROVE: &str = "Approve";
-/// Signal that brings an event to the tasks `listen`.
+/// Signal that delivers an event to the tasks `listen`.
 pub const EVENT: &str = "Event";
 
 const HTTP_CALL: ActivityType<HttpInput, Called> = ActivityType::new("process_http_call");
 const OPENAPI_CALL: ActivityType<OpenApiInput, Called> = ActivityType::new("process_openapi_call");
 
-/// Adds the type to a registry. Its runs make no turns before [`with_expressions`].
+/// Adds the type to a registry. Its runs make no turns before [`with_expressions`] is called.
 pub fn add(registry: Registry) -> Registry {
     with_expressions(registry, Expressions::none())
 }
 
-/// Lets the runs of the type make turns with these expressions.
+/// Lets the runs of the type make turns and evaluate expressions.
 pub fn with_expressions(registry: Registry, expressions: Expressions) -> Registry {
     let registry = registry.without_workflow(WORKFLOW_TYPE.name());
     registry.workflow(WORKFLOW_TYPE, move |context, input| {
@@ -70,7 +71,6 @@ pub fn with_expressions(registry: Registry, expressions: Expressions) -> Registr
     })
 }
 
-/// Adds the activities.
 pub fn with_activities(registry: Registry, services: &ProcessServices) -> Registry {
     let [load, find, http, openapi, emit, listen, unlisten] = std::array::from_fn(|_| services.clone());
     registry
@@ -97,7 +97,6 @@ pub fn with_activities(registry: Registry, services: &ProcessServices) -> Regist
         })
 }
 
-/// The code of the type.
 async fn run(
     context: Context,
     input: Box<RawValue>,
@@ -113,7 +112,7 @@ async fn executed(context: &Context, input: Box<RawValue>, expressions: Expressi
     let wrong = |kind: Kind, detail: String| Fault::Final(Box::new(ProcessError::new(kind, detail, "/")));
     let input = Data::from_raw(input)
         .map_err(|error| wrong(Kind::Validation, format!("The input is refused: {error}.")))?;
-    // What the process knows from its beginning is in its context too.
+    // `$context` starts with the input of the process.
     let begins_with = match outside::is_object(&input) {
         true => input.clone(),
         false => Data::from(json!({})),

@@ -1,5 +1,5 @@
-//! Tasks that act outside: calls, events and other processes. They are told of, and in a supervised run
-//! approved before.
+//! Announces tasks that act outside (calls, events and other processes). In a supervised run they wait for an
+//! approval first.
 
 use process::Data;
 use process::flow::Kind;
@@ -11,12 +11,12 @@ use super::fault::Fault;
 use super::frame::View;
 use super::interpreter::Process;
 
-/// Type of the update that tells of a task which acts outside.
+/// Type of the update that announces a task which acts outside.
 const PROGRESS: &str = "PROGRESS";
-/// Type of the update that asks for an approval.
+/// Type of the update that requests an approval.
 const APPROVAL: &str = "APPROVAL";
 
-/// Tells that a task is about to do something outside, once it may.
+/// Waits for the approval in a supervised run, and announces the task.
 pub(super) async fn permitted(process: &Process, view: &View<'_>, action: &str) -> Result<(), Fault> {
     let context = &view.frame.context;
     if process.is_supervised {
@@ -38,7 +38,7 @@ fn tell(context: &Context, kind: &str, view: &View<'_>, text: &str) {
     context.publish(kind, &format!("The task '{name}' {text}."), details);
 }
 
-/// Waits for an approval of this task, or of whichever waits first.
+/// Waits for an approval that names this task or no task.
 async fn approved(process: &Process, view: &View<'_>) -> Result<(), Fault> {
     let context = &view.frame.context;
     let mut reader = process.approvals.exclusive_reader();
@@ -64,7 +64,7 @@ async fn approved(process: &Process, view: &View<'_>) -> Result<(), Fault> {
     Err(Fault::error(Kind::Authorization, detail, view.pointer))
 }
 
-/// Whether data is something that a signal can mean: an object.
+/// Returns whether data is an object: signals carry nothing else of use.
 pub(super) fn is_object(data: &Data) -> bool {
     data.get().trim_start().starts_with('{')
 }

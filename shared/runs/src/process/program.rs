@@ -1,13 +1,13 @@
-//! The reference to a definition that a run executes.
+//! Parses the reference to the definition that a run executes.
 
 use std::fmt;
 
-/// Ends the reference of a run whose tasks that act outside wait for an approval.
+/// Suffix of the reference where tasks that act outside wait for an approval.
 const SUPERVISED: &str = ";supervised";
-/// Begins the reference.
+/// Prefix of the reference.
 const ALGORITHM: &str = "sha256:";
 
-/// What a run of the type `Process` executes: its `program`.
+/// Parsed `program` of a run of the type `Process`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// SHA-256 of the definition's text, in hexadecimal.
@@ -17,7 +17,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads a reference; None where it is none.
+    /// Parses a reference; None where it is invalid.
     pub fn parse(text: &str) -> Option<Self> {
         let (reference, is_supervised) = match text.strip_suffix(SUPERVISED) {
             Some(reference) => (reference, true),

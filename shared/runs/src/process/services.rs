@@ -1,4 +1,4 @@
-//! What the activities of processes need of the platform.
+//! Defines the platform services that the activities of processes use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,15 +18,14 @@ use process::expression::Evaluator;
 
 use crate::webhook_delivery::Webhooks;
 
-/// Version of a named process that stands for the highest one.
+/// Version that stands for the highest version of a named process.
 const LATEST: &str = "latest";
 
-/// Definitions that a project has stored.
 pub trait Definitions: Send + Sync {
-    /// The text of a definition by its digest, in hexadecimal.
+    /// Returns the text of a definition by its digest, in hexadecimal.
     fn find<'a>(&'a self, tenant: &'a Tenant, digest: &'a str) -> BoxFuture<'a, Result<Option<String>>>;
 
-    /// The digest of a named definition; the version may be `latest`.
+    /// Returns the digest of a named definition; the version may be `latest`.
     fn digest_of<'a>(
         &'a self,
         tenant: &'a Tenant,
@@ -36,33 +35,25 @@ pub trait Definitions: Send + Sync {
     ) -> BoxFuture<'a, Result<Option<String>>>;
 }
 
-/// Secrets that a project has, by name.
 pub trait Secrets: Send + Sync {
-    /// A secret; None where the project has none of this name.
+    /// Returns a secret; None where the project has none of this name.
     fn find<'a>(&'a self, tenant: &'a Tenant, name: &'a str) -> BoxFuture<'a, Result<Option<Data>>>;
 }
 
-/// What the activities of processes work with.
 #[derive(Clone)]
 pub struct ProcessServices {
-    /// Definitions.
     pub definitions: Arc<dyn Definitions>,
-    /// Secrets.
     pub secrets: Arc<dyn Secrets>,
-    /// Runs that are told of events.
     pub listening: Arc<dyn Listening>,
     /// Evaluates expressions that read secrets.
     pub evaluator: Evaluator,
-    /// Makes calls.
     pub outbound: Outbound,
-    /// Publishes events.
     pub publisher: Publisher,
-    /// The time.
     pub clock: Clock,
 }
 
 impl ProcessServices {
-    /// Over the table of records, with what deliveries work with too.
+    /// Uses the table of records, and shares some services with deliveries.
     pub fn new(records: &Table, webhooks: &Webhooks, publisher: Publisher, evaluator: Evaluator) -> Self {
         Self {
             definitions: Arc::new(Stored {
@@ -82,7 +73,6 @@ impl ProcessServices {
     }
 }
 
-/// Definitions in the records.
 struct Stored {
     processes: Processes,
     objects: Objects,

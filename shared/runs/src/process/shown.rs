@@ -1,4 +1,4 @@
-//! What a run shows of itself while it goes on: the answer to the query `__state`.
+//! Keeps the state that the query `__state` returns while a run is under way.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use workflow::Context;
 
-/// What a run shows. Clones share it.
+/// Queryable state of a run. Clones share it.
 #[derive(Clone)]
 pub(super) struct Shown(Rc<RefCell<State>>);
 
@@ -20,16 +20,16 @@ struct State {
 
 struct Active {
     number: u64,
-    /// Number of the task that it lies in; 0 for none.
+    /// Number of the enclosing task; 0 for none.
     within: u64,
     pointer: String,
     waits_for: Option<&'static str>,
 }
 
-/// The answer.
+/// Answer to the query.
 #[derive(Serialize)]
 struct Answer {
-    /// The tasks under way, the outer one first.
+    /// Running tasks, outermost first.
     tasks: Vec<Shape>,
     /// The value of `$context`.
     context: Box<RawValue>,
@@ -43,7 +43,7 @@ struct Shape {
 }
 
 impl Shown {
-    /// Answers `__state` of a run from now on.
+    /// Registers the answer to `__state`.
     pub fn expose(context: &Context, data: Data) -> Self {
         let shown = Self(Rc::new(RefCell::new(State {
             tasks: Vec::new(),
@@ -67,18 +67,16 @@ impl Shown {
         }
     }
 
-    /// The value of `$context`.
     pub fn context(&self) -> Data {
         self.0.borrow().context.clone()
     }
 
-    /// Sets `$context`.
     pub fn set_context(&self, data: Data) {
         self.0.borrow_mut().context = data;
     }
 
-    /// Shows a task in another one; its number. A guard would hide it at the end of each turn, when the code
-    /// is dropped.
+    /// Shows a task as part of another one and returns its number. A guard would hide the task at the end of
+    /// each turn, when the code is dropped.
     pub fn enter(&self, pointer: &str, within: u64) -> u64 {
         let mut state = self.0.borrow_mut();
         state.next += 1;
@@ -92,17 +90,17 @@ impl Shown {
         number
     }
 
-    /// Hides a task and those in it.
+    /// Hides a task and the tasks inside it.
     pub fn leave(&self, number: u64) {
         self.leave_within(number);
         let mut state = self.0.borrow_mut();
         state.tasks.retain(|active| active.number != number);
     }
 
-    /// Hides the tasks in a task.
+    /// Hides the tasks inside a task.
     pub fn leave_within(&self, number: u64) {
         let mut left = vec![number];
-        // A task stands behind the one that it lies in.
+        // A task comes after its enclosing task in the list.
         self.0.borrow_mut().tasks.retain(|active| {
             let is_left = left.contains(&active.within);
             if is_left {
@@ -112,7 +110,7 @@ impl Shown {
         });
     }
 
-    /// Shows for which signal a task waits; None once it does no longer.
+    /// Shows the signal that a task waits for; None once it no longer waits.
     pub fn waits_for(&self, number: u64, signal: Option<&'static str>) {
         let mut state = self.0.borrow_mut();
         let active = state.tasks.iter_mut().find(|active| active.number == number);

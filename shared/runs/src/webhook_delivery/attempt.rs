@@ -1,7 +1,8 @@
-//! One attempt of a delivery.
+//! Makes one attempt of a delivery.
 //!
-//! The subscription is read for each attempt: one that was disabled, removed or changed meanwhile is obeyed at once. What a receiver
-//! answers is the outcome of the attempt and never a failure of the activity; that fails only where something of ours is away.
+//! Each attempt reads the subscription again, so that a disabled, deleted or changed subscription takes
+//! effect at once. The receiver's response is the outcome of the attempt and never a failure of the activity;
+//! the activity fails only where the platform is unavailable.
 
 use std::sync::Arc;
 
@@ -25,35 +26,30 @@ use super::request::{Request, Times, request};
 use super::verdict::{Verdict, verdict};
 use super::{AttemptInput, Next, Outcome};
 
-/// How much of an answer is kept, in bytes.
+/// Maximum size of the response that is kept, in bytes.
 const MAX_ANSWER_BYTES: usize = 4_096;
-/// The age from which on a timestamp is too old to be signed, in milliseconds: receivers refuse one of a quarter of an hour.
+/// Age from which a timestamp is no longer signed, in milliseconds: receivers refuse one older than 15
+/// minutes.
 const MAX_TIMESTAMP_AGE_MS: u64 = 10 * 60 * 1_000;
-/// Attempts of which more than the status is kept: a record must not grow without end.
+/// Number of attempts for which more than the status is kept, because a record must not grow without limit.
 const MAX_DETAILED_ATTEMPTS: u32 = 40;
-/// Times that a subscription is written which others write as well.
+/// Attempts to write a subscription under concurrent changes.
 const MAX_WRITES: u32 = 8;
 
-/// What attempts work with.
+/// Services that attempts use.
 #[derive(Clone)]
 pub struct Webhooks {
-    /// The subscriptions.
     pub subscriptions: Subscriptions,
-    /// The events.
     pub events: Events,
-    /// Where large bodies are.
+    /// Storage of large event bodies.
     pub objects: Objects,
-    /// Opens signing secrets.
     pub sealer: Arc<dyn Sealer>,
-    /// Sends.
     pub outbound: Outbound,
-    /// The audit trail, for what the service does by itself.
+    /// Audit trail for the service's own changes.
     pub audit: AuditLog,
-    /// The time.
     pub clock: Clock,
 }
 
-/// The activity.
 pub async fn attempt(
     webhooks: Webhooks,
     context: ActivityContext,
@@ -165,13 +161,14 @@ async fn send(
         .await
 }
 
-/// The beginning of an answer's body as text; None where it has none, and after so many attempts that the record would grow too large.
+/// Returns the beginning of a response body as text. None where it is empty, or after
+/// [`MAX_DETAILED_ATTEMPTS`].
 fn kept(answer: &Answer, input: &AttemptInput) -> Option<String> {
     let has_room = input.delivery.attempt <= MAX_DETAILED_ATTEMPTS;
     if !has_room || answer.body.is_empty() {
         return None;
     }
-    // A byte that is no UTF-8 becomes three.
+    // Each invalid UTF-8 byte becomes three bytes.
     let text = String::from_utf8_lossy(&answer.body);
     let end = text.floor_char_boundary(MAX_ANSWER_BYTES);
     text.get(..end).map(str::to_owned)
@@ -184,7 +181,7 @@ fn unwanted(why: &str) -> Outcome {
     }
 }
 
-/// Disables a subscription whose receiver is gone for good, unless it names another by now.
+/// Disables a subscription whose receiver is permanently gone, unless its URL has changed meanwhile.
 async fn disable(
     webhooks: &Webhooks,
     tenant: &Tenant,

@@ -1,8 +1,9 @@
-//! `WebhookDelivery`: posts an event to a receiver, again and again until he takes it or has refused it for good.
+//! Executes `WebhookDelivery`: sends an event to a receiver and retries until the receiver accepts it,
+//! refuses it permanently, or the last attempt fails.
 //!
-//! Each attempt is an activity of its own, and what comes between two is a timer, which the signal [`RETRY`] ends early. After a pause of
-//! some minutes the run goes on as a new one: the contract has the timestamp of a delivery set when its workflow starts, and receivers
-//! refuse one that is older than a quarter of an hour.
+//! Each attempt is an activity of its own. Between two attempts the run waits for a timer, which the signal
+//! [`RETRY`] ends early. After a pause of some minutes the run continues as a new one: the contract sets the
+//! timestamp of a delivery when its workflow starts, and receivers refuse a timestamp older than 15 minutes.
 
 mod attempt;
 mod request;
@@ -21,19 +22,18 @@ use workflow::{Context, DeliveryReport, Failure, Registry, RetryPolicy};
 pub use attempt::{Webhooks, attempt};
 pub use verdict::RETRY_SCHEDULE_MS;
 
-/// The name of the type.
 pub const WORKFLOW_TYPE: &str = "WebhookDelivery";
-/// The name of the activity that makes an attempt.
+/// Name of the activity that makes an attempt.
 pub const ATTEMPT: &str = "webhook_attempt";
-/// The signal after which the next attempt is made at once.
+/// Signal that starts the next attempt at once.
 pub const RETRY: &str = "Retry";
-/// The age from which on the next attempt is made by a new run, in milliseconds.
+/// Age of a run from which a new run makes the next attempt, in milliseconds.
 const MAX_AGE_MS: u64 = 5 * 60 * 1_000;
-/// Longest that an attempt may take: the longest that a receiver may, and what is read and written around it.
+/// Time limit of an attempt: the longest timeout of a receiver, plus the reads and writes around it.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(60);
-/// How long an attempt is tried that fails because something of ours is away.
+/// Time limit for the retries of an attempt that fails because the platform is unavailable.
 const ALL_LIMIT: Duration = Duration::from_secs(24 * 3_600);
-/// Most attempts of a delivery, those that somebody asked for included: its record must not grow without end.
+/// Maximum number of attempts of a delivery, manual retries included: its record must not grow without limit.
 pub const MAX_ATTEMPTS: u32 = 400;
 
 /// Adds the type to a registry, without its activity.
@@ -41,62 +41,59 @@ pub fn add(registry: Registry) -> Registry {
     registry.workflow(WORKFLOW_TYPE, run).unannounced(WORKFLOW_TYPE)
 }
 
-/// What a delivery begins with.
+/// Input of a delivery.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Input {
-    /// The event.
     pub event_id: String,
-    /// The delivery, and its next attempt.
+    /// The delivery, and the number of its next attempt.
     #[serde(flatten)]
     pub delivery: DeliveryRef,
-    /// Attempts that were made before it since somebody asked for the delivery.
+    /// Attempts before it since the last manual retry.
     #[serde(default)]
     pub tried: usize,
-    /// Since when the next attempt is waited for that the runs before could not make; None where none is late.
+    /// Time since which the next attempt is overdue, because earlier runs could not make it; None where it is
+    /// not overdue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_since: Option<UtcTime>,
 }
 
-/// What an attempt is called with.
+/// Input of an attempt.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AttemptInput {
-    /// The event.
     pub event_id: String,
-    /// The delivery, and which attempt it is.
+    /// The delivery, and the number of the attempt.
     #[serde(flatten)]
     pub delivery: DeliveryRef,
-    /// Attempts that were made before it since somebody asked for the delivery.
+    /// Attempts before it since the last manual retry.
     pub tried: usize,
-    /// When the run began: the timestamp that is signed.
+    /// Start of the run: the timestamp that is signed.
     pub started_at: UtcTime,
 }
 
-/// What an attempt came to.
+/// Outcome of an attempt.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// The attempt; None where nothing was sent.
     pub attempt: Option<DeliveryAttempt>,
-    /// What follows.
     pub next: Next,
 }
 
-/// What follows on an attempt.
+/// Next step after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Next {
-    /// Nothing: the receiver took it.
+    /// The receiver accepted the event.
     Done,
-    /// Another attempt after so many milliseconds.
+    /// Makes another attempt after this pause, in milliseconds.
     After(u64),
-    /// Nothing: it failed for good.
+    /// The delivery failed permanently, for this reason.
     GiveUp(String),
-    /// Nothing: nobody wants it any longer.
+    /// The subscription no longer wants the event, for this reason.
     Unwanted(String),
-    /// The same attempt by a new run: this one began too long ago to sign with its time.
+    /// A new run repeats the attempt: this run started too long ago to sign with its start time.
     Renew,
 }
 
-/// The code of the type.
 pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
     let Input {
         event_id,
@@ -113,7 +110,7 @@ pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
             started_at: context.started_at(),
         };
         let made = context.activity::<Outcome>(ATTEMPT, &call);
-        // All runs together have no longer for it than one.
+        // The limit applies to all runs together.
         let since = late_since.take().unwrap_or(context.started_at());
         let late = Duration::from_millis(context.started_at().millis_since(since));
         let left = ALL_LIMIT.saturating_sub(late).max(ATTEMPT_LIMIT);
@@ -172,7 +169,8 @@ pub async fn run(context: Context, input: Input) -> Result<Value, Failure> {
                 passed?;
                 tried + 1
             }
-            // Whoever asks for another attempt has changed something: the schedule begins anew.
+            // A manual retry starts the schedule from the beginning, because its caller has probably fixed
+            // something.
             Either::Right(_) => 0,
         };
         waiting.cancel();

@@ -1,4 +1,4 @@
-//! The request of a delivery: its body and its headers, signed where the subscription says so.
+//! Builds the request of a delivery: its body and its headers, signed where the subscription requires it.
 
 use std::sync::Arc;
 
@@ -10,20 +10,18 @@ use platform::outbound::{HeaderMap, HeaderName, HeaderValue};
 use platform::sealing::{Place, Sealer};
 use platform::{Error, Result, Tenant, UtcTime};
 
-/// What is to be sent.
 pub(super) struct Request {
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
-/// When what is signed began and is sent.
+/// Start time of the run, which is signed, and time of the request.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
     pub started_at: UtcTime,
     pub now: UtcTime,
 }
 
-/// Makes the request of an attempt.
 pub(super) async fn request(
     sealer: &Arc<dyn Sealer>,
     tenant: &Tenant,

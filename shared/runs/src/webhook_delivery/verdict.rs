@@ -1,4 +1,4 @@
-//! What an answer means: taken, refused, or to be tried again, and when.
+//! Evaluates a response: delivered, refused, or to be retried, and when.
 
 use std::time::Duration;
 
@@ -7,24 +7,25 @@ use platform::outbound::{Answer, OutboundError};
 
 use super::Next;
 
-/// The pauses after the first attempt, the second, and so on, in milliseconds. After the last comes one attempt more.
+/// Pauses after the first attempt, the second, and so on, in milliseconds. One more attempt follows the last
+/// pause.
 pub const RETRY_SCHEDULE_MS: [u64; 9] = [
     5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000,
 ];
-/// A pause is longer or shorter by up to this part of it, so that those who failed together do not come again together.
+/// A pause varies by up to this fraction, so that deliveries that failed together do not retry together.
 const JITTER: f64 = 0.2;
 
-/// What an attempt means.
+/// Evaluation of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub next: Next,
-    /// Why it failed, where it did.
+    /// Why it failed; None where it succeeded.
     pub error: Option<String>,
-    /// Whether the receiver says that there will never be anything here again.
+    /// Whether the receiver is permanently gone (410).
     pub is_gone: bool,
 }
 
-/// Judges an attempt after which `tried` were made before it. `chance` is from 0 to 1.
+/// Evaluates an attempt that `tried` attempts preceded. `chance` is from 0 to 1.
 pub(super) fn verdict(
     answer: &Result<Answer, OutboundError>,
     tried: usize,
@@ -69,7 +70,8 @@ pub(super) fn verdict(
     }
 }
 
-/// The pause after an attempt; None after the last. A receiver who names a time has it, up to the double of the pause that would be.
+/// Returns the pause after an attempt; None after the last. A `Retry-After` of the receiver extends the
+/// pause, up to twice the scheduled one.
 fn pause(
     answer: &Result<Answer, OutboundError>,
     tried: usize,
@@ -82,7 +84,7 @@ fn pause(
     Some(asked.map_or(scattered, |asked| asked.min(step * 2).max(scattered)))
 }
 
-/// The pause that a receiver asks for: seconds, or a date.
+/// Returns the pause that `Retry-After` requests, in seconds or as a date.
 fn asked_for(answer: &Answer, now: UtcTime) -> Option<Duration> {
     let text = answer.retry_after.as_deref()?.trim();
     match text.parse() {

@@ -1,4 +1,4 @@
-//! How a conversation ends.
+//! Tests the ways in which a conversation ends.
 
 use std::time::Duration;
 
@@ -151,7 +151,7 @@ fn a_cancelled_run_asks_no_further() {
     assert_eq!(model.asked().len(), 1);
 }
 
-/// Wherever a process ends, the next one makes of the history so far what this one made of it.
+/// After a crash at any point of the history, the next process produces the same result.
 #[test]
 fn the_run_is_the_same_after_a_crash_at_any_step() {
     let model = Scripted::new([
@@ -174,7 +174,7 @@ fn the_run_is_the_same_after_a_crash_at_any_step() {
         .unwrap();
     assert_eq!(outcome.status, RunStatus::Completed);
     let history = &outcome.history;
-    // What the code asks for is written with what it follows from.
+    // A command is written in the same write as the event that caused it.
     let is_written = |end: &usize| history.get(*end).is_none_or(|next| !next.kind.is_command());
     let ends: Vec<_> = (1..=history.len()).filter(is_written).collect();
     assert!(ends.len() > 10, "{ends:?}");

@@ -1,4 +1,4 @@
-//! Bounds of a conversation.
+//! Tests the limits of a conversation.
 
 use models::{Answer, StopReason};
 use serde_json::{Value, json};
@@ -85,13 +85,13 @@ fn a_long_conversation_continues_as_a_new_run_within_its_bound() {
     });
     let model = Scripted::new(steps);
     let run = conversation(&model, agent(), &input(100));
-    // The largest result that the activity gives.
+    // The largest result that the activity returns.
     let large = json!({ "text": "x".repeat(50_000), "is_error": false });
     let outcome = run.mock("agent_tool", move |_| Ok(large.clone())).run().unwrap();
     assert_eq!(outcome.status, RunStatus::Completed);
     assert!(outcome.runs.len() > 2, "{} runs", outcome.runs.len());
     assert_eq!(model.asked().len(), 30);
-    // The bound of 1 MB is reached by the twentieth turn.
+    // The twentieth turn reaches the limit of 1 MB.
     let sizes = model
         .asked()
         .iter()

@@ -1,4 +1,4 @@
-//! `AgentConversation`, run in memory with a model that says what the test tells it to.
+//! Tests `AgentConversation` in memory, with scripted model answers.
 
 #![cfg(test)]
 

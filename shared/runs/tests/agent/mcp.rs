@@ -1,4 +1,4 @@
-//! Tools of an MCP server, against a small one over real HTTP.
+//! Tests tools of an MCP server, against a small server over real HTTP.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use workflow::status::RunStatus;
 
 use crate::world::{Scripted, agent, calls, conversation, says};
 
-/// Requests that the server got: method and the header `authorization`.
+/// Received requests: method and the header `authorization`.
 type Seen = Arc<Mutex<Vec<(String, String)>>>;
 
 async fn answer(State(seen): State<Seen>, headers: HeaderMap, Json(request): Json<Value>) -> Response {
@@ -63,7 +63,7 @@ async fn answer(State(seen): State<Seen>, headers: HeaderMap, Json(request): Jso
     Json(json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })).into_response()
 }
 
-/// A server, and the runtime that it lives in.
+/// Starts a server; returns the runtime that drives it, its URL and its received requests.
 fn serve() -> (Runtime, String, Seen) {
     let runtime = Runtime::new().unwrap();
     let seen = Seen::default();

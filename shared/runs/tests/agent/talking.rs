@@ -1,4 +1,4 @@
-//! The user in a conversation.
+//! Tests user messages in a conversation.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn an_interactive_run_waits_for_the_user_after_each_answer() {
     let model = Scripted::new([Ok(says("One.")), Ok(says("Two.")), Ok(says("Three."))]);
     let run = conversation(&model, agent(), &input(true));
     let run = run.signal_at(MINUTE, "UserInput", &json!({ "message": "More." }));
-    // Nothing to say changes nothing.
+    // An empty message changes nothing.
     let run = run.signal_at(MINUTE * 2, "UserInput", &json!({ "message": "  " }));
     let run = run
         .signal_at(MINUTE * 3, "UserInput", "And more.")
@@ -68,7 +68,7 @@ fn an_interactive_run_waits_for_the_user_after_each_answer() {
         .map(|message| message["text"].clone())
         .collect();
     assert_eq!(texts, ["Work.", "One.", "More.", "Two.", "And more.", "Three."]);
-    // Three turns though two are the most: each word of the user allows further ones.
+    // Three turns in spite of a maximum of two: each user message allows further ones.
     assert_eq!(model.asked().len(), 3);
 }
 

@@ -1,4 +1,4 @@
-//! Tool calls: carried out, refused, and what the model hears of it.
+//! Tests tool calls: carried out or refused, and their results for the model.
 
 use serde_json::{Value, json};
 use workflow::Failure;
@@ -15,7 +15,7 @@ fn only(tools: &[&str]) -> Agent {
     }
 }
 
-/// What the model hears of one call.
+/// Returns the result of one call as the model sees it, and whether it is an error.
 fn heard(agent: Agent, name: &str, arguments: Value) -> (String, bool) {
     let model = Scripted::new([Ok(calls(&[(name, arguments)])), Ok(says("Done."))]);
     let outcome = conversation(&model, agent, &json!({ "interaction_ref": "i" }))
@@ -94,7 +94,7 @@ fn addresses_that_are_not_allowed_are_refused() {
         json!({ "url": "https://evil.example/" }),
     );
     assert!(failed && told.contains("not allowed"), "{told}");
-    // A host that is allowed and lies in a private network: the address rules decide.
+    // The interaction allows the host, but it is in a private network: the address rules refuse it.
     for host in ["169.254.169.254", "10.0.0.1", "[fd00::1]"] {
         let url = json!({ "url": format!("https://{host}/latest/meta-data") });
         let (told, failed) = heard(with_hosts(&[host]), "call_https", url);

@@ -1,4 +1,5 @@
-//! A conversation in memory: the model's answers are given, everything else is the code of the service.
+//! Runs a conversation in memory: the model's answers are scripted, and everything else is the code of the
+//! service.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -16,10 +17,10 @@ use serde_json::{Map, Value, json};
 use workflow::Registry;
 use workflow::testing::TestRun;
 
-/// What the model does next.
+/// Next step of the model.
 pub type Step = std::result::Result<Answer, ModelErrorKind>;
 
-/// A model that gives these answers, one after another, and the last one again and again.
+/// Model that gives these answers in turn, and then repeats the last one.
 pub struct Scripted {
     steps: Mutex<VecDeque<Step>>,
     asked: Mutex<Vec<Request>>,
@@ -33,12 +34,12 @@ impl Scripted {
         })
     }
 
-    /// The requests that it got.
+    /// Returns the requests that the model received.
     pub fn asked(&self) -> Vec<Request> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// The results of tools in the last message of a request.
+    /// Returns the tool results in the last message of a request.
     pub fn results(&self, request: usize) -> Vec<(String, bool)> {
         let asked = self.asked();
         let Some(Message::Tool { results }) = asked[request].messages.last() else {
@@ -76,7 +77,7 @@ impl Model for Scripted {
     }
 }
 
-/// The same agent for each reference; `missing` for none.
+/// Returns the same agent for every reference except `missing`.
 struct Fixed(Agent);
 
 impl Agents for Fixed {
@@ -118,7 +119,7 @@ pub fn says(text: &str) -> Answer {
     }
 }
 
-/// A turn with tool calls.
+/// Builds a turn with tool calls.
 pub fn calls(calls: &[(&str, Value)]) -> Answer {
     let content = calls.iter().enumerate().map(|(place, (name, arguments))| {
         Content::ToolCall(ToolCall {
@@ -142,7 +143,7 @@ pub fn agent() -> Agent {
     }
 }
 
-/// An agent whose result has a number `total`.
+/// Builds an agent whose result has a number `total`.
 pub fn with_schema() -> Agent {
     Agent {
         output_schema: Some(json!({
@@ -163,7 +164,6 @@ pub fn registry(model: &Arc<Scripted>, agent: Agent) -> Registry {
     agent::with_activities(agent::add(Registry::new()), &services)
 }
 
-/// A conversation of an agent.
 pub fn conversation(model: &Arc<Scripted>, agent: Agent, input: &Value) -> TestRun {
     TestRun::new(&registry(model, agent), "AgentConversation", input)
 }

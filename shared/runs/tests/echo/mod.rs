@@ -1,4 +1,4 @@
-//! `Echo`: waits for a signal, an hour at most, and sends it back.
+//! `Echo`: waits for a signal for at most an hour, and returns it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ pub async fn echo(context: Context, name: String) -> Result<String, Failure> {
     let state = Rc::new(Cell::new("waiting"));
     let shown = Rc::clone(&state);
     context.answer("State", move || shown.get());
-    // What is begun with a scope is cancelled with it: here the timer, once the signal has come.
+    // A cancelled scope cancels everything started in it: here the timer, once the signal has arrived.
     let scope = context.scope();
     let signals = context.signals("Say");
     let hour = scope.timer(Duration::from_secs(3_600));
@@ -33,7 +33,7 @@ pub async fn echo(context: Context, name: String) -> Result<String, Failure> {
 }
 
 async fn send(_: ActivityContext, text: String) -> Result<String, Failure> {
-    Ok(text) // An activity may touch the world: here it would call somebody.
+    Ok(text) // An activity may have external effects: here it would call another service.
 }
 
 pub fn add(registry: Registry) -> Registry {

@@ -1,8 +1,8 @@
-//! The code of docs/workflow-types.md: compiled, linted and run as it stands on the page.
+//! Compiles, lints and runs the code of docs/workflow-types.md exactly as the page shows it.
 
 #![cfg(test)]
 
-// The page's files lie in the crate `runs` where a reader pastes them.
+// A reader pastes the page's files into the crate `runs`.
 extern crate self as runs;
 
 pub mod order;
@@ -20,7 +20,7 @@ use workflow::{Registry, limits};
 
 const PAGE: &str = "../../docs/workflow-types.md";
 
-/// What the registry has once the page's type is added.
+/// The registry after the page's type is added.
 pub fn registry() -> Registry {
     order::add(Registry::new())
 }

@@ -1,8 +1,8 @@
-//! `make new-workflow`: what it writes compiles, is formatted and passes its own test.
+//! Checks `make new-workflow`: the generated code compiles, is formatted and passes its own test.
 
 #![cfg(test)]
 
-// The written files lie in the crate `runs`.
+// The generated files belong to the crate `runs`.
 extern crate self as runs;
 
 mod refund_order;
@@ -14,12 +14,12 @@ use std::process::{Command, Output};
 
 use workflow::Registry;
 
-/// What the registry has once the type is added.
+/// The registry after the type is added.
 pub fn registry() -> Registry {
     refund_order::add(Registry::new())
 }
 
-/// A copy of what the command changes.
+/// Copies the files that the command changes.
 fn copied() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for file in [

@@ -1,4 +1,4 @@
-//! Calls: requests, answers, secrets and refused addresses.
+//! Tests calls: requests, responses, secrets and refused addresses.
 
 use platform::outbound::Outbound;
 use serde_json::{Value, json};
@@ -225,7 +225,7 @@ do:
         outcome.result.unwrap(),
         json!({ "method": "GET", "uri": format!("{url}/a"), "headers": {} })
     );
-    // The service itself sends back what it got, which is the service's to answer for.
+    // The service itself echoes the secret; that is not in the platform's control.
     let asked: Vec<_> = outcome
         .history
         .iter()

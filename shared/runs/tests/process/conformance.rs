@@ -1,4 +1,4 @@
-//! The scenarios of the specification's conformance kit, read from their feature files.
+//! Runs the scenarios of the specification's conformance kit, read from their feature files.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
@@ -18,11 +18,10 @@ const FOLDER: &str = "tests/ctk";
 #[derive(Debug, Default)]
 struct Scenario {
     name: String,
-    /// Each step, and the text block below it.
+    /// Each step with the text block below it.
     steps: Vec<(String, Option<String>)>,
 }
 
-/// The scenarios of a feature file.
 fn scenarios(text: &str) -> Vec<Scenario> {
     let (mut scenarios, mut lines) = (Vec::<Scenario>::new(), text.lines());
     while let Some(line) = lines.next() {
@@ -54,12 +53,11 @@ fn yaml(block: Option<&String>) -> Value {
     Data::of_document(block.unwrap()).unwrap().to_value()
 }
 
-/// The texts in single quotes.
+/// Returns the texts in single quotes.
 fn quoted(step: &str) -> Vec<&str> {
     step.split('\'').skip(1).step_by(2).collect()
 }
 
-/// Runs a scenario.
 fn check(scenario: &Scenario) {
     let (mut definition, mut input, mut outcome) = (String::new(), json!({}), None::<TestOutcome>);
     let names = Names::default();
@@ -95,7 +93,7 @@ fn check(scenario: &Scenario) {
                 }
             }
             step if step.ends_with("property with value:") => {
-                // The value may be a plain text, which is a document of YAML too.
+                // The value may be a plain text, which is a YAML document too.
                 assert_eq!(result()[quoted(step)[0]], yaml(block.as_ref()), "{place}");
             }
             step if step.ends_with("items") => {
@@ -112,7 +110,7 @@ fn check(scenario: &Scenario) {
     }
 }
 
-/// A step about the order of tasks.
+/// Checks a step about the order of tasks.
 fn order(step: &str, names: &[String], place: &str) {
     let words: Vec<&str> = step.split(' ').collect();
     let at = |name: &str| {
@@ -144,7 +142,7 @@ fn every_scenario_of_the_conformance_kit_passes() {
     assert_eq!(count, 11);
 }
 
-/// The names of the tasks that began, in order, as the log tells them.
+/// Names of the started tasks in order, from the log.
 #[derive(Clone, Default)]
 struct Names(Arc<Mutex<Vec<String>>>);
 

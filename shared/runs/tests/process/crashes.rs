@@ -1,4 +1,4 @@
-//! A process whose service dies after its writes, and goes on in a fresh one: the end is the same.
+//! Tests a process whose service crashes after some writes and is restarted: the result is the same.
 
 mod memory;
 
@@ -29,7 +29,7 @@ const TEXT: &str = "a: { call: http, with: { method: get, endpoint: 'https://ser
     r: { run: { workflow: { namespace: tests, name: child } } }";
 const CHILD: &str = "do: [ { w: { wait: PT1S } }, { s: { set: { n: '${ .n + 1 }' } } } ]";
 
-/// What was done outside: the inputs by activity, and how often each was carried out.
+/// Work done outside: the activity inputs by activity, and the number of executions of each.
 type Done = Arc<Mutex<BTreeMap<(String, String), u32>>>;
 
 fn outside(done: &Done) -> Registry {
@@ -96,8 +96,8 @@ fn engine(memory: &Memory, clock: &Clock, registry: &Registry, worker: usize) ->
     })
 }
 
-/// Runs the process while its service dies so often in a hundred writes. The result, and the number of
-/// deaths.
+/// Runs the process while its service crashes after this percentage of writes. Returns the result and the
+/// number of crashes.
 async fn survived(seed: u64, percent: u32) -> (Value, usize) {
     let tenant = Tenant::new("acme", "demo").unwrap();
     let done = Done::default();
@@ -137,8 +137,8 @@ async fn survived(seed: u64, percent: u32) -> (Value, usize) {
         check_history(&registry, &memory.history(&run_id)).unwrap();
     }
     let done = done.lock().unwrap();
-    // One call that succeeds, one that is made three times by the definition, and one event, whatever was
-    // repeated.
+    // One call that succeeds, one that the definition makes three times, and one event, in spite of all
+    // repetitions.
     assert_eq!(done.len(), 3, "seed {seed}: {done:?}");
     assert!(done.values().all(|count| *count >= 1));
     let history = memory.history(&started.run_id);
@@ -154,7 +154,7 @@ async fn on_to_the_end(engine: &Engine, memory: &Memory, clock: &Clock, tenant: 
         for due in engine.due(clock.now()).await.unwrap() {
             engine.drive(tenant, &due.run_id).await.unwrap();
         }
-        // The next second, in which something may be due.
+        // Advance to the next second, in which something may be due.
         clock.advance_ms(1_000);
     }
 }

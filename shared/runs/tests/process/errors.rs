@@ -1,4 +1,4 @@
-//! Errors, what catches them, and retries.
+//! Tests errors, the tasks that catch them, and retries.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ fn an_error_of_the_handler_is_not_caught_again() {
     assert_eq!(kind_of(&text, json!({ "why": "x" })).0, "second");
 }
 
-/// How long each pause between attempts is, in milliseconds.
+/// Returns the length of each pause between attempts, in milliseconds.
 fn pauses(retry: &str) -> Vec<u64> {
     let text = tasks(&format!(
         "t: {{ try: [ {{ a: {{ {RAISE} }} }} ], catch: {{ retry: {{ {retry} }}, do: [] }} }}"

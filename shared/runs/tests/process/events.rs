@@ -1,4 +1,4 @@
-//! Events that are emitted and waited for, and processes that run others.
+//! Tests emitted and received events, and processes that run other processes.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn event(kind: &str, data: Value) -> Value {
     json!({ "message": "An event.", "specversion": "1.0", "type": kind, "source": "https://a.example", "data": data })
 }
 
-/// A run to which these events come, a second apart.
+/// A run that receives these events, one per second.
 fn hearing(text: &str, input: Value, events: &[Value]) -> TestRun {
     let mut run = run(&tasks(text), &input);
     for (index, event) in events.iter().enumerate() {
@@ -170,7 +170,7 @@ fn a_listen_may_take_so_long() {
     assert_eq!(outcome.status, RunStatus::Canceled);
 }
 
-/// A parent and the process that it runs, whose definition is found by its name.
+/// A parent and its child process, whose definition is found by name.
 fn parent(task: &str, child: &str, input: Value) -> TestRun {
     let (parent, child) = (tasks(task), document(child));
     let digest = program_of(&child).digest;

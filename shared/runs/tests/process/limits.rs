@@ -1,4 +1,4 @@
-//! Bounds: endless processes, endless expressions, deep and large data.
+//! Tests limits: endless processes, endless expressions, deep and large data.
 
 use process::expression::Evaluator;
 use runs::process::{Expressions, MAX_EXECUTED, with_expressions};
@@ -9,7 +9,7 @@ use workflow::testing::{TestRun, check_history};
 
 use crate::world::{document, error, kind_of, output_of, run, run_with, tasks};
 
-/// Evaluates in child processes, driven by a runtime that lives as long as the test.
+/// Evaluates in child processes; the runtime that drives them lives as long as the test.
 fn sandboxed() -> (tokio::runtime::Runtime, Registry) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -24,7 +24,7 @@ fn sandboxed() -> (tokio::runtime::Runtime, Registry) {
     (runtime, with_expressions(runs::registry(), expressions))
 }
 
-/// The error object of a run that is not replayed again.
+/// Returns the error object of a run, without the check by replay.
 fn failed(run: TestRun) -> Value {
     run.run().unwrap().failure.unwrap().details.unwrap().to_value()
 }
@@ -53,7 +53,7 @@ fn an_endless_expression_fails_its_task_and_is_not_tried_by_replays() {
     let (ended, count, history) = markers(run_with(&registry, &text, &json!({})));
     assert_eq!(ended["result"], json!({ "caught": true }));
     assert_eq!(count, 1);
-    // What is recorded needs nothing that evaluates.
+    // Recorded results need no evaluator.
     let without = with_expressions(runs::registry(), Expressions::none());
     check_history(&without, &history).unwrap();
     let text = tasks("a: { set: { n: '${ def f: f; f }' } }");
@@ -115,7 +115,7 @@ fn an_output_of_ten_megabytes_is_refused() {
         kind_of("a: { set: { t: '${ \"x\" * 10000000 }' } }", json!({})).0,
         "expression"
     );
-    // Each result is small enough, and all together are not.
+    // Each result is small enough, but all together are not.
     let text = tasks(
         "a: { fork: { branches: [ { a: { set: { t: '${ \"x\" * 1000000 }' } } }, { b: { set: { t: '${ \"x\" * 1000000 }' } } }, { c: { set: { t: '${ \"x\" * 1000000 }' } } } ] } }",
     );

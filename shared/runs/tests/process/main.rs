@@ -1,4 +1,4 @@
-//! Processes: the conformance kit, each task type, errors, limits and replays.
+//! Tests processes: the conformance kit, each task type, errors, limits and replays.
 #![cfg(test)]
 
 mod calls;

@@ -1,4 +1,4 @@
-//! A service on this machine that the calls of tests go to, and what activities need for them.
+//! Provides a local service for the calls of tests, and the services of activities.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -29,7 +29,7 @@ use workflow::Registry;
 
 use crate::world;
 
-/// A request that the service got.
+/// A request that the service received.
 #[derive(Clone, Debug)]
 pub struct Got {
     pub method: String,
@@ -38,7 +38,6 @@ pub struct Got {
     pub body: String,
 }
 
-/// The service.
 pub struct Service {
     pub url: String,
     got: Arc<Mutex<Vec<Got>>>,
@@ -69,7 +68,7 @@ impl Service {
         }
     }
 
-    /// What came, in order.
+    /// Returns the received requests in order.
     pub fn got(&self) -> Vec<Got> {
         self.got.lock().unwrap().clone()
     }
@@ -182,7 +181,7 @@ impl Bus for Silent {
     }
 }
 
-/// The activities, with these secrets. Calls may go to this machine.
+/// Registers the activities with these secrets. Calls may go to this machine.
 pub fn registry(secrets: Value) -> Registry {
     with_outbound(secrets, Outbound::local(&AwsEnvironment::default()).unwrap())
 }
@@ -195,7 +194,7 @@ pub fn with_outbound(secrets: Value, outbound: Outbound) -> Registry {
             .collect(),
         _ => BTreeMap::new(),
     };
-    // Nothing is published or stored through these: mocks stand in.
+    // Nothing is published or stored through these: mocks replace them.
     let table = Table::new(Arc::new(Nowhere), "events");
     let objects = Objects::new(Arc::new(Nowhere), "data");
     let services = ProcessServices {

@@ -1,4 +1,4 @@
-//! Supervised runs: a task that acts outside waits for an approval.
+//! Tests supervised runs: a task that acts outside waits for an approval.
 
 use std::time::Duration;
 

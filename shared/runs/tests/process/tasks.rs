@@ -1,4 +1,4 @@
-//! Each task type that needs nothing outside.
+//! Tests each task type that needs nothing outside.
 
 use std::time::Duration;
 
@@ -200,7 +200,7 @@ fn a_definition_that_is_missing_or_broken_ends_the_run() {
         (json!({ "text": null, "account": "a" }), "is not stored"),
         (json!({ "text": "do: []", "account": "a" }), "not valid"),
     ] {
-        // The digest of another text, because compiled definitions are kept by their digests.
+        // A text of its own has a digest that the cache of compiled definitions does not contain yet.
         let text = document(&format!("metadata: {{ test: '{part}' }}\ndo: []"));
         let run = run(&text, &json!({})).mock("process_load", move |_| Ok(loaded.clone()));
         let error = crate::world::error(run);

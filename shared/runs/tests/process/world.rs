@@ -1,4 +1,4 @@
-//! Runs of processes in memory.
+//! Runs processes in memory.
 
 use runs::process::{Expressions, Program, with_expressions};
 use serde::Serialize;
@@ -8,12 +8,12 @@ use workflow::Registry;
 use workflow::status::RunStatus;
 use workflow::testing::{TestOutcome, TestRun, check_history};
 
-/// A definition with these parts beside `document`.
+/// Builds a definition with these parts beside `document`.
 pub fn document(parts: &str) -> String {
     format!("document: {{ dsl: '1.0.3', namespace: tests, name: sample, version: '0.1.0' }}\n{parts}")
 }
 
-/// The definition with these tasks, `name: { … }` each, with ` ;; ` between them.
+/// Builds a definition with these tasks, `name: { … }` each, separated by ` ;; `.
 pub fn tasks(tasks: &str) -> String {
     let items: Vec<String> = tasks.split(" ;; ").map(|task| format!("{{ {task} }}")).collect();
     document(&format!("do: [{}]", items.join(", ")))
@@ -30,7 +30,6 @@ pub fn registry() -> Registry {
     with_expressions(runs::registry(), Expressions::in_process())
 }
 
-/// A run of a definition.
 pub fn run_with(registry: &Registry, text: &str, input: &(impl Serialize + ?Sized)) -> TestRun {
     let loaded = json!({ "text": text, "account": "account" });
     TestRun::new(registry, "Process", input)
@@ -44,7 +43,7 @@ pub fn run(text: &str, input: &(impl Serialize + ?Sized)) -> TestRun {
     run_with(&registry(), text, input)
 }
 
-/// What came of a run, whose histories fit a replay from scratch.
+/// Returns the outcome of a run, and checks its histories by a replay from the beginning.
 pub fn ended(run: TestRun) -> TestOutcome {
     let outcome = run.run().unwrap();
     for run in outcome.runs.iter().filter(|run| run.workflow_type == "Process") {
@@ -53,7 +52,7 @@ pub fn ended(run: TestRun) -> TestOutcome {
     outcome
 }
 
-/// The output of a run that completes.
+/// Returns the output of a run that completes.
 pub fn output(run: TestRun) -> Value {
     let outcome = ended(run);
     assert_eq!(
@@ -66,12 +65,12 @@ pub fn output(run: TestRun) -> Value {
     outcome.result.unwrap()
 }
 
-/// The output of a definition with these tasks.
+/// Returns the output of a definition with these tasks.
 pub fn output_of(text: &str, input: Value) -> Value {
     output(run(&tasks(text), &input))
 }
 
-/// The error object of a run that fails.
+/// Returns the error object of a run that fails.
 pub fn error(run: TestRun) -> Value {
     let outcome = ended(run);
     assert_eq!(outcome.status, RunStatus::Failed, "{:?}", outcome.result);
@@ -81,7 +80,7 @@ pub fn error(run: TestRun) -> Value {
     error
 }
 
-/// The last part of the error's type, its status and its instance.
+/// Returns the last part of the error's type, its status and its instance.
 pub fn kind(run: TestRun) -> (String, u64, String) {
     let error = error(run);
     let kind = error["type"]

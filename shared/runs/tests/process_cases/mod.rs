@@ -1,4 +1,4 @@
-//! Processes of the corpus.
+//! Defines the processes of the corpus.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use workflow::testing::TestRun;
 use workflow::{Failure, Registry};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// The definitions have no digests of their own: a name of this length stands for each.
+/// Names of this length replace the digests of the definitions.
 const DIGITS: usize = 64;
 
 /// A run of a definition with these tasks.

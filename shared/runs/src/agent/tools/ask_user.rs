@@ -1,5 +1,5 @@
-//! `ask_user`: a question to the user, whose answer is the signal `UserInput`. The code of the run publishes
-//! it and waits.
+//! Defines `ask_user`: a question to the user, whose answer is the signal `UserInput`. The workflow code
+//! publishes the question and waits.
 
 use models::Tool;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use super::super::arguments::{Refusal, read};
 use super::described;
 
 pub const NAME: &str = "ask_user";
-/// Longest question, in characters.
+/// Maximum length of a question.
 const MAX_QUESTION_CHARACTERS: usize = 5_000;
 
 #[derive(Deserialize)]
@@ -27,7 +27,6 @@ pub fn tool() -> Tool {
     )
 }
 
-/// The question.
 pub fn question(arguments: &Value) -> Result<String, Refusal> {
     let asked: Arguments = read(NAME, arguments)?;
     match asked.question.trim() {

@@ -1,4 +1,4 @@
-//! `call_https`: a request to a host that the interaction allows, within the address rules of
+//! Implements `call_https`: a request to a host that the interaction allows, under the address rules of
 //! `platform::outbound`.
 
 use std::time::Duration;
@@ -14,11 +14,11 @@ use super::super::tool_call::Fault;
 use super::described;
 
 pub const NAME: &str = "call_https";
-/// Most bytes of a request's body.
+/// Maximum size of a request body.
 const MAX_BODY_BYTES: usize = 100_000;
-/// Most bytes of an answer that are read.
+/// Maximum size of a response that is read.
 const MAX_ANSWER_BYTES: usize = 200_000;
-/// Longest request, the answer included.
+/// Time limit of a request, including the response.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize)]
@@ -95,8 +95,7 @@ fn refused(error: OutboundError) -> Refusal {
     Refusal(format!("The URL was not asked, or gave no answer: {error}."))
 }
 
-/// Refuses a URL whose host is not one of those that the interaction allows. An entry without a port means
-/// the usual one.
+/// Refuses a URL whose host the interaction does not allow. An entry without a port means the default port.
 fn check_host(url: &str, allowed_hosts: &[String]) -> Result<(), Refusal> {
     let refusal = |what: &str| {
         let hosts = allowed_hosts.join(", ");

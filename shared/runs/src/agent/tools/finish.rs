@@ -1,4 +1,4 @@
-//! `finish`: ends the run with a result, which must fit the output schema of the interaction.
+//! Implements `finish`: ends the run with a result, which must fit the output schema of the interaction.
 
 use models::Tool;
 use serde::Deserialize;
@@ -9,10 +9,9 @@ use super::super::definition::Agent;
 use super::described;
 
 pub const NAME: &str = "finish";
-/// Faults that the model is told.
+/// Maximum number of faults reported to the model.
 const MAX_FAULTS: usize = 5;
 
-/// What the model ends with.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finished {
@@ -38,12 +37,11 @@ pub fn tool(schema: Option<&Value>) -> Tool {
     )
 }
 
-/// The arguments in their form.
 pub fn finished(arguments: &Value) -> Result<Finished, Refusal> {
     read(NAME, arguments)
 }
 
-/// A refusal that lists the faults of a result which does not fit.
+/// Checks the result against the output schema. The refusal lists the faults.
 pub fn check(agent: &Agent, arguments: &Value) -> Result<String, Refusal> {
     let finished = finished(arguments)?;
     let Some(schema) = &agent.output_schema else {

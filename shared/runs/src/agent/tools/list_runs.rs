@@ -1,4 +1,4 @@
-//! `list_runs`: workflow runs of the project, newest first.
+//! Implements `list_runs`: lists the workflow runs of the project, newest first.
 
 use models::Tool;
 use platform::api::Call;
@@ -11,7 +11,7 @@ use super::super::tool_call::Fault;
 use super::described;
 
 pub const NAME: &str = "list_runs";
-/// Most runs of one answer.
+/// Maximum number of runs in one result.
 const MAX_LIMIT: u32 = 50;
 
 #[derive(Deserialize)]

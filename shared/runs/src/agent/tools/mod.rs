@@ -1,4 +1,4 @@
-//! The tools of agents, one file each.
+//! Defines the tools of agents, one file per tool.
 
 pub mod ask_user;
 pub mod call_https;
@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use self::mcp::RemoteTool;
 use super::definition::Agent;
 
-/// A tool of the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuiltIn {
     AskUser,
@@ -55,7 +54,7 @@ impl BuiltIn {
         }
     }
 
-    /// Whether an attempt that was lost may be made again: whatever only reads.
+    /// Returns whether a lost attempt may be repeated: true for tools that only read.
     pub const fn is_repeatable(self) -> bool {
         !matches!(self, Self::CallHttps)
     }
@@ -86,13 +85,12 @@ impl BuiltIn {
     }
 }
 
-/// A tool that an agent has.
 pub enum Found<'a> {
     BuiltIn(BuiltIn),
     Remote(&'a RemoteTool, &'a McpServer),
 }
 
-/// The tool of a name, where the agent has it.
+/// Finds a tool by name among the tools of the agent.
 pub fn find<'a>(agent: &'a Agent, name: &str) -> Option<Found<'a>> {
     let built_in = BuiltIn::ALL.into_iter().find(|tool| tool.name() == name);
     if let Some(tool) = built_in {
@@ -106,20 +104,20 @@ pub fn find<'a>(agent: &'a Agent, name: &str) -> Option<Found<'a>> {
     Some(Found::Remote(remote, server))
 }
 
-/// What a model is told of its tools.
+/// Returns the tools of an agent as the model sees them.
 pub fn offered(agent: &Agent) -> Vec<Tool> {
     let built_in = BuiltIn::ALL.into_iter().filter(|tool| tool.is_of(agent));
     let remote = agent.remote_tools.iter().map(RemoteTool::tool);
     built_in.map(|tool| tool.tool(agent)).chain(remote).collect()
 }
 
-/// For the model.
+/// Returns the message for the model about an unknown tool.
 pub fn unknown(name: &str) -> String {
     let name: String = name.chars().take(64).collect();
     format!("There is no tool '{name}'. Use the tools that you were given.")
 }
 
-/// A tool whose arguments are an object of these properties.
+/// Builds a tool whose arguments are an object with these properties.
 fn described(name: &str, description: &str, properties: &Value, required: &[&str]) -> Tool {
     Tool {
         name: name.to_owned(),

@@ -1,5 +1,4 @@
-//! `post_update`: an update message of the agent's own run, and of no other. The code of the run publishes
-//! it.
+//! Defines `post_update`: an update message of the agent's own run only. The workflow code publishes it.
 
 use models::Tool;
 use serde::Deserialize;
@@ -9,7 +8,7 @@ use super::super::arguments::{Refusal, read};
 use super::described;
 
 pub const NAME: &str = "post_update";
-/// Longest message, in characters.
+/// Maximum length of a message.
 const MAX_MESSAGE_CHARACTERS: usize = 2_000;
 
 #[derive(Deserialize)]
@@ -27,7 +26,6 @@ pub fn tool() -> Tool {
     )
 }
 
-/// The message.
 pub fn message(arguments: &Value) -> Result<String, Refusal> {
     let asked: Arguments = read(NAME, arguments)?;
     match asked.message.trim() {

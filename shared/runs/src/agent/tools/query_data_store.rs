@@ -1,4 +1,4 @@
-//! `query_data_store`: one read-only SQL statement, with the permissions of the run's role.
+//! Implements `query_data_store`: one read-only SQL statement, with the permissions of the run's role.
 
 use models::Tool;
 use platform::api::Call;
@@ -11,9 +11,9 @@ use super::super::tool_call::Fault;
 use super::described;
 
 pub const NAME: &str = "query_data_store";
-/// Rows where nothing is said.
+/// Maximum number of rows where the call sets none.
 const DEFAULT_LIMIT: u32 = 100;
-/// Most rows: more are cut anyway.
+/// Maximum number of rows: the result is cut beyond that anyway.
 const MAX_LIMIT: u32 = 1_000;
 
 #[derive(Deserialize)]

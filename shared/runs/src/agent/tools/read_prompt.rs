@@ -1,4 +1,4 @@
-//! `read_prompt`: a prompt template of the project.
+//! Implements `read_prompt`: reads a prompt template of the project.
 
 use models::Tool;
 use platform::api::Call;

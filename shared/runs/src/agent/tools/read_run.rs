@@ -1,4 +1,4 @@
-//! `read_run`: one workflow run of the project, without its history.
+//! Implements `read_run`: reads one workflow run of the project, without its history.
 
 use models::Tool;
 use platform::api::Call;

@@ -1,4 +1,4 @@
-//! The output of a call.
+//! Builds the output of a call from the response.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::request::{Request, described};
 
-/// How much of an answer is the output.
+/// How much of the response becomes the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::process) enum Output {
-    /// Base64 of the body.
+    /// Body as Base64.
     Raw,
-    /// The body: as JSON if it is JSON, else as text, or base64 where it is no text.
+    /// Body: as JSON if it is JSON, else as text, or as Base64 where it is no text.
     Content,
     /// Request, status, headers and content.
     Response,

@@ -1,4 +1,4 @@
-//! How a call proves who it is.
+//! Authenticates a call, with credentials that may be secrets.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +15,6 @@ use crate::process::frame::View;
 use crate::process::interpreter::Process;
 use crate::process::services::ProcessServices;
 
-/// How a call proves who it is.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::process) struct Authentication {
     scheme: Scheme,
@@ -32,7 +31,7 @@ enum Scheme {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Given {
-    /// The name of a secret.
+    /// Name of the secret.
     Secret(String),
     Values {
         username: Option<Part>,
@@ -41,7 +40,7 @@ enum Given {
 }
 
 impl Authentication {
-    /// What the turn knows of it.
+    /// Evaluates the parts of the credentials that contain no secrets.
     pub async fn of(
         process: &Process,
         view: &View<'_>,
@@ -65,7 +64,7 @@ impl Authentication {
         Ok(Some(Self { scheme, credential }))
     }
 
-    /// The header `Authorization`.
+    /// Builds the value of the header `Authorization`.
     pub async fn header(&self, services: &ProcessServices, tenant: &Tenant) -> Result<HeaderValue, Ended> {
         let (username, password) = match &self.credential {
             Given::Secret(name) => {

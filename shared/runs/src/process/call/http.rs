@@ -1,4 +1,4 @@
-//! `call: http`: what the turn hands to the activity, and the activity.
+//! Implements `call: http`: the input that the turn builds, and the activity that makes the call.
 
 use platform::Tenant;
 use process::Data;
@@ -15,7 +15,6 @@ use crate::process::frame::View;
 use crate::process::interpreter::Process;
 use crate::process::services::ProcessServices;
 
-/// An HTTP call.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::process) struct HttpInput {
     pub method: String,
@@ -33,7 +32,7 @@ pub(in crate::process) struct HttpInput {
 }
 
 impl HttpInput {
-    /// What the turn knows of a call.
+    /// Evaluates the parts of the call that contain no secrets.
     pub async fn of(process: &Process, view: &View<'_>, call: &HttpCall, dot: &Data) -> Result<Self, Fault> {
         let method = process.fill(view, dot, &call.method).await?;
         let method = method
@@ -53,7 +52,7 @@ impl HttpInput {
     }
 }
 
-/// An address, as far as the turn knows it.
+/// Evaluates an address, except where it contains secrets.
 pub(super) async fn uri(process: &Process, view: &View<'_>, uri: &Uri, dot: &Data) -> Result<Part, Fault> {
     match uri {
         Uri::Template(template) => {
@@ -78,7 +77,6 @@ impl From<HttpOutput> for Output {
     }
 }
 
-/// The activity.
 pub(in crate::process) async fn activity(
     services: ProcessServices,
     context: ActivityContext,

@@ -1,7 +1,7 @@
-//! Calls over HTTP, as an activity carries them out.
+//! Makes HTTP calls in activities.
 //!
-//! The turn fills what it can. A part with a secret in it reaches the activity as an expression with the data
-//! that it reads, so that no secret is in a history.
+//! The turn evaluates everything that contains no secrets. A part that contains a secret reaches the activity
+//! as an expression with its data, so that the history holds no secret.
 
 mod answer;
 mod authentication;
@@ -18,11 +18,11 @@ use workflow::{Failure, Payload};
 pub(super) use authentication::Authentication;
 pub(super) use part::Part;
 
-/// Why a call has no output: an error of the task, without its place.
+/// Error of a call. [`CallError::at`] adds the position of the task.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct CallError {
     kind: ErrorKind,
-    /// That of the answer, where there is one.
+    /// Status of the response, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     detail: String,
@@ -37,7 +37,7 @@ enum ErrorKind {
     Communication,
 }
 
-/// What came of a call. An error is an outcome, because the definition says whether it is tried again.
+/// Outcome of a call. An error is an outcome and no failure, because the definition decides about retries.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Called {
@@ -45,11 +45,11 @@ pub(super) enum Called {
     Error(CallError),
 }
 
-/// Why an attempt of the activity ends.
+/// Why an attempt of the activity ends without an output.
 pub(super) enum Ended {
-    /// The task has this error.
+    /// The task gets this error.
     Error(CallError),
-    /// Something of the platform is away: the attempt is repeated.
+    /// The platform is unavailable: the attempt is repeated.
     Failure(Failure),
 }
 
@@ -74,7 +74,7 @@ impl CallError {
         }
     }
 
-    /// The error of the task at `pointer`.
+    /// Converts it to the error of the task at `pointer`.
     pub fn at(self, pointer: &str) -> ProcessError {
         let kind = match self.kind {
             ErrorKind::Configuration => Kind::Configuration,
@@ -90,7 +90,7 @@ impl CallError {
     }
 }
 
-/// What the activity returns.
+/// Returns the result of the activity. An output that is too large for the history becomes an error.
 pub(super) fn called(result: Result<process::Data, Ended>) -> Result<Called, Failure> {
     match result {
         Ok(output) if Payload::of(output.as_raw()).is_err() => Ok(Called::Error(CallError::new(

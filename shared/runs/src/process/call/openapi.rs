@@ -1,4 +1,4 @@
-//! `call: openapi`: finds the operation in its document and makes the request that it describes.
+//! Implements `call: openapi`: finds the operation in its document and builds the request that it describes.
 
 use platform::Tenant;
 use process::Data;
@@ -18,12 +18,11 @@ use crate::process::services::ProcessServices;
 
 /// Methods that an item of `paths` may have.
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
-/// Parameter that stands for the body of the request.
+/// Name of the parameter that holds the body of the request.
 const BODY: &str = "body";
-/// Most references that lead from one to the next.
+/// Maximum length of a chain of references.
 const MAX_REFERENCES: usize = 16;
 
-/// A call of an operation.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::process) struct OpenApiInput {
     pub document: Part,
@@ -39,7 +38,7 @@ pub(in crate::process) struct OpenApiInput {
 }
 
 impl OpenApiInput {
-    /// What the turn knows of a call.
+    /// Evaluates the parts of the call that contain no secrets.
     pub async fn of(
         process: &Process,
         view: &View<'_>,
@@ -60,7 +59,6 @@ impl OpenApiInput {
     }
 }
 
-/// The activity.
 pub(in crate::process) async fn activity(
     services: ProcessServices,
     context: ActivityContext,
@@ -105,7 +103,7 @@ fn document(body: &[u8]) -> Result<Value, CallError> {
         .ok_or_else(|| configuration("The document of the call is not an OpenAPI document."))
 }
 
-/// The request of an operation.
+/// Builds the request of an operation.
 fn operation(
     document: &Value,
     address: &str,
@@ -157,7 +155,7 @@ fn operation(
         }
     }
     if body.is_none() && given.contains_key(BODY) {
-        // Read from the data itself, whose numbers have all their digits.
+        // The body is read from the raw data, so that numbers keep all their digits.
         body = parameters.field(BODY);
         given.remove(BODY);
     }
@@ -180,7 +178,7 @@ fn operation(
     Ok(request)
 }
 
-/// Where parameters go.
+/// Collects the parameters by their place in the request.
 struct Target {
     path: String,
     query: Map<String, Value>,
@@ -213,7 +211,8 @@ impl Target {
         Ok(())
     }
 
-    /// Whether the operation's own parameter of that name was set before the one of its path.
+    /// Returns whether a parameter is already set: an operation's own parameters come first and override
+    /// those of its path.
     fn has(&self, place: &str, name: &str) -> bool {
         match place {
             "path" => !self.path.contains(&format!("{{{name}}}")),
@@ -229,7 +228,7 @@ fn is_missing(parameter: &Value) -> bool {
     is_required && parameter.get("in").and_then(Value::as_str) != Some("body")
 }
 
-/// Follows `$ref` within the document.
+/// Follows `$ref` within the document; None where the chain is too long or a target is missing.
 fn resolved<'a>(document: &'a Value, mut value: &'a Value) -> Option<&'a Value> {
     for _ in 0..MAX_REFERENCES {
         match value.get("$ref").and_then(Value::as_str) {
@@ -240,7 +239,7 @@ fn resolved<'a>(document: &'a Value, mut value: &'a Value) -> Option<&'a Value> 
     None
 }
 
-/// The address that paths begin with, without a slash at its end.
+/// Returns the base URL of the paths, without a trailing slash.
 fn server(document: &Value, operation: &Value, item: &Value, address: &str) -> Result<String, CallError> {
     let base = Url::parse(address).map_err(|_| configuration("The address of the document is not a URL."))?;
     let servers = [operation, item, document].map(|holder| holder.get("servers"));
@@ -269,7 +268,7 @@ fn server(document: &Value, operation: &Value, item: &Value, address: &str) -> R
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
-/// The same of version 2, where it has other fields.
+/// Returns the base URL of a document of version 2, which has other fields for it.
 fn of_swagger(document: &Value, base: &Url) -> String {
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     let path = text("basePath").unwrap_or("/");

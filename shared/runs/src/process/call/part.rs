@@ -1,4 +1,4 @@
-//! A part of a request: data, or data with expressions in it that read secrets.
+//! Represents a part of a request: data, or data that contains expressions which read secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,21 +16,19 @@ use crate::process::frame::View;
 use crate::process::interpreter::Process;
 use crate::process::services::ProcessServices;
 
-/// A part of a request.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::process) enum Part {
-    /// Data.
     Value(Box<RawValue>),
     /// An expression that reads secrets.
     Secret(Box<SecretExpression>),
-    /// A list with such an expression in it.
+    /// List that contains such an expression.
     List(Vec<Part>),
-    /// An object with such an expression in it.
+    /// Object that contains such an expression.
     Object(Vec<(String, Part)>),
 }
 
-/// An expression that the activity evaluates, with the data that it reads.
+/// Expression that the activity evaluates, with the data that it reads.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::process) struct SecretExpression {
     source: String,
@@ -40,7 +38,7 @@ pub(in crate::process) struct SecretExpression {
 }
 
 impl Part {
-    /// Fills what reads no secrets.
+    /// Evaluates the expressions that read no secrets.
     pub async fn of(
         process: &Process,
         view: &View<'_>,
@@ -58,7 +56,7 @@ impl Part {
         }))
     }
 
-    /// The same where the part may be missing.
+    /// Does the same for a part that may be missing.
     pub async fn optional(
         process: &Process,
         view: &View<'_>,
@@ -101,17 +99,16 @@ impl Part {
         }
     }
 
-    /// A text.
     pub fn text(text: &str) -> Self {
         Self::Value(Data::text(text).as_raw().to_owned())
     }
 
-    /// Whether it is data alone.
+    /// Returns whether the part contains no secrets.
     pub fn is_plain(&self) -> bool {
         matches!(self, Self::Value(_))
     }
 
-    /// The data, with secrets in it.
+    /// Returns the data, with the secrets filled in.
     pub fn resolve<'a>(
         &'a self,
         services: &'a ProcessServices,
@@ -183,7 +180,6 @@ impl SecretExpression {
     }
 }
 
-/// The value of a secret.
 pub(super) async fn secret(services: &ProcessServices, tenant: &Tenant, name: &str) -> Result<Data, Ended> {
     match services.secrets.find(tenant, name).await? {
         Some(value) => Ok(value),
@@ -195,12 +191,12 @@ pub(super) async fn secret(services: &ProcessServices, tenant: &Tenant, name: &s
     }
 }
 
-/// Data that the turn had.
+/// Converts data that the turn evaluated.
 fn data(raw: &RawValue) -> Data {
     Data::from_raw(raw.to_owned()).unwrap_or_else(|_| Data::null())
 }
 
-/// An error of the definition's own values, found in the turn.
+/// Returns the error for an invalid value in the definition, found in the turn.
 pub(super) fn wrong(detail: impl Into<String>, view: &View<'_>) -> Fault {
     Fault::error(Kind::Expression, detail, view.pointer)
 }

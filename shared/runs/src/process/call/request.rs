@@ -1,4 +1,4 @@
-//! A request to a service that a definition names.
+//! Builds and sends a request to a service that a definition names.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use url::Url;
 use super::{CallError, Ended, ErrorKind, Part};
 use crate::process::services::ProcessServices;
 
-/// How long a service may take to answer.
+/// Time limit for the response of a service.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 /// Headers that belong to the connection.
 const REFUSED_HEADERS: [&str; 9] = [
@@ -29,20 +29,19 @@ const REFUSED_HEADERS: [&str; 9] = [
 const CONTENT_TYPE: HeaderName = HeaderName::from_static("content-type");
 const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
-/// A request.
 pub(super) struct Request {
     method: Method,
     url: Url,
     headers: HeaderMap,
     body: Vec<u8>,
-    /// Whether the address has a secret in it.
+    /// Whether the address contains a secret.
     pub hides_address: bool,
-    /// Whether a header or the query has one.
+    /// Whether a header contains a secret.
     hides_headers: bool,
     hides_query: bool,
 }
 
-/// The address of a part.
+/// Resolves an address. Fails where it is no text.
 pub(super) async fn address(
     uri: &Part,
     services: &ProcessServices,
@@ -71,7 +70,7 @@ impl Request {
         })
     }
 
-    /// Adds the fields of an object to the query; null is left out, and a list is a field for each item.
+    /// Adds the fields of an object to the query. Leaves out null, and adds a field for each item of a list.
     pub fn add_query(&mut self, fields: &Data, is_plain: bool) -> Result<(), CallError> {
         self.hides_query |= !is_plain;
         let mut pairs = Vec::new();
@@ -95,7 +94,7 @@ impl Request {
         Ok(())
     }
 
-    /// Adds the fields of an object as headers; null is left out.
+    /// Adds the fields of an object as headers. Leaves out null.
     pub fn add_headers(&mut self, fields: &Data, is_plain: bool) -> Result<(), CallError> {
         self.hides_headers |= !is_plain;
         for (name, value) in object(fields, "headers")? {
@@ -124,7 +123,7 @@ impl Request {
         Ok(())
     }
 
-    /// A text is sent as it is, any other value as JSON.
+    /// Sends a string as it is, and any other value as JSON.
     pub fn set_body(&mut self, body: &Data) {
         let (bytes, kind) = match body.as_text() {
             Some(text) => (text.into_bytes(), "text/plain; charset=utf-8"),
@@ -140,7 +139,7 @@ impl Request {
         self.headers.insert(AUTHORIZATION, header);
     }
 
-    /// The answer, unless its status is an error.
+    /// Sends the request. Fails where the status of the response is an error.
     pub async fn send(&self, outbound: &Outbound, takes_redirects: bool) -> Result<Exchange, CallError> {
         let sent = outbound
             .exchange(
@@ -179,7 +178,7 @@ impl Request {
         })
     }
 
-    /// The request for the output of the task, without what may hold a secret.
+    /// Describes the request for the output of the task, without the parts that may contain a secret.
     pub fn described(&self) -> Value {
         let mut url = self.url.clone();
         if self.hides_query {
@@ -199,7 +198,7 @@ impl Request {
     }
 }
 
-/// Headers as an object; several of a name are joined as HTTP allows.
+/// Returns the headers as an object; joins several values of a name as HTTP allows.
 pub(super) fn described(headers: &HeaderMap) -> Value {
     let mut fields = serde_json::Map::new();
     for name in headers.keys() {
@@ -223,12 +222,12 @@ fn object(data: &Data, part: &str) -> Result<Vec<(String, Data)>, CallError> {
     }
 }
 
-/// The text of a value that an address or a header takes.
+/// Returns the text of a value for an address or a header. Fails for values without such a text.
 pub(super) fn scalar(value: &Data, name: &str) -> Result<String, CallError> {
     if let Some(text) = value.as_text() {
         return Ok(text);
     }
-    // A number has all its digits in its JSON.
+    // A number keeps all its digits in its JSON.
     match value.get().starts_with(['[', '{', 'n']) {
         false => Ok(value.get().to_owned()),
         true => Err(CallError::new(

@@ -1,4 +1,4 @@
-//! `try`: runs its tasks, and again or others where an error is caught.
+//! Implements `try`: runs its tasks; where an error is caught, retries them or runs the tasks of `catch`.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, attempt: &Try, input
     }
 }
 
-/// How long attempts may take.
+/// Time limits of a retry policy.
 struct Limits {
     attempt: Option<Duration>,
     total: Option<Duration>,
@@ -83,7 +83,7 @@ impl Limits {
         Ok(limits)
     }
 
-    /// The limit of the next attempt.
+    /// Returns the time limit of the next attempt.
     fn of_attempt(&self, elapsed: Duration) -> Option<Duration> {
         let left = self.total.map(|total| total.saturating_sub(elapsed));
         self.attempt.into_iter().chain(left).min()
@@ -113,7 +113,7 @@ async fn is_caught(
     }
 }
 
-/// How long to wait before the next retry; None where there is none.
+/// Returns the pause before the next retry; None where there is no further retry.
 async fn pause(
     process: &Process,
     view: &View<'_>,
@@ -155,7 +155,7 @@ async fn pause(
     )))
 }
 
-/// A number from 0 to 1 by the last digits of an id, which are chance and the same in each replay.
+/// Returns a number from 0 to 1 from the last digits of an id: they are random, and the same in each replay.
 fn fraction(id: &str) -> f64 {
     /// Hexadecimal digits that a `f64` holds exactly.
     const DIGITS: usize = 12;

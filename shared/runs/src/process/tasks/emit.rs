@@ -1,4 +1,4 @@
-//! `emit`: publishes an event; the output is the event.
+//! Implements `emit`: publishes an event; the output is the event.
 
 use platform::ErrorKind;
 use process::Data;
@@ -24,7 +24,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, template: &Template,
         let detail = "The 'type' of the event is not a text.";
         return Err(Fault::error(Kind::Expression, detail, view.pointer));
     };
-    // Made by the code, not by the attempt: a repeated attempt publishes the same event.
+    // The id is drawn outside the activity, so that a repeated attempt publishes the same event.
     let id = context.new_id();
     let base = Data::object([
         ("id", Data::text(&id)),

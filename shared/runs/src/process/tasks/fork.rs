@@ -1,7 +1,7 @@
-//! `fork`: runs its branches at the same time, each on the task's input.
+//! Implements `fork`: runs its branches concurrently, each on the task's input.
 //!
-//! The output is the list of their outputs, or with `compete` that of the first one to complete. An error of
-//! a branch ends the others; with `compete` it counts only where every branch has one.
+//! The output is the list of their outputs; with `compete` it is the output of the first branch to complete.
+//! An error of a branch cancels the others; with `compete` the task fails only where every branch fails.
 
 use process::Data;
 use process::definition::Fork;

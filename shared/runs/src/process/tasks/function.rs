@@ -1,4 +1,4 @@
-//! `call` of a function of `use.functions`: a task that several places share.
+//! Implements `call` of a function of `use.functions`: a task shared by several places of the definition.
 
 use process::Data;
 use process::definition::FunctionCall;

@@ -1,4 +1,4 @@
-//! `call: http`.
+//! Implements the task `call: http`.
 
 use std::time::Duration;
 
@@ -15,10 +15,9 @@ use crate::process::frame::View;
 use crate::process::interpreter::Process;
 use crate::process::{HTTP_CALL, outside};
 
-/// Longest that an attempt takes: two requests of a call, and what lies between them.
+/// Time limit of an attempt: two requests of a call, and the work between them.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(75);
-/// Attempts where the platform, not the service, is away. What the service answers is never tried again by
-/// itself.
+/// Attempts where the platform is unavailable. Responses of the service are never retried automatically.
 const ATTEMPTS: u32 = 5;
 
 pub(super) async fn run(process: &Process, view: &View<'_>, call: &HttpCall, input: Data) -> Worked {
@@ -28,7 +27,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, call: &HttpCall, inp
     output(view, HTTP_CALL, &request).await
 }
 
-/// The output of a call that an activity makes.
+/// Runs the activity of a call and returns its output.
 pub(super) async fn output<I: Serialize>(
     view: &View<'_>,
     activity: ActivityType<I, Called>,

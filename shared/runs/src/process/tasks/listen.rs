@@ -1,4 +1,4 @@
-//! `listen`: waits for events, which come as the signal `Event`.
+//! Implements `listen`: waits for events, which arrive as the signal `Event`.
 
 mod filter;
 
@@ -64,7 +64,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, listen: &Listen, inp
     Ok(bounded(Data::list(&outputs), view.pointer)?.into())
 }
 
-/// The next event, whether it is wanted or not, and its place.
+/// Returns the next event and its position, whether a filter matches it or not.
 async fn next(process: &Process, view: &View<'_>, reader: &mut Reader) -> Result<(usize, Data), Fault> {
     let context = &view.frame.context;
     process.shown.waits_for(view.frame.number, Some(EVENT));
@@ -80,7 +80,7 @@ fn read(event: &Data, read: Read) -> Data {
     }
 }
 
-/// Runs the tasks for one event, whose input is the event as it is read.
+/// Runs the tasks for one event; their input is the event as `read` selects it.
 async fn each(
     process: &Process,
     view: &View<'_>,
@@ -116,12 +116,12 @@ async fn each(
     Ok(Done::Output(value))
 }
 
-/// The events that a strategy still wants.
+/// Events that a strategy still waits for.
 struct Wanted<'a> {
     filters: Vec<&'a EventFilter>,
-    /// Whether one event of each filter is wanted.
+    /// Whether one event per filter is needed.
     is_all: bool,
-    /// Whether there are no filters, so that each event is wanted.
+    /// Whether there are no filters, so that every event matches.
     is_any: bool,
     has_taken: bool,
     correlations: Correlations,
@@ -143,7 +143,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Whether it wants an event, which it has taken then.
+    /// Returns whether the strategy takes an event, and records that it did.
     async fn takes(
         &mut self,
         process: &Process,

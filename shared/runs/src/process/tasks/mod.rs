@@ -1,4 +1,4 @@
-//! What tasks do, by their type.
+//! Implements the task types, one file each.
 
 mod attempt;
 mod emit;
@@ -21,7 +21,6 @@ use super::fault::Fault;
 use super::frame::View;
 use super::interpreter::{Outcome, Process, Running, list};
 
-/// Does the work of a task.
 pub(super) fn work<'a>(
     process: &'a Process,
     view: &'a View<'a>,
@@ -49,5 +48,4 @@ pub(super) fn work<'a>(
     }
 }
 
-/// What the work of a task comes to.
 type Worked = Result<Outcome, Fault>;

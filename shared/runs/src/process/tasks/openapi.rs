@@ -1,4 +1,4 @@
-//! `call: openapi`.
+//! Implements the task `call: openapi`.
 
 use process::Data;
 use process::definition::OpenApiCall;

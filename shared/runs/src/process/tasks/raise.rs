@@ -1,4 +1,4 @@
-//! `raise`: the task fails with an error that the definition describes.
+//! Implements `raise`: fails with an error that the definition describes.
 
 use process::Data;
 use process::definition::{ErrorTemplate, Template};

@@ -1,4 +1,4 @@
-//! `for`: runs its tasks for each item of a list; the output of a round is the input of the next.
+//! Implements `for`: runs its tasks for each item of a list; the output of a round is the input of the next.
 
 use process::Data;
 use process::definition::Loop;

@@ -1,4 +1,4 @@
-//! `run: workflow`: a child run executes another process.
+//! Implements `run: workflow`: a child run executes another process.
 
 use process::Data;
 use process::definition::RunProcess;

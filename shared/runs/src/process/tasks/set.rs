@@ -1,4 +1,4 @@
-//! `set`: the output is a template's value.
+//! Implements `set`: the output is the filled template.
 
 use process::Data;
 use process::definition::Template;

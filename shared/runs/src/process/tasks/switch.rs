@@ -1,4 +1,4 @@
-//! `switch`: the first case whose condition holds says where to go.
+//! Implements `switch`: the first case whose condition is true names the next task.
 
 use process::Data;
 use process::definition::{Case, Expression, Then};
@@ -20,7 +20,7 @@ pub(super) async fn run(process: &Process, view: &View<'_>, cases: &[Case], inpu
     })
 }
 
-/// Where the first case goes whose condition holds.
+/// Returns the target of the first case whose condition is true.
 async fn chosen(
     process: &Process,
     view: &View<'_>,
@@ -39,7 +39,7 @@ async fn chosen(
             .filter(|(result, _)| is_true(result));
         return Ok(holding.next().map(|(_, (_, then))| *then));
     }
-    // An error of a condition does not count where one before it holds.
+    // Conditions after the first true one are not evaluated, so their errors do not count.
     for (when, then) in conditional {
         if process.holds(view, input, when).await? {
             return Ok(Some(then));

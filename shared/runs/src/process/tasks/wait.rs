@@ -1,4 +1,4 @@
-//! `wait`: lets time pass.
+//! Implements `wait`: waits for a duration.
 
 use process::Data;
 use process::definition::Span;

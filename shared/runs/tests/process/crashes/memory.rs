@@ -1,4 +1,4 @@
-//! Records in memory that outlive the services which write them.
+//! Keeps records in memory, which survive the services that write them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -33,14 +33,13 @@ struct Records {
     life: Option<Life>,
 }
 
-/// How long the service lives.
+/// Lifetime of the service.
 struct Life {
     chance: StdRng,
     percent: u32,
     is_over: bool,
 }
 
-/// The records.
 #[derive(Clone, Default)]
 pub struct Memory(Arc<Mutex<Records>>, Arc<Notify>);
 
@@ -49,7 +48,7 @@ impl Memory {
         self.0.lock().unwrap()
     }
 
-    /// A fresh service lives from now on, and dies so often in a hundred writes.
+    /// Starts a new service, which crashes after this percentage of writes.
     pub fn live(&self, first: u64, percent: u32, seed: u64) {
         let chance = StdRng::seed_from_u64(seed ^ first);
         self.lock().life = Some(Life {
@@ -59,19 +58,19 @@ impl Memory {
         });
     }
 
-    /// Waits for the death of the service.
+    /// Waits for the crash of the service.
     pub async fn died(&self) {
         self.1.notified().await;
     }
 
-    /// Nothing comes back to a service that is dead.
+    /// A crashed service gets no more responses.
     async fn alive(&self) {
         if self.lock().life.as_ref().is_some_and(|life| life.is_over) {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Whether the service dies now.
+    /// Decides whether the service crashes now.
     fn dies(&self) -> bool {
         let mut records = self.lock();
         let Some(life) = &mut records.life else {
@@ -89,7 +88,7 @@ impl Memory {
         self.lock().runs.get(run_id).is_some_and(|kept| kept.closed)
     }
 
-    /// Writes of a run.
+    /// Returns the number of writes of a run.
     pub fn commits(&self, run_id: &str) -> u64 {
         self.lock().runs[run_id].version
     }
@@ -237,7 +236,7 @@ impl Store for Memory {
     }
 }
 
-/// Messages are lost: what is due is found by its time.
+/// Loses all messages: due work is found by its time.
 impl Queue for Memory {
     fn send_as<'a>(&'a self, _: &'a str, _: Delivery<'a>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async { Ok(()) })

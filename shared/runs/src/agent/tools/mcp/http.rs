@@ -1,4 +1,4 @@
-//! HTTP for the MCP client: each request goes through the address rules of `platform::outbound`.
+//! Implements HTTP for the MCP client: each request follows the address rules of `platform::outbound`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,12 +14,12 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-/// Most bytes of an error's body that are read.
+/// Maximum size of an error body that is read.
 const MAX_ERROR_BYTES: usize = 2_000;
 
 type Failed = StreamableHttpError<OutboundError>;
 
-/// The client. It has no `Debug`, because it holds secrets.
+/// HTTP client of the MCP client. It has no `Debug`, because it holds secrets.
 #[derive(Clone)]
 pub struct Http {
     outbound: Outbound,
@@ -28,7 +28,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// With headers for every request, and bounds of every answer in bytes and time.
+    /// Adds the headers to every request. `bounds` limits the size and the time of every response.
     pub fn new(outbound: &Outbound, headers: &HeaderMap, bounds: (usize, Duration)) -> Self {
         Self {
             outbound: outbound.clone(),
@@ -140,7 +140,7 @@ impl StreamableHttpClient for Http {
         .map(drop)
     }
 
-    /// No stream of the server's own messages is opened: an agent asks, and hears the answer.
+    /// Opens no stream for the server's own messages: an agent only sends requests and reads the responses.
     async fn get_stream(
         &self,
         _: Arc<str>,
@@ -153,7 +153,7 @@ impl StreamableHttpClient for Http {
     }
 }
 
-/// The events of an answer, up to its bounds: beyond them it ends with an error.
+/// Returns the events of a response. Beyond the size or time limit the stream ends with an error.
 fn events(opened: Opened) -> BoxStream<'static, Result<Sse, SseError>> {
     let pieces = stream::unfold(Some(opened), |opened| async {
         let mut opened = opened?;

@@ -1,5 +1,7 @@
-//! Tools of MCP servers: listed once, at a run's beginning, and called by name. A server is a stranger: its
-//! addresses are checked, its answers bounded, its errors are those of a tool.
+//! Lists the tools of MCP servers once, when the run starts, and calls them by name.
+//!
+//! A server is not trusted: its addresses are checked, its responses are limited, and its errors become
+//! errors of the tool.
 
 mod http;
 
@@ -24,39 +26,37 @@ use super::super::Services;
 use super::super::arguments::Refusal;
 use super::super::tool_call::Fault;
 
-/// Longest listing, and longest call, the connection included.
+/// Time limit of a listing and of a call, including the connection.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Most bytes of one answer of a server.
+/// Maximum size of one response of a server.
 const MAX_ANSWER_BYTES: usize = 1_000_000;
-/// Most tools of one server, and most pages of its listing.
+/// Maximum number of tools of one server, and of pages of its listing.
 const MAX_TOOLS: usize = 64;
 const MAX_PAGES: usize = 8;
-/// Longest name that models take.
+/// Maximum length of a tool name that models accept.
 const MAX_NAME_BYTES: usize = 64;
-/// Longest description of a tool, in characters.
+/// Maximum length of a tool's description.
 const MAX_DESCRIPTION: usize = 2_000;
-/// Largest schema of a tool's arguments, in bytes; of a larger one the model is told nothing.
+/// Maximum size of the schema of a tool's arguments; the model does not get a larger one.
 const MAX_SCHEMA_BYTES: usize = 16_000;
-/// Values of headers that are shorter are not looked for in results: they would be found everywhere.
+/// Minimum length of a header value that is removed from results: shorter values would match everywhere.
 const MIN_SECRET_BYTES: usize = 6;
 
-/// A tool of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RemoteTool {
-    /// `<server>__<tool>`, as the model knows it.
+    /// `<server>__<tool>`, the name for the model.
     pub name: String,
-    /// The server's name.
     pub server: String,
-    /// As the server knows it.
+    /// Name at the server.
     pub remote_name: String,
-    /// As the server describes it.
+    /// Description from the server.
     pub description: String,
-    /// JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub input_schema: Value,
 }
 
 impl RemoteTool {
-    /// What the model is told.
+    /// Returns the tool as the model sees it.
     pub fn tool(&self) -> Tool {
         Tool {
             name: self.name.clone(),
@@ -66,7 +66,7 @@ impl RemoteTool {
     }
 }
 
-/// The tools of a server. Those whose names a model does not take are left out.
+/// Lists the tools of a server. Leaves out tools whose names models do not accept.
 pub async fn list(
     services: &Services,
     tenant: &Tenant,
@@ -118,7 +118,6 @@ pub async fn list(
     Ok(tools.take(MAX_TOOLS).collect())
 }
 
-/// Calls a tool of a server.
 pub async fn call(
     services: &Services,
     tenant: &Tenant,
@@ -173,7 +172,7 @@ fn broken(error: &dyn std::error::Error) -> Refusal {
     Refusal(format!("The MCP server failed: {told}"))
 }
 
-/// The texts of a result; of other content, only that it is there.
+/// Joins the texts of a result; other content is only mentioned.
 fn told(result: CallToolResult) -> Result<String, Refusal> {
     let parts = result.content.iter().map(|part| match part {
         ContentBlock::Text(text) => text.text.clone(),
@@ -191,7 +190,7 @@ fn told(result: CallToolResult) -> Result<String, Refusal> {
     }
 }
 
-/// The headers that the server's secret holds, a JSON object of texts.
+/// Reads the headers from the server's secret, a JSON object of strings.
 async fn headers(services: &Services, tenant: &Tenant, server: &McpServer) -> Result<HeaderMap, Refusal> {
     let Some(name) = &server.headers_secret else {
         return Ok(HeaderMap::new());
@@ -220,7 +219,7 @@ fn hidden(refusal: Refusal, headers: &HeaderMap) -> Refusal {
     Refusal(without_secrets(refusal.0, headers))
 }
 
-/// A server may echo what it was sent: no secret comes into the history by that.
+/// Removes the values of the headers: a server may echo them, and secrets must not enter the history.
 fn without_secrets(mut text: String, headers: &HeaderMap) -> String {
     for value in headers.values().filter_map(|value| value.to_str().ok()) {
         let words = std::iter::once(value).chain(value.split_whitespace());

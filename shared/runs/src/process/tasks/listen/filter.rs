@@ -1,4 +1,4 @@
-//! Whether an event is one that a filter wants.
+//! Decides whether an event matches a filter.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::process::fault::Fault;
 use crate::process::frame::View;
 use crate::process::interpreter::Process;
 
-/// Whether an event has the attributes of a filter.
+/// Returns whether an event has the attributes of a filter.
 pub(super) async fn matches(
     process: &Process,
     view: &View<'_>,
@@ -24,13 +24,13 @@ pub(super) async fn matches(
     Ok(process::flow::matches(filter, event, &results))
 }
 
-/// Values of the first events, which those after it must have too.
+/// Values of the first events, which later events must have too.
 #[derive(Default)]
 pub(super) struct Correlations(BTreeMap<String, Data>);
 
 impl Correlations {
-    /// Whether an event has the values of a filter's `correlate`. Those that it is the first to have are kept
-    /// then.
+    /// Returns whether an event has the values of a filter's `correlate`. Stores the values that it is the
+    /// first to have.
     pub async fn take(
         &mut self,
         process: &Process,
