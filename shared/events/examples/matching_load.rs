@@ -1,5 +1,6 @@
-//! Matching by itself, on one thread: how long an event takes against ten, a thousand and ten thousand subscriptions of a project, with
-//! the index and with every condition in turn, for the benchmarks. It prints one JSON object.
+//! Measures matching alone, on one thread: the time per event against ten, a thousand and ten thousand
+//! subscriptions of a project, with the index and with every condition in turn. Prints one JSON object for
+//! the benchmarks.
 
 use std::io::Write as _;
 use std::time::Instant;
@@ -13,23 +14,24 @@ use serde_json::{Map, Value, json};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Subscriptions of a project.
+/// Numbers of subscriptions of a project.
 const COUNTS: [usize; 3] = [10, 1_000, 10_000];
-/// Different events.
+/// Number of different events.
 const EVENTS: usize = 400;
-/// Times that all of them are matched; the first warms up.
+/// Number of rounds over all events; the first is a warm-up.
 const ROUNDS: usize = 6;
-/// Events that are matched with every condition in turn.
+/// Number of events that are matched against every condition in turn.
 const IN_TURN: usize = 40;
 
 const CATEGORIES: [&str; 3] = ["content", "workflow", "external"];
-/// Different actions and resource types.
+/// Number of different actions and resource types.
 const ACTIONS: usize = 100;
 const RESOURCE_TYPES: usize = 30;
 
-/// A subscription of a mixed lot: nine in ten name actions, seven in ten resource types, seven in ten have a condition.
+/// Builds one of a mix of subscriptions: nine in ten name actions, seven in ten resource types, seven in ten
+/// have a condition.
 fn subscription(number: usize) -> Value {
-    // Numbers that have little to do with each other.
+    // Pseudo-random, nearly independent numbers.
     let draw = |salt: usize, of: usize| (number * 7_919 + salt * 104_729 + number * number % 611_953) % of;
     let mut filter = Map::new();
     let mut say = |field: &str, value: Value| filter.insert(field.to_owned(), value);
@@ -136,7 +138,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Every condition in turn, and the lists of the filters after it.
+/// Evaluates every condition in turn, and then the lists of the filters.
 fn in_turn(records: &[SubscriptionRecord], events: &[(Envelope, String)]) -> Result<Vec<f64>, Error> {
     let mut all = Vec::new();
     for record in records {

@@ -1,25 +1,23 @@
-//! Actions of the events that the platform itself publishes. Other services and senders choose their own.
+//! Defines the actions of events that the platform itself publishes. Other services and senders choose their
+//! own.
 
-/// The action of an event of the category `billing`: a model answered.
+/// Action of an event of the category `billing`: a model answered.
 pub const INFERENCE_COMPLETED: &str = "inference_completed";
 
-/// What an event says of a workflow run.
+/// Action of an event about a workflow run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunAction {
-    /// The run began.
     Started,
-    /// The run returned a result.
     Completed,
-    /// The run failed, or took longer than its time limit.
+    /// Also when the run exceeds its time limit.
     Failed,
-    /// The run ended after a request to cancel it.
+    /// The run ended after a cancel request.
     Canceled,
-    /// The run was ended at once.
+    /// The run was ended at once, without a chance to clean up.
     Terminated,
 }
 
 impl RunAction {
-    /// Every action.
     pub const ALL: [Self; 5] = [
         Self::Started,
         Self::Completed,
@@ -28,7 +26,6 @@ impl RunAction {
         Self::Terminated,
     ];
 
-    /// The event's `action`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Started => "workflow_started",

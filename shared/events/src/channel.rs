@@ -1,4 +1,4 @@
-//! Ingest channels: doors through which outsiders push events in.
+//! Defines ingest channels, through which external systems push events.
 
 use platform::records::channels::ChannelRecord;
 use platform::{Error, Result, UtcTime};
@@ -7,53 +7,46 @@ use serde::{Deserialize, Serialize};
 use crate::signature::SignatureRule;
 use crate::transform::{Defaults, Transform};
 
-/// A channel, as it is kept.
+/// An ingest channel, as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Channel {
-    /// Its id.
     pub id: String,
-    /// Its name.
     pub name: String,
-    /// The label that stands behind `external:` in its events.
+    /// Label after `external:` in the source of its events.
     pub source: String,
-    /// What happened, where nothing else says.
+    /// Action of an event where neither the body nor the transform has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_action: Option<String>,
-    /// What it happened to, where nothing else says.
+    /// Resource type of an event where neither the body nor the transform has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_resource_type: Option<String>,
-    /// Where the parts of an event are in what is sent.
+    /// Paths to the parts of an event in the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transform: Option<Transform>,
-    /// How what is sent is signed; None where a token is enough.
+    /// Signature scheme of the senders; None where the token is enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<SignatureRule>,
-    /// The secret that it is signed with, sealed.
+    /// Sealed secret of the senders' signatures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signing_secret: Option<String>,
-    /// Whether it takes anything.
+    /// Whether the channel accepts events.
     pub enabled: bool,
-    /// SHA-256 of its token, hexadecimal.
+    /// SHA-256 of the token, hexadecimal.
     pub token_hash: String,
-    /// The end of its token.
+    /// Last characters of the token.
     pub token_hint: String,
-    /// When it was made.
     pub created_at: UtcTime,
-    /// When it was changed last.
     pub updated_at: UtcTime,
-    /// Who made it.
     pub created_by: String,
-    /// Who changed it last.
     pub updated_by: String,
 }
 
 impl Channel {
-    /// From its record.
     pub fn of(record: &ChannelRecord) -> Result<Self> {
         serde_json::from_str(&record.document).map_err(Error::internal)
     }
 
-    /// Its record, of this revision.
+    /// Returns the record with this revision.
     pub fn record(&self, revision: u64) -> Result<ChannelRecord> {
         Ok(ChannelRecord {
             id: self.id.clone(),
@@ -62,7 +55,7 @@ impl Channel {
         })
     }
 
-    /// What it says of its events.
+    /// Returns the channel's part of its events.
     pub fn defaults(&self) -> Defaults<'_> {
         Defaults {
             action: self.default_action.as_deref(),
@@ -71,7 +64,7 @@ impl Channel {
         }
     }
 
-    /// The name under which its signing secret is sealed.
+    /// Returns the name under which the signing secret is sealed.
     pub fn secret_place(id: &str) -> String {
         format!("channel/{id}/signing_secret")
     }

@@ -1,4 +1,4 @@
-//! What a delivery is called, and what is sent for it.
+//! Defines the ids of deliveries and the body that is sent for them.
 
 use platform::records::deliveries::{DeliveryRecord, DeliveryStatus, SemanticEvaluation};
 use platform::records::events::EventRecord;
@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 use crate::envelope::Envelope;
 use crate::subscription::Subscription;
 
-/// The part `delivery` of what is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(
     rename = "DeliveryAttemptReference",
@@ -28,17 +27,18 @@ pub struct DeliveryRef {
 }
 
 /// Body of a delivery to a webhook.
-// The keys are written in this order, without a space between the parts.
+// The keys are written in this order, without spaces.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "WebhookBody")]
 struct Body<'a> {
-    /// What happened.
+    /// Event that the delivery is about.
     event: &'a Envelope,
-    /// Which delivery of the event this is, and which attempt.
+    /// Delivery of the event, and the number of the attempt.
     delivery: &'a DeliveryRef,
 }
 
-/// The schemas of a webhook's body and of its parts, by name, for an OpenAPI document; that of the body is `WebhookBody`.
+/// Returns the schemas of a webhook's body and of its parts, by name, for an OpenAPI document; the body's
+/// name is `WebhookBody`.
 pub fn schemas() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let settings = settings.with(|settings| settings.definitions_path = "/components/schemas".into());
@@ -47,22 +47,22 @@ pub fn schemas() -> Map<String, Value> {
     generator.take_definitions(true)
 }
 
-/// The body of a webhook's request.
 pub fn body(event: &Envelope, delivery: &DeliveryRef) -> Result<Vec<u8>> {
     serde_json::to_vec(&Body { event, delivery }).map_err(Error::internal)
 }
 
-/// The id of the delivery of an event to a subscription, the same however often the event is matched.
+/// Returns the id of the delivery of an event to a subscription, the same for each match of the event.
 pub fn delivery_id(event: &EventRecord, subscription_id: &str) -> String {
     ids::derived_id(event.received_at, &format!("{}#{subscription_id}", event.id))
 }
 
-/// Beginning of the workflow ids that the service gives to deliveries. No other id that comes from an event may have it: a run of the
-/// id of a delivery would keep the delivery from being made.
+/// Prefix of the workflow ids that the service gives to deliveries. No workflow id from an event may have it:
+/// a run under a delivery's workflow id would block that delivery.
 pub const RESERVED_ID_PREFIX: &str = "delivery-";
 
-/// The workflow id of the run that carries it out: with it, one run is started for an event and a subscription. An event of another
-/// service may have an id that is too long for that, or holds what no workflow id does.
+/// Returns the workflow id of the run that carries out the delivery, so that one run starts per event and
+/// subscription. A hash replaces the event id of another service where that is too long or has characters
+/// that a workflow id must not have.
 pub fn workflow_id(event: &EventRecord, subscription_id: &str) -> String {
     let id = format!("{RESERVED_ID_PREFIX}{}-{subscription_id}", event.id);
     let fits = |character: char| !character.is_control() && !matches!(character, '#' | '/');
@@ -72,13 +72,13 @@ pub fn workflow_id(event: &EventRecord, subscription_id: &str) -> String {
     format!("{RESERVED_ID_PREFIX}{}", delivery_id(event, subscription_id))
 }
 
-/// The id of the first run that carries it out, the same however often the event is matched: it is started
-/// once.
+/// Returns the id of the first run that carries out the delivery. It is the same for each match of the event,
+/// so the run starts once.
 pub fn first_run_id(event: &EventRecord, subscription_id: &str) -> String {
     ids::derived_id(event.received_at, &format!("{}#{subscription_id}#run", event.id))
 }
 
-/// A delivery of an event that was matched.
+/// Builds the record of a delivery for a matched event.
 pub fn record(
     event: &EventRecord,
     envelope: &Envelope,

@@ -1,4 +1,4 @@
-//! The envelope of an event.
+//! Defines the envelope of an event.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,10 @@ use serde_json::{Map, Value};
 
 use crate::document_processed;
 
-/// Longest action, resource type, resource id and source, in bytes: each may be part of a key of a record.
+/// Maximum length of action, resource type, resource id and source, in bytes: each may become part of a
+/// record's key.
 pub const MAX_NAME_BYTES: usize = 500;
-/// Most meters of an event.
+/// Maximum number of meters of an event.
 const MAX_METERS: usize = 1_000;
 
 /// Category of an event.
@@ -21,20 +22,19 @@ const MAX_METERS: usize = 1_000;
 pub enum Category {
     /// Content objects: created, changed, deleted, processed.
     Content,
-    /// Workflow runs: began, ended.
+    /// Workflow runs: started, ended.
     Workflow,
     /// Authentication, authorization and permissions.
     Security,
-    /// Use that costs: inference, embeddings, images.
+    /// Billable use: inference, embeddings, images.
     Billing,
-    /// Upkeep of the platform.
+    /// Maintenance of the platform.
     System,
-    /// Pushed in from outside through an ingest channel.
+    /// Pushed by an external system through an ingest channel.
     External,
 }
 
 impl Category {
-    /// Every category.
     pub const ALL: [Self; 6] = [
         Self::Content,
         Self::Workflow,
@@ -44,7 +44,6 @@ impl Category {
         Self::External,
     ];
 
-    /// Its text.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Content => "content",
@@ -70,7 +69,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// 400 for a quantity that no sum can take: JSON has no text for one that is not finite.
+    /// Fails with 400 for a quantity that is not finite: JSON cannot express it.
     fn check(&self) -> Result<()> {
         check_name("meters[].category", &self.category)?;
         check_name("meters[].type", &self.kind)?;
@@ -83,18 +82,18 @@ impl Meter {
     }
 }
 
-/// Named JSON values, each as the text that it came in: what somebody else sent is passed on byte for byte.
+/// Named JSON values, each as its original text, so that external data is passed on byte for byte.
 pub type RawObject = BTreeMap<String, Box<RawValue>>;
 
-/// A value as the text that it is sent as.
+/// Serializes a value to raw JSON.
 pub fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
     serde_json::value::to_raw_value(value).map_err(Error::internal)
 }
 
-/// The name in `details` under which the whole body stands that an outsider sent.
+/// Name in `details` of the whole body that an external sender sent.
 pub const PAYLOAD: &str = "payload";
 
-/// An event. The order of the fields is the contract's, and the one that they are written in.
+/// An event. The fields are written in this order, which the contract defines.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(
     rename = "EventEnvelope",
@@ -103,9 +102,9 @@ pub const PAYLOAD: &str = "payload";
 pub struct Envelope {
     /// Stable id, the same in every delivery of the event.
     pub event_id: String,
-    /// Kind of the thing that happened.
+    /// Kind of the occurrence.
     pub event_category: Category,
-    /// Name of the thing that happened, such as `workflow_completed`.
+    /// Name of the occurrence, such as `workflow_completed`.
     pub action: String,
     /// Kind of the resource that the event is about, such as `content_object`.
     pub resource_type: String,
@@ -126,19 +125,19 @@ pub struct Envelope {
     #[serde(default)]
     #[schemars(with = "Map<String, Value>")]
     pub resource_data: RawObject,
-    /// Data of this kind of event; `payload` is the whole body that an ingest channel took.
+    /// Data of this kind of event; `payload` is the whole body that an ingest channel received.
     #[serde(default)]
     #[schemars(with = "Map<String, Value>")]
     pub details: RawObject,
-    /// Measured quantities, as of a processed document.
+    /// Measured quantities, for example of a processed document.
     #[serde(default)]
     pub meters: Vec<Meter>,
 }
 
 impl Envelope {
-    /// Reads an envelope that another service wrote. 400 that says what is wrong with it.
+    /// Parses an envelope from another service. Fails with 400 and the fault.
     pub fn parse(text: &str) -> Result<Self> {
-        // As free JSON first: it is as deep as it may be, and no key occurs twice.
+        // The strict parser comes first: it limits the nesting and rejects duplicate keys.
         let whole: platform::http::strict::Json = platform::http::parse(text.as_bytes())?;
         if !matches!(whole.0, Value::Object(_)) {
             return Err(Error::invalid("The envelope of an event is an object."));
@@ -151,7 +150,7 @@ impl Envelope {
         Ok(envelope)
     }
 
-    /// 400 for what no event may be.
+    /// Fails with 400 for an envelope that breaks a rule of events.
     pub fn check(&self) -> Result<()> {
         for (name, value) in [
             ("event_id", &self.event_id),
@@ -186,28 +185,27 @@ impl Envelope {
         Ok(())
     }
 
-    /// Whose event it is.
     pub fn tenant(&self) -> Result<Tenant> {
         Tenant::new(&self.account_id, &self.project_id)
     }
 
-    /// As it goes on the bus and to receivers: without a space between its parts.
+    /// Serializes the envelope as sent on the bus and to receivers, without spaces.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(Error::internal)
     }
 
-    /// The document that it is about.
+    /// Returns the id of the document that the event is about.
     pub fn document_id(&self) -> Option<&str> {
         (self.resource_type == document_processed::CONTENT_OBJECT).then_some(self.resource_id.as_str())
     }
 }
 
-/// Whether a text can name an action, a resource type or a resource.
+/// Returns whether a text may name an action, a resource type or a resource.
 pub(crate) fn is_name(text: &str) -> bool {
     (1..=MAX_NAME_BYTES).contains(&text.len()) && !text.chars().any(char::is_control)
 }
 
-/// 400 for a text of an event that is empty, too long, or holds control characters.
+/// Fails with 400 for a text that is empty, too long, or contains control characters.
 pub(crate) fn check_name(name: &str, value: &str) -> Result<()> {
     if !is_name(value) {
         return Err(Error::invalid(format!(

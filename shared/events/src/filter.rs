@@ -1,4 +1,4 @@
-//! Which events a subscription is about.
+//! Defines the filter of a subscription, which selects events.
 
 use platform::http::parse_part;
 use platform::{Error, Result};
@@ -9,28 +9,29 @@ use serde_json::{Map, Value};
 use crate::condition::Condition;
 use crate::envelope::{Category, Envelope, MAX_NAME_BYTES};
 
-/// Most entries of one list.
+/// Maximum number of entries of one list.
 const MAX_ENTRIES: usize = 100;
-/// Longest instruction of a semantic condition, in characters.
+/// Maximum length of the instruction of a semantic condition, in characters.
 const MAX_INSTRUCTION: usize = 10_000;
-/// Stands for all categories.
+/// Entry for all categories.
 const ALL: &str = "*";
 
-/// Which events a subscription matches: those that meet every given condition. Each list has at most 100 entries.
+/// Filter of a subscription. An event matches if it meets every given condition. Each list has at most 100
+/// entries.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filter {
-    /// Categories, of which an event has one: content, workflow, security, billing, system and external, or `["*"]` for all.
+    /// Categories that match: content, workflow, security, billing, system and external, or `["*"]` for all.
     /// Default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub event_category: Vec<String>,
-    /// Categories whose events are not matched. Default: none.
+    /// Categories that do not match. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_event_category: Vec<String>,
-    /// Actions, of which an event has one, such as `create`. Default: all.
+    /// Actions that match, such as `create`. Default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub action: Vec<String>,
-    /// Resource types, of which an event has one, such as `content_object`. Default: all.
+    /// Resource types that match, such as `content_object`. Default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resource_type: Vec<String>,
     /// JSONLogic rule over the event envelope, such as `{"==": [{"var": "details.verdict"}, "needs_review"]}`.
@@ -45,15 +46,15 @@ pub struct Filter {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SemanticCondition {
-    /// What must be true of an event; at most 10,000 characters.
+    /// Statement that must be true of an event; at most 10,000 characters.
     pub instruction: String,
     /// Whether a negative verdict prevents a delivery. Default: `enforce`.
     #[serde(default, deserialize_with = "platform::http::strict::name")]
     pub mode: SemanticMode,
-    /// What happens without a verdict. Default: `fail_closed`.
+    /// Effect of a failed evaluation. Default: `fail_closed`.
     #[serde(default, deserialize_with = "platform::http::strict::name")]
     pub on_error: OnError,
-    /// What evaluates the condition.
+    /// Evaluator of the condition.
     #[serde(default, deserialize_with = "platform::http::strict::object")]
     pub evaluator: Evaluator,
 }
@@ -65,7 +66,7 @@ pub enum SemanticMode {
     /// A negative verdict prevents the delivery.
     #[default]
     Enforce,
-    /// The verdict is recorded and prevents nothing.
+    /// The verdict is only recorded.
     Shadow,
 }
 
@@ -108,7 +109,7 @@ pub enum EvaluatorKind {
 }
 
 impl Filter {
-    /// Reads the field `filter` of a body. 400 that says what is wrong with it.
+    /// Parses the field `filter` of a body. Fails with 400 and the fault.
     pub fn parse(value: Value) -> Result<Self> {
         if !value.is_object() {
             return Err(Error::invalid("The field 'filter' must be an object."));
@@ -157,7 +158,6 @@ impl Filter {
         Ok(())
     }
 
-    /// The categories that it takes.
     pub fn categories(&self) -> Vec<Category> {
         let wanted = |category: &Category| {
             let name = category.as_str();
@@ -168,7 +168,7 @@ impl Filter {
         Category::ALL.into_iter().filter(wanted).collect()
     }
 
-    /// The first of its lists that does not take an event; None where all of them do.
+    /// Returns the first list of the filter that excludes an event; None where no list does.
     pub fn refuses(&self, event: &Envelope) -> Option<Refusal> {
         let category = event.event_category.as_str();
         let lacks =
@@ -186,21 +186,17 @@ impl Filter {
     }
 }
 
-/// Which list of a filter does not take an event.
+/// The list of a filter that excludes an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// `event_category`.
     Category,
-    /// `exclude_event_category`.
     ExcludedCategory,
-    /// `action`.
     Action,
-    /// `resource_type`.
     ResourceType,
 }
 
 impl Refusal {
-    /// One sentence for a person.
+    /// Returns a sentence for people.
     pub fn sentence(self, event: &Envelope) -> String {
         let category = event.event_category.as_str();
         match self {

@@ -1,8 +1,10 @@
-//! What happened on the platform, who wants to know, and how outsiders tell of it.
+//! Defines events, the channels through which external systems push them, and the subscriptions that receive
+//! them.
 //!
-//! An [`Envelope`] is what happened. A [`Channel`](channel::Channel) is a door for outsiders: it says who may come in
-//! and what an event is made of from what they bring. A [`Subscription`](subscription::Subscription) says which events are delivered
-//! where; [`matching`] finds those that match. Nothing here knows how a delivery is carried out: that is `shared/runs`.
+//! A [`Channel`](channel::Channel) authenticates external senders and defines how their bodies become an
+//! [`Envelope`]. A [`Subscription`](subscription::Subscription) says which events are delivered to which
+//! target; [`matching`] finds the subscriptions of an event. Nothing here carries out a delivery: that is
+//! `shared/runs`.
 
 pub mod action;
 pub mod channel;

@@ -1,7 +1,7 @@
-//! Events as processes get them that wait for some: which listeners one concerns, and what these are told.
+//! Finds the listening processes that an event may concern, and converts the event for them.
 //!
-//! The constants of a listener's filters are compared here, so that few runs are told of an event that they
-//! do not want. A run evaluates its whole filter itself: what is said here is only that an event may fit.
+//! Only the constants of a listener's filters are compared here, so that few runs are signalled without need.
+//! A run evaluates its whole filter itself: the result here only says that an event may fit.
 
 use std::collections::BTreeMap;
 
@@ -16,47 +16,44 @@ use serde_json::value::RawValue;
 
 use crate::envelope::{Envelope, raw};
 
-/// The signal that tells a run of an event; its body is a [`CloudEvent`].
+/// Signal that delivers an event to a run; its body is a [`CloudEvent`].
 pub const EVENT_SIGNAL: &str = "Event";
-/// The attribute that is large and is not compared here.
+/// Attribute that is large and not compared here.
 const DATA: &str = "data";
 
-/// Begins the source of what processes publish.
+/// Prefix of the source of events that processes publish.
 pub const PROCESS_SOURCE: &str = "process:";
-/// The name in `details` under which an event of a process stands as the process made it.
+/// Name in `details` of the original event of a process.
 pub const CLOUD_EVENT: &str = "cloud_event";
 
-/// An event in the form of CloudEvents 1.0. A run may be told of one twice, with the same `id`.
+/// An event in the form of CloudEvents 1.0. A run may receive an event twice, with the same `id`.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum CloudEvent<'a> {
-    /// An event that a process published, as the process made it.
+    /// An event that a process published, unchanged.
     Emitted(&'a RawValue),
-    /// Any other.
+    /// Any other event.
     Platform(PlatformEvent<'a>),
 }
 
-/// An event of the platform in that form.
+/// An event of the platform in the form of a CloudEvent.
 #[derive(Serialize)]
 pub struct PlatformEvent<'a> {
     specversion: &'static str,
-    /// The event's id.
     id: &'a str,
     source: &'a str,
-    /// Category and action, as in `external.received`.
+    /// Category and action, such as `external.received`.
     #[serde(rename = "type")]
     kind: String,
-    /// The event's resource id.
     subject: &'a str,
     time: platform::UtcTime,
     datacontenttype: &'static str,
-    /// The whole envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'a Envelope>,
 }
 
 impl<'a> CloudEvent<'a> {
-    /// An event, as listeners are told of it.
+    /// Converts an event for listeners.
     pub fn new(envelope: &'a Envelope) -> Self {
         if envelope.source.starts_with(PROCESS_SOURCE)
             && let Some(emitted) = envelope.details.get(CLOUD_EVENT)
@@ -75,7 +72,7 @@ impl<'a> CloudEvent<'a> {
         })
     }
 
-    /// Its attributes without its data, for [`may_fit`].
+    /// Returns the attributes without the data, for [`may_fit`].
     pub fn attributes(&self) -> Result<Data> {
         let whole = match self {
             Self::Emitted(emitted) => (*emitted).to_owned(),
@@ -91,7 +88,7 @@ impl<'a> CloudEvent<'a> {
     }
 }
 
-/// The filter of a listener for what a task waits for.
+/// Builds the filter of a listener from the strategy of a task.
 pub fn filter_of(strategy: &Strategy) -> String {
     let mut filters = Vec::new();
     match collect(strategy, &mut filters) {
@@ -102,7 +99,7 @@ pub fn filter_of(strategy: &Strategy) -> String {
 
 type Constants = BTreeMap<String, Box<RawValue>>;
 
-/// Adds the filters of a strategy; false where it takes any event.
+/// Adds the filters of a strategy. Returns false where the strategy takes any event.
 fn collect(strategy: &Strategy, into: &mut Vec<Constants>) -> bool {
     let filters = match strategy {
         Strategy::One(filter) => std::slice::from_ref(filter),
@@ -127,9 +124,9 @@ fn constants(filter: &EventFilter) -> Constants {
     filter.with.iter().filter_map(constant).collect()
 }
 
-/// Whether an event with these attributes may be one that a listener waits for.
+/// Returns whether an event with these attributes may fit a listener.
 pub fn may_fit(listener: &Listener, attributes: &Data) -> bool {
-    // What cannot be read is for the run to decide.
+    // The run decides about a filter that cannot be parsed here.
     let Ok(filters) = serde_json::from_str::<Vec<BTreeMap<String, Value>>>(&listener.filter) else {
         return true;
     };
@@ -211,7 +208,7 @@ mod tests {
             (r#"[{"type":"external.sent"}]"#, false),
             (r#"[{"type":"external.paid","source":"other"}]"#, false),
             (r#"[{"unknown":"x"}]"#, false),
-            // The run looks into the data itself.
+            // The run compares the data itself.
             (r#"[{"data":{"n":7}}]"#, true),
             ("no JSON", true),
         ] {

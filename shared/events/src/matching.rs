@@ -1,7 +1,8 @@
-//! Which subscriptions match an event.
+//! Finds the subscriptions that match an event.
 //!
-//! The subscriptions of a project are compiled once and kept until one of them changes. An index by category, action and resource type
-//! leaves few to look at, so that what a match costs follows from these and not from how many subscriptions there are.
+//! The subscriptions of a project are compiled once and cached until one of them changes. An index by
+//! category, action and resource type leaves few candidates, so that the cost of a match depends on the
+//! candidates and not on the number of subscriptions.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,65 +16,63 @@ use crate::envelope::{Category, Envelope};
 use crate::filter::{Filter, Refusal};
 use crate::subscription::Subscription;
 
-/// Subscriptions after one another that may lead to an event which is matched.
+/// Maximum length of the chain of subscriptions that led to an event which is still matched.
 pub const MAX_LINEAGE: usize = 5;
-/// Most places of one subscription in the index; one that has more is looked at for more events than it is about.
+/// Maximum number of index keys of one subscription. A subscription with more gets wider keys, and is a
+/// candidate for more events than its filter takes.
 const MAX_PLACES: usize = 512;
-/// Projects whose subscriptions are kept.
+/// Maximum number of projects in the cache.
 const MAX_PROJECTS: usize = 1_000;
-/// Times that subscriptions are read which are changed meanwhile.
+/// Number of attempts to read subscriptions that change meanwhile.
 const MAX_READS: u32 = 16;
 
-/// A subscription that can match, compiled.
+/// A compiled subscription that can match.
 struct Entry {
     subscription: Arc<Subscription>,
     revision: u64,
     condition: Option<Condition>,
 }
 
-/// The subscriptions of a project, compiled.
+/// Compiled subscriptions of a project.
 pub struct SubscriptionSet {
     change_id: Option<String>,
     entries: Vec<Entry>,
-    /// Places in `entries`, by category, action and resource type; an empty text stands for all.
+    /// Positions in `entries`, by category, action and resource type; an empty text stands for all.
     index: HashMap<String, Vec<usize>>,
-    /// Those that can match nothing, and why.
+    /// Subscriptions that can match nothing, with the reason.
     idle: Vec<(Arc<Subscription>, &'static str)>,
 }
 
-/// An event that is matched.
+/// An event to match.
 #[derive(Clone, Copy, Debug)]
 pub struct Matched<'a> {
-    /// What happened.
     pub envelope: &'a Envelope,
-    /// The same as JSON.
+    /// The envelope as JSON.
     pub text: &'a str,
-    /// The subscriptions that led to it.
+    /// Subscriptions that led to the event.
     pub lineage: &'a [String],
 }
 
-/// A subscription that matches an event, or could.
+/// A subscription that matches an event, or whose condition has no result.
 #[derive(Clone, Debug)]
 pub struct Match {
-    /// The subscription.
     pub subscription: Arc<Subscription>,
-    /// Its revision.
     pub revision: u64,
-    /// Why its condition has no answer; None where it matches.
+    /// Why the condition has no result; None where the subscription matches.
     pub unanswered: Option<String>,
 }
 
-/// Why a subscription does not match an event, or that it does.
+/// Whether a subscription matches an event, and why not.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// The subscription.
     pub subscription: Arc<Subscription>,
-    /// What is in the way; None where it matches.
+    /// Why the subscription does not match; None where it matches.
     pub why_not: Option<String>,
 }
 
 impl SubscriptionSet {
-    /// Compiles the subscriptions of a project. One that cannot be read matches nothing, and the log says so.
+    /// Compiles the subscriptions of a project. A subscription that cannot be parsed matches nothing and is
+    /// logged.
     pub fn compile(records: &[SubscriptionRecord], change_id: Option<String>) -> Self {
         let read = |record: &SubscriptionRecord| {
             let read = Subscription::of(record);
@@ -127,7 +126,7 @@ impl SubscriptionSet {
         });
     }
 
-    /// The subscriptions that match an event, and those whose condition has no answer for it.
+    /// Returns the subscriptions that match an event, and those whose condition has no result for it.
     pub fn matches(&self, event: &Matched<'_>) -> Result<Vec<Match>> {
         let mut subject = None;
         let mut matched = Vec::new();
@@ -146,7 +145,7 @@ impl SubscriptionSet {
         Ok(matched)
     }
 
-    /// What every subscription says of an event.
+    /// Returns a verdict for every subscription.
     pub fn explain(&self, event: &Matched<'_>) -> Result<Vec<Verdict>> {
         let mut subject = None;
         let mut verdicts = Vec::new();
@@ -164,7 +163,7 @@ impl SubscriptionSet {
         Ok(verdicts)
     }
 
-    /// How many subscriptions are looked at for an event.
+    /// Returns the number of subscriptions that the index selects for an event.
     pub fn candidate_count(&self, event: &Envelope) -> usize {
         self.candidates(event).len()
     }
@@ -190,15 +189,12 @@ impl SubscriptionSet {
     }
 }
 
-/// Why a subscription that could match does not.
 enum WhyNot {
-    /// Its lists.
+    /// A list of its filter excludes the event.
     Filter(Refusal),
-    /// It led to the event.
+    /// The subscription itself led to the event.
     Lineage,
-    /// Its condition is not true.
     Condition,
-    /// Its condition has no answer.
     Unanswered(Unanswered),
 }
 
@@ -218,7 +214,7 @@ fn why_not(entry: &Entry, event: &Matched<'_>, subject: &mut Option<Subject>) ->
     if let Some(refusal) = subscription.filter.refuses(event.envelope) {
         return Ok(Some(WhyNot::Filter(refusal)));
     }
-    // What it started must not start it again.
+    // A subscription must not react to what it started itself.
     if event.lineage.contains(&subscription.id) {
         return Ok(Some(WhyNot::Lineage));
     }
@@ -244,7 +240,7 @@ fn write_key(key: &mut String, category: &str, action: &str, resource_type: &str
     }
 }
 
-/// The places of a filter in the index.
+/// Returns the index keys of a filter.
 fn places(filter: &Filter) -> Vec<String> {
     let categories = filter.categories();
     let all = categories.len() == Category::ALL.len();
@@ -283,7 +279,7 @@ fn places(filter: &Filter) -> Vec<String> {
     keys
 }
 
-/// The compiled subscriptions of the projects that had events lately.
+/// Caches the compiled subscriptions of projects with recent events.
 pub struct SubscriptionSets {
     subscriptions: Subscriptions,
     kept: Mutex<Kept>,
@@ -291,13 +287,12 @@ pub struct SubscriptionSets {
 
 #[derive(Default)]
 struct Kept {
-    /// With when each was used last.
+    /// Each with its time of last use, counted in uses.
     sets: HashMap<Tenant, (Arc<SubscriptionSet>, u64)>,
     used: u64,
 }
 
 impl SubscriptionSets {
-    /// Over the table.
     pub fn new(subscriptions: Subscriptions) -> Self {
         Self {
             subscriptions,
@@ -305,7 +300,7 @@ impl SubscriptionSets {
         }
     }
 
-    /// The subscriptions of a project as they are now, and how many of its runs listen for events.
+    /// Returns the current subscriptions of a project, and the number of its listening runs.
     pub async fn of(&self, tenant: &Tenant) -> Result<(Arc<SubscriptionSet>, u64)> {
         let mut last = self.subscriptions.last(tenant).await?;
         if let Some(set) = self.kept(tenant).filter(|set| set.change_id == last.change_id) {

@@ -1,14 +1,14 @@
-//! Dot-paths into JSON: names of fields and places in arrays, as in `commits.0.id`.
+//! Resolves dot-paths in JSON: names of fields and positions in arrays, as in `commits.0.id`.
 
 use platform::{Error, Result};
 use serde_json::Value;
 
-/// Longest path, in characters.
+/// Maximum length of a path, in characters.
 pub const MAX_PATH_CHARACTERS: usize = 500;
-/// Most steps of a path: as deep as JSON is read.
+/// Maximum number of steps of a path: the maximum nesting depth of parsed JSON.
 const MAX_STEPS: usize = 128;
 
-/// 400 for a text that is no path; `field` is how the caller knows it.
+/// Fails with 400 for an invalid path; `field` is the name of the field for the caller.
 pub fn check(field: &str, path: &str) -> Result<()> {
     let steps = path.split('.');
     if path.chars().count() > MAX_PATH_CHARACTERS
@@ -23,7 +23,8 @@ pub fn check(field: &str, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a path leads to; None where it leads to nothing. In an array a step is a place counted from 0, anywhere else a name.
+/// Returns the value at a path; None where there is none. In an array a step is a position from 0, anywhere
+/// else a name.
 pub fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(value, |value, step| match value {
         Value::Object(fields) => fields.get(step),
@@ -32,7 +33,7 @@ pub fn find<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// A place in an array, as it is counted: without a sign, and without zeros in front.
+/// Parses a position in an array: without a sign and without leading zeros.
 pub(crate) fn place(step: &str) -> Option<usize> {
     let plain = step.bytes().all(|byte| byte.is_ascii_digit()) && (step == "0" || !step.starts_with('0'));
     plain.then(|| step.parse().ok()).flatten()
@@ -90,7 +91,7 @@ mod tests {
         })
     }
 
-    /// Every value within another one, with the path to it.
+    /// Collects every value within another one, with its path.
     fn places(value: &Value, path: &str, found: &mut Vec<(String, Value)>) {
         let children: Vec<(String, &Value)> = match value {
             Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),
@@ -112,7 +113,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every value is found by the path to it.
+        /// The path of each value finds it.
         #[test]
         fn every_place_has_a_path(body in any_json()) {
             let mut all = Vec::new();
@@ -123,7 +124,7 @@ mod tests {
             }
         }
 
-        /// Whatever the path is: found or not, never a panic, and only what is there.
+        /// Any path finds an existing value or nothing, and never panics.
         #[test]
         fn any_path_is_followed(body in any_json(), path in "[a-c0-2.\\-+]{0,8}") {
             let mut all = Vec::new();

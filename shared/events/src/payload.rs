@@ -1,4 +1,5 @@
-//! Large details, such as the body of an outsider: kept in the bucket, and put back where an event is read.
+//! Stores large details, such as the body of an external sender, in the bucket, and restores them where an
+//! event is read.
 
 use platform::objects::Objects;
 use platform::records::events::EventRecord;
@@ -7,17 +8,17 @@ use sha2::{Digest as _, Sha256};
 
 use crate::envelope::Envelope;
 
-/// Details of more bytes are kept in the bucket: a record takes 400 KB and the bus 256.
+/// Details above this size go to the bucket: a record holds 400 KB and a message on the bus 256 KB.
 const MAX_INLINE_BYTES: usize = 100_000;
 
-/// The place of an event's details in the bucket.
+/// Returns the key of an event's details in the bucket.
 fn key(tenant: &Tenant, event_id: &str) -> String {
-    // Another service may call its events anything.
+    // Another service may use any characters in its event ids.
     let name = hex::encode(Sha256::digest(event_id.as_bytes()));
     format!("payloads/{}/{}/events/{name}", tenant.account(), tenant.project())
 }
 
-/// Takes large details out of an envelope and keeps them; their place.
+/// Moves large details from an envelope to the bucket; returns their key.
 pub async fn keep(objects: &Objects, tenant: &Tenant, envelope: &mut Envelope) -> Result<Option<String>> {
     let bytes: usize = envelope.details.values().map(|value| value.get().len()).sum();
     if bytes <= MAX_INLINE_BYTES {
@@ -30,7 +31,7 @@ pub async fn keep(objects: &Objects, tenant: &Tenant, envelope: &mut Envelope) -
     Ok(Some(key))
 }
 
-/// The envelope of a record, whole.
+/// Restores the whole envelope of a record.
 pub async fn whole(objects: &Objects, record: &EventRecord) -> Result<Envelope> {
     let mut envelope: Envelope = serde_json::from_str(&record.envelope).map_err(Error::internal)?;
     if let Some(key) = &record.details_key {

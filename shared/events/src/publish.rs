@@ -1,4 +1,5 @@
-//! Telling of an event: it is written first, and put on the bus then. Whoever hears of it reads it; one that nobody hears of is due.
+//! Publishes events: each is stored first, and then put on the bus. The consumer of the message reads the
+//! record; an event whose message is lost stays due.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use tracing::warn;
 use crate::envelope::Envelope;
 use crate::payload;
 
-/// Writes events and puts them on the bus.
+/// Stores events and puts them on the bus.
 #[derive(Clone)]
 pub struct Publisher {
     events: Events,
@@ -20,12 +21,11 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Over the table, the bucket of large payloads, and the bus.
     pub fn new(events: Events, objects: Objects, bus: Arc<dyn Bus>) -> Self {
         Self { events, objects, bus }
     }
 
-    /// Publishes an event that a run led to, once for its id.
+    /// Publishes an event that a run caused, once per event id.
     pub async fn publish_of_run(
         &self,
         tenant: &Tenant,
@@ -48,7 +48,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Publishes an event, once for an idempotency key. The id of the event that the key stands for.
+    /// Publishes an event, once per idempotency key. Returns the id of the event that has the key.
     pub async fn publish(
         &self,
         tenant: &Tenant,
@@ -84,7 +84,7 @@ impl Publisher {
     }
 }
 
-/// Puts an event that is written on the bus. Where the bus does not take it, it is found by its time.
+/// Puts a stored event on the bus. Where the bus refuses it, the sweeper finds the event by its due time.
 pub async fn tell(bus: &dyn Bus, record: &EventRecord) {
     if let Err(cause) = bus.publish(&record.envelope).await {
         warn!(event_id = record.id, %cause, "an event is written and not on the bus; it is found by its time");

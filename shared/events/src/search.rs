@@ -1,4 +1,4 @@
-//! Searching deliveries: which index answers, and what is left to look at one by one.
+//! Searches deliveries: chooses the indexes, and filters the rest one by one.
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
@@ -9,72 +9,67 @@ use platform::records::deliveries::{
 use platform::{Error, Result, Tenant, UtcTime};
 use serde::Serialize;
 
-/// Most deliveries that one page is looked for among.
+/// Maximum number of deliveries that one page reads.
 const MAX_READ: usize = 2_000;
-/// Deliveries that are read of an index at a time.
+/// Number of deliveries read from an index at a time.
 const READ_AT_ONCE: usize = 200;
-/// Longest id of an event or a subscription, in bytes.
+/// Maximum length of an id of an event or a subscription, in bytes.
 const MAX_ID_BYTES: usize = 800;
-/// A page of more bytes, as they are sent, ends before its limit.
+/// A page ends once it exceeds this size, below the limit of a response.
 const MAX_PAGE_BYTES: usize = MAX_SENT_BYTES - 100_000;
-/// Records that are read at a time.
+/// Number of records read at a time.
 const RECORDS_AT_ONCE: usize = 16;
-/// Age up to which pending deliveries are looked for that wait for their first run, in milliseconds: one day.
-/// Only with all workers down does one wait so long.
+/// Maximum age at which the search finds pending deliveries that wait for their first run, in milliseconds:
+/// one day. A delivery waits that long only when all workers are down.
 const PENDING_MS: i64 = 24 * 3_600 * 1_000;
 
-/// Which deliveries; what is empty or missing takes all.
+/// Selection of deliveries; an empty or missing field selects all.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DeliverySelection {
-    /// Of this event.
     pub event_id: Option<String>,
-    /// Of an event about this.
+    /// Resource id of the event.
     pub resource_id: Option<String>,
-    /// To this subscription.
     pub subscription_id: Option<String>,
-    /// Of one of these statuses.
+    /// Any of these statuses.
     pub status: Vec<DeliveryStatus>,
-    /// To a target of one of these types.
+    /// Any of these target types.
     pub target_type: Vec<String>,
-    /// Of an event of one of these categories.
+    /// Any of these categories of the event.
     pub event_category: Vec<String>,
-    /// Of an event of one of these actions.
+    /// Any of these actions of the event.
     pub action: Vec<String>,
-    /// Of an event about one of these.
+    /// Any of these resource types of the event.
     pub resource_type: Vec<String>,
-    /// Made at this time or later.
+    /// Created at this time or later.
     pub from: Option<UtcTime>,
-    /// Made at this time or earlier.
+    /// Created at this time or earlier.
     pub to: Option<UtcTime>,
 }
 
-/// A page of deliveries.
 #[derive(Debug)]
 pub struct DeliveryPage {
-    /// The deliveries, newest first.
+    /// Newest first.
     pub deliveries: Vec<DeliveryRecord>,
-    /// What the next page is asked for with; None after the last.
+    /// Cursor of the next page; None after the last.
     pub next_cursor: Option<String>,
 }
 
-/// Searches deliveries.
 #[derive(Clone)]
 pub struct DeliverySearch {
     deliveries: Deliveries,
     tokens: PageTokens,
 }
 
-/// A place among deliveries, newest first.
+/// Position in the list of deliveries, newest first.
 type Place = (UtcTime, String);
 
 impl DeliverySearch {
-    /// Over the table.
     pub fn new(deliveries: Deliveries, tokens: PageTokens) -> Self {
         Self { deliveries, tokens }
     }
 
-    /// A page of at most `limit` deliveries. Where few match, a page may be short and yet not the last. 400 for a cursor of another
-    /// search.
+    /// Returns a page of at most `limit` deliveries. Where few match, a page may be short and yet not the
+    /// last. Fails with 400 for a cursor of another search.
     pub async fn page(
         &self,
         tenant: &Tenant,
@@ -85,7 +80,7 @@ impl DeliverySearch {
     ) -> Result<DeliveryPage> {
         let is_id = |id: &Option<String>| id.as_ref().is_none_or(|id| id.len() <= MAX_ID_BYTES);
         if !is_id(&selection.event_id) || !is_id(&selection.subscription_id) {
-            // Nothing has such an id, and no index takes it.
+            // No record has such an id, and no index accepts it.
             return Ok(DeliveryPage {
                 deliveries: Vec::new(),
                 next_cursor: None,
@@ -139,7 +134,8 @@ impl DeliverySearch {
         }
     }
 
-    /// The deliveries of all indexes that follow on a place, as far as each of them was read; and whether there are more.
+    /// Merges the deliveries of all indexes after a position, up to the point that every index was read to;
+    /// returns them, and whether there are more.
     async fn read(
         &self,
         tenant: &Tenant,
@@ -159,7 +155,7 @@ impl DeliverySearch {
                 .list(tenant, index, *from, until, READ_AT_ONCE)
                 .await?;
             if goes_on {
-                // Of what is older than this, the index may have some that were not read.
+                // Below this position the index may have unread deliveries.
                 let oldest = page.last().map(|last| (last.created_at, last.id.clone()));
                 known_from = known_from.max(oldest);
                 more = true;
@@ -177,7 +173,7 @@ impl DeliverySearch {
 }
 
 impl DeliverySelection {
-    /// The indexes that have all of what is wanted, and least beside it; each from a time on.
+    /// Returns the smallest indexes that contain all selected deliveries, each with its start time.
     fn indexes(&self, now: UtcTime) -> Vec<(DeliveryIndex, UtcTime)> {
         let from = self.from.unwrap_or(UtcTime::EPOCH);
         if let Some(event_id) = &self.event_id {
@@ -187,7 +183,7 @@ impl DeliverySelection {
             Some(subscription_id) => DeliveryIndex::Subscription(subscription_id.clone()),
             None => DeliveryIndex::All,
         };
-        // Most deliveries succeed, so the index by status is without them.
+        // Most deliveries succeed, so the index by status leaves them out.
         if self.status.is_empty() || self.status.contains(&DeliveryStatus::Succeeded) {
             return vec![(of_any_status, from)];
         }

@@ -1,4 +1,4 @@
-//! Signatures: of what outsiders send to a channel, and of what is delivered to a webhook.
+//! Verifies the signatures of requests to a channel, and signs deliveries to webhooks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of a secret that is made here.
+/// Size of a generated secret, in bytes.
 const SECRET_BYTES: usize = 32;
-/// Longest signature in characters: SHA-256 in hex has 64.
+/// Maximum length of a signature in characters: SHA-256 in hex has 64.
 const MAX_SIGNATURE_BYTES: usize = 128;
-/// What a signing secret begins with; what follows is the key of the Standard Webhooks specification in base64.
+/// Prefix of a signing secret; the rest is the key of the Standard Webhooks specification in base64.
 const SECRET_PREFIX: &str = "whsec_";
-/// What an ingest token begins with.
+/// Prefix of an ingest token.
 const TOKEN_PREFIX: &str = "mri_";
-/// Characters of a secret or token that are shown.
+/// Number of characters of a secret or token that are shown.
 const HINT_CHARACTERS: usize = 4;
 
 /// Hash function of a sender's signature.
@@ -61,7 +61,7 @@ pub struct SignatureRule {
 }
 
 impl SignatureRule {
-    /// 400 for a header that no request has.
+    /// Fails with 400 for an invalid header name or prefix.
     pub fn check(&self) -> Result<()> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         if !(1..=100).contains(&self.header.len()) || !self.header.bytes().all(fits) {
@@ -77,19 +77,19 @@ impl SignatureRule {
         Ok(())
     }
 
-    /// Whether a header signs a body with a secret. The signatures are compared in constant time.
+    /// Returns whether a header holds the signature of a body. Compares signatures in constant time.
     pub fn verifies(&self, secret: &Secret, body: &[u8], header: &str) -> bool {
         let header = match &self.prefix {
             None => Some(header),
             Some(prefix) => header.strip_prefix(prefix.as_str()),
         };
-        // A longer one would take time that tells whether the header is read at all.
+        // A longer signature would take measurably longer, which shows whether the header is decoded at all.
         let header = header.filter(|text| text.len() <= MAX_SIGNATURE_BYTES);
         let signature = match self.encoding {
             Encoding::Hex => header.and_then(|text| hex::decode(text).ok()),
             Encoding::Base64 => header.and_then(|text| BASE64.decode(text).ok()),
         };
-        // What cannot be read is compared as well: a bad signature takes as long as a wrong one.
+        // An undecodable signature is compared too, so that it takes as long as a wrong one.
         let signature = signature.unwrap_or_default();
         let key = secret.expose().as_bytes();
         match self.algorithm {
@@ -108,40 +108,39 @@ fn is_of(mut mac: impl hmac::Mac, body: &[u8], signature: &[u8]) -> bool {
     mac.verify_slice(signature).is_ok()
 }
 
-/// A new secret that deliveries or senders sign with.
+/// Generates a secret for the signatures of deliveries or senders.
 pub fn new_signing_secret() -> Secret {
     let bytes = rand::random::<[u8; SECRET_BYTES]>();
     Secret::new(format!("{SECRET_PREFIX}{}", BASE64.encode(bytes)))
 }
 
-/// A new ingest token.
 pub fn new_ingest_token() -> Secret {
     let bytes = rand::random::<[u8; SECRET_BYTES]>();
     let text = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes);
     Secret::new(format!("{TOKEN_PREFIX}{text}"))
 }
 
-/// What is kept of a token: it is long and random, so that nothing slower is needed.
+/// Returns the stored form of a token. A fast hash is enough, because a token is long and random.
 pub fn token_hash(token: &str) -> String {
     hex::encode(Sha256::digest(token.as_bytes()))
 }
 
-/// The end of a secret, by which somebody who has it knows it again.
+/// Returns the last characters of a secret, by which its owner recognizes it.
 pub fn hint(secret: &Secret) -> String {
     let characters = secret.expose().chars().count();
     let skipped = characters.saturating_sub(HINT_CHARACTERS);
     secret.expose().chars().skip(skipped).collect()
 }
 
-/// The contract's signature of a delivery: `v1=<hex>` over `<timestamp>.<delivery id>.<body>`.
+/// Returns the contract's signature of a delivery: `v1=<hex>` over `<timestamp>.<delivery id>.<body>`.
 pub fn delivery_signature(secret: &Secret, timestamp: i64, delivery_id: &str, body: &[u8]) -> Result<String> {
     let head = format!("{timestamp}.{delivery_id}.");
     let tag = sha256(secret.expose().as_bytes(), &[head.as_bytes(), body])?;
     Ok(format!("v1={}", hex::encode(tag)))
 }
 
-/// The signature of the Standard Webhooks specification: `v1,<base64>` over `<id>.<timestamp>.<body>`. Its key is what follows
-/// `whsec_` in a secret, decoded.
+/// Returns the signature of the Standard Webhooks specification: `v1,<base64>` over
+/// `<id>.<timestamp>.<body>`. Its key is the decoded part of the secret after `whsec_`.
 pub fn standard_signature(secret: &Secret, id: &str, timestamp: i64, body: &[u8]) -> Result<String> {
     let text = secret.expose();
     let key = text
@@ -174,7 +173,7 @@ mod tests {
         signature: String,
     }
 
-    /// Made with Python's `hmac` and `hashlib`.
+    /// The test vectors come from Python's `hmac` and `hashlib`.
     #[test]
     fn deliveries_are_signed_as_the_contract_says() {
         let vectors: Vec<Sent> =
@@ -189,7 +188,7 @@ mod tests {
         }
     }
 
-    /// The request that `docs/webhooks.md` shows to receivers, and the secret before it.
+    /// The signed example request and its secret in `docs/webhooks.md` are right.
     #[test]
     fn the_worked_example_of_the_page_is_signed_as_deliveries_are() {
         let page = include_str!("../../../docs/webhooks.md");
@@ -215,7 +214,7 @@ mod tests {
         assert_eq!(standard.unwrap(), header("webhook-signature"));
         assert!(page.contains(&format!("{}.{id}.{}", header("X-Service-Timestamp"), &body[..20])));
 
-        // The body is one that a delivery has.
+        // The body of the example is a valid delivery body.
         #[derive(Deserialize)]
         struct Body {
             event: crate::Envelope,

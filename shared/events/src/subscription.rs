@@ -1,4 +1,4 @@
-//! Event subscriptions: which events are delivered, and where.
+//! Defines event subscriptions: which events are delivered, and to which target.
 
 pub use platform::auth::RunAsRole;
 use platform::config::Secret;
@@ -15,9 +15,9 @@ pub use crate::target::{
     of_type_webhook,
 };
 
-/// Largest subscription, in bytes of JSON: a record takes 400 KB.
+/// Maximum size of a subscription, in bytes of JSON: a record holds 400 KB.
 const MAX_DOCUMENT_BYTES: usize = 300_000;
-/// How long a secret that was replaced goes on signing beside the new one, in milliseconds: a day.
+/// Time for which a replaced secret still signs beside the new one, in milliseconds: a day.
 pub const SECRET_OVERLAP_MS: u64 = 24 * 3_600 * 1_000;
 
 /// Range of the events that a subscription matches.
@@ -29,7 +29,7 @@ pub enum Scope {
     Project,
 }
 
-/// Label of a subscription for people: all deliveries are made at once.
+/// Label of a subscription for people; it does not affect when deliveries are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
@@ -42,20 +42,18 @@ pub enum Priority {
     Low,
 }
 
-/// The secrets that deliveries are signed with, each sealed.
+/// Secrets that sign deliveries, each sealed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SigningSecrets {
-    /// The present one.
     pub current: String,
-    /// Its end.
+    /// Last characters of the current secret.
     pub hint: String,
-    /// The one before it, and until when it goes on signing.
+    /// Previous secret, and the time at which it stops signing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<(String, UtcTime)>,
 }
 
 impl SigningSecrets {
-    /// A first one.
     pub fn new(sealed: String, secret: &Secret) -> Self {
         Self {
             current: sealed,
@@ -64,7 +62,7 @@ impl SigningSecrets {
         }
     }
 
-    /// Another one in the place of this one, which goes on signing until `until` where that is given.
+    /// Replaces the current secret; the old one keeps signing until `until` where that is given.
     #[must_use]
     pub fn replaced(self, sealed: String, secret: &Secret, until: Option<UtcTime>) -> Self {
         Self {
@@ -73,7 +71,7 @@ impl SigningSecrets {
         }
     }
 
-    /// The sealed secrets that sign at a time, the present one first.
+    /// Returns the sealed secrets that sign at a time, the current one first.
     pub fn at(&self, now: UtcTime) -> Vec<&str> {
         let previous = self.previous.iter().filter(|(_, until)| now < *until);
         std::iter::once(self.current.as_str())
@@ -87,67 +85,55 @@ impl SigningSecrets {
 pub struct Disabled {
     /// One sentence for people.
     pub reason: String,
-    /// Time of the change.
     pub at: UtcTime,
 }
 
-/// A subscription, as it is kept.
+/// A subscription, as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Subscription {
-    /// Its id.
     pub id: String,
-    /// Its name.
     pub name: String,
-    /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whose events.
     pub scope: Scope,
-    /// Whether anything is delivered.
     pub enabled: bool,
     /// Why and when the service disabled it; None where it is enabled, or a caller disabled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<Disabled>,
-    /// Label of a subscription for people: all deliveries are made at once.
+    /// Label for people; it does not affect when deliveries are made.
     pub priority: Priority,
     /// Role of the service identity that a delivery runs with.
     pub run_as_role: RunAsRole,
-    /// Which events.
     pub filter: Filter,
-    /// Where to.
+    /// Receiver of the events.
     pub target: Target,
     /// Digest of the text of the target's inline definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition_digest: Option<String>,
-    /// What signs its deliveries.
+    /// None where deliveries are not signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signing: Option<SigningSecrets>,
-    /// Whether it came with the platform.
+    /// Whether the subscription is part of the platform.
     #[serde(default)]
     pub is_system: bool,
-    /// Whether nobody in the project may change it.
+    /// Whether the project's members must not change it.
     #[serde(default)]
     pub protected: bool,
-    /// The system subscription that it takes the place of.
+    /// Id of the system subscription that this one replaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrides_system_subscription_id: Option<String>,
-    /// When it was made.
     pub created_at: UtcTime,
-    /// When it was changed last.
     pub updated_at: UtcTime,
-    /// Who made it.
     pub created_by: String,
-    /// Who changed it last.
     pub updated_by: String,
 }
 
 impl Subscription {
-    /// From its record.
     pub fn of(record: &SubscriptionRecord) -> Result<Self> {
         serde_json::from_str(&record.document).map_err(Error::internal)
     }
 
-    /// Its record, of this revision. 400 for one that is too large.
+    /// Returns the record with this revision. Fails with 400 where it is too large.
     pub fn record(&self, revision: u64) -> Result<SubscriptionRecord> {
         let document = serde_json::to_string(self).map_err(Error::internal)?;
         if document.len() > MAX_DOCUMENT_BYTES {
@@ -162,8 +148,8 @@ impl Subscription {
         })
     }
 
-    /// Checks the process of a target, and keeps the text of an inline definition. 400 for a definition with
-    /// faults, and for a process that does not exist.
+    /// Checks the process of a target, and stores the text of an inline definition. Fails with 400 for a
+    /// definition with faults, and for a process that does not exist.
     pub async fn settle_process(&mut self, tenant: &Tenant, processes: &Processes) -> Result<()> {
         self.definition_digest = match &self.target {
             Target::Process(process) => process.settle(tenant, processes).await?,
@@ -172,7 +158,7 @@ impl Subscription {
         Ok(())
     }
 
-    /// Disables it because the receiver answered a delivery with 410.
+    /// Disables the subscription because the receiver answered a delivery with 410.
     pub fn disable_as_gone(&mut self, delivery_id: &str, by: String, now: UtcTime) {
         self.enabled = false;
         self.disabled = Some(Disabled {
@@ -183,7 +169,7 @@ impl Subscription {
         self.updated_by = by;
     }
 
-    /// The sentence for a delivery that is not made because the subscription is disabled.
+    /// Returns the reason for a delivery that is not made because the subscription is disabled.
     pub fn why_disabled(&self) -> String {
         match &self.disabled {
             None => "The subscription is disabled.".to_owned(),
@@ -191,13 +177,13 @@ impl Subscription {
         }
     }
 
-    /// The name under which its signing secrets are sealed.
+    /// Returns the name under which the signing secrets are sealed.
     pub fn secret_place(id: &str) -> String {
         format!("subscription/{id}/signing_secret")
     }
 
-    /// 400 for a filter and a target that exclude each other. An evaluation is a run of its own for each
-    /// event, so its run cannot have a workflow id that several events share.
+    /// Fails with 400 for a filter and a target that exclude each other. Each event has its own evaluation
+    /// run, so that run cannot have a workflow id that several events share.
     pub fn check_combination(&self) -> Result<()> {
         match &self.target {
             Target::Workflow(workflow)
@@ -211,7 +197,7 @@ impl Subscription {
         }
     }
 
-    /// 403 for one that nobody in the project may change.
+    /// Fails with 403 for a protected subscription.
     pub fn check_unprotected(&self) -> Result<()> {
         if self.protected {
             return Err(Error::forbidden(format!(

@@ -1,8 +1,9 @@
-//! Templates of events: data in which parts of an event are put.
+//! Fills templates: data that contains references to parts of an event.
 //!
-//! `$event.<path>`, or `{{ event.<path> }}` as a whole text, is the value with its type; within a text it is
-//! put in as text. `$event` is the whole event, `$event_ref` what it is known by, `$delivery.id` the
-//! delivery's id. What leads to nothing is an error: the author of the template counted on it.
+//! `$event.<path>`, or `{{ event.<path> }}` as a whole text, becomes the value with its type; within a longer
+//! text it is inserted as text. `$event` is the whole event, `$event_ref` the fields that identify it,
+//! `$delivery.id` the delivery's id. A path without a value is an error: the author of the template relied on
+//! it.
 //!
 //! Values are copied as their JSON text, so that a number keeps its digits.
 
@@ -16,9 +17,9 @@ use serde_json::{Map, Value};
 
 use crate::path;
 
-/// Most bytes of filled data, as of a run's input.
+/// Maximum size of filled data in bytes, as for a run's input.
 pub const MAX_FILLED_BYTES: usize = 2 * 1_024 * 1_024;
-/// The fields that an event is known by.
+/// Fields that identify an event.
 const REFERENCE: [&str; 5] = [
     "event_id",
     "event_category",
@@ -27,27 +28,27 @@ const REFERENCE: [&str; 5] = [
     "resource_id",
 ];
 
-/// Why a template is not filled. Another attempt comes to the same.
+/// Why a template cannot be filled. A retry has the same result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfilled {
-    /// Part of it leads to nothing.
+    /// A path has no value.
     #[error("the template names '{0}', which the event does not have")]
     Missing(String),
-    /// What it makes is too large.
+    /// The result is too large.
     #[error("the filled template has more than {MAX_FILLED_BYTES} bytes")]
     TooLarge,
 }
 
-/// What templates are filled with.
+/// Data that templates are filled with.
 pub struct Filling<'a> {
-    /// The event's envelope as JSON.
+    /// Envelope of the event as JSON.
     event: &'a str,
     delivery_id: &'a str,
-    /// The parts of values that were looked into, by their paths.
+    /// Parsed parts of values, by path.
     parts: RefCell<HashMap<String, Rc<Parts<'a>>>>,
 }
 
-/// A value by its parts.
+/// Parts of a value.
 enum Parts<'a> {
     Fields(HashMap<String, &'a RawValue>),
     Items(Vec<&'a RawValue>),
@@ -55,7 +56,7 @@ enum Parts<'a> {
 }
 
 impl<'a> Filling<'a> {
-    /// With an event, as the JSON of its envelope, and the id of a delivery.
+    /// `event` is the envelope as JSON.
     pub fn new(event: &'a str, delivery_id: &'a str) -> Self {
         Self {
             event,
@@ -64,14 +65,14 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Fills every text in a value; the result as JSON.
+    /// Fills every text in a value; returns the result as JSON.
     pub fn fill(&self, template: &Value) -> Result<String, Unfilled> {
         let mut filled = String::new();
         self.write(template, &mut filled)?;
         Ok(filled)
     }
 
-    /// What an event is known by.
+    /// Returns the fields that identify the event.
     pub fn reference(&self) -> Value {
         let value = |name: &str| {
             let found = self.find(name);
@@ -142,8 +143,7 @@ impl<'a> Filling<'a> {
         found.ok_or_else(|| Unfilled::Missing(format!("event.{path}")))
     }
 
-    /// The JSON that a path leads to. A value that is looked into is parsed once, whatever the number of
-    /// paths through it.
+    /// Returns the JSON at a path. Each value on the way is parsed once, however many paths lead through it.
     fn find(&self, path: &str) -> Option<&'a str> {
         let mut value = self.event;
         let mut walked = 0;
@@ -193,7 +193,7 @@ fn quote(text: &str, out: &mut String) {
     out.push_str(&Value::from(text).to_string());
 }
 
-/// JSON without blanks between its parts.
+/// Removes the blanks between the parts of JSON.
 fn compact(json: &str, out: &mut String) {
     let (mut in_text, mut escaped) = (false, false);
     for character in json.chars() {
@@ -210,7 +210,7 @@ fn compact(json: &str, out: &mut String) {
     }
 }
 
-/// The path of a text that is one `{{ event.<path> }}` and nothing else.
+/// Returns the path of a text that is a single `{{ event.<path> }}`.
 fn whole(text: &str) -> Option<&str> {
     match next_placeholder(text)? {
         ("", path, "") => Some(path),
@@ -218,7 +218,8 @@ fn whole(text: &str) -> Option<&str> {
     }
 }
 
-/// The first `{{ event.<path> }}` of a text: what is before it, the path, what is after it.
+/// Finds the first `{{ event.<path> }}` of a text; returns the text before it, the path, and the text after
+/// it.
 fn next_placeholder(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {
@@ -230,14 +231,14 @@ fn next_placeholder(text: &str) -> Option<(&str, &str, &str)> {
             Some(path) if !path.is_empty() => {
                 return Some((text.get(..open)?, path, inside.get(close + 2..)?));
             }
-            // Other braces stay as they are.
+            // Other braces stay unchanged.
             _ => from = open + 2,
         }
     }
 }
 
-/// 400 for a template with a fault that no event mends, such as `$event.` without a path. `field` is how the
-/// caller knows the value.
+/// Fails with 400 for a template with a fault that no event can repair, such as `$event.` without a path.
+/// `field` is the name of the value for the caller.
 pub fn check(field: &str, template: &Value) -> Checked<()> {
     match template {
         Value::String(text) => check_text(field, text),
@@ -250,7 +251,7 @@ pub fn check(field: &str, template: &Value) -> Checked<()> {
     }
 }
 
-/// The same of an object.
+/// Checks every value of an object.
 pub fn check_fields(field: &str, fields: &Map<String, Value>) -> Checked<()> {
     let mut fields = fields.iter();
     fields.try_for_each(|(name, value)| check(&format!("{field}.{name}"), value))
@@ -324,7 +325,7 @@ mod tests {
             ("was {{ event.action }}!", "was opened!"),
             ("{{event.resource_id}}{{event.details.n}}", "71.5"),
             ("{{ event.details.list }} ", "[1,{\"x\":null}] "),
-            // What is put in is not filled again.
+            // Inserted text is not filled again.
             ("{{ event.details.none }}{{ event.details.n }}", "1.5"),
             ("<{{ event.details.text }}>", "<a {{ event.action }} b>"),
             (
@@ -408,7 +409,7 @@ mod tests {
     }
 
     proptest! {
-        /// Text without templates stays as it is, and no text is too strange.
+        /// Text without templates stays unchanged.
         #[test]
         fn any_text_is_filled(text in "[a-z {}$.]{0,24}") {
             let filled = fill(json!(text));
@@ -417,7 +418,6 @@ mod tests {
             }
         }
 
-        /// A text is filled part by part.
         #[test]
         fn parts_are_filled_one_by_one(before in "[a-z {]{0,6}", after in "[a-z }]{0,6}") {
             let filled = fill(json!(format!("{before}x{{{{ event.action }}}}x{after}"))).unwrap();

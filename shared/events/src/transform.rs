@@ -1,6 +1,7 @@
-//! What an event is made of from the body that an outsider sent.
+//! Builds the parts of an event from the body that an external sender sent.
 //!
-//! The body's own fields come first, then what the channel's transform finds in it, then the channel's defaults.
+//! The body's own fields come first, then the values that the channel's transform finds in it, then the
+//! channel's defaults.
 
 use platform::{Error, Result, UtcTime};
 use schemars::JsonSchema;
@@ -10,13 +11,14 @@ use serde_json::{Map, Value};
 use crate::envelope::{PAYLOAD, RawObject, check_name, is_name, raw};
 use crate::path;
 
-/// What happened where neither the body nor the channel says.
+/// Action where neither the body nor the channel has one.
 pub const DEFAULT_ACTION: &str = "received";
-/// What it happened to where neither the body nor the channel says.
+/// Resource type where neither the body nor the channel has one.
 pub const DEFAULT_RESOURCE_TYPE: &str = "external_event";
-/// Longest idempotency key, in bytes.
+/// Maximum length of an idempotency key, in bytes.
 const MAX_KEY_BYTES: usize = 1_000;
-/// Numbers from here on are milliseconds since the Unix epoch, and no seconds: seconds reach it in the year 5138.
+/// Numbers from this one on are milliseconds since the Unix epoch, not seconds: seconds reach it in the year
+/// 5138.
 const FIRST_MILLIS: f64 = 1e11;
 
 /// Paths to the parts of an event in the body of an external system, such as `commits.0.id`.
@@ -44,7 +46,7 @@ pub struct Transform {
 }
 
 impl Transform {
-    /// 400 for a path that is none.
+    /// Fails with 400 for an invalid path.
     pub fn check(&self) -> Result<()> {
         for (name, path) in [
             ("action_path", &self.action_path),
@@ -61,36 +63,33 @@ impl Transform {
     }
 }
 
-/// What a channel says of the events that come through it.
+/// Settings of a channel for its events.
 #[derive(Clone, Copy, Debug)]
 pub struct Defaults<'a> {
-    /// The action.
     pub action: Option<&'a str>,
-    /// What it happened to.
     pub resource_type: Option<&'a str>,
-    /// Where the parts are; None for a channel whose senders write the fields of the contract.
+    /// None for a channel whose senders write the fields of the contract.
     pub transform: Option<&'a Transform>,
 }
 
-/// The parts of an event that an outsider decides on.
+/// Parts of an event that the external sender determines.
 #[derive(Debug)]
 pub struct Incoming {
-    /// What happened.
     pub action: String,
-    /// What it happened to.
     pub resource_type: String,
-    /// Which one, where somebody says.
+    /// Resource id, where the body has one.
     pub resource_id: Option<String>,
-    /// Under which an event is taken once.
+    /// Key that identifies repeated events.
     pub idempotency_key: Option<String>,
-    /// When, where somebody says.
+    /// Time of the event, where the body has one.
     pub timestamp: Option<UtcTime>,
-    /// The details, the whole body among them.
+    /// Details, with the whole body.
     pub details: RawObject,
 }
 
-/// Makes the parts of an event from a body. `text` is the body as it was sent and `body` the same as values. 400 for a field of the
-/// contract with a value of another type; where the channel has a transform, such a field is somebody else's and means nothing here.
+/// Reads the parts of an event from a body. `text` is the original body and `body` its parsed form. Fails
+/// with 400 for a field of the contract with a value of another type; with a transform, such a field belongs
+/// to the external system and is ignored.
 pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Result<Incoming> {
     let is_foreign = defaults.transform.is_some();
     let field = |name: &str| string_field(body, name, is_foreign);
@@ -99,7 +98,7 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
         let path = path(defaults.transform?).as_deref()?;
         as_text(path::find(&whole, path)?)
     };
-    // A sender who knows nothing of us cannot mend what is no name.
+    // An invalid name is ignored, because a sender that does not know this service cannot correct it.
     let extracted_name = |path| extracted(path).filter(|text| is_name(text));
     let named = |own: Option<String>, found: Option<String>, default: Option<&str>, last: &str| {
         own.or(found)
@@ -141,7 +140,7 @@ pub fn read(text: &str, body: &Map<String, Value>, defaults: Defaults<'_>) -> Re
     Ok(incoming)
 }
 
-/// The details of the body over those of the channel, and the whole body over both.
+/// Merges the details of the body over those of the channel, and the whole body over both.
 fn details(text: &str, body: &Map<String, Value>, transform: Option<&Transform>) -> Result<RawObject> {
     let mut details = RawObject::new();
     for (name, value) in transform
@@ -152,7 +151,7 @@ fn details(text: &str, body: &Map<String, Value>, transform: Option<&Transform>)
     }
     match body.get("details") {
         Some(Value::Object(_)) => {
-            // From the text, so that a number stays as it was written.
+            // Parsed from the text, so that numbers stay as written.
             let parts: RawObject = serde_json::from_str(text).map_err(Error::internal)?;
             let given = parts.get("details").map_or("{}", |given| given.get());
             details.extend(serde_json::from_str::<RawObject>(given).map_err(Error::internal)?);
@@ -176,10 +175,10 @@ fn string_field(body: &Map<String, Value>, name: &str, is_foreign: bool) -> Resu
     }
 }
 
-/// The idempotency key of a body; an empty one is none.
+/// Returns the idempotency key of a body; None for an empty one.
 fn key_field(body: &Map<String, Value>, is_foreign: bool) -> Result<Option<String>> {
     match body.get("idempotency_key") {
-        // What is somebody else's is taken as it is: of a key its hash is kept.
+        // A key of an external system may be longer, because only its hash is stored.
         Some(Value::String(key)) if !is_foreign && key.len() > MAX_KEY_BYTES => Err(Error::invalid(format!(
             "The field 'idempotency_key' has at most {MAX_KEY_BYTES} bytes."
         ))),
@@ -205,12 +204,12 @@ fn time_field(body: &Map<String, Value>, is_foreign: bool) -> Result<Option<UtcT
     }
 }
 
-/// A value that can be part of a name: a text, a whole number of 64 bits or a truth value.
+/// Returns the text of a value that can be part of a name: a text, a whole number of 64 bits or a boolean.
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if text.is_empty() => None,
         Value::String(text) => Some(text.clone()),
-        // One that is not exact here would stand for its neighbours as well.
+        // A number that is not exact here would stand for its neighbours too.
         Value::Number(number) if number.is_i64() || number.is_u64() => Some(number.to_string()),
         Value::Number(_) => None,
         Value::Bool(value) => Some(value.to_string()),
@@ -316,7 +315,7 @@ mod tests {
                 (incoming.action.as_str(), incoming.resource_id),
                 ("default", None)
             );
-            // Of a key its hash is kept, however long it is.
+            // A key of any length is accepted, because only its hash is stored.
             assert_eq!(incoming.idempotency_key.as_deref(), Some(key.as_str()));
             assert!(read_with(&body, NOTHING).is_err());
         }
@@ -332,7 +331,8 @@ mod tests {
     }
 
     proptest! {
-        /// The body's own field, then what the transform finds, then the channel's default, then that of all channels.
+        /// The order is: the body's own field, the transform's value, the channel's default, the general
+        /// default.
         #[test]
         fn the_order_is_that_of_the_contract(
             own in maybe("own"), found in maybe("found"), default in maybe("default"), has_path: bool, is_foreign: bool,
@@ -354,7 +354,7 @@ mod tests {
             prop_assert_eq!(incoming.resource_type, expected.unwrap_or(DEFAULT_RESOURCE_TYPE));
         }
 
-        /// Whatever is sent, the whole body is kept as it was, and what is read is what an event may have.
+        /// For any body, the whole body is stored unchanged, and the parts are valid for an event.
         #[test]
         fn any_body_is_read_or_refused(action in "(?s).{0,8}|[a-z]{490,510}|[a-z]{1100}", number: i64, is_foreign: bool, kind in 0..4) {
             let odd = match kind { 0 => json!(action), 1 => json!(number), 2 => json!([action]), _ => json!(null) };
@@ -371,7 +371,7 @@ mod tests {
                     prop_assert!((1..=crate::envelope::MAX_NAME_BYTES).contains(&incoming.action.len()));
                 }
                 Err(refusal) => {
-                    // A sender who knows nothing of us cannot mend anything.
+                    // A sender that does not know this service cannot correct a body, so it is never refused.
                     prop_assert!(!is_foreign, "{}", refusal.message());
                     prop_assert_eq!(refusal.status(), 400);
                 }

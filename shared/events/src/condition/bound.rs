@@ -1,9 +1,10 @@
-//! What a condition may cost on an event of a size: an upper bound, made of what each operation can make of what it is given.
+//! Computes an upper bound for the cost of a condition on an event of a given size.
 //!
-//! A step is a value that is looked at or made, or sixteen bytes of a text. In the rounds of an operation that goes through an array a
-//! variable sees one entry, and all entries together are no larger than the array: so a round is counted with an entry of the average
-//! size, which is right for all rounds together as long as what a round costs grows no faster than its entry. It does where a `reduce`
-//! carries something large from round to round; there each round is counted with the whole.
+//! A step is one value that is read or created, or sixteen bytes of a text. In each round of a loop over an
+//! array a variable sees one entry, and all entries together are no larger than the array. So a round is
+//! counted with an entry of average size, which is right for the sum of all rounds as long as the cost of a
+//! round grows no faster than its entry. It does grow faster where a `reduce` carries a large value from
+//! round to round; there each round is counted with the whole array.
 
 use std::cell::Cell;
 
@@ -13,43 +14,44 @@ use serde_json::Value;
 use super::Size;
 use super::check::{CHOICES, JOINS, LOOPS, SCANS, arguments, refusal};
 
-/// Bytes of a text that count as a step.
+/// Bytes of a text that count as one step.
 const BYTES_OF_STEP: f64 = 16.0;
-/// Bytes of a number or a truth value.
+/// Bytes of a number or boolean.
 const SCALAR_BYTES: f64 = 32.0;
-/// Bytes that an entry of an object has at least.
+/// Minimum size of an object's entry, in bytes.
 const FIELD_BYTES: f64 = 5.0;
-/// Most estimates of a condition and its parts. A part is estimated once for each way in which what goes through it can be large.
+/// Maximum number of estimates for a condition and its parts. A part is estimated once for each way in which
+/// its data can be large.
 const MAX_ESTIMATES: u32 = 20_000;
 
-/// An event on which nothing is small, so that no estimate is left out.
+/// An event so large that the bound estimates every part.
 const LARGE: Size = Size {
     bytes: 1e9,
     items: 1e6,
     fields: 1e6,
 };
 
-/// What a condition may cost.
+/// Cost of a condition.
 pub(super) enum Cost {
-    /// It neither goes through arrays nor joins anything.
+    /// The condition contains no loop and no join, so the cost is a formula.
     Straight(Straight),
-    /// It is worked out for each event.
+    /// The cost is estimated anew for each event.
     Rule(Value),
 }
 
-/// What a condition costs that neither goes through arrays nor joins anything.
+/// Cost of a condition without loops and joins.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Straight {
     steps: f64,
-    /// Looks at something as large as the event.
+    /// Number of reads of a value that may be as large as the event.
     looks: f64,
-    /// Entries of objects that are looked for by their names.
+    /// Number of lookups of object entries by name.
     lookups: f64,
-    /// Comparisons of something with something that may both be objects.
+    /// Number of comparisons of two values that may both be objects.
     comparisons: f64,
 }
 
-/// What an operation costs, and how large its result is.
+/// Cost of an operation, and size of its result.
 #[derive(Clone, Copy)]
 struct Estimate {
     steps: f64,
@@ -58,7 +60,7 @@ struct Estimate {
 }
 
 impl Cost {
-    /// Of a condition that was checked. 400 for one whose cost takes too long to work out.
+    /// Computes the cost of a checked condition. Fails with 400 where that needs too many estimates.
     pub fn of(rule: &Value) -> Result<Self> {
         if is_straight(rule) {
             return Ok(Self::Straight(straight(rule)));
@@ -73,7 +75,7 @@ impl Cost {
         Ok(Self::Rule(rule.clone()))
     }
 
-    /// The most steps on an event of a size.
+    /// Returns the maximum number of steps on an event of a given size.
     pub fn on(&self, size: Size) -> f64 {
         match self {
             Self::Straight(straight) => {
@@ -82,22 +84,22 @@ impl Cost {
                     + straight.lookups * size.fields
                     + straight.comparisons * equality(size.fields, size.bytes)
             }
-            // No more estimates than when it was compiled: on a smaller event a `reduce` may need fewer.
+            // No more estimates than at compilation: on a smaller event a `reduce` may need fewer.
             Self::Rule(rule) => estimate(rule, &Sight::of(size, &Cell::new(0))).steps,
         }
     }
 }
 
-/// How large what variables see is.
+/// Size of the data that variables see.
 #[derive(Clone, Copy)]
 struct Sight<'a> {
-    /// What they see: the event, or an entry of the average size.
+    /// Size of the visible data: the event, or an entry of average size.
     seen: Size,
-    /// The largest that it can be.
+    /// Maximum size of the visible data.
     whole: Size,
-    /// What a `reduce` has made in the rounds before, in bytes.
+    /// Size of the `reduce` accumulator after the rounds before, in bytes.
     accumulator: f64,
-    /// Estimates so far.
+    /// Number of estimates so far.
     estimates: &'a Cell<u32>,
 }
 
@@ -112,7 +114,7 @@ impl<'a> Sight<'a> {
     }
 }
 
-/// The steps of finding two values equal: each entry of an object is looked for in the other one.
+/// Returns the steps to find two values equal: each entry of one object is looked up in the other.
 fn equality(fields: f64, bytes: f64) -> f64 {
     fields * bytes / FIELD_BYTES
 }
@@ -121,11 +123,11 @@ fn is_literal(value: &Value) -> bool {
     !value.is_object() && !value.is_array()
 }
 
-/// Names that the path of a `var` is made of.
+/// Returns the number of names in the path of a `var`.
 fn path_length(given: &[Value]) -> f64 {
     match given.first() {
         Some(Value::String(path)) => 1.0 + path.matches('.').count() as f64,
-        // One that is made, whose length nobody knows; more levels than this a body has not.
+        // A computed path has an unknown length; a body has at most this many levels.
         Some(Value::Object(_)) => 128.0,
         _ => 1.0,
     }
@@ -146,7 +148,7 @@ fn is_straight(rule: &Value) -> bool {
     }
 }
 
-/// What a condition costs that neither loops nor joins.
+/// Returns the cost of a condition without loops and joins.
 fn straight(rule: &Value) -> Straight {
     let of_all = |parts: &mut dyn Iterator<Item = &Value>| {
         parts
@@ -172,7 +174,7 @@ fn straight(rule: &Value) -> Straight {
         let given = arguments(given);
         match operator.as_str() {
             "var" => cost.lookups += path_length(given),
-            // A comparison ends with the shorter one.
+            // A comparison ends at the end of the shorter value.
             operator if is_comparison(operator) && given.iter().any(is_literal) => {}
             operator if is_comparison(operator) => {
                 cost.looks += given.len() as f64;
@@ -190,7 +192,7 @@ fn straight(rule: &Value) -> Straight {
     cost
 }
 
-/// What a rule costs.
+/// Estimates the cost of a rule.
 fn estimate(rule: &Value, sight: &Sight<'_>) -> Estimate {
     let estimates = sight.estimates.get().saturating_add(1);
     sight.estimates.set(estimates);
@@ -235,7 +237,7 @@ fn operation(operator: &str, given: &[Value], sight: &Sight<'_>) -> Estimate {
         }
         operator if JOINS.contains(&operator) => {
             let all = joined(&parts);
-            // Of names that are missing each is looked for.
+            // `missing` and `missing_some` look up every name.
             let is_search = operator.starts_with("missing");
             let lookups = if is_search {
                 all.items * sight.seen.fields
@@ -261,12 +263,12 @@ fn operation(operator: &str, given: &[Value], sight: &Sight<'_>) -> Estimate {
             steps: steps + all / BYTES_OF_STEP,
             ..most
         },
-        // Texts are searched, or read as numbers, of which there may be an array.
+        // These operators search texts or parse them as numbers; an argument may be an array of texts.
         _ => scalar(steps + all / BYTES_OF_STEP),
     }
 }
 
-/// How large what a variable names can be, and what it is looked for in.
+/// Returns the maximum size of the data that a variable reads.
 fn variable(given: &[Value], sight: &Sight<'_>) -> Size {
     let path = given.first().and_then(Value::as_str);
     let accumulator = Size {
@@ -276,7 +278,7 @@ fn variable(given: &[Value], sight: &Sight<'_>) -> Size {
     };
     match path {
         Some(path) if path.starts_with("accumulator") && sight.accumulator > 0.0 => accumulator,
-        // A path that is made may lead anywhere.
+        // A computed path may lead anywhere.
         None if given.first().is_some_and(Value::is_object) => Size {
             bytes: sight.seen.bytes.max(accumulator.bytes),
             items: sight.seen.items.max(accumulator.items),
@@ -301,7 +303,7 @@ fn going_through(operator: &str, given: &[Value], sight: &Sight<'_>) -> Estimate
         .map_or_else(|| scalar(0.0), |part| estimate(part, sight));
     let rounds = source.items.max(1.0);
     let entry = Sight {
-        // In an entry there are no more values than half of its bytes.
+        // An entry has at most half as many values as bytes.
         seen: Size {
             bytes: source.bytes / rounds,
             items: source.bytes / 2.0 / rounds,
@@ -343,7 +345,8 @@ fn going_through(operator: &str, given: &[Value], sight: &Sight<'_>) -> Estimate
             if accumulator <= SCALAR_BYTES {
                 return scalar(steps + rounds * (1.0 + round.steps));
             }
-            // Nothing grows in a round, so what is carried is a part of what there was, or of the rule.
+            // No operation in a `reduce` makes its data larger, so the accumulator is a part of the data or
+            // of the rule.
             let literals = body.map_or(0.0, |body| body.to_string().len() as f64);
             let largest = first.bytes.max(whole.bytes).max(literals);
             let all = Sight {
@@ -369,7 +372,7 @@ fn scalar(steps: f64) -> Estimate {
     }
 }
 
-/// Everything in one.
+/// Combines all parts into one result.
 fn joined(parts: &[Estimate]) -> Estimate {
     let bytes: f64 = parts.iter().map(|part| part.bytes).sum();
     let items: f64 = parts.iter().map(|part| part.items).sum();
@@ -381,7 +384,7 @@ fn joined(parts: &[Estimate]) -> Estimate {
     }
 }
 
-/// The largest of them, in each way.
+/// Returns the maximum of each quantity.
 fn largest(parts: &[Estimate]) -> Estimate {
     parts.iter().fold(scalar(0.0), |most, part| Estimate {
         steps: most.steps.max(part.steps),

@@ -1,42 +1,42 @@
-//! What a condition may be made of.
+//! Checks the operators, the size and the nesting of a condition.
 
 use platform::{Error, Result};
 use serde_json::{Map, Value};
 
-/// Largest condition, in bytes of JSON.
+/// Maximum size of a condition, in bytes of JSON.
 pub const MAX_BYTES: usize = 32_768;
-/// Most values that a condition is made of.
+/// Maximum number of values in a condition.
 const MAX_NODES: usize = 2_000;
-/// Deepest nesting of operations.
+/// Maximum nesting depth of operations.
 const MAX_DEPTH: usize = 32;
-/// Deepest nesting of operations that go through arrays.
+/// Maximum nesting depth of loops over arrays.
 const MAX_LOOPS: u32 = 2;
 
-/// The operators that go through an array.
+/// Operators that loop over an array.
 pub(super) const LOOPS: [&str; 6] = ["map", "filter", "reduce", "all", "none", "some"];
-/// Those that make something of all that they are given.
+/// Operators that combine all their arguments.
 pub(super) const JOINS: [&str; 4] = ["cat", "merge", "missing", "missing_some"];
-/// Those that look at the texts or arrays that they are given.
+/// Operators that scan the texts or arrays among their arguments.
 pub(super) const SCANS: [&str; 11] = [
     "in", "substr", "==", "===", "!=", "!==", "<", "<=", ">", ">=", "var",
 ];
-/// Those whose result is one of what they are given.
+/// Operators that return one of their arguments.
 pub(super) const CHOICES: [&str; 4] = ["if", "?:", "or", "and"];
-/// Those that make a truth value of anything.
+/// Operators that convert any value to a boolean.
 const TRUTHS: [&str; 2] = ["!", "!!"];
-/// Those that make a number.
+/// Operators that return a number.
 pub(super) const ARITHMETIC: [&str; 7] = ["max", "min", "+", "-", "*", "/", "%"];
-/// Those that ask which is larger.
+/// Operators that compare by order.
 pub(super) const ORDERINGS: [&str; 4] = ["<", "<=", ">", ">="];
-/// Those that need two things to be given, and those that need one.
+/// Operators that need two arguments, and operators that need one.
 const OF_TWO: [&str; 14] = [
     "==", "===", "!=", "!==", "<", "<=", ">", ">=", "in", "map", "filter", "all", "none", "some",
 ];
 const OF_ONE: [&str; 10] = ["max", "min", "+", "-", "*", "/", "%", "substr", "cat", "reduce"];
-/// What must not be within a `reduce`: in each round it could make something larger of what the last one made.
+/// Operators forbidden within a `reduce`: each round could enlarge the result of the last one.
 const GROWING: [&str; 6] = ["cat", "merge", "missing", "missing_some", "map", "reduce"];
 
-/// Checks a condition, whose JSON is `text`. 400 that says what is wrong with it.
+/// Checks a condition, whose JSON is `text`. Fails with 400 and the fault.
 pub(super) fn check(text: &str, rule: &Value) -> Result<()> {
     if text.len() > MAX_BYTES {
         return Err(refusal(&format!("has more than {MAX_BYTES} bytes")));
@@ -45,7 +45,7 @@ pub(super) fn check(text: &str, rule: &Value) -> Result<()> {
     value(rule, &mut nodes, Place::default())
 }
 
-/// Where a value is.
+/// Position of a value in the condition.
 #[derive(Clone, Copy, Default)]
 struct Place {
     depth: usize,
@@ -109,7 +109,7 @@ fn operation(fields: &Map<String, Value>, nodes: &mut usize, place: Place) -> Re
         )));
     }
     for (number, argument) in arguments(given).iter().enumerate() {
-        // The first is what is gone through; the rest happens in each round.
+        // The first argument is the array; the others are evaluated in each round.
         let in_rounds = is_loop && number > 0;
         let place = Place {
             loops: place.loops + u32::from(in_rounds),
@@ -128,7 +128,7 @@ fn deeper(place: Place) -> Place {
     }
 }
 
-/// What an operation is given: a list, or one thing that stands for a list of it.
+/// Returns the arguments of an operation: a list, or a single value that counts as a list of one.
 pub(super) fn arguments(given: &Value) -> &[Value] {
     match given {
         Value::Array(arguments) => arguments,

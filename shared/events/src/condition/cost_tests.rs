@@ -1,4 +1,4 @@
-//! What conditions take on events, against what they are said to take at most.
+//! Tests the actual cost of conditions on events against the computed bound.
 #![cfg(test)]
 
 use proptest::collection::vec;
@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::*;
 
-/// Most bytes that an evaluation takes for a step: a value of 16 to 32 bytes, twice that while a list of them grows, and what the arena
-/// has in reserve.
+/// Maximum memory per step, in bytes: a value of 16 to 32 bytes, twice that while its list grows, and the
+/// reserve of the arena.
 const BYTES_OF_STEP: f64 = 160.0;
-/// What an arena has before anything is evaluated.
+/// Size of an arena before the first evaluation.
 const FIRST_BYTES: f64 = 65_536.0;
 
 const OPERATORS: [&str; 38] = [
@@ -96,7 +96,7 @@ fn event() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
-    /// Whatever the condition and the event are: no more memory than the steps allow that were counted before.
+    /// For any condition and event, an evaluation uses no more memory than the computed steps allow.
     #[test]
     fn memory_is_bounded_by_the_steps(rule in rule(), event in event()) {
         let Value::Object(fields) = &rule else { return Ok(()) };

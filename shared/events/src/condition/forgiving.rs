@@ -1,11 +1,12 @@
-//! Comparing and reckoning as JavaScript does: a text that is no number makes a comparison false and a sum nothing, where the library
-//! would give up the whole condition. So each such operation is put into one that catches its error.
+//! Makes comparisons and arithmetic behave as in JavaScript: a text that is no number makes a comparison
+//! false and a sum null, while the library would abort the whole condition. So each such operation is wrapped
+//! in one that catches its error.
 
 use serde_json::{Map, Value, json};
 
 use super::check::{ARITHMETIC, ORDERINGS};
 
-/// The condition that means what JSONLogic has it mean.
+/// Rewrites a condition so that it has the meaning that JSONLogic defines.
 pub(super) fn forgiving(rule: &Value) -> Value {
     match rule {
         Value::Array(items) => items.iter().map(forgiving).collect(),

@@ -1,7 +1,8 @@
-//! JSONLogic that somebody else wrote, over the envelope of an event.
+//! Evaluates untrusted JSONLogic over the envelope of an event.
 //!
-//! A condition is checked and compiled when it is saved, and what it may cost on an event is known before it is evaluated there. One that
-//! could cost too much has no answer, and says so. The operators are those of jsonlogic.com, but `log`.
+//! A condition is checked and compiled when it is saved, and its cost on an event is computed before each
+//! evaluation. A condition that could cost too much is not evaluated, and the caller gets the reason. The
+//! operators are those of jsonlogic.com except `log`.
 
 mod bound;
 mod check;
@@ -19,15 +20,17 @@ use serde_json::{Map, Value};
 
 use bound::Cost;
 
-/// Most steps of one condition on one event: some hundredths of a second, and some ten megabytes.
+/// Maximum number of steps of one condition on one event: some hundredths of a second, and some ten
+/// megabytes.
 const MAX_STEPS: f64 = 5e6;
-/// Most steps of all conditions on one event.
+/// Maximum number of steps of all conditions on one event.
 const MAX_STEPS_OF_EVENT: f64 = 5e7;
-/// Most memory of one evaluation, in bytes: more than the steps allow.
+/// Maximum memory of one evaluation, in bytes: more than the steps allow.
 const MAX_MEMORY_BYTES: usize = 256 * 1_024 * 1_024;
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
-    // As JavaScript has it: what cannot be compared is not equal, and what is no number makes none.
+    // As in JavaScript: values that cannot be compared are not equal, and a value that is no number gives
+    // none.
     let mut config = EvaluationConfig::default();
     config.loose_equality_errors = false;
     config.arithmetic_nan_handling = NanHandling::ReturnNull;
@@ -35,32 +38,31 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     Engine::builder().with_config(config).build()
 });
 
-/// A compiled condition.
 pub struct Condition {
     logic: Logic,
     cost: Cost,
 }
 
-/// An event as conditions see it.
+/// An event in the form that conditions read, with the budget that is left for it.
 pub struct Subject {
     data: ParsedData,
     size: Size,
-    /// Steps that are left for it.
+    /// Number of steps left for this event.
     left: f64,
 }
 
-/// How large an event is.
+/// Size of an event.
 #[derive(Clone, Copy, Debug)]
 struct Size {
     bytes: f64,
-    /// The most entries of an array in it.
+    /// Maximum number of entries of an array in it.
     items: f64,
-    /// The most entries of an object in it.
+    /// Maximum number of entries of an object in it.
     fields: f64,
 }
 
 impl Size {
-    /// Of a JSON text.
+    /// Measures a JSON text.
     fn of(text: &str) -> Self {
         let mut open: Vec<(u8, usize)> = Vec::new();
         let (mut items, mut fields, mut in_text, mut is_escaped) = (0, 0, false, false);
@@ -93,7 +95,7 @@ impl Size {
 }
 
 impl Subject {
-    /// The envelope of an event, as JSON.
+    /// Parses the envelope of an event from JSON.
     pub fn new(envelope: &str) -> Result<Self> {
         let data = ParsedData::from_json(envelope).map_err(|error| Error::internal(error.to_string()))?;
         Ok(Self {
@@ -104,22 +106,22 @@ impl Subject {
     }
 }
 
-/// Why a condition has no answer for an event.
+/// Why a condition has no result on an event.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unanswered {
-    /// It could take too long.
+    /// The condition could exceed its step limit.
     #[error("The condition could take more than {} steps on this event.", MAX_STEPS as u64)]
     TooCostly,
-    /// It and those before it could.
+    /// All conditions so far could exceed the step limit of the event.
     #[error("The conditions of all subscriptions could take more than {} steps on this event.", MAX_STEPS_OF_EVENT as u64)]
     NothingLeft,
-    /// It fails on this event.
+    /// The evaluation failed on this event.
     #[error("The condition fails on this event: {0}.")]
     Failed(String),
 }
 
 impl Condition {
-    /// Checks and compiles a condition. 400 that says what is wrong with it.
+    /// Checks and compiles a condition. Fails with 400 and the fault.
     pub fn compile(rule: &Map<String, Value>) -> Result<Self> {
         let text = serde_json::to_string(rule).map_err(Error::internal)?;
         let rule = Value::Object(rule.clone());
@@ -134,7 +136,7 @@ impl Condition {
         })
     }
 
-    /// Whether it holds for an event.
+    /// Evaluates the condition on an event.
     pub fn holds(&self, subject: &mut Subject) -> std::result::Result<bool, Unanswered> {
         let steps = self.cost.on(subject.size);
         if steps > MAX_STEPS {
@@ -144,7 +146,7 @@ impl Condition {
             return Err(Unanswered::NothingLeft);
         }
         subject.left -= steps;
-        // Should the bound be wrong after all, it costs one condition and nobody else's event.
+        // Should the computed bound be wrong, only this condition fails, not the evaluation of the event.
         let evaluated = catch_unwind(AssertUnwindSafe(|| {
             let arena = Bump::new();
             arena.set_allocation_limit(Some(MAX_MEMORY_BYTES));

@@ -73,7 +73,7 @@ fn conditions_say_what_jsonlogic_says() {
             json!({"merge": [[], {"var": "details.payload.items.0.tags"}]}),
             true,
         ),
-        // What is no number, and what cannot be divided or compared.
+        // Values that are no numbers, and values that cannot be divided or compared.
         (json!({"+": [{"var": "action"}, 1]}), false),
         (json!({"==": [{"var": "details"}, 7]}), false),
         (json!({">": [{"var": "nothing"}, {"var": "details"}]}), false),
@@ -220,7 +220,7 @@ fn the_entries_of_arrays_and_objects_are_counted() {
     }
 }
 
-/// Each level is estimated twice where it stands in a round: 31 levels would be more than anybody waits for.
+/// Each level in a round is estimated twice: 31 levels would take far too long.
 #[test]
 fn a_condition_whose_cost_takes_long_to_work_out_is_refused() {
     let mut source = json!({"var": "x"});
@@ -236,7 +236,7 @@ fn a_condition_whose_cost_takes_long_to_work_out_is_refused() {
     );
 }
 
-/// An event with two large objects of the same fields, one the other way round.
+/// An event with two large objects of the same fields, one in reverse order.
 fn wide(fields: usize) -> Subject {
     let object = |order: &mut dyn Iterator<Item = usize>| {
         order

@@ -1,11 +1,10 @@
-//! Counts in JSON: whole numbers from 0, also as `3.0`, which some languages write for 3.
+//! Parses counts in JSON: whole numbers from 0, also as `3.0`, which some languages write for 3.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-/// Greatest count: up to it, each whole number is a number of JSON and the quantity of a meter without a
-/// loss.
+/// Maximum count: up to it, JSON and the quantity of a meter represent each whole number exactly.
 pub const MAX_COUNT: u64 = (1 << 53) - 1;
 
 struct Count(u64);
@@ -16,7 +15,6 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// Reads a count.
 pub fn one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Count::deserialize(deserializer).map(|count| count.0)
 }

@@ -1,4 +1,4 @@
-//! Details of a processed document: references and sums, never its content.
+//! Defines the details of a processed document: references and sums, never its content.
 
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::count::{self, MAX_COUNT};
 use crate::envelope::Meter;
 
-/// How the values that were read from a document were checked.
+/// Verification of the values extracted from a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verification {
-    /// Values that were checked; none of the parts is greater.
+    /// Number of verified values; no part exceeds it.
     #[serde(deserialize_with = "count::one")]
     pub total: u64,
     /// Found in the document's own text.
@@ -18,98 +18,91 @@ pub struct Verification {
     /// Confirmed by a model.
     #[serde(deserialize_with = "count::one")]
     pub ai_verified: u64,
-    /// Neither.
+    /// Neither of both.
     #[serde(deserialize_with = "count::one")]
     pub unverified: u64,
 }
 
-/// A model that took part.
+/// A model used for the document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelUsed {
-    /// What it did.
+    /// Task of the model.
     pub role: String,
-    /// Its inference run.
+    /// Run id of its inference.
     pub run_id: String,
-    /// The model.
     pub model: String,
-    /// The environment that it ran in.
+    /// Environment in which it ran.
     pub environment_id: String,
-    /// Who offers it.
     pub provider: String,
 }
 
-/// The details of the event that a document was processed, but for their `schema_version`. What is not known
-/// is left out.
+/// Details of a document-processed event, except their `schema_version`. Unknown details are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DocumentProcessed {
-    /// The pipeline that processed it.
+    /// Pipeline that processed the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<String>,
-    /// Pages of the document.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
     pub page_count: Option<u64>,
-    /// Pages that were read by text recognition.
+    /// Number of pages read by text recognition.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
     pub ocr_page_count: Option<u64>,
-    /// Pages that were read by a model that sees.
+    /// Number of pages read by a vision model.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
     pub vision_page_count: Option<u64>,
-    /// Values that were read.
+    /// Number of extracted values.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
     pub property_count: Option<u64>,
-    /// Places of the document that values were read from.
+    /// Number of places in the document that values were extracted from.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
     pub citation_count: Option<u64>,
-    /// What a review found wrong.
+    /// Number of issues found by a review.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
     pub review_issue_count: Option<u64>,
-    /// How the values were checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
-    /// How sure the values are; any finite number, as the next two.
+    /// Confidence in the values; any finite number, as the next two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// The least part of a page that was read.
+    /// Smallest extracted fraction of a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage_min: Option<f64>,
-    /// How hard the document was.
+    /// Difficulty of the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hardness: Option<f64>,
-    /// Whether a stronger model was asked.
+    /// Whether a stronger model was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub escalated: Option<bool>,
-    /// Whether it was reviewed.
+    /// Whether the document was reviewed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewed: Option<bool>,
-    /// What the review came to, such as `needs_review`.
+    /// Result of the review, such as `needs_review`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict_reason: Option<String>,
-    /// The models that took part.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub models_used: Vec<ModelUsed>,
-    /// Where the result is.
+    /// Location of the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_path: Option<String>,
-    /// The workflow id of the run that processed it.
+    /// Workflow id of the run that processed the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<String>,
-    /// That run's id.
+    /// Run id of that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow_run_id: Option<String>,
-    /// That run's type.
+    /// Workflow type of that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow_type: Option<String>,
-    /// The run of the agent that reviewed a large document.
+    /// Run of the agent that reviewed a large document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review_agent_run_id: Option<String>,
 }
 
 impl DocumentProcessed {
-    /// The meters that these details stand for: pairs of the contract whose number is known.
+    /// Returns the meters of these details: the pairs of the contract whose number is known.
     pub fn meters(&self) -> Vec<Meter> {
         let verification = self.verification.as_ref();
         let of = |get: fn(&Verification) -> u64| verification.map(get);
@@ -140,7 +133,8 @@ impl DocumentProcessed {
         .collect()
     }
 
-    /// 400 for values that no document can have. JSON cannot say each of them, but code can.
+    /// Checks the values. Fails with 400 for impossible ones, some of which code can build but JSON cannot
+    /// express.
     pub(super) fn check(&self) -> Result<()> {
         let counts = [
             ("page_count", self.page_count),

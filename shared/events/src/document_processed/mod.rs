@@ -1,7 +1,7 @@
-//! The event that a document was processed.
+//! Defines the document-processed event.
 //!
-//! A workflow type, a process and another service make it with [`ProcessedDocument::event`]. Where another
-//! service writes the envelope itself, `check` holds it against the same rules.
+//! A workflow type, a process and another service build it with [`ProcessedDocument::event`]. Where another
+//! service writes the envelope itself, `check` applies the same rules.
 
 mod count;
 mod details;
@@ -15,18 +15,17 @@ use crate::envelope::{Category, Envelope, RawObject, raw};
 
 pub use details::{DocumentProcessed, ModelUsed, Verification};
 
-/// The action of such an event.
 pub const DOCUMENT_PROCESSED: &str = "document_processed";
-/// The type of such an event in the form of CloudEvents.
+/// Type of such an event as a CloudEvent.
 pub const CLOUD_EVENT_TYPE: &str = "content.document_processed";
-/// The resource type of a document.
+/// Resource type of a document.
 pub const CONTENT_OBJECT: &str = "content_object";
 /// The only version of the details.
 pub const SCHEMA_VERSION: u64 = 1;
 
 const VERSION: &str = "schema_version";
 
-/// Only references and sums: never the content of the document.
+/// A processed document: only references and sums, never its content.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessedDocument {
     /// Id of the content object.
@@ -34,29 +33,27 @@ pub struct ProcessedDocument {
     /// Known properties of the content object, such as `metadata.type`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub resource_data: Map<String, Value>,
-    /// References and sums.
     #[serde(default)]
     pub details: DocumentProcessed,
 }
 
-/// Where an event comes from.
+/// Origin of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
-    /// Id of the event. An event that is published again has the same, and counts once.
+    /// Id of the event. A republished event has the same id, and counts once.
     pub event_id: &'a str,
     /// Account and project of the document.
     pub tenant: &'a Tenant,
-    /// Tenant of the caller who had the document processed, where the account has several.
+    /// Tenant of the caller who requested the processing, where the account has several.
     pub tenant_id: Option<&'a str>,
-    /// As the envelope has it.
+    /// Source in the envelope.
     pub source: &'a str,
     /// Time at which processing completed.
     pub at: UtcTime,
 }
 
 impl ProcessedDocument {
-    /// The event that the document was processed, with a meter for each pair that the details tell. 400 for
-    /// what no document can have.
+    /// Builds the event, with a meter for each pair in the details. Fails with 400 for impossible values.
     pub fn event(&self, origin: &Origin<'_>) -> Result<Envelope> {
         let details = serde_json::to_value(&self.details).map_err(Error::internal)?;
         let mut details = raw_object(&details)?;
@@ -76,7 +73,7 @@ impl ProcessedDocument {
             details,
             meters: self.details.meters(),
         };
-        // Before the text of the details hides a number that is not finite.
+        // This comes before serialization, which hides a number that is not finite.
         self.details.check()?;
         envelope.check()?;
         Ok(envelope)
@@ -90,13 +87,13 @@ fn raw_object(value: &Value) -> Result<RawObject> {
         .collect()
 }
 
-/// Whether an event says that a document was processed.
+/// Returns whether an event is a document-processed event.
 pub(crate) fn is_one(envelope: &Envelope) -> bool {
     envelope.event_category == Category::Content && envelope.action == DOCUMENT_PROCESSED
 }
 
-/// 400 for another resource type, and for details whose fields are not the contract's. Fields beyond these
-/// may be there.
+/// Fails with 400 for another resource type, and for details whose fields do not fit the contract. Additional
+/// fields are allowed.
 pub(crate) fn check(envelope: &Envelope) -> Result<()> {
     if envelope.resource_type != CONTENT_OBJECT {
         return Err(Error::invalid(format!(
@@ -126,7 +123,7 @@ struct Versioned {
     schema_version: Option<u64>,
 }
 
-/// Adds the version that an event of another service leaves out, so that each receiver finds it.
+/// Adds the schema version that an event of another service leaves out, so that each receiver gets it.
 pub(crate) fn complete(envelope: &mut Envelope) -> Result<()> {
     let version = envelope.details.get(VERSION);
     if version.is_none_or(|version| version.get() == "null") {
@@ -169,7 +166,7 @@ mod tests {
         })
     }
 
-    /// An event of another service with these details.
+    /// Parses an event of another service with these details.
     fn parsed(details: &Value, resource_type: &str, meters: &str) -> Result<Envelope> {
         Envelope::parse(&format!(
             r#"{{"event_id":"e1","event_category":"content","action":"document_processed","resource_type":"{resource_type}",

@@ -1,4 +1,4 @@
-//! Agents that are started for events.
+//! Defines the target that starts a conversation with an agent for each event.
 
 use platform::http::text::check_name;
 use platform::{Error, Result};
@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use super::{add_type, check_size};
 use crate::template;
 
-/// The workflow type of the runs of agents.
+/// Workflow type of agents' runs.
 pub const AGENT_TYPE: &str = "AgentConversation";
-/// Most turns of the model that a target may ask for.
+/// Maximum number of model turns that a target may set.
 pub const MAX_ITERATIONS: u32 = 100;
 
 /// A conversation with an agent that is started for each event.
@@ -26,7 +26,7 @@ pub struct AgentTarget {
     /// Data that the agent is given, with event templates; at most 65,536 bytes of JSON.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
-    /// Most turns of the language model.
+    /// Maximum number of turns of the language model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_ITERATIONS))]
     pub max_iterations: Option<u32>,

@@ -1,4 +1,4 @@
-//! Targets of subscriptions: where matching events go, one module a type.
+//! Defines the targets of subscriptions, one module per type.
 
 mod agent;
 mod process;
@@ -21,9 +21,8 @@ pub use webhook::{
 };
 pub use workflow::WorkflowTarget;
 
-/// Largest `vars` and `data`, in bytes of JSON.
+/// Maximum size of `vars` and `data`, in bytes of JSON.
 pub const MAX_DATA_BYTES: usize = 65_536;
-/// The types, for messages.
 const TYPES: &str = "webhook, workflow, agent and process";
 
 /// Receiver of the events of a subscription.
@@ -40,7 +39,8 @@ pub enum Target {
     Process(ProcessTarget),
 }
 
-/// By hand, because the derived schema repeats each target inline, without a name for generated code.
+/// Implemented by hand, because the derived schema repeats each target inline, without a name for generated
+/// code.
 impl JsonSchema for Target {
     fn schema_name() -> Cow<'static, str> {
         "Target".into()
@@ -72,7 +72,7 @@ fn add_type(schema: &mut Schema, kind: &str) {
     }
 }
 
-/// 400 for an object of more bytes than a target takes.
+/// Fails with 400 for an object above the maximum size.
 fn check_size(field: &str, object: &Map<String, Value>) -> Result<()> {
     let bytes = serde_json::to_vec(object).map_err(Error::internal)?.len();
     if bytes > MAX_DATA_BYTES {
@@ -84,7 +84,7 @@ fn check_size(field: &str, object: &Map<String, Value>) -> Result<()> {
 }
 
 impl Target {
-    /// Reads the field `target` of a body. 400 that says what is wrong with it.
+    /// Parses the field `target` of a body. Fails with 400 and the fault.
     pub fn parse(mut fields: Map<String, Value>) -> Result<Self> {
         let Some(Value::String(kind)) = fields.remove("type") else {
             return Err(Error::invalid(format!(
@@ -104,7 +104,7 @@ impl Target {
         }
     }
 
-    /// Its type, as in `target.type`.
+    /// Returns the type as in `target.type`.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Webhook(_) => "webhook",
@@ -114,7 +114,7 @@ impl Target {
         }
     }
 
-    /// The workflow type that it starts; None for a webhook.
+    /// Returns the workflow type that it starts; None for a webhook.
     pub fn endpoint(&self) -> Option<&str> {
         match self {
             Self::Webhook(_) => None,
@@ -124,7 +124,7 @@ impl Target {
         }
     }
 
-    /// 400 for a target that breaks a rule of its type.
+    /// Fails with 400 for a target that breaks a rule of its type.
     pub async fn check(&self, outbound: &Outbound) -> Result<()> {
         match self {
             Self::Webhook(webhook) => webhook.check(outbound).await,
@@ -134,7 +134,7 @@ impl Target {
         }
     }
 
-    /// 400 for a target whose workflow type is not one of `names`.
+    /// Fails with 400 for a target whose workflow type is not one of `names`.
     pub fn check_endpoint(&self, names: &[String]) -> Result<()> {
         let is_there = |wanted: &str| names.iter().any(|name| name == wanted);
         let Some(endpoint) = self.endpoint() else {
@@ -168,7 +168,7 @@ impl Target {
         }
     }
 
-    /// What a caller should change although the target is taken.
+    /// Returns advice about an accepted target that the caller should change.
     pub fn warnings(&self) -> Vec<String> {
         match self {
             Self::Webhook(webhook) if !webhook.is_signed() => vec![webhook::UNSIGNED.to_owned()],

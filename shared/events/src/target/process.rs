@@ -1,4 +1,4 @@
-//! Processes that are started for events.
+//! Defines the target that starts a process for each event.
 
 use platform::error::Fault;
 use platform::records::processes::{ProcessRef, Processes};
@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use super::{add_type, check_size};
 use crate::template;
 
-/// The workflow type of the runs of processes.
+/// Workflow type of processes' runs.
 pub const PROCESS_TYPE: &str = "Process";
-/// Largest definition in a subscription, in bytes of JSON.
+/// Maximum size of a definition in a subscription, in bytes of JSON.
 pub const MAX_DEFINITION_BYTES: usize = 65_536;
 
 /// Who decides about the tasks of a process that act outside.
@@ -81,8 +81,8 @@ impl ProcessTarget {
         template::check_fields("target.data", &self.data)
     }
 
-    /// The digest of the inline definition, whose text is kept from then on; None where the target names a
-    /// stored process. 400 for a definition with faults, and for a process that does not exist.
+    /// Stores the text of an inline definition and returns its digest; None where the target names a stored
+    /// process. Fails with 400 for a definition with faults, and for a process that does not exist.
     pub(crate) async fn settle(&self, tenant: &Tenant, processes: &Processes) -> Result<Option<String>> {
         if let Some(reference) = &self.process_ref {
             let reference = ProcessRef::parse("target.process_ref", reference)?;

@@ -1,4 +1,4 @@
-//! Webhooks: URLs that events are posted to.
+//! Defines the target that posts events to a URL.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::add_type;
 
-/// The headers that a subscription may set; whatever carries credentials is none of them.
+/// Headers that a subscription may set; none of them carries credentials.
 pub const ALLOWED_HEADERS: [&str; 6] = [
     "accept",
     "content-type",
@@ -18,13 +18,13 @@ pub const ALLOWED_HEADERS: [&str; 6] = [
     "x-correlation-id",
     "x-service-correlation-id",
 ];
-/// Longest value of such a header, in bytes.
+/// Maximum length of the value of such a header, in bytes.
 const MAX_HEADER_BYTES: usize = 500;
-/// How long a receiver may take where the subscription does not say, in milliseconds.
+/// Default time limit of a receiver, in milliseconds.
 pub const DEFAULT_TIMEOUT_MS: u64 = 10_000;
-/// The least and the most that it may say.
+/// Allowed time limits of a receiver, in milliseconds.
 const TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=50_000;
-/// The warning for a webhook that is not signed.
+/// Warning for a webhook without signatures.
 pub(super) const UNSIGNED: &str = "The deliveries of this webhook are not signed, so its receiver cannot tell them from forged requests; set \
                         'target.signing_mode' to 'signed'.";
 
@@ -118,12 +118,10 @@ impl WebhookTarget {
         Ok(())
     }
 
-    /// Whether deliveries are signed.
     pub fn is_signed(&self) -> bool {
         self.signing_mode == Some(SigningMode::Signed)
     }
 
-    /// How long the receiver may take.
     pub fn timeout(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS))
     }

@@ -1,4 +1,4 @@
-//! Workflow runs that are started for events.
+//! Defines the target that starts a workflow run for each event.
 
 use platform::{Error, Result};
 use schemars::{JsonSchema, Schema};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{add_type, check_size};
 use crate::path::{self, MAX_PATH_CHARACTERS};
 
-/// Longest name of a workflow type, in characters.
+/// Maximum length of the name of a workflow type, in characters.
 const MAX_ENDPOINT: usize = 200;
 
 /// A workflow run that is started for each event.
@@ -18,7 +18,7 @@ const MAX_ENDPOINT: usize = 200;
 pub struct WorkflowTarget {
     /// Workflow type of the run; 1 to 200 characters.
     pub endpoint: String,
-    /// Label that goes into the run's memo.
+    /// Label that is copied to the run's memo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_class: Option<String>,
     /// Path into the event to the run's workflow id, such as `details.payload.order_id`: a text or an
