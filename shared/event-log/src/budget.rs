@@ -1,13 +1,13 @@
-//! Whether a Lambda function has the memory and the disk that its child and its files may take.
+//! Checks that a Lambda function has the memory and disk for its child and its files.
 
 use lake::EngineLimits;
 use platform::config::{AwsEnvironment, ConfigError, Environment};
 
 const MIB: u64 = 1_024 * 1_024;
 
-/// Refuses what does not fit into the memory and the temporary disk of a Lambda function, which would end
-/// with every request in it. `files_bytes` is the disk besides that which DuckDB spills to. Elsewhere
-/// everything fits.
+/// Fails where the limits exceed the memory or the temporary disk of a Lambda function, because exceeding
+/// them kills the function with every request in it. `files_bytes` is the disk space besides DuckDB's spill
+/// space. Outside Lambda the check always succeeds.
 pub(crate) fn fits(
     environment: &Environment,
     machine: &AwsEnvironment,

@@ -1,7 +1,7 @@
-//! Columns of the log: the one place with their names and types.
+//! Defines the columns of the log: the only place with their names and types.
 //!
-//! A file has the same columns in the same order as what is read from rows that are not archived, so that a
-//! query does not care where a record is.
+//! A file and the rows of unarchived records have the same columns in the same order, so that a query is
+//! independent of where a record is.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,23 +10,23 @@ use lake::{sql_paths, sql_text};
 use platform::Result;
 use platform::records::logs::LogKind;
 
-/// Files of any age have it, so neither its name nor its type ever changes.
+/// A column of the log. Files of any age contain it, so its name and type never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name; in SQL it is to be quoted.
+    /// Must be quoted in SQL.
     pub name: &'static str,
-    /// As DuckDB's CAST names it.
+    /// Type name for DuckDB's CAST.
     pub sql_type: &'static str,
 }
 
-/// A column for the sum of one pair of the contract, which is read much faster than the list of meters.
+/// Column for the sum of one meter pair of the contract, which is read much faster than the list of meters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlatMeter {
     /// `<category>_<type>`.
     pub column: &'static str,
-    /// As meters of events have it.
+    /// Category in the meters of events.
     pub category: &'static str,
-    /// Type of the pair.
+    /// Type in the meters of events.
     pub kind: &'static str,
 }
 
@@ -42,7 +42,7 @@ const fn flat(column: &'static str, category: &'static str, kind: &'static str) 
     }
 }
 
-/// Columns of an event that its row has: all but those of [`FLAT_METERS`], which are its last ones.
+/// Columns of an event's row: all columns except [`FLAT_METERS`], which follow at the end.
 pub const EVENTS: [Column; 14] = [
     column("event_id", "VARCHAR"),
     column("timestamp", "TIMESTAMPTZ"),
@@ -63,8 +63,8 @@ pub const EVENTS: [Column; 14] = [
     ),
 ];
 
-/// Pairs of the contract that have a column: DOUBLE, the sum of the pair's quantities in the event, NULL
-/// where it has none.
+/// Meter pairs of the contract that have a column: DOUBLE, the sum of the pair's quantities in the event,
+/// NULL where it has none.
 pub const FLAT_METERS: [FlatMeter; 10] = [
     flat("processing_documents", "processing", "documents"),
     flat("processing_pages", "processing", "pages"),
@@ -104,14 +104,14 @@ pub const AUDIT: [Column; 18] = [
     column("project_name", "VARCHAR"),
 ];
 
-/// Column of a pair of the contract; None for any other pair.
+/// Returns the column of a meter pair of the contract; None for any other pair.
 pub fn flat_meter(category: &str, kind: &str) -> Option<&'static str> {
     let mut meters = FLAT_METERS.iter();
     let found = meters.find(|meter| meter.category == category && meter.kind == kind);
     found.map(|meter| meter.column)
 }
 
-/// Column of the id, which is unique within a log.
+/// Returns the id column, which is unique within a log.
 pub const fn id(kind: LogKind) -> &'static str {
     match kind {
         LogKind::Events => "event_id",
@@ -119,7 +119,7 @@ pub const fn id(kind: LogKind) -> &'static str {
     }
 }
 
-/// All columns of a kind, in their order.
+/// Returns all columns of a kind, in order.
 pub fn all(kind: LogKind) -> Vec<Column> {
     let flat = FLAT_METERS.iter().map(|meter| column(meter.column, "DOUBLE"));
     match kind {
@@ -128,23 +128,23 @@ pub fn all(kind: LogKind) -> Vec<Column> {
     }
 }
 
-/// The time of a record as TIMESTAMP in UTC. DuckDB cuts these to days by arithmetic; those with a time
-/// zone go through a calendar, row by row, which takes six times as long as all the rest of a sum by day.
+/// The time of a record as TIMESTAMP in UTC. DuckDB truncates these to days by arithmetic; for TIMESTAMPTZ it
+/// uses a calendar, row by row, which takes six times as long as the rest of a sum by day.
 pub const UTC_TIME: &str = "make_timestamp(epoch_us(\"timestamp\"))";
 
-/// Names of all columns, quoted, as a select list.
+/// Returns the names of all columns, quoted, as a select list.
 pub fn list(kind: LogKind) -> String {
     let names = all(kind).into_iter().map(|column| quoted(column.name));
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// SQL of a relation over files of a log, without their records' order.
+/// Returns the SQL of a relation over files of a log; its records are in no particular order.
 pub fn from_parquet<'a>(kind: LogKind, files: impl IntoIterator<Item = &'a Path>) -> Result<String> {
     let files = sql_paths(files)?;
     Ok(format!("(SELECT {} FROM read_parquet({files}))", list(kind)))
 }
 
-/// SQL of a relation over files of rows, see [`crate::row`].
+/// Returns the SQL of a relation over files of rows, see [`crate::row`].
 pub fn from_rows<'a>(kind: LogKind, files: impl IntoIterator<Item = &'a Path>) -> Result<String> {
     let written: &[Column] = match kind {
         LogKind::Events => &EVENTS,
@@ -171,14 +171,14 @@ pub fn from_rows<'a>(kind: LogKind, files: impl IntoIterator<Item = &'a Path>) -
     ))
 }
 
-/// SQL of a relation without records.
+/// Returns the SQL of an empty relation.
 pub fn nothing(kind: LogKind) -> String {
     let nulls = all(kind).into_iter();
     let nulls = nulls.map(|column| format!("NULL::{} AS {}", column.sql_type, quoted(column.name)));
     format!("(SELECT {} WHERE false)", nulls.collect::<Vec<_>>().join(", "))
 }
 
-/// Sum of the quantities of a pair; NULL of none.
+/// Returns the SQL for the sum of a pair's quantities; NULL where there are none.
 fn sum_of(meter: FlatMeter) -> String {
     format!(
         "list_sum([m.quantity FOR m IN meters IF m.category = {} AND m.\"type\" = {}])",

@@ -1,4 +1,5 @@
-//! Exporting records into one file, by time and id: a day at a time, so that no size of a log is too much.
+//! Exports records into one file, sorted by time and id. It works day by day, so that memory does not limit
+//! the size of the log.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -14,18 +15,18 @@ use tempfile::TempDir;
 use crate::columns::{self, Column};
 use crate::store::LogStore;
 
-/// Records of a day from which it is written an hour at a time: what has to be sorted at once stays small.
+/// Number of records of a day from which it is written hour by hour, which keeps each sort small.
 const MANY: u64 = 200_000;
 const DAY_MS: u64 = 24 * HOUR_MS;
 const HOUR_MS: u64 = 3_600_000;
 const ALLOWED: Duration = Duration::from_secs(600);
 
-/// The name of the file does not decide it.
+/// Format of an export; independent of the file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// A header and a line for each record; lists and objects as JSON.
+    /// A header and a line per record; lists and objects as JSON.
     Csv,
-    /// A JSON object for each record; an event in the form of its envelope.
+    /// A JSON object per record; an event in the form of its envelope.
     Ndjson,
     /// The columns of the log's own files.
     Parquet,
@@ -40,22 +41,22 @@ pub struct Export<'a> {
     pub from: UtcTime,
     /// Latest time of a record.
     pub to: UtcTime,
-    /// Form of the file.
+    /// Format of the file.
     pub format: ExportFormat,
 }
 
-/// How far an export is.
+/// Progress of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// So far, of all logs.
+    /// Number of records written so far, of all logs.
     pub written: u64,
-    /// Records that the files of the time hold: about as many as there will be.
+    /// Number of records in the files of the time range: an estimate of the total.
     pub expected: u64,
 }
 
 impl LogStore {
-    /// Writes the records of a time into `output`, each once, and returns their number. A record that arrives
-    /// meanwhile may be left out.
+    /// Writes the records of a time range into `output`, each once, and returns their number. It may leave
+    /// out a record that arrives meanwhile.
     pub async fn export(
         &self,
         export: &Export<'_>,
@@ -87,7 +88,7 @@ impl LogStore {
         Ok(written)
     }
 
-    /// The files that hold records of the time.
+    /// Returns the files with records of the time range.
     async fn files_of(&self, export: &Export<'_>) -> Result<Vec<LogFile>> {
         let mut found = Vec::new();
         for log in export.logs {
@@ -108,8 +109,8 @@ fn snapshot_files(snapshot: &crate::Snapshot) -> Vec<&LogFile> {
     snapshot.files().iter().map(|file| &file.file).collect()
 }
 
-/// The time in parts, each a beginning and an end that it does not include: the days with files, and what is
-/// between them, which has records only that are in no file.
+/// Splits the time range into parts, each with its start and its exclusive end: the days with files, and the
+/// time between those days, whose records are all in the tail.
 fn segments(export: &Export<'_>, files: &[LogFile]) -> Vec<(UtcTime, UtcTime)> {
     let end = export.to.plus_ms(1);
     let days: BTreeSet<&str> = files.iter().map(|file| file.day.as_str()).collect();
@@ -124,7 +125,7 @@ fn segments(export: &Export<'_>, files: &[LogFile]) -> Vec<(UtcTime, UtcTime)> {
     pairs.map(|(from, until)| (*from, *until)).collect()
 }
 
-/// A part of the time in hours where it has many records.
+/// Splits a part of the time range into hours where it has many records.
 fn slices(from: UtcTime, until: UtcTime, files: &[&LogFile]) -> Vec<(UtcTime, UtcTime)> {
     let records: u64 = files.iter().map(|file| file.records).sum();
     let mut slices = Vec::new();
@@ -137,7 +138,7 @@ fn slices(from: UtcTime, until: UtcTime, files: &[&LogFile]) -> Vec<(UtcTime, Ut
     slices
 }
 
-/// The last millisecond before a time.
+/// Returns the last millisecond before a time.
 fn before(time: UtcTime) -> UtcTime {
     UtcTime::from_millis(time.as_millis() - 1).unwrap_or(time)
 }
@@ -146,7 +147,7 @@ fn literal(time: UtcTime) -> String {
     format!("TIMESTAMPTZ {}", sql_text(&time.to_string()))
 }
 
-/// Files that are one in the end.
+/// Files that are concatenated at the end.
 struct Parts<'a> {
     store: &'a LogStore,
     account: &'a str,
@@ -168,13 +169,13 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The part that an export without records is left with: a header, or columns.
+    /// Adds an empty part for an export without records: a header, or columns.
     async fn add_empty(&mut self) -> Result<()> {
         let nothing = columns::nothing(self.kind);
         self.add(&nothing).await.map(drop)
     }
 
-    /// Adds the records of a relation, by time and id: their number.
+    /// Adds the records of a relation, sorted by time and id; returns their number.
     async fn add(&mut self, relation: &str) -> Result<u64> {
         let path = self.folder.path().join(self.paths.len().to_string());
         let sql = format!(
@@ -196,7 +197,7 @@ impl<'a> Parts<'a> {
 
     fn options(&self) -> String {
         match self.format {
-            // The empty part comes first.
+            // The first part has the header.
             ExportFormat::Csv => format!("FORMAT csv, HEADER {}", self.paths.is_empty()),
             ExportFormat::Ndjson => "FORMAT json".to_owned(),
             ExportFormat::Parquet => PARQUET.to_owned(),
@@ -230,7 +231,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Makes one file of the parts.
+    /// Concatenates the parts into one file.
     async fn finish(self, output: &Path) -> Result<()> {
         let unwritable =
             |error: io::Error| Error::invalid(format!("{} cannot be written: {error}.", output.display()));

@@ -1,7 +1,7 @@
-//! The log of everything that happened: events and audit records as Parquet files in S3.
+//! Stores the log of all events and audit records as Parquet files in S3.
 //!
-//! A record is written to DynamoDB first and archived later. Readers see the files and the records that are
-//! not archived yet, and each record exactly once.
+//! A record is written to DynamoDB first and archived later. Readers see the files and the unarchived
+//! records, and each record exactly once.
 
 pub mod aggregate;
 pub mod archive;

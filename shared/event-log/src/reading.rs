@@ -1,8 +1,8 @@
-//! Reading each record of some logs exactly once, wherever it is.
+//! Reads each record of some logs exactly once, whether it is in a file or in the tail.
 //!
-//! Files and tail of a log are read between two reads of its head. An equal revision proves that no file
-//! was committed meanwhile, so every record is in a file of that revision or still in the tail. A record
-//! can be in both only if its file is named as unsettled: then the file has it.
+//! Files and tail of a log are read between two reads of its head. An equal revision proves that no file was
+//! committed meanwhile, so every record is in a file of that revision or still in the tail. A record can be
+//! in both only if the head names its file as unsettled: then the reader takes it from the file.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -21,12 +21,12 @@ use crate::tail::{TailFile, TailRow, tail};
 
 /// Attempts to read a log while archivers commit.
 const MAX_ATTEMPTS: usize = 3;
-/// Logs that are read at a time.
+/// Number of logs read at a time.
 const MAX_LOGS: usize = 16;
-/// Large details that are read at a time, each with up to a few megabytes.
+/// Number of large details read at a time, each of up to a few megabytes.
 const MAX_DETAILS: usize = 8;
 
-/// The records of some logs of an account at a time. Its files stay as long as it lives.
+/// Records of some logs of an account at one moment. Keeps its files on disk while it exists.
 pub struct Snapshot {
     store: LogStore,
     account: String,
@@ -35,56 +35,55 @@ pub struct Snapshot {
     source: String,
 }
 
-/// It stays on disk as long as the snapshot lives.
+/// A file of a snapshot. It stays on disk while the snapshot exists.
 pub struct SnapshotFile {
-    /// One of the logs that the snapshot was asked for.
     pub log: LogId,
-    /// As the index named it when the snapshot was made.
+    /// Item of the file when the snapshot was taken.
     pub file: LogFile,
     pin: Pin,
 }
 
 impl SnapshotFile {
-    /// Where its local copy is.
+    /// Returns the path of the local copy.
     pub fn path(&self) -> &Path {
         self.pin.path()
     }
 }
 
-/// The records that no file holds, as a file of rows.
+/// Records that are in no file, as a file of rows.
 struct Tail {
     records: usize,
     relation: String,
     _folder: TempDir,
 }
 
-/// A log between two reads of its head.
+/// State of a log between two reads of its head.
 struct LogView {
     log: LogId,
     files: Vec<LogFile>,
-    /// Those of `files` that may hold records of the tail.
+    /// Ids in `files` whose records may be in the tail too.
     unsettled: HashSet<String>,
     tail: Vec<TailRow>,
 }
 
 impl Snapshot {
-    /// SQL of a relation with the columns of the logs' kind, which has each record once. It holds all
-    /// records between the times of the snapshot and may hold others.
+    /// Returns the SQL of a relation with the columns of the logs' kind, which has each record once. It
+    /// contains all records between the times of the snapshot, and may contain others.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Files that hold records between the times of the snapshot, by log, day and id.
+    /// Returns the files with records between the times of the snapshot, by log, day and id.
     pub fn files(&self) -> &[SnapshotFile] {
         &self.files
     }
 
-    /// Number of records between the times of the snapshot that no file holds.
+    /// Returns the number of records between the times of the snapshot that are in no file.
     pub fn tail_records(&self) -> usize {
         self.tail.as_ref().map_or(0, |tail| tail.records)
     }
 
-    /// SQL of a relation of these records; None where there are none.
+    /// Returns the SQL of a relation of the records that are in no file; None where there are none.
     pub fn tail(&self) -> Option<&str> {
         self.tail.as_ref().map(|tail| tail.relation.as_str())
     }
@@ -99,8 +98,9 @@ impl Snapshot {
 }
 
 impl LogStore {
-    /// The records of logs of one kind and one account from `from` to `to`, both included. 503 while
-    /// archivers commit too often, 422 where the files are more than the process can hold.
+    /// Takes a snapshot of the records of logs of one kind and one account from `from` to `to`, both
+    /// included. Fails with 503 while archivers commit too often, and with 422 where the files exceed what
+    /// the process can hold.
     pub async fn snapshot(&self, logs: &[LogId], from: UtcTime, to: UtcTime) -> Result<Snapshot> {
         let first = logs
             .first()
@@ -157,7 +157,7 @@ impl LogStore {
         Ok(files)
     }
 
-    /// Takes those records out of the tails that an unsettled file holds.
+    /// Removes the records from the tails that an unsettled file holds.
     async fn leave_out_archived(
         &self,
         account: &str,
@@ -242,14 +242,14 @@ async fn view(logs: &Logs, log: &LogId, from: UtcTime, to: UtcTime) -> Result<Lo
         .retain(|id| view.files.iter().any(|file| file.id == *id));
     let mut seen = HashSet::new();
     view.tail = tail;
-    // An index can name an item twice while it changes.
+    // An index may return an item twice while it changes.
     view.tail
         .retain(|row| (from..=to).contains(&row.time()) && seen.insert(row.id().to_owned()));
     Ok(view)
 }
 
-/// What `read` finds between two reads of one revision of a log, with its head; None where the log has no
-/// head, so no record.
+/// Returns the result of `read` between two reads of the same revision of a log, with its head. None where
+/// the log has no head and therefore no records.
 async fn between_heads<'a, T>(
     head: impl Fn() -> BoxFuture<'a, Result<Option<LogHead>>>,
     read: impl Fn() -> BoxFuture<'a, Result<T>>,
@@ -269,7 +269,7 @@ async fn between_heads<'a, T>(
     Err(Error::unavailable("the log changes too often to be read"))
 }
 
-/// Ids of files whose records may be in the tail too. A file that was merged stands for those that it
+/// Returns the ids of files whose records may be in the tail too. A merged file stands for the files that it
 /// replaces.
 fn unsettled(head: &LogHead, files: &[LogFile]) -> HashSet<String> {
     let replaced: HashMap<&str, &str> = files

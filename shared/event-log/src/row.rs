@@ -1,4 +1,4 @@
-//! Rows: records as lines of JSON, which DuckDB reads where no file holds them yet.
+//! Converts records to rows: lines of JSON, which DuckDB reads until the records are in a file.
 
 use events::envelope::{Category, Envelope, Meter};
 use platform::records::audit::AuditEvent;
@@ -6,7 +6,7 @@ use platform::records::events::EventRecord;
 use platform::{Error, Result, UtcTime};
 use serde::Serialize;
 
-/// [`crate::columns::EVENTS`], by name.
+/// Fields of [`crate::columns::EVENTS`], by name.
 #[derive(Serialize)]
 struct EventRow<'a> {
     event_id: &'a str,
@@ -20,13 +20,13 @@ struct EventRow<'a> {
     resource_type: &'a str,
     resource_id: &'a str,
     source: &'a str,
-    /// JSON within JSON, so that it stays as it was sent, byte for byte.
+    /// JSON inside a JSON string, so that it stays byte for byte as it was sent.
     resource_data: String,
     details: String,
     meters: &'a [Meter],
 }
 
-/// The row of an event, without the end of its line. `envelope` is the record's, whole: see
+/// Returns the row of an event, without a line end. `envelope` must be the whole envelope of the record: see
 /// [`events::payload::whole`].
 pub fn event_row(record: &EventRecord, envelope: &Envelope) -> Result<String> {
     let text = |object| serde_json::to_string(object).map_err(Error::internal);
@@ -49,7 +49,7 @@ pub fn event_row(record: &EventRecord, envelope: &Envelope) -> Result<String> {
     serde_json::to_string(&row).map_err(Error::internal)
 }
 
-/// The row of an audit record, without the end of its line.
+/// Returns the row of an audit record, without a line end.
 pub fn audit_row(record: &AuditEvent) -> Result<String> {
     serde_json::to_string(record).map_err(Error::internal)
 }

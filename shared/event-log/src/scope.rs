@@ -1,4 +1,4 @@
-//! Which logs a reader of an account or a project reads.
+//! Selects the logs for a reader of an account or a project.
 
 use platform::Result;
 use platform::records::logs::{LogId, LogKind};
@@ -6,7 +6,8 @@ use platform::records::logs::{LogId, LogKind};
 use crate::LogStore;
 
 impl LogStore {
-    /// The log of a project, or all logs of an account, the one of its records without a project included.
+    /// Returns the log of a project, or all logs of an account, including the log of its records without a
+    /// project.
     pub(crate) async fn logs_of(
         &self,
         account: &str,
@@ -18,7 +19,7 @@ impl LogStore {
         }
         let logs = self.logs().of_account(account, kind).await?;
         if logs.is_empty() {
-            // One without records, because a snapshot needs a log.
+            // An empty log, because a snapshot needs at least one.
             return Ok(vec![LogId::new(account, None, kind)]);
         }
         Ok(logs.into_iter().map(|(log, _)| log).collect())

@@ -1,19 +1,19 @@
-//! Statements whose texts of callers are all parameters.
+//! Builds statements in which every text of a caller is a parameter.
 
 use platform::UtcTime;
 use serde_json::Value;
 
-/// A statement and the values of its `?`, in their order.
+/// A statement with the values of its `?`, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statement {
-    /// With a `?` for each text of a caller.
+    /// Contains a `?` for each text of a caller.
     pub sql: String,
-    /// In the order of their `?`.
+    /// Values in the order of their `?`.
     pub params: Vec<Value>,
 }
 
 impl Statement {
-    /// SQL of the platform's own.
+    /// Adds SQL that contains no text of a caller.
     pub(crate) fn push(&mut self, sql: &str) {
         self.sql.push_str(sql);
     }
@@ -28,7 +28,7 @@ impl Statement {
         self.params.push(sql_time(time).to_string().into());
     }
 
-    /// The end of a condition: the value before it is one of these texts.
+    /// Adds the end of a condition: the value before it is one of these texts.
     pub(crate) fn is_one_of<T: AsRef<str>>(&mut self, values: impl IntoIterator<Item = T>) {
         self.push(" IN (");
         for (index, value) in values.into_iter().enumerate() {
@@ -39,8 +39,8 @@ impl Statement {
     }
 }
 
-/// The time, or the first of year 1 for an earlier one: DuckDB does not read the years before it as ISO 8601
-/// writes them.
+/// Returns the time, or the first time of the year 1 for an earlier one: DuckDB does not parse earlier years
+/// in ISO 8601.
 pub(crate) fn sql_time(time: UtcTime) -> UtcTime {
     const FIRST_OF_YEAR_1_MS: i64 = -62_135_596_800_000;
     let first = UtcTime::from_millis(FIRST_OF_YEAR_1_MS).unwrap_or(UtcTime::EPOCH);

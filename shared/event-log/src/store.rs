@@ -1,4 +1,5 @@
-//! The log as a process sees it: its records and objects, local copies of its files, and DuckDB over them.
+//! Gives a process access to the log: its records and objects, local copies of its files, and DuckDB over
+//! them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,28 +19,28 @@ use crate::budget::fits;
 use crate::tail::MAX_TAIL_BYTES;
 
 const MIB: u64 = 1_024 * 1_024;
-/// Files that are fetched at a time: object stores answer slowly, and many at once.
+/// Number of concurrent downloads: object stores have a high latency, but serve many requests at a time.
 const MAX_FETCHES: usize = 16;
 
-/// Where local copies of files are kept, and how much of the machine DuckDB may use.
+/// Location of the local copies, and limits of DuckDB.
 #[derive(Clone, Debug)]
 pub struct LogStoreConfig {
-    /// Program whose `main` begins with [`lake::run_if_child`]: this one, unless another one is named, as
-    /// by tests.
+    /// Program whose `main` begins with [`lake::run_if_child`]. Default: this program; tests name another
+    /// one.
     pub program: Option<PathBuf>,
-    /// Folder that this process has for itself.
+    /// Folder that belongs to this process alone.
     pub directory: PathBuf,
-    /// Most bytes of local copies.
+    /// Maximum total size of local copies.
     pub cache_bytes: u64,
-    /// Most memory that DuckDB uses for one statement, in bytes.
+    /// Maximum memory of DuckDB for one statement, in bytes.
     pub query_memory_bytes: u64,
-    /// Most statements at a time.
+    /// Maximum number of concurrent statements.
     pub max_children: usize,
 }
 
 impl LogStoreConfig {
-    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB` and `MILLRACE_QUERY_MEMORY_MB`, for a function that
-    /// does one thing at a time.
+    /// Reads `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB` and `MILLRACE_QUERY_MEMORY_MB`, for a function that
+    /// handles one request at a time.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         Ok(Self {
             program: None,
@@ -50,7 +51,7 @@ impl LogStoreConfig {
         })
     }
 
-    /// Refuses a Lambda function without the memory and the temporary disk for it.
+    /// Refuses to start in a Lambda function with too little memory or temporary disk.
     pub fn fitting(self, environment: &Environment, machine: &AwsEnvironment) -> Result<Self, ConfigError> {
         let limits = EngineLimits::for_queries(self.query_memory_bytes);
         fits(environment, machine, &limits, self.cache_bytes + MAX_TAIL_BYTES)?;
@@ -58,7 +59,7 @@ impl LogStoreConfig {
     }
 }
 
-/// The log of every account. Cheap to clone.
+/// The logs of all accounts. Cheap to clone.
 #[derive(Clone)]
 pub struct LogStore {
     inner: Arc<Inner>,
@@ -72,8 +73,7 @@ struct Inner {
 }
 
 impl LogStore {
-    /// Over records and objects. Makes the folders that it needs, and removes what an earlier process left
-    /// half done.
+    /// Creates the folders that it needs, and removes unfinished files of an earlier process.
     pub fn new(logs: Logs, objects: Objects, config: &LogStoreConfig) -> Result<Self, ConfigError> {
         let unusable = |error: &dyn std::fmt::Display| {
             ConfigError::new(format!(
@@ -106,40 +106,40 @@ impl LogStore {
         })
     }
 
-    /// Heads, files and tails.
+    /// Returns the records: heads, files and tails.
     pub fn logs(&self) -> &Logs {
         &self.inner.logs
     }
 
-    /// The bucket of the files.
+    /// Returns the objects of the files.
     pub fn objects(&self) -> &Objects {
         &self.inner.objects
     }
 
-    /// Runs the child processes.
+    /// Returns the engine that runs the child processes.
     pub fn engine(&self) -> &Engine {
         &self.inner.engine
     }
 
-    /// Most bytes of local copies.
+    /// Returns the maximum total size of local copies.
     pub fn cache_bytes(&self) -> u64 {
         self.inner.cache.max_bytes()
     }
 
-    /// A new folder for files in the making, which a session of the account reaches. It goes when it is
-    /// dropped.
+    /// Creates a folder for unfinished files, which a session of the account can access. Dropping it deletes
+    /// the folder.
     pub fn temporary_folder(&self, account: &str) -> Result<TempDir> {
         tempfile::tempdir_in(self.folder(account)?).map_err(Error::internal)
     }
 
-    /// A child that reaches the account's local files, for at most `allowed`.
+    /// Opens a child process with access to the account's local files, for at most `allowed`.
     pub async fn session<'a>(&'a self, account: &'a str, allowed: Duration) -> Result<FolderSession<'a>> {
         let folder = self.folder(account)?;
         self.inner.engine.open_folder(account, &folder, allowed).await
     }
 
-    /// Local copies of files of a log, in their order, fetched where they are missing. They stay as long as
-    /// their pins live.
+    /// Returns local copies of files of a log, in the same order, and downloads missing ones. They stay while
+    /// their pins exist.
     pub async fn local_files(&self, log: &LogId, files: &[LogFile]) -> Result<Vec<Pin>> {
         self.folder(&log.account)?;
         let pins = files.iter().map(|file| self.local_file(log, file).boxed());
@@ -163,9 +163,9 @@ impl LogStore {
         self.inner.cache.fetch(&self.inner.objects, object, &part).await
     }
 
-    /// The folder of an account's local files.
+    /// Returns the folder of an account's local files.
     fn folder(&self, account: &str) -> Result<PathBuf> {
-        // It becomes part of a path.
+        // The account becomes part of a path.
         check_id("account", account)?;
         let folder = self.inner.cache.directory().join(account);
         std::fs::create_dir_all(&folder).map_err(Error::internal)?;
@@ -173,8 +173,8 @@ impl LogStore {
     }
 }
 
-/// A cache of files `<account>/<file id>.parquet`. Folders below those of the accounts are what a killed
-/// process left.
+/// Opens a cache of files `<account>/<file id>.parquet`. Subfolders of an account's folder are left over from
+/// a killed process.
 fn open_cache(directory: &Path, max_bytes: u64) -> std::io::Result<FileCache> {
     for account in std::fs::read_dir(directory)? {
         for entry in std::fs::read_dir(account?.path())? {

@@ -1,4 +1,4 @@
-//! The records of a log that no file holds, as a reader takes them.
+//! Reads the records of a log that are in no file.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -14,13 +14,13 @@ use serde::de::DeserializeOwned;
 
 use crate::row;
 
-/// Most records of a log that are read outside of its files. An archiver that works leaves fewer: a minute of
-/// the 500 events a second that one project can take.
+/// Maximum number of records of a log read from the tail. A working archiver leaves fewer: a minute of the
+/// 500 events per second that one project can send.
 const MAX_TAIL: usize = 100_000;
-/// Most bytes of rows of the tail of some logs: they are on the temporary disk beside the cache.
+/// Maximum size of the rows of some logs' tails: they are on the temporary disk beside the cache.
 pub(crate) const MAX_TAIL_BYTES: u64 = 512 * 1_024 * 1_024;
 
-/// A record of the tail, before its row is made.
+/// A record of the tail, not yet converted to a row.
 pub(crate) enum TailRow {
     Event(EventRecord, Box<Envelope>),
     Audit(Box<AuditEvent>),
@@ -52,7 +52,7 @@ impl TailRow {
     }
 }
 
-/// A file of rows. They are mostly few and short, so they are written where they are made.
+/// A file of rows. Rows are usually few and short, so they are written synchronously.
 pub(crate) struct TailFile {
     file: std::io::BufWriter<std::fs::File>,
     bytes: u64,
@@ -67,7 +67,7 @@ impl TailFile {
         })
     }
 
-    /// 503 where the file becomes larger than [`MAX_TAIL_BYTES`].
+    /// Fails with 503 where the file would exceed [`MAX_TAIL_BYTES`].
     pub(crate) fn add(&mut self, row: &str) -> Result<()> {
         self.bytes += row.len() as u64 + 1;
         if self.bytes > MAX_TAIL_BYTES {
@@ -85,7 +85,7 @@ impl TailFile {
     }
 }
 
-/// The tail of a log. 503 where it is larger than a request should hold in memory.
+/// Reads the tail of a log. Fails with 503 where it exceeds what a request should hold in memory.
 pub(crate) async fn bounded_tail<R: DeserializeOwned + Send>(
     logs: &Logs,
     log: &LogId,

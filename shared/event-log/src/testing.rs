@@ -1,4 +1,4 @@
-//! A key, and logs that were never archived: digests over files of any bytes.
+//! Provides a key and logs for tests: digests over files with arbitrary content.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ impl Key {
         Self(KeyPair::generate(KeySize::Rsa2048).unwrap())
     }
 
-    /// One for all tests of a process: making one takes a second.
+    /// Returns one key for all tests of a process: generating one takes a second.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: LazyLock<Key> = LazyLock::new(Key::new);
         &SHARED
@@ -85,7 +85,7 @@ impl<'a> Written<'a> {
         self.root.join(name)
     }
 
-    /// Writes a file, and gives its key.
+    /// Writes a file and returns its key.
     pub(crate) fn file(&mut self, day: &str, records: u64, replaces: &[String]) -> String {
         self.now = self.now.plus_ms(1_000);
         let name = self.log.file_key(day, &ids::new_id(self.now));
@@ -101,7 +101,7 @@ impl<'a> Written<'a> {
         name
     }
 
-    /// Signs what waits once the hour is over, and gives the digest's key.
+    /// Signs the waiting files as at the end of an hour; returns the digest's key.
     pub(crate) async fn digest(&mut self) -> String {
         self.now = self.now.plus_ms(3_600_000);
         let digest = LogDigest {

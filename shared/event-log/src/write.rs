@@ -1,4 +1,4 @@
-//! Files of a log: written from rows, or from other files.
+//! Writes files of a log, from rows or from other files.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use sha2::{Digest as _, Sha256};
 
 use crate::columns;
 
-/// Most rows of a row group.
+/// Maximum number of rows of a row group.
 const MAX_GROUP_ROWS: u64 = 122_880;
-/// Fewest rows of a row group: what DuckDB works on at a time.
+/// Minimum number of rows of a row group: DuckDB processes this many at a time.
 const MIN_GROUP_ROWS: u64 = 2_048;
-/// Size of a row group before its compression, about: DuckDB holds a few of them while it writes.
+/// Approximate size of a row group before compression: DuckDB holds a few row groups while it writes.
 const GROUP_BYTES: u64 = 64 * 1_024 * 1_024;
-/// Size of an audit record, and of an event besides its JSON, in bytes: more than they mostly have.
+/// Upper estimate of the size of an audit record, and of an event without its JSON, in bytes.
 const RECORD_BYTES: u64 = 400;
 
-/// What is known of a file that was written.
+/// Properties of a written file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Without the repeats of an id.
+    /// Number of records, without repeated ids.
     pub records: u64,
-    /// Of the whole file.
+    /// Size of the file.
     pub bytes: u64,
-    /// SHA-256 of its bytes, in hexadecimal.
+    /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
     /// Earliest time of a record.
     pub from: UtcTime,
@@ -36,7 +36,8 @@ pub struct Written {
 }
 
 impl Written {
-    /// The item of the file. `day` is that of its records, and the digest of this sequence will list it.
+    /// Returns the item of the file. `day` is the day of its records, and `digest` the sequence of the digest
+    /// that will list it.
     pub fn into_file(self, id: String, day: &str, written_at: UtcTime, digest: u64) -> LogFile {
         LogFile {
             id,
@@ -56,8 +57,8 @@ impl Written {
     }
 }
 
-/// Writes the records of files of rows into a new file, by time and id; an id that occurs twice once. All
-/// files are in the folder of `session`, and there is at least one row.
+/// Writes the records of files of rows into a new file, sorted by time and id, each id once. All files must
+/// be in the folder of `session`, with at least one row.
 pub async fn write(
     session: &mut FolderSession<'_>,
     kind: LogKind,
@@ -68,7 +69,8 @@ pub async fn write(
     copy(session, kind, &relation, output).await
 }
 
-/// Writes the records of files into one new file, by time and id. All files are in the folder of `session`.
+/// Writes the records of files into one new file, sorted by time and id. All files must be in the folder of
+/// `session`.
 pub async fn merge(
     session: &mut FolderSession<'_>,
     kind: LogKind,
@@ -96,7 +98,7 @@ async fn copy(
     describe(session, output).await
 }
 
-/// Rows of a row group: fewer where records are large.
+/// Returns the number of rows of a row group: fewer where records are large.
 async fn group_rows(session: &mut FolderSession<'_>, kind: LogKind, relation: &str) -> Result<u64> {
     let json_bytes = match kind {
         LogKind::Events => "sum(strlen(details) + strlen(resource_data))::BIGINT",
@@ -110,7 +112,7 @@ async fn group_rows(session: &mut FolderSession<'_>, kind: LogKind, relation: &s
     Ok(fitting_rows(number(1).unwrap_or(0) / rows))
 }
 
-/// Rows of a row group whose records have this much JSON each, in bytes.
+/// Returns the number of rows of a row group for records with this much JSON each, in bytes.
 fn fitting_rows(json_bytes: u64) -> u64 {
     (GROUP_BYTES / (json_bytes + RECORD_BYTES)).clamp(MIN_GROUP_ROWS, MAX_GROUP_ROWS)
 }
@@ -142,7 +144,7 @@ async fn describe(session: &mut FolderSession<'_>, file: &Path) -> Result<Writte
     })
 }
 
-/// The number of a file's bytes and their SHA-256.
+/// Returns the size of a file and its SHA-256.
 fn sum(path: &Path) -> std::io::Result<(u64, String)> {
     let mut file = std::fs::File::open(path)?;
     let mut hasher = Sha256::new();

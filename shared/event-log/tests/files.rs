@@ -1,4 +1,4 @@
-//! Files of a log, written and read through DuckDB.
+//! Tests files of a log, written and read through DuckDB.
 #![cfg(test)]
 
 use std::path::{Path, PathBuf};
@@ -106,7 +106,7 @@ fn meter(category: &str, kind: &str, quantity: f64) -> Meter {
     }
 }
 
-/// Texts that a careless reader or writer of SQL, JSON or lines trips over.
+/// Texts that break careless readers and writers of SQL, JSON or lines.
 const HOSTILE: [&str; 9] = [
     "it's",
     "\"; DROP TABLE x; --",

@@ -1,4 +1,4 @@
-//! The answer of an aggregation.
+//! Builds the answer of an aggregation.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Number, Value};
 
 use super::plan::{GroupKey, Plan};
 
-/// Largest whole number that every JSON reader takes exactly.
+/// Largest whole number that every JSON reader parses exactly.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Rows of an aggregation.
@@ -18,9 +18,9 @@ pub struct Aggregation {
     /// Groups that have events, in the order of their dimensions or of a metric. Grouped by `time` alone,
     /// every period of the range has a row, as far as the limit allows.
     pub rows: Vec<AggregateRow>,
-    /// Earliest time of an event that was aggregated.
+    /// Start of the aggregated time range.
     pub from: UtcTime,
-    /// Latest time of an event that was aggregated.
+    /// End of the aggregated time range, which is included.
     pub to: UtcTime,
     /// True where the limit left out rows.
     pub truncated: bool,
@@ -37,7 +37,7 @@ pub struct AggregateRow {
 }
 
 impl Plan {
-    /// The answer, from the rows of the [statement](Plan::statement).
+    /// Builds the answer from the rows of the [statement](Plan::statement).
     pub fn answer(&self, mut rows: Vec<Vec<Value>>) -> Result<Aggregation> {
         let limit = usize::try_from(self.limit).map_err(Error::internal)?;
         let truncated = rows.len() > limit;
@@ -81,7 +81,7 @@ fn dimension(by: &GroupKey, value: Value) -> Result<Option<String>> {
     }
 }
 
-/// Whole numbers are written without a decimal point.
+/// Writes whole numbers without a decimal point.
 fn number(value: Value) -> Result<Option<Number>> {
     let number = match value {
         Value::Null => return Ok(None),

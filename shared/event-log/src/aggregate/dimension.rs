@@ -1,4 +1,4 @@
-//! What events can be grouped by, and what values can be counted.
+//! Parses the dimensions that group events, and the properties whose distinct values can be counted.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,11 +6,11 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-/// Longest path of a value in the details, in characters.
+/// Maximum length of a path of a value in the details, in characters.
 const MAX_PATH_CHARACTERS: usize = 500;
-/// Most steps of a path of a value in the details.
+/// Maximum number of steps of such a path.
 const MAX_PATH_STEPS: usize = 10;
-/// What the name of a value in the details begins with.
+/// Prefix of the name of a value in the details.
 const DETAILS: &str = "details.";
 
 /// Columns that are dimensions under their own name.
@@ -22,7 +22,7 @@ const COLUMNS: [&str; 6] = [
     "source",
     "project_id",
 ];
-/// Columns whose distinct values can be counted besides.
+/// More columns whose distinct values can be counted.
 const COUNTED_COLUMNS: [&str; 2] = ["event_id", "tenant_id"];
 
 /// Length of the periods that events are grouped by.
@@ -39,21 +39,20 @@ pub enum Resolution {
     Month,
 }
 
-/// Property of an event that has a text for a value.
+/// Property of an event, whose value is a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Property {
-    /// One that the log has under this name.
+    /// Column of the log with this name.
     Column(&'static str),
     /// The text of a JSON value, or its JSON where it is an object or a list.
     Details(DetailsPath),
 }
 
-/// What events are grouped by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dimension {
-    /// Periods of the events' timestamps.
+    /// Period of the event's timestamp.
     Time,
-    /// Equal values of a property.
+    /// Value of a property.
     Property(Property),
 }
 
@@ -61,7 +60,7 @@ pub enum Dimension {
 pub struct DetailsPath(String);
 
 impl DetailsPath {
-    /// The path as a JSON pointer, which is data: any character may be part of a name.
+    /// Returns the path as a JSON pointer, which is passed as data: a name may contain any character.
     pub fn pointer(&self) -> String {
         let escaped = |step: &str| format!("/{}", step.replace('~', "~0").replace('/', "~1"));
         self.0.split('.').map(escaped).collect()
@@ -134,13 +133,13 @@ impl FromStr for Property {
     }
 }
 
-/// The beginning of a text that a refusal quotes.
+/// Returns the beginning of a text for a refusal.
 fn shown(text: &str) -> String {
     let beginning: String = text.chars().take(100).collect();
     format!("`{beginning}`")
 }
 
-/// The name in requests and answers.
+/// Name in requests and answers.
 impl fmt::Display for Dimension {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,8 +1,8 @@
-//! Aggregation over events: counts and meters, grouped by time and by properties of the events.
+//! Aggregates events: counts and sums of meters, grouped by time and by properties of the events.
 //!
-//! A request is read strictly and checked ([`AggregateEvents::plan`]), then becomes one SQL statement over
-//! the files of the log and its tail. No text of a caller is ever part of the SQL: names of columns come from
-//! lists in this module, and everything else is a parameter.
+//! A request is parsed strictly and checked ([`AggregateEvents::plan`]), then becomes one SQL statement over
+//! the files of the log and its tail. No text of a caller is part of the SQL: column names come from lists in
+//! this module, and everything else is a parameter.
 
 mod answer;
 mod dimension;

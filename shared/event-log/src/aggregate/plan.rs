@@ -1,4 +1,4 @@
-//! The checks of an aggregation request, and what remains to compute.
+//! Checks an aggregation request and converts it to a plan.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +9,24 @@ use super::dimension::{Dimension, Property, Resolution};
 use super::request::{AggregateEvents, AggregateFilter, Direction, Group, Metric, Operation, PropertyFilter};
 
 const DAY_MS: u64 = 86_400_000;
-/// Length of the range that is aggregated by default.
+/// Default length of the aggregated range.
 const DEFAULT_RANGE_MS: u64 = 30 * DAY_MS;
-/// Longest range that is aggregated.
+/// Maximum length of the aggregated range.
 const MAX_RANGE_DAYS: u64 = 366;
 const DEFAULT_LIMIT: u64 = 50;
 const MAX_LIMIT: u64 = 1_000;
 const MAX_GROUPS: usize = 5;
 const MAX_METRICS: usize = 20;
 const MAX_METRIC_ID_CHARACTERS: usize = 100;
-/// Most values of one condition.
+/// Maximum number of values of one condition.
 const MAX_VALUES: usize = 100;
-/// Most conditions on details.
+/// Maximum number of conditions on details.
 const MAX_DETAILS_FILTERS: usize = 20;
-/// Longest value of a condition, in bytes.
+/// Maximum length of a condition's value, in bytes.
 const MAX_VALUE_BYTES: usize = 1_000;
-/// Longest category and type of a meter, in bytes.
+/// Maximum length of a meter's category and type, in bytes.
 const MAX_METER_BYTES: usize = 500;
 
-/// A checked request.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Earliest time of an event.
@@ -42,7 +41,7 @@ pub struct Plan {
     pub(super) order: Option<(usize, Direction)>,
 }
 
-/// The value of a property is one of these.
+/// Requires that a property has one of these values.
 #[derive(Clone, Debug)]
 pub(super) struct Condition {
     pub property: Property,
@@ -82,7 +81,7 @@ pub(super) struct MeterName {
 }
 
 impl AggregateEvents {
-    /// Checks the request, made at `now`. 400 that names the JSON path of the fault.
+    /// Checks the request, made at `now`. Fails with 400 and the JSON path of the fault.
     pub fn plan(self, now: UtcTime) -> Result<Plan> {
         let (from, to) = range(self.from, self.to, now)?;
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);

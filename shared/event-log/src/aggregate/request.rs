@@ -1,4 +1,4 @@
-//! The body of an aggregation request.
+//! Defines the body of an aggregation request.
 
 use platform::UtcTime;
 use platform::http::strict::{name, object, objects, optional_name, optional_object};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::dimension::{Dimension, Property, Resolution};
 
-/// Which events to aggregate, how to group them, and what to compute of each group.
+/// Selects the events to aggregate, their groups, and the numbers to compute for each group.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AggregateEvents {
@@ -17,18 +17,18 @@ pub struct AggregateEvents {
     pub from: Option<UtcTime>,
     /// Latest time of an event, at most 366 days after `from`. Default: the time of the request.
     pub to: Option<UtcTime>,
-    /// Conditions that an event meets, all of them. Default: every event.
+    /// Conditions, all of which an event must meet. Default: every event.
     #[serde(default, deserialize_with = "object")]
     pub filter: AggregateFilter,
     /// Dimensions of a group. Default: one group of all events.
     #[serde(default, deserialize_with = "objects")]
     #[schemars(length(max = 5))]
     pub group_by: Vec<Group>,
-    /// Numbers that are computed of each group.
+    /// Numbers to compute for each group.
     #[serde(deserialize_with = "objects")]
     #[schemars(length(min = 1, max = 20))]
     pub metrics: Vec<Metric>,
-    /// Most rows of the answer. Default: 50.
+    /// Maximum number of rows of the answer. Default: 50.
     #[schemars(range(min = 1, max = 1_000))]
     pub limit: Option<u64>,
     /// Metric that orders the rows. Default: rows are in the order of their dimensions, time first.
@@ -36,23 +36,23 @@ pub struct AggregateEvents {
     pub order: Option<MetricOrder>,
 }
 
-/// Conditions that an event meets, all of them; a list that is left out or empty takes every event.
+/// Conditions, all of which an event must meet; a list that is left out or empty matches every event.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct AggregateFilter {
-    /// Actions, of which an event has one, such as `document_processed`.
+    /// Actions that match, such as `document_processed`.
     #[schemars(length(max = 100))]
     pub actions: Vec<String>,
-    /// Categories, of which an event has one, such as `content`.
+    /// Categories that match, such as `content`.
     #[schemars(length(max = 100))]
     pub event_categories: Vec<String>,
-    /// Types of resource, of which an event has one, such as `content_object`.
+    /// Resource types that match, such as `content_object`.
     #[schemars(length(max = 100))]
     pub resource_types: Vec<String>,
-    /// Ids of resources, of which an event has one.
+    /// Resource ids that match.
     #[schemars(length(max = 100))]
     pub resource_ids: Vec<String>,
-    /// Sources, of which an event has one, such as `workflow` or `external:crm`.
+    /// Sources that match, such as `workflow` or `external:crm`.
     #[schemars(length(max = 100))]
     pub sources: Vec<String>,
     /// Conditions on the details of an event.
@@ -69,7 +69,7 @@ pub struct PropertyFilter {
     /// `verification.total`.
     #[schemars(length(min = 1, max = 500))]
     pub field: String,
-    /// Texts, of which the value has one. A number or a truth value is compared by its JSON text.
+    /// Texts, one of which the value must equal. A number or a boolean is compared by its JSON text.
     #[schemars(length(min = 1, max = 100))]
     pub values: Vec<String>,
 }
@@ -87,7 +87,7 @@ pub struct Group {
     pub resolution: Option<Resolution>,
 }
 
-/// Number that is computed of each group.
+/// Number to compute for each group.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Metric {
@@ -97,10 +97,11 @@ pub struct Metric {
     /// Computation of the number.
     #[serde(deserialize_with = "name")]
     pub operation: Operation,
-    /// Category of the meter, such as `processing`; for `sum_meter` and `average_meter`, which need it.
+    /// Category of the meter, such as `processing`; only for `sum_meter` and `average_meter`, which require
+    /// it.
     #[schemars(length(min = 1, max = 500))]
     pub meter_category: Option<String>,
-    /// Type of the meter, such as `pages`; for `sum_meter` and `average_meter`, which need it.
+    /// Type of the meter, such as `pages`; only for `sum_meter` and `average_meter`, which require it.
     #[schemars(length(min = 1, max = 500))]
     pub meter_type: Option<String>,
     /// Property of which `count_distinct` counts the distinct values: a dimension other than `time`,

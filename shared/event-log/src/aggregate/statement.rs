@@ -1,4 +1,4 @@
-//! The SQL of an aggregation: one statement, whose texts of the caller are all parameters.
+//! Builds the SQL of an aggregation: one statement, in which every text of the caller is a parameter.
 
 use std::fmt::Write as _;
 
@@ -17,11 +17,11 @@ const WEEK_MS: i64 = 7 * DAY_MS;
 const FIRST_MONDAY_MS: i64 = 4 * DAY_MS;
 
 impl Plan {
-    /// The statement over a relation with the columns of events. It returns one row more than the limit where
-    /// there are more.
+    /// Builds the statement over a relation with the columns of events. It returns one row more than the
+    /// limit where there are more.
     ///
-    /// The columns of its rows are the dimensions, then the metrics, as in the request. A time is the
-    /// beginning of its period, in milliseconds since the Unix epoch.
+    /// The columns are the dimensions, then the metrics, as in the request. A time is the start of its
+    /// period, in milliseconds since the Unix epoch.
     pub fn statement(&self, relation: &str) -> Statement {
         let mut statement = Statement::default();
         statement.push("WITH found AS (SELECT ");
@@ -59,7 +59,7 @@ impl Plan {
         statement
     }
 
-    /// Every period of the range has a row.
+    /// Adds a row for every period of the range.
     fn with_empty_periods(&self, resolution: Resolution, statement: &mut Statement) {
         statement.push("SELECT periods.d0");
         for (index, metric) in self.metrics.iter().enumerate() {
@@ -123,7 +123,7 @@ impl Statement {
         }
     }
 
-    /// The text of a property. Details that are no JSON have no properties.
+    /// Adds the text of a property. Details that are no JSON have no properties.
     fn property(&mut self, property: &Property) {
         match property {
             Property::Column(column) => self.push(column),
@@ -162,7 +162,7 @@ impl Statement {
         }
     }
 
-    /// The sum of a meter in one event; null where the event does not have it.
+    /// Adds the sum of a meter in one event; null where the event does not have the meter.
     fn quantity(&mut self, meter: &MeterName) {
         if let Some(column) = flat_meter(&meter.category, &meter.kind) {
             self.push(column);
@@ -176,7 +176,7 @@ impl Statement {
     }
 }
 
-/// The length of a resolution's periods, and the beginning of one of them.
+/// Returns the length of a resolution's periods, and the start of one of them; None for months.
 fn fixed_length(resolution: Resolution) -> Option<(i64, i64)> {
     match resolution {
         Resolution::Hour => Some((HOUR_MS, 0)),
@@ -186,12 +186,12 @@ fn fixed_length(resolution: Resolution) -> Option<(i64, i64)> {
     }
 }
 
-/// The beginning of an event's period. Whole numbers, because functions of TIMESTAMPTZ take ten times as
-/// long.
+/// Returns the start of an event's period. It uses whole numbers, because functions of TIMESTAMPTZ take ten
+/// times as long.
 fn period(resolution: Resolution) -> String {
     let mut sql = String::new();
     let written = match fixed_length(resolution) {
-        // The remainder of a time before the origin is negative, hence the second one.
+        // The remainder of a time before the origin is negative, so a second remainder is needed.
         Some((length, origin)) => write!(
             sql,
             "epoch_ms(timestamp) - ((epoch_ms(timestamp) - {origin}) % {length} + {length}) % {length}"

@@ -1,4 +1,4 @@
-//! Which requests are refused, and where; what SQL the others become.
+//! Tests the refusals of invalid requests, and the SQL of valid ones.
 
 use platform::UtcTime;
 use platform::http::parse;
@@ -14,7 +14,7 @@ fn plan(body: &Value) -> platform::Result<Plan> {
     parse::<AggregateEvents>(body.to_string().as_bytes())?.plan(now())
 }
 
-/// A request with a count, and with these fields besides.
+/// A request with a count and these additional fields.
 fn with(fields: Value) -> Value {
     let mut body = json!({ "metrics": [{ "id": "n", "operation": "count" }] });
     let Value::Object(fields) = fields else {

@@ -1,4 +1,4 @@
-//! Removes files that were replaced, and objects that no commit names.
+//! Removes replaced files, and objects that no commit names.
 
 use std::collections::HashSet;
 
@@ -8,12 +8,12 @@ use platform::{Result, ids};
 use super::{Pass, Step};
 use crate::digest::UNLISTED_MARGIN_MS;
 
-/// For readers that have begun, in milliseconds.
+/// Time for running readers to finish, in milliseconds.
 const GRACE_MS: u64 = 3_600_000;
 
 impl Pass<'_> {
     pub(super) async fn collect(&mut self) -> Result<bool> {
-        // The objects first: one that is committed after that is not among them.
+        // The objects are listed first: an object committed later is not in this list.
         let objects = self.unlisted_objects().await?;
         let files = self.archiver.logs.all_files(self.log).await?;
         self.remove_unlisted(objects, &files).await?;
@@ -30,21 +30,21 @@ impl Pass<'_> {
         Ok(true)
     }
 
-    /// Whether a digest covers the file that replaced this one, and readers have had the time to end.
+    /// Returns whether a digest covers the replacing file, and the grace period of readers is over.
     fn is_replaced_for_long(&self, file: &LogFile, files: &[LogFile]) -> bool {
         let (Some(by), Some(at)) = (&file.replaced_by, file.replaced_at) else {
             return false;
         };
-        // Where that one is gone, it was replaced itself and covered before.
+        // A replacing file that no longer exists was itself replaced, and covered before.
         let by = files.iter().find(|other| other.id == *by);
         let is_covered = by.is_none_or(|by| by.digest < self.head.next_digest);
         is_covered && at.plus_ms(GRACE_MS) <= self.now()
     }
 
-    /// The log's objects, by key, that are old enough to be committed if they ever are.
+    /// Lists the keys of the log's objects that are old enough to be committed by now, if ever.
     ///
-    /// A commit is refused if a digest was signed after the archiver read the head. An object that is older
-    /// than the last digest is therefore committed by now, or never.
+    /// A commit is refused if a digest was signed after the archiver read the head. So an object older than
+    /// the last digest is already committed, or never will be.
     async fn unlisted_objects(&self) -> Result<Vec<String>> {
         let Some(digest) = &self.head.last_digest else {
             return Ok(Vec::new());

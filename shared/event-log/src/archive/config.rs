@@ -1,4 +1,4 @@
-//! How logs are archived.
+//! Configures how logs are archived.
 
 use std::path::{Path, PathBuf};
 
@@ -9,28 +9,27 @@ use super::Crash;
 use crate::budget::fits;
 
 const MIB: u64 = 1_024 * 1_024;
-/// Disk of two passes at a time, of which one merges: the files of a merge and the merged one, and rows of
-/// the other with the file that they become.
+/// Disk space of two concurrent passes, one of which merges: the files of a merge and their result, and the
+/// rows of the other pass with the file made of them.
 const WORK_BYTES: u64 = 1_024 * MIB;
 
-/// How logs are archived.
 #[derive(Clone, Debug)]
 pub struct ArchiverConfig {
-    /// The program whose `main` begins with [`lake::run_if_child`]: this one, unless another one is named,
-    /// as by tests.
+    /// Program whose `main` begins with [`lake::run_if_child`]. Default: this program; tests name another
+    /// one.
     pub program: Option<PathBuf>,
-    /// For files in the making; made where it is missing.
+    /// Folder for unfinished files; created where it is missing.
     pub folder: PathBuf,
-    /// Most memory that DuckDB uses for one file, in bytes.
+    /// Maximum memory of DuckDB for one file, in bytes.
     pub memory_bytes: u64,
-    /// How long archived records stay in their tables.
+    /// Time that archived records stay in their tables.
     pub retention: Retention,
-    /// For tests: where a pass is to die.
+    /// For tests: the step at which a pass crashes.
     pub crash: Crash,
 }
 
 impl ArchiverConfig {
-    /// From `MILLRACE_CACHE_DIR` and `MILLRACE_QUERY_MEMORY_MB`, and what [`Retention`] reads.
+    /// Reads `MILLRACE_CACHE_DIR`, `MILLRACE_QUERY_MEMORY_MB` and the variables of [`Retention`].
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         Ok(Self {
             program: None,
@@ -41,14 +40,14 @@ impl ArchiverConfig {
         })
     }
 
-    /// Refuses a Lambda function without the memory and the temporary disk for it.
+    /// Refuses to start in a Lambda function with too little memory or temporary disk.
     pub fn fitting(self, environment: &Environment, machine: &AwsEnvironment) -> Result<Self, ConfigError> {
         let limits = EngineLimits::for_queries(self.memory_bytes);
         fits(environment, machine, &limits, WORK_BYTES)?;
         Ok(self)
     }
 
-    /// Makes the folders and an engine with one child at work. Empties them of what a killed process left.
+    /// Creates the folders and an engine with one child at a time. Removes the files of a killed process.
     pub(super) fn open(&self) -> Result<(Engine, PathBuf), ConfigError> {
         let unusable = |error: &dyn std::fmt::Display| {
             ConfigError::new(format!(
@@ -56,7 +55,7 @@ impl ArchiverConfig {
                 self.folder.display()
             ))
         };
-        // A child runs in a folder of its own, where a relative path leads nowhere.
+        // A child runs in its own folder, where relative paths are invalid.
         let folder = std::path::absolute(&self.folder).map_err(|error| unusable(&error))?;
         let (children, files) = (folder.join("children"), folder.join("files"));
         for folder in [&children, &files] {

@@ -1,7 +1,7 @@
 //! Signs the digest of an hour.
 //!
-//! The head holds a digest's text until its object is written. So the chain cannot fork: the head has one
-//! successor, and every archiver that finds the text writes the same bytes.
+//! The head holds the text of a digest until its object is written. So the chain cannot fork: the head has
+//! one successor, and every archiver that finds the text writes the same bytes.
 
 use platform::Result;
 use platform::records::logs::{DigestRef, LogFile, LogHead};
@@ -10,7 +10,8 @@ use super::schedule::is_hour_over;
 use super::{Pass, Step};
 use crate::digest::{DigestFile, LogDigest, PreviousDigest, SCHEMA_VERSION, digest_hour, sign};
 
-/// Files for which a digest is signed before the hour is over: its text must fit into an item of 400 KB.
+/// Number of waiting files at which a digest is signed before the hour is over: its text must fit into an
+/// item of 400 KB.
 const MAX_WAITING: u64 = 300;
 
 impl Pass<'_> {
@@ -19,7 +20,7 @@ impl Pass<'_> {
         self.head.waiting_files >= MAX_WAITING || self.head.waiting_since.is_some_and(is_over)
     }
 
-    /// Signs a digest over the files that wait for one.
+    /// Signs a digest over the waiting files.
     pub(super) async fn sign_digest(&mut self) -> Result<bool> {
         let sequence = self.head.next_digest;
         let mut files = self.archiver.logs.all_files(self.log).await?;
@@ -63,7 +64,7 @@ impl Pass<'_> {
         self.write_signed_digest().await
     }
 
-    /// Writes the object of a digest that the head still holds.
+    /// Writes the object of a digest whose text is still in the head.
     pub(super) async fn write_signed_digest(&mut self) -> Result<bool> {
         let (Some(text), Some(digest)) = (&self.head.unwritten_digest, &self.head.last_digest) else {
             return Ok(true);

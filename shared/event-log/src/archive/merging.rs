@@ -1,7 +1,7 @@
-//! Merges small files of a day, and all files of a day that is over.
+//! Merges small files of a day, and all files of a finished day.
 //!
-//! The replaced files stay for readers that have begun, and are removed by the collection once a digest
-//! covers the merged file.
+//! The replaced files stay for running readers; the collection removes them once a digest covers the merged
+//! file.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,22 @@ use platform::{Error, Result, UtcTime, ids};
 use super::{Pass, Step, discard};
 use crate::write::merge;
 
-/// Files of similar size that are merged together.
+/// Minimum number of files of similar size to merge.
 const MIN_SIMILAR: usize = 16;
-/// Most files of one merge, which are replaced in one transaction.
+/// Maximum number of files of one merge, which are replaced in one transaction.
 const MAX_MERGED: usize = 90;
-/// Files of more bytes are not merged.
+/// Maximum total size of the files of one merge.
 const MAX_BYTES: u64 = 256 * 1_024 * 1_024;
-/// Files of fewer bytes are of similar size.
+/// Files below this size count as similar.
 const SMALL_BYTES: u64 = 64 * 1_024;
-/// After the end of a day, in milliseconds.
+/// Time after the end of a day until the day is closed, in milliseconds.
 const CLOSED_AFTER_MS: u64 = 2 * 3_600_000;
-/// After the last file of a day was written, in milliseconds.
+/// Time after the last write to a day until the day is closed, in milliseconds.
 const QUIET_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 24 * 3_600_000;
 
 impl Pass<'_> {
-    /// Merges what the pass touched, and, where all days are looked at, those that are over.
+    /// Merges the files of the days that the pass changed and, with `all_days`, of every closed day.
     pub(super) async fn merge_days(&mut self, all_days: bool) -> Result<bool> {
         let mut days: BTreeMap<String, Vec<LogFile>> = BTreeMap::new();
         if all_days {
@@ -99,7 +99,7 @@ impl Pass<'_> {
     }
 }
 
-/// When the first record of a file was committed; in doubt long ago.
+/// Returns when the first record of a file was committed; the epoch where that is unknown.
 pub(super) fn first_written_at(file: &LogFile) -> UtcTime {
     match file.first_written_at {
         Some(at) => at,
@@ -108,7 +108,7 @@ pub(super) fn first_written_at(file: &LogFile) -> UtcTime {
     }
 }
 
-/// The files of a day to merge, each group into one file.
+/// Groups the files of a day; each group becomes one file.
 fn groups(day: &str, files: Vec<LogFile>, now: UtcTime) -> Vec<Vec<LogFile>> {
     if is_closed(day, &files, now) {
         return fitting(files, 2);
@@ -124,7 +124,7 @@ fn groups(day: &str, files: Vec<LogFile>, now: UtcTime) -> Vec<Vec<LogFile>> {
         .collect()
 }
 
-/// Groups of at least `least` files that are small enough together, the small files first.
+/// Groups files up to the maximum size, small files first; each group has at least `least` files.
 fn fitting(mut files: Vec<LogFile>, least: usize) -> Vec<Vec<LogFile>> {
     files.sort_by(|one, other| (one.bytes, &one.id).cmp(&(other.bytes, &other.id)));
     let mut groups: Vec<Vec<LogFile>> = Vec::new();
@@ -144,7 +144,7 @@ fn fitting(mut files: Vec<LogFile>, least: usize) -> Vec<Vec<LogFile>> {
     groups
 }
 
-/// Whether a day is over, and no file of it was written lately.
+/// Returns whether a day is over and no file of it was written recently.
 fn is_closed(day: &str, files: &[LogFile], now: UtcTime) -> bool {
     let Ok(begins) = day.parse::<UtcTime>() else {
         return false;
@@ -204,7 +204,7 @@ mod tests {
             [3]
         );
         assert_eq!(sizes("2026-11-25T02:00:00Z", files(&[1_000], written)), [0; 0]);
-        // A late record waits for those that may come with it.
+        // A late record waits for further late records.
         let late = files(&[1_000; 2], "2026-11-27T10:00:00Z");
         assert_eq!(sizes("2026-11-27T10:59:00Z", late.clone()), [0; 0]);
         assert_eq!(sizes("2026-11-27T11:00:00Z", late), [2]);

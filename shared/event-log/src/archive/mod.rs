@@ -1,10 +1,10 @@
-//! Archives a log: what is in the tail goes into files, and only then may it expire.
+//! Archives a log: moves the tail into files, and only then lets its records expire.
 //!
-//! One pass over one log settles what an earlier pass left unsettled, writes the tail into a file for each
-//! day, merges small files, signs a digest once an hour is over, collects what no file item names, and sets
-//! when the log is due again. Files are committed with the head of the log, under its revision: of two
-//! archivers one lands, and the other removes what it wrote. A pass that dies leaves nothing that the next
-//! one does not finish.
+//! One pass over one log settles what an earlier pass left unsettled, writes the tail into a file per day,
+//! merges small files, signs a digest once an hour is over, collects objects that no file item names, and
+//! sets the time of the next pass. Files are committed together with the head of the log, under its revision:
+//! of two archivers one commits, and the other removes its files. After a crash, the next pass finishes the
+//! work.
 
 mod collection;
 mod config;
@@ -35,14 +35,13 @@ use tracing::info;
 pub use config::ArchiverConfig;
 pub use steps::{Crash, Step};
 
-/// Longest time of a job of DuckDB in a pass.
+/// Time limit of a DuckDB job in a pass.
 const JOB_DEADLINE: Duration = Duration::from_secs(120);
-/// A pass begins no further round after this time, in milliseconds: the queue gives a function several logs.
+/// Time after which a pass starts no further round, in milliseconds: the queue gives a function several logs.
 const PASS_BUDGET_MS: u64 = 100_000;
-/// Passes of one process at a time: each holds a batch of records in memory.
+/// Maximum number of concurrent passes of one process: each holds a batch of records in memory.
 const PASSES_AT_ONCE: usize = 2;
 
-/// Archives logs. Cheap to clone.
 #[derive(Clone)]
 pub struct Archiver {
     inner: Arc<Inner>,
@@ -54,43 +53,40 @@ struct Inner {
     engine: Engine,
     key: Arc<dyn SigningKey>,
     clock: Clock,
-    /// For files in the making, by account.
+    /// Folder for unfinished files, by account.
     folder: PathBuf,
     retention: Retention,
     crash: Crash,
     passes: Semaphore,
 }
 
-/// What a pass did.
+/// Results of a pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Records that are in files now, and were not before.
+    /// Number of newly archived records.
     pub records: u64,
-    /// Files that were written, merged ones included.
+    /// Number of written files, including merged ones.
     pub files: u64,
-    /// Files that were merged into others.
+    /// Number of files merged into others.
     pub merged: u64,
-    /// Records of an event id that is in the log already.
+    /// Number of records whose event id is already in the log.
     pub repeats: u64,
-    /// Records that cannot be read, and stay in the tail.
+    /// Number of records that cannot be parsed and stay in the tail.
     pub unreadable: u64,
-    /// Archived events that are kept for longer, because an open delivery names them.
+    /// Number of archived events whose expiry was extended, because an open delivery names them.
     pub kept: u64,
-    /// Digests that were signed.
     pub digests: u64,
-    /// Objects that were removed.
     pub removed: u64,
-    /// Age of the oldest record of the tail at the beginning, in seconds.
+    /// Age of the oldest record of the tail at the start of the pass, in seconds.
     pub lag_s: u64,
-    /// True where the tail holds more than the pass had time for: another pass is due at once.
+    /// Whether the tail holds more than the pass had time for: the next pass is then due at once.
     pub more: bool,
-    /// True where another archiver changed the log meanwhile: it does the rest.
+    /// Whether another archiver changed the log meanwhile; it does the remaining work.
     pub lost: bool,
 }
 
 impl Archiver {
-    /// Over logs, the bucket of their files, and the key that signs digests. Empties its folder, which is
-    /// its own.
+    /// `key` signs the digests. Empties the folder, which must belong to this archiver alone.
     pub fn new(
         logs: Logs,
         objects: Objects,
@@ -114,7 +110,7 @@ impl Archiver {
         })
     }
 
-    /// One pass over a log. Nothing where there is no such log.
+    /// Makes one pass over a log. Does nothing where the log does not exist.
     pub async fn pass(&self, log: &LogId) -> Result<Passed> {
         let inner = &self.inner;
         let _permit = inner.passes.acquire().await.map_err(Error::internal)?;
@@ -140,19 +136,19 @@ impl Archiver {
     }
 }
 
-/// One pass. Its methods return false where another archiver changed the log: then the pass ends.
+/// One pass. Its methods return false where another archiver changed the log: the pass then ends.
 struct Pass<'a> {
     archiver: &'a Inner,
     log: &'a LogId,
-    /// As it was read or written last.
+    /// Head as last read or written.
     head: LogHead,
     began: UtcTime,
-    /// All files of the account that its children reach.
+    /// Folder with all files of the account, which its children can read.
     folder: PathBuf,
-    /// Files of this pass, in that folder.
+    /// Files of this pass, in `folder`.
     work: TempDir,
     passed: Passed,
-    /// Days that got files.
+    /// Days that got new files.
     touched: BTreeSet<String>,
 }
 
@@ -165,7 +161,7 @@ impl Pass<'_> {
         let Some(more) = self.archive_tail().await? else {
             return Ok(false);
         };
-        // What costs a look at all files is done where there is time for it, and once an hour.
+        // Work that reads all file items is done where there is time for it, and once an hour.
         self.passed.more = more;
         let looks_at_all = !more && (self.passed.records == 0 || self.is_digest_due());
         if looks_at_all {
@@ -198,7 +194,7 @@ impl Pass<'_> {
         self.archiver.clock.now()
     }
 
-    /// When a record of the log expires that was archived then.
+    /// Returns the expiry time of a record archived at this time.
     fn until(&self, archived: UtcTime) -> UtcTime {
         let retention = &self.archiver.retention;
         match self.log.kind {
@@ -222,7 +218,7 @@ impl Pass<'_> {
         self.work.path().join(name)
     }
 
-    /// Commits files with the next head, which is the pass's own from then on.
+    /// Commits files together with the next head, and keeps that as the pass's head.
     async fn commit(&mut self, added: &[LogFile], replaced: &[LogFile], next: LogHead) -> Result<bool> {
         let logs = &self.archiver.logs;
         let next = LogHead {
@@ -239,7 +235,7 @@ impl Pass<'_> {
         Ok(true)
     }
 
-    /// The next head after a commit of files.
+    /// Returns the next head for a commit of this many files.
     fn with_waiting(&self, files: usize) -> LogHead {
         LogHead {
             waiting_files: self.head.waiting_files + files as u64,
@@ -248,13 +244,13 @@ impl Pass<'_> {
         }
     }
 
-    /// Commits files, and removes them where another archiver was faster.
+    /// Commits files, or removes them where another archiver committed first.
     async fn land(&mut self, added: &[LogFile], replaced: &[LogFile], next: LogHead) -> Result<bool> {
         if self.commit(added, replaced, next).await? {
             return Ok(true);
         }
         for file in added {
-            // A commit whose answer was lost is refused when it is repeated.
+            // A repeated commit is refused even if the first one succeeded and only its response was lost.
             let files = self.archiver.logs.files(self.log, &file.day, &file.day).await?;
             if files.iter().any(|known| known.id == file.id) {
                 return Ok(false);
@@ -265,7 +261,7 @@ impl Pass<'_> {
         Ok(false)
     }
 
-    /// Reads a file of the log into the pass's folder.
+    /// Downloads a file of the log into the pass's folder.
     async fn fetch(&self, day: &str, id: &str) -> Result<PathBuf> {
         let path = self.path(&format!("{id}.parquet"));
         let key = self.log.file_key(day, id);
@@ -301,7 +297,7 @@ impl Pass<'_> {
     }
 }
 
-/// Removes a file that is no longer needed; one that stays goes with the pass's folder.
+/// Deletes a local file that is no longer needed; if that fails, the removal of the pass's folder deletes it.
 fn discard(path: &Path) {
     let _ = std::fs::remove_file(path);
 }

@@ -1,4 +1,4 @@
-//! Reads the records of the tail, as rows of files.
+//! Reads the records of the tail as rows of files.
 
 use std::path::Path;
 
@@ -14,16 +14,16 @@ use tracing::error;
 use super::Pass;
 use crate::row;
 
-/// Most records of a batch.
+/// Maximum number of records of a batch.
 const MAX_RECORDS: usize = 20_000;
-/// Most bytes of the rows of a batch.
+/// Maximum size of the rows of a batch, in bytes.
 const MAX_BYTES: usize = 64 * 1_024 * 1_024;
-/// Records that are read between two looks at the bytes.
+/// Number of records read between two checks of the size.
 const PIECE: usize = 800;
-/// Large details that are read at a time.
+/// Number of large details read at a time.
 const DETAILS_AT_ONCE: usize = 16;
 
-/// A record of the tail, and its row.
+/// A record of the tail with its row.
 pub(super) struct Pending {
     pub key: RecordKey,
     pub id: String,
@@ -31,14 +31,14 @@ pub(super) struct Pending {
     pub row: String,
 }
 
-/// Some of the tail.
+/// A batch of records of the tail.
 #[derive(Default)]
 pub(super) struct Batch {
     pub records: Vec<Pending>,
-    /// True where the tail has more.
+    /// Whether the tail has more records.
     pub more: bool,
     pub unreadable: u64,
-    /// When the oldest record came.
+    /// Time at which the oldest record was received.
     pub oldest: Option<UtcTime>,
 }
 
@@ -60,7 +60,7 @@ impl Batch {
 }
 
 impl Pass<'_> {
-    /// The oldest records of the tail.
+    /// Reads the oldest records of the tail.
     pub(super) async fn read_tail(&self) -> Result<Batch> {
         let logs = &self.archiver.logs;
         let keys = logs.tail_keys(self.log, Some(MAX_RECORDS)).await?;
@@ -116,7 +116,7 @@ impl Pass<'_> {
 
 async fn event_record(objects: &Objects, key: &RecordKey, record: &EventRecord) -> Result<Pending> {
     let envelope = payload::whole(objects, record).await?;
-    // One such time would keep the whole batch out of its file.
+    // A single such time would make the file of the whole batch fail.
     if !envelope.timestamp.is_in_common_era() {
         return Err(Error::invalid("the time of an event is before the year 1"));
     }
@@ -137,7 +137,7 @@ fn audit_record(key: &RecordKey, record: &AuditEvent) -> Result<Pending> {
     })
 }
 
-/// Writes rows as the NDJSON that files are made of.
+/// Writes rows as NDJSON, the input of the log's files.
 pub(super) fn write_rows<'a>(path: &Path, rows: impl Iterator<Item = &'a str>) -> Result<()> {
     use std::io::Write as _;
     let file = std::fs::File::create(path).map_err(Error::internal)?;

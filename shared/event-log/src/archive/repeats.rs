@@ -1,8 +1,8 @@
-//! Leaves out records that came again after they expired in DynamoDB.
+//! Leaves out records that were sent again after they expired in DynamoDB.
 //!
-//! As long as a record is in DynamoDB, a second one of its id is refused there. One that comes after its
-//! expiry is in a file that was written at least that long ago, of the same day where the sender repeats
-//! the event as it was.
+//! While a record is in DynamoDB, the table refuses a second one with its id. A record that is repeated after
+//! the expiry is in a file written at least that long ago, and in a file of the same day if the sender
+//! repeats the event unchanged.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use super::{Pass, discard};
 use crate::columns;
 
 impl Pass<'_> {
-    /// The records whose ids no file of the day holds.
+    /// Returns the records whose ids are in no file of the day.
     pub(super) async fn without_repeats(&self, day: &str, pending: Vec<Pending>) -> Result<Vec<Pending>> {
         let files = self.old_files(day).await?;
         if files.is_empty() {
@@ -30,7 +30,7 @@ impl Pass<'_> {
             .collect())
     }
 
-    /// Files of a day whose records may have expired.
+    /// Returns the files of a day whose records may have expired.
     async fn old_files(&self, day: &str) -> Result<Vec<LogFile>> {
         let now = self.now();
         let mut files = self.archiver.logs.files(self.log, day, day).await?;

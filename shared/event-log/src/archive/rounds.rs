@@ -1,4 +1,4 @@
-//! Writes the tail into files, a bounded batch at a time.
+//! Writes the tail into files, one bounded batch at a time.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use super::records::{Batch, Pending, write_rows};
 use super::{Pass, Step, discard};
 use crate::write::{Written, write};
 
-/// Most days of one commit, each with a file.
+/// Maximum number of days of one commit, each with a file.
 const MAX_DAYS: usize = 50;
 
 impl Pass<'_> {
-    /// Archives the tail for as long as there is time. Whether there is more; None where another archiver
-    /// was faster.
+    /// Archives the tail while there is time. Returns whether there is more, or None where another archiver
+    /// committed first.
     pub(super) async fn archive_tail(&mut self) -> Result<Option<bool>> {
         let mut is_first = true;
         loop {
@@ -106,12 +106,12 @@ impl Pass<'_> {
         Ok(file)
     }
 
-    /// A file that the next digest covers.
+    /// Builds the item of a file that the next digest covers.
     pub(super) fn file(&self, day: &str, id: String, written: Written) -> LogFile {
         written.into_file(id, day, self.now(), self.head.next_digest)
     }
 
-    /// Takes records out of the tail, and lets them expire.
+    /// Takes records out of the tail and sets their expiry.
     pub(super) async fn settle(&self, keys: &[RecordKey]) -> Result<()> {
         let expires_at = self.until(self.now()).as_seconds();
         self.archiver.logs.settle(self.log, keys, expires_at).await

@@ -1,20 +1,20 @@
-//! When a log is due again.
+//! Computes when a log is due again.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use platform::UtcTime;
 use platform::records::logs::{LogHead, LogId};
 
-/// From a pass that archived something to the next, in milliseconds. Each idle pass doubles it.
+/// Pause after a pass that archived records, in milliseconds. Each idle pass doubles it.
 const FIRST_PAUSE_MS: u64 = 60_000;
-/// Longest time between two passes, in milliseconds.
+/// Maximum pause between two passes, in milliseconds.
 const LONGEST_PAUSE_MS: u64 = 6 * 3_600_000;
-/// The digests of all logs are spread over this time after the end of an hour, in milliseconds.
+/// Period after the end of an hour over which the digests of all logs are spread, in milliseconds.
 const SPREAD_MS: u64 = 300_000;
 const HOUR_MS: u64 = 3_600_000;
 
-/// When the next pass is due, after one that ended at `now`. `more`: the tail holds more than the pass had
-/// time for.
+/// Returns the due time of the next pass after one that ended at `now`. `more`: the tail holds more than the
+/// pass had time for.
 pub(super) fn due_at(log: &LogId, head: &LogHead, now: UtcTime, more: bool) -> UtcTime {
     if more {
         return now;

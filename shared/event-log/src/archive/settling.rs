@@ -1,4 +1,4 @@
-//! Settles the records of files that a pass committed and did not finish.
+//! Settles the records of files that an earlier pass committed without settling them.
 
 use lake::sql_path;
 use platform::records::logs::RecordKey;
@@ -9,7 +9,7 @@ use super::{Pass, discard};
 use crate::columns;
 
 impl Pass<'_> {
-    /// Settles what the head names as unsettled. The next commit takes it out of the head.
+    /// Settles the files that the head names as unsettled. The next commit removes them from the head.
     pub(super) async fn settle_committed(&mut self) -> Result<()> {
         for file in self.head.unsettled.clone() {
             let path = self.fetch(&file.day, &file.id).await?;

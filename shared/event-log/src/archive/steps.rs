@@ -1,36 +1,36 @@
-//! Points at which a pass may die, each between two writes that belong together.
+//! Defines the steps at which tests let a pass crash, each between two writes that belong together.
 
 use platform::config::{ConfigError, Environment};
 use platform::{Error, Result};
 
-/// The number of the first step in `MILLRACE_CRASH_AT`; those below are the steps of data stores.
+/// Number of the first step in `MILLRACE_CRASH_AT`; lower numbers are the steps of data stores.
 const FIRST_NUMBER: u64 = 101;
 
-/// A point, named after the write before it.
+/// A step, named after the write before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The files of a batch are written, and not committed.
+    /// The files of a batch are written but not committed.
     FilesWritten,
-    /// They are committed, and their records still in the tail.
+    /// The files are committed, and their records are still in the tail.
     FilesCommitted,
-    /// Their records are settled, and the head says that they may not be.
+    /// The records are settled, and the head still names their files as unsettled.
     RecordsSettled,
-    /// A merged file is written, and not committed.
+    /// A merged file is written but not committed.
     MergeWritten,
-    /// The merged file counts, and the objects of those that it replaces are still there.
+    /// The merged file is committed, and the objects of the replaced files still exist.
     MergeCommitted,
-    /// The head holds the text of a digest, whose object is not written.
+    /// The head holds the text of a digest whose object is not written.
     DigestSigned,
     /// The object is written, and the head still holds the text.
     DigestWritten,
-    /// The item of a replaced file is removed, and its object is there.
+    /// The item of a replaced file is removed, and its object still exists.
     ItemRemoved,
-    /// All is done but for the time of the next pass.
+    /// Everything is done except setting the time of the next pass.
     Collected,
 }
 
 impl Step {
-    /// All of them, in the order of their numbers, from 101.
+    /// All steps in the order of their numbers, from 101.
     pub const ALL: [Self; 9] = [
         Self::FilesWritten,
         Self::FilesCommitted,
@@ -44,20 +44,20 @@ impl Step {
     ];
 }
 
-/// For tests: where and how a pass is to die.
+/// For tests: where and how a pass crashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Crash {
-    /// Outside of tests.
+    /// Outside tests.
     #[default]
     Never,
-    /// The process ends, as by a kill: no destructor runs, nothing is flushed.
+    /// The process ends as if killed: no destructor runs, and nothing is flushed.
     Process(Step),
-    /// The pass ends with an error, and the process lives.
+    /// The pass ends with an error, and the process continues.
     Pass(Step),
 }
 
 impl Crash {
-    /// At the step that `MILLRACE_CRASH_AT` names by its number; for the local runner alone.
+    /// Reads the step number from `MILLRACE_CRASH_AT`; for the local runner only.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         let number: u64 = environment.number("MILLRACE_CRASH_AT", 0)?;
         let index = number

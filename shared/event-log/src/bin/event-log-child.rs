@@ -1,4 +1,4 @@
-//! The smallest program that can be a child of the engine: for the tests of this crate.
+//! Runs as a child of the engine, for the tests of this crate.
 
 fn main() {
     lake::run_if_child();

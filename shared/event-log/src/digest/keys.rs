@@ -1,4 +1,4 @@
-//! Reads digests with nothing but the public key.
+//! Reads digests with the public key alone.
 
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
@@ -7,13 +7,13 @@ use platform::{Error, Result};
 
 use super::{LogDigest, SCHEMA_VERSION};
 
-/// The public half of the key that signs digests.
+/// Public half of the key that signs digests.
 pub struct PublicKey(DecodingKey);
 
 /// Why a digest cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// It is no JWS, or one without the fields of a digest.
+    /// It is no JWS, or lacks the fields of a digest.
     Malformed,
     /// Another key signed it, or it was changed.
     Signature,
@@ -22,7 +22,7 @@ pub enum Unreadable {
 }
 
 impl Unreadable {
-    /// For the auditor, after 'the digest'.
+    /// Reason for the auditor, to follow 'the digest'.
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Malformed => "is not a digest, or is cut short",
@@ -33,7 +33,7 @@ impl Unreadable {
 }
 
 impl PublicKey {
-    /// From a PEM or the DER of an X.509 SubjectPublicKeyInfo. 400 for anything else.
+    /// Parses a PEM, or the DER of an X.509 SubjectPublicKeyInfo. Fails with 400 for anything else.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let pem = match bytes.trim_ascii_start().starts_with(b"-----") {
             true => String::from_utf8_lossy(bytes).into_owned(),
@@ -45,13 +45,13 @@ impl PublicKey {
         })
     }
 
-    /// The digest of an object's bytes, if the key signed it.
+    /// Verifies and parses the bytes of a digest's object.
     pub fn open(&self, bytes: &[u8]) -> std::result::Result<LogDigest, Unreadable> {
         let mut validation = Validation::new(Algorithm::RS256);
         validation.validate_exp = false;
         validation.validate_aud = false;
         validation.set_required_spec_claims::<&str>(&[]);
-        // The version first: later ones may have other fields.
+        // The version is read first, because later versions may have other fields.
         let version = decode::<Version>(bytes, &self.0, &validation).map_err(|error| match error.kind() {
             ErrorKind::InvalidSignature | ErrorKind::InvalidAlgorithm => Unreadable::Signature,
             _ => Unreadable::Malformed,

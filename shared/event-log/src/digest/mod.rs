@@ -1,7 +1,7 @@
-//! Digests: signed lists of the files of a log, one for each hour with new files.
+//! Defines digests: signed lists of the files of a log, one for each hour with new files.
 //!
-//! A digest names the hash of the one before it, so that the last digest vouches for all files before it.
-//! It is a compact JWS: any JWS library reads it with the public key alone.
+//! A digest contains the hash of the previous one, so that the last digest proves all earlier files. It is a
+//! compact JWS: any JWS library reads it with the public key alone.
 
 mod keys;
 mod model;

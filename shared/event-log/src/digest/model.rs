@@ -1,90 +1,85 @@
-//! What a digest says. These names are in every digest that was ever signed: they change with
+//! Defines the content of a digest. Every stored digest uses these names: they change only with
 //! `schema_version`.
 
 use platform::UtcTime;
 use platform::records::logs::{LogId, LogKind};
 use serde::{Deserialize, Serialize};
 
-/// The version of the fields that are written now.
+/// Current version of the fields.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// The sequence of a log's first digest.
+/// Sequence number of a log's first digest.
 pub const FIRST_SEQUENCE: u64 = 0;
-/// A file that no digest lists is left alone, by the collection and by the check, if it is so much older
-/// than the last digest at most, in milliseconds: an archiver may be about to commit it, and clocks differ.
+/// Margin before the last digest within which the collection and the check ignore an unlisted file, in
+/// milliseconds: an archiver may be about to commit it, and clocks differ.
 pub const UNLISTED_MARGIN_MS: u64 = 60_000;
 
-/// What the JWS of a digest says.
+/// Payload of a digest's JWS.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogDigest {
-    /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// With project and kind it names the log, so that no digest passes for another log's.
+    /// Identifies the log together with project and kind, so that a digest is not valid for another log.
     pub account_id: String,
-    /// The project of the log; null for the records of a whole account.
+    /// Project of the log; null for the records of a whole account.
     pub project_id: Option<String>,
-    /// The kind of the log's records.
     pub kind: LogKind,
-    /// The place in the chain of the log's digests, without gaps.
+    /// Position in the chain of the log's digests, without gaps.
     pub sequence: u64,
-    /// The UTC hour in which the digest was made, such as `2026-11-24T17`.
+    /// UTC hour of the digest's first files, such as `2026-11-24T17`.
     pub hour: String,
-    /// When the digest was made.
     pub created_at: UtcTime,
-    /// The digest before this one; null for the first.
+    /// Previous digest; null for the first.
     pub previous: Option<PreviousDigest>,
-    /// The files that no earlier digest lists, by name.
+    /// Files that no earlier digest lists, sorted by name.
     pub files: Vec<DigestFile>,
 }
 
-/// The digest before another.
+/// Reference to the previous digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreviousDigest {
-    /// Its object key.
+    /// Object key.
     pub name: String,
-    /// The SHA-256 of its bytes in hexadecimal.
+    /// SHA-256 of the object, in hexadecimal.
     pub sha256: String,
 }
 
-/// An auditor compares it with the object of this name.
+/// A file, which an auditor compares with the object of this name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DigestFile {
-    /// Its object key.
+    /// Object key.
     pub name: String,
-    /// The SHA-256 of its bytes in hexadecimal.
+    /// SHA-256 of the object, in hexadecimal.
     pub sha256: String,
-    /// In bytes of the object.
+    /// Size of the object.
     pub bytes: u64,
-    /// How many records it holds.
     pub records: u64,
-    /// The object keys of the files whose records it holds instead of them.
+    /// Object keys of the files that it replaces, and whose records it holds.
     #[serde(default)]
     pub replaces: Vec<String>,
 }
 
 impl LogDigest {
-    /// The log whose files it lists.
     pub fn log(&self) -> LogId {
         LogId::new(&self.account_id, self.project_id.as_deref(), self.kind)
     }
 
-    /// Its object key.
+    /// Returns the object key.
     pub fn name(&self) -> String {
         self.log().digest_key(self.sequence, &self.hour)
     }
 }
 
-/// The last part of a digest's object key: `<sequence>-<hour>.jws`.
+/// Last part of a digest's object key: `<sequence>-<hour>.jws`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DigestName {
-    /// The place in the chain.
+    /// Position in the chain.
     pub sequence: u64,
-    /// As [`LogDigest::hour`].
+    /// See [`LogDigest::hour`].
     pub hour: String,
 }
 
 impl DigestName {
-    /// None for a file that is not named as a digest is.
+    /// Parses a file name; None where it is not the name of a digest.
     pub fn read(file_name: &str) -> Option<Self> {
         let (sequence, hour) = file_name.strip_suffix(".jws")?.split_once('-')?;
         let is_number = sequence.len() == 10 && sequence.bytes().all(|byte| byte.is_ascii_digit());
@@ -95,10 +90,10 @@ impl DigestName {
     }
 }
 
-/// The UTC hour of a time, such as `2026-11-24T17`.
+/// Returns the UTC hour of a time, such as `2026-11-24T17`.
 pub fn digest_hour(time: UtcTime) -> String {
     let text = time.to_string();
-    // The years of a clock have four digits.
+    // Years always have four digits.
     text.get(..13).unwrap_or_default().to_owned()
 }
 

@@ -6,21 +6,21 @@ use sha2::{Digest as _, Sha256};
 
 use super::LogDigest;
 
-/// The `kid` of a digest. The key is told apart from others by what the auditor was given, not by this.
+/// `kid` of a digest. It does not identify the key: the auditor gets the key separately.
 pub const KEY_ID: &str = "urn:millrace:digest";
 
-/// The object, as it is written and as the next digest refers to it.
+/// A digest in the form of its object, with the name and hash that the next digest contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedDigest {
-    /// Its object key.
+    /// Object key.
     pub name: String,
-    /// The compact JWS: the object's bytes.
+    /// Compact JWS: the content of the object.
     pub text: String,
-    /// The SHA-256 of the text in hexadecimal.
+    /// SHA-256 of the text, in hexadecimal.
     pub sha256: String,
 }
 
-/// One call of KMS in the cloud.
+/// Signs a digest, with one call of KMS in the cloud.
 pub async fn sign(key: &dyn SigningKey, digest: &LogDigest) -> Result<SignedDigest> {
     let text = compact_jws(key, KEY_ID, digest).await?;
     Ok(SignedDigest {
@@ -30,7 +30,7 @@ pub async fn sign(key: &dyn SigningKey, digest: &LogDigest) -> Result<SignedDige
     })
 }
 
-/// The SHA-256 of bytes in hexadecimal.
+/// Returns the SHA-256 of bytes, in hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }

@@ -1,4 +1,4 @@
-//! The days of a listing: which of them can be skipped by the number of their records alone.
+//! Counts the records of each day of a listing, so that whole days can be skipped by their count.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,19 @@ use platform::{Error, Result, UtcTime};
 use serde::Deserialize;
 
 const DAY_MS: u64 = 86_400_000;
-/// Times that the index of a log is read, where its files change meanwhile.
+/// Attempts to read the index of a log while its files change.
 const READS: usize = 3;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Day {
-    /// Number of records, at most.
+    /// Maximum number of records.
     pub records: u64,
-    /// The number is not exact: a record may be in a file and in the tail, or outside of the range.
+    /// Whether the number is inexact: a record may be both in a file and in the tail, or outside of the
+    /// range.
     pub is_estimate: bool,
 }
 
-/// The days that have records, by their text `YYYY-MM-DD`, which sorts as the days do.
+/// Days with records, keyed by `YYYY-MM-DD`, which sorts chronologically.
 pub(super) type Days = BTreeMap<String, Day>;
 
 #[derive(Deserialize)]
@@ -27,7 +28,7 @@ struct Timed {
     timestamp: UtcTime,
 }
 
-/// The days of logs from one time to another, both included.
+/// Returns the days of logs from one time to another, both included.
 pub(super) async fn days(logs: &Logs, ids: &[LogId], from: UtcTime, to: UtcTime) -> Result<Days> {
     let mut days = Days::new();
     for log in ids {
@@ -40,7 +41,7 @@ pub(super) async fn days(logs: &Logs, ids: &[LogId], from: UtcTime, to: UtcTime)
     Ok(days)
 }
 
-/// The first and the last millisecond of a day.
+/// Returns the first and the last millisecond of a day.
 pub(super) fn bounds(day: &str) -> Result<(UtcTime, UtcTime)> {
     let begin: UtcTime = day.parse().map_err(Error::internal)?;
     Ok((begin, begin.plus_ms(DAY_MS - 1)))

@@ -1,8 +1,8 @@
-//! The listing of audit records: newest first, at any offset.
+//! Lists audit records: newest first, at any offset.
 //!
-//! Days follow each other in time, so a page is found from the newest day on. Whole days are skipped by the
-//! number of their records where every record is listed; otherwise matches are counted. Only the minutes that
-//! a page is in are sorted.
+//! Days are in the order of time, so the page is searched from the newest day on. Without a filter, whole
+//! days are skipped by their number of records; with one, matches are counted. Only the minutes that contain
+//! the page are sorted.
 
 mod days;
 mod statements;
@@ -21,18 +21,16 @@ use crate::sql::sql_time;
 /// The last millisecond before the year 9999.
 const LATEST_MS: i64 = 253_370_764_799_999;
 
-/// Records of a page, and whether more follow.
+/// Records of a page.
 #[derive(Debug)]
 pub struct AuditList {
-    /// The records, newest first.
     pub events: Vec<AuditEvent>,
-    /// True where more records follow.
     pub has_next: bool,
 }
 
 impl LogStore {
-    /// The audit records of an account, or of one of its projects: `limit` of those that match, after the
-    /// first `offset`. Newest first, and by id where they have the same time.
+    /// Lists the audit records of an account, or of one of its projects: `limit` matching records after the
+    /// first `offset`. The order is newest first, and by id within the same time.
     pub async fn list_audit(
         &self,
         account: &str,

@@ -1,4 +1,4 @@
-//! The SQL of a listing.
+//! Builds the SQL of a listing.
 
 use platform::records::audit::{AuditAction, AuditEvent, AuditFilter};
 use platform::{Error, Result, UtcTime};
@@ -9,7 +9,7 @@ use crate::sql::Statement;
 
 const MINUTE_MS: i64 = 60_000;
 
-/// Where a page is among the matches of some days.
+/// Position of a page among the matches of some days.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub matches: u64,
@@ -20,7 +20,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// From the row of [`count`].
+    /// Parses the row of [`count`].
     pub fn read(rows: Vec<Vec<Value>>) -> Result<Self> {
         let row = rows.into_iter().next().unwrap_or_default();
         let [matches, before, first_minute, last_minute] = row.as_slice() else {
@@ -40,7 +40,7 @@ impl Found {
         })
     }
 
-    /// The part of a range that the page is in.
+    /// Returns the part of a range that contains the page.
     pub fn minutes(&self, (from, to): (UtcTime, UtcTime)) -> (UtcTime, UtcTime) {
         let begin = |minute: i64| UtcTime::from_millis(minute.checked_mul(MINUTE_MS)?);
         let end = |minute: i64| begin(minute + 1).and_then(|next| UtcTime::from_millis(next.as_millis() - 1));
@@ -53,7 +53,7 @@ impl Found {
     }
 }
 
-/// Whether a filter looks at more than times.
+/// Returns whether a filter has conditions besides the times.
 pub(super) fn has_conditions(filter: &AuditFilter) -> bool {
     !filter.actions.is_empty()
         || !filter.resource_types.is_empty()
@@ -62,8 +62,8 @@ pub(super) fn has_conditions(filter: &AuditFilter) -> bool {
         || filter.principal_user_id.is_some()
 }
 
-/// Counts the matches of a range, and finds the minutes in which the `missing` matches after the first
-/// `offset` are: no minute for the last one where the range has fewer.
+/// Counts the matches of a range, and finds the minutes that contain the `missing` matches after the first
+/// `offset`. Where the range has fewer, there is no last minute.
 pub(super) fn count(
     relation: &str,
     within: (UtcTime, UtcTime),
@@ -87,7 +87,7 @@ pub(super) fn count(
     Ok(statement)
 }
 
-/// The `most` matches of a range after the first `skipped`, newest first.
+/// Selects at most `most` matches of a range after the first `skipped`, newest first.
 pub(super) fn page(
     relation: &str,
     within: (UtcTime, UtcTime),
@@ -141,7 +141,7 @@ fn text(action: AuditAction) -> Result<String> {
     text.ok_or_else(|| Error::internal("an action is no text"))
 }
 
-/// The record of a row of [`page`].
+/// Parses a row of [`page`].
 pub(super) fn event(row: Vec<Value>) -> Result<AuditEvent> {
     let names = AUDIT.iter().map(|column| column.name.to_owned());
     let fields: Map<_, _> = names.zip(row).collect();

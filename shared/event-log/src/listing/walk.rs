@@ -1,23 +1,23 @@
-//! The walk over the days of a listing, from the newest to the oldest, until a page is complete.
+//! Walks over the days of a listing, from the newest to the oldest, until a page is complete.
 
 use super::days::Days;
 
-/// Records that are looked through first where not every record matches; four times as many each time after.
+/// Number of records in the first stretch of a filtered listing; each further stretch has four times as many.
 const FIRST_STRETCH: u64 = 100_000;
 
-/// What remains of a listing.
+/// Remaining part of a listing.
 #[derive(Debug)]
 pub(super) struct Walk {
     days: Days,
     is_filtered: bool,
     stretch: u64,
-    /// Matches to skip.
+    /// Number of matches to skip.
     pub offset: u64,
-    /// Matches that the page lacks.
+    /// Number of matches that the page still lacks.
     pub missing: u64,
 }
 
-/// Days that are looked through at a time, both included.
+/// Days that are read together, both ends included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub first: String,
@@ -35,7 +35,7 @@ impl Walk {
         }
     }
 
-    /// The next days to look through; None where the page is complete or no day is left.
+    /// Returns the next days to read; None where the page is complete or no day is left.
     pub fn next(&mut self) -> Option<Stretch> {
         if self.missing == 0 {
             return None;
@@ -52,7 +52,7 @@ impl Walk {
             let Some(entry) = self.days.last_entry() else {
                 break;
             };
-            // The page may begin further back than this day, which is then skipped without being read.
+            // The page may begin before this day, which is then skipped without being read.
             if !self.is_filtered && !entry.get().is_estimate && records <= self.offset {
                 break;
             }
@@ -77,12 +77,12 @@ impl Walk {
         }
     }
 
-    /// The days looked through had so many matches, all of which are before the page.
+    /// Reports that the stretch had this many matches, all before the page.
     pub fn skipped(&mut self, matches: u64) {
         self.offset = self.offset.saturating_sub(matches);
     }
 
-    /// So many matches are on the page, up to the oldest of the days looked through or until it is complete.
+    /// Reports that this many matches of the stretch are on the page.
     pub fn taken(&mut self, matches: u64) {
         self.offset = 0;
         self.missing = self.missing.saturating_sub(matches);
@@ -94,7 +94,7 @@ mod tests {
     use super::super::days::Day;
     use super::*;
 
-    /// Days from the newest to the oldest; an estimate is negative.
+    /// Days from the newest to the oldest; a negative number is an estimate.
     fn walk(days: &[i64], is_filtered: bool, offset: u64, missing: u64) -> Walk {
         let days = days.iter().rev().enumerate().map(|(index, records)| {
             let day = Day {

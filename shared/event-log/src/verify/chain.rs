@@ -10,31 +10,30 @@ use super::folders::{DigestPath, Owner};
 use super::report::{Fault, Finding};
 use crate::digest::{DigestName, FIRST_SEQUENCE, LogDigest, PublicKey, sha256_hex};
 
-/// The digests of a log.
 #[derive(Default)]
 pub(super) struct Chain {
-    /// Those that are signed and in their place.
+    /// Valid digests: signed, and at their place in the chain.
     pub links: Vec<Link>,
-    /// What is wrong with the others, each with its sequence.
+    /// Faults of the other digests, each with its sequence number.
     pub findings: Vec<(u64, Finding)>,
-    /// Where digests are missing or do not hold.
+    /// Places where digests are missing or invalid.
     pub gaps: Vec<Gap>,
 }
 
-/// A digest that holds.
+/// A valid digest, with its name and hash.
 pub(super) struct Link {
     pub name: String,
     pub sha256: String,
     pub digest: LogDigest,
 }
 
-/// Digests that are missing or do not hold, between two that do.
+/// Missing or invalid digests between two valid ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     pub sequence: u64,
-    /// When the digest before it was made; None at the beginning of the chain.
+    /// Creation time of the digest before the gap; None at the beginning of the chain.
     pub after: Option<UtcTime>,
-    /// When the digest after it was made; None at its end.
+    /// Creation time of the digest after the gap; None at the end of the chain.
     pub before: Option<UtcTime>,
 }
 
@@ -72,8 +71,7 @@ impl Chain {
     }
 }
 
-/// Reads digests that are sorted by sequence. The first that holds says whose log it is, where the folders
-/// do not.
+/// Reads digests sorted by sequence. The first valid one names the log where the folder names do not.
 pub(super) fn read(
     digests: &[DigestPath],
     kind: LogKind,
@@ -125,7 +123,7 @@ pub(super) fn read(
     Ok(chain)
 }
 
-/// A digest, if it is signed and in its place; else what is wrong with it.
+/// Returns a digest if it is valid, else its fault.
 fn open(
     found: &DigestPath,
     kind: LogKind,
@@ -164,7 +162,8 @@ fn is_in_its_place(digest: &LogDigest, found: &DigestPath, kind: LogKind, owner:
             .is_none_or(|project| Some(project) == said_project)
 }
 
-/// Blames the digest before: this one is signed and says what that was.
+/// Checks the previous digest against the name and hash in this one. A mismatch counts against the previous
+/// digest, because this one is signed.
 fn check_previous(chain: &mut Chain, link: &Link) {
     let sequence = link.digest.sequence;
     let before = chain
@@ -175,7 +174,7 @@ fn check_previous(chain: &mut Chain, link: &Link) {
     let fits = match (before, said) {
         (Some(before), Some(said)) => said.name == before.name && said.sha256 == before.sha256,
         (Some(_), None) => false,
-        // The digest before is missing, or does not hold, and is found already.
+        // The previous digest is missing or invalid, which is already reported.
         (None, said) => said.is_some() || sequence == FIRST_SEQUENCE,
     };
     if fits {

@@ -1,4 +1,4 @@
-//! Holds the files of a log against its digests.
+//! Checks the files of a log against its digests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -14,13 +14,12 @@ use super::folders::{DataPath, LogFolder, Owner};
 use super::report::{Fault, Finding, LastDigest, LogReport};
 use crate::digest::{DigestFile, UNLISTED_MARGIN_MS};
 
-/// Bytes that are hashed at a time.
+/// Number of bytes hashed at a time.
 const PIECE_BYTES: usize = 256 * 1_024;
 
-/// Where a finding stands: its sequence, digests before files.
+/// Sort key of a finding: its sequence, digests before files.
 type Place = (u64, bool);
 
-/// Checks the files of one kind.
 pub(super) fn check(
     folder: &LogFolder,
     kind: LogKind,
@@ -102,7 +101,7 @@ impl Checked<'_> {
         Ok(())
     }
 
-    /// A later digest that does not hold may list the file that replaces it: then the digest is named first.
+    /// An invalid later digest may list the file that replaces this one: then the digest is reported first.
     fn missing(&mut self, sequence: u64, file: &DigestFile) {
         let gap = self.chain.gaps.iter().rfind(|gap| gap.sequence > sequence);
         match gap {
@@ -116,13 +115,14 @@ impl Checked<'_> {
         }
     }
 
-    /// A file of no digest: it may be younger than the last one, or of one that does not hold.
+    /// Handles a file that no valid digest lists: it may be younger than the last digest, or belong to an
+    /// invalid one.
     fn unlisted(&mut self, file: &DataPath, prefix: &str) {
         let name = format!("{prefix}/{}", file.place);
         let Some(made) = ids::time_of(&file.id) else {
             return self.add(0, Fault::Added, &name, "has not the name of a file of the log");
         };
-        // A writer's clock may be behind that of the digest's.
+        // The writer's clock may be behind the clock of the digest's signer.
         let latest = made.plus_ms(UNLISTED_MARGIN_MS);
         let in_gap = self.chain.gaps.iter().any(|gap| {
             gap.after.is_none_or(|after| latest >= after) && gap.before.is_none_or(|before| made <= before)

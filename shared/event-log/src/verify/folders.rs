@@ -1,4 +1,4 @@
-//! Finds the logs of a folder, and sorts their files.
+//! Finds the logs in a folder, and sorts their files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,18 +9,18 @@ use platform::records::logs::LogKind;
 
 use crate::digest::{DigestName, LogDigest};
 
-/// The bucket, its folder `log`, an account and a project, and one folder around them.
+/// Bucket, its folder `log`, account and project, and one folder around them.
 const MAX_DEPTH: usize = 4;
 
-/// What a folder holds.
+/// Content of a folder.
 #[derive(Default)]
 pub(super) struct Found {
     pub logs: Vec<LogFolder>,
-    /// Parquet files and digests at no place of a log.
+    /// Parquet files and digests that are at no valid place of a log.
     pub strays: Vec<PathBuf>,
 }
 
-/// The folder of a project, or of the records of a whole account.
+/// Folder of a project, or of the records of a whole account.
 pub(super) struct LogFolder {
     pub path: PathBuf,
     pub owner: Owner,
@@ -29,8 +29,8 @@ pub(super) struct LogFolder {
     pub strays: Vec<PathBuf>,
 }
 
-/// The names that a log's folder has, as far as they are known: those of folders inside the given one, or
-/// of the first digest that holds.
+/// Names of a log's owner as far as they are known, from the folders inside the given one, or from the first
+/// valid digest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Owner {
     pub account: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct DigestPath {
 }
 
 pub(super) struct DataPath {
-    /// Below the log's folder: `<day>/<kind>/<id>.parquet`.
+    /// Path below the log's folder: `<day>/<kind>/<id>.parquet`.
     pub place: String,
     pub id: String,
     pub path: PathBuf,
@@ -52,7 +52,7 @@ pub(super) struct DataPath {
 }
 
 impl Owner {
-    /// Takes from a digest what the folders do not say.
+    /// Takes the names from a digest that the folders do not give.
     pub fn learn(&mut self, digest: &LogDigest) {
         self.account.get_or_insert_with(|| digest.account_id.clone());
         let folder = digest.log().folder();
@@ -60,7 +60,7 @@ impl Owner {
         self.project.get_or_insert_with(|| project.to_owned());
     }
 
-    /// The prefix of its object keys; None while it is not known.
+    /// Returns the prefix of the log's object keys; None while it is unknown.
     pub fn folder(&self) -> Option<String> {
         Some(format!(
             "log/{}/{}",
@@ -101,7 +101,7 @@ fn walk(folder: &Path, above: &mut Vec<String>, found: &mut Found) -> Result<()>
     Ok(())
 }
 
-/// Whether a folder has days or digests of a log right below it.
+/// Returns whether a folder directly contains days or digests of a log.
 fn is_log_folder(folder: &Path) -> Result<bool> {
     for kind in LogKind::ALL {
         for entry in entries(folder)? {
@@ -182,8 +182,8 @@ fn sort_in(entry: Entry, above: &[String], log: &mut LogFolder) {
     log.strays.push(entry.path);
 }
 
-/// What a reader of the log would take for a part of it. Other files, such as those of a desktop, are not
-/// looked at.
+/// Returns whether a reader could take the file for a part of the log. The check ignores other files, such as
+/// those of a desktop.
 fn is_of_a_log(name: &str) -> bool {
     let extension = name
         .rsplit_once('.')
@@ -210,7 +210,8 @@ struct Entry {
     bytes: u64,
 }
 
-/// The entries of a folder by name. A link to a folder is not followed: it may lead back.
+/// Returns the entries of a folder by name. It does not follow links to folders, because these may form a
+/// cycle.
 fn entries(folder: &Path) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -218,7 +219,7 @@ fn entries(folder: &Path) -> Result<Vec<Entry>> {
         let kind = entry.file_type()?;
         let path = entry.path();
         let found = match kind.is_symlink() {
-            // A link that leads nowhere stands for a file that is missing.
+            // A dangling link counts as a missing file.
             true => match fs::metadata(&path) {
                 Ok(found) if found.is_file() => found,
                 _ => continue,

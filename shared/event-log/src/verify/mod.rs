@@ -1,10 +1,10 @@
-//! Checks a copy of the log against its digests, offline: with a folder and a public key alone.
+//! Checks a copy of the log against its digests offline, with a folder and a public key alone.
 //!
-//! The folder is a copy of the bucket, or of a part of it: of an account, or of one project. Every digest
-//! must be signed, in its place of the chain, and name the hash of the one before it; every file must be
-//! listed by a digest and be there with its hash, unless a listed file replaced it. The last digest vouches
-//! for all before it and nothing vouches for the last: an auditor notes its name and hash, and expects it
-//! in the next copy.
+//! The folder is a copy of the bucket or of a part of it: of an account, or of one project. Every digest must
+//! be signed, be at its place in the chain, and contain the hash of the previous one; every file must be
+//! listed by a digest and exist with its hash, unless a listed file replaced it. The last digest proves all
+//! earlier ones, but nothing proves the last: an auditor notes its name and hash, and expects it in the next
+//! copy.
 
 mod chain;
 mod files;
@@ -26,9 +26,9 @@ pub use report::{Fault, Finding, LastDigest, LogReport, Report};
 /// A digest that the auditor noted earlier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedDigest {
-    /// Its object key.
+    /// Object key.
     pub name: String,
-    /// The SHA-256 of its bytes in hexadecimal.
+    /// SHA-256 of the object, in hexadecimal.
     pub sha256: String,
 }
 
@@ -47,8 +47,8 @@ impl std::str::FromStr for ExpectedDigest {
     }
 }
 
-/// Checks a folder. `progress` is told of each file's bytes once they are checked. 400 for a folder without
-/// a log.
+/// Checks a folder. Calls `progress` with the size of each file once it is checked. Fails with 400 for a
+/// folder without a log.
 pub fn verify(
     folder: &Path,
     key: &PublicKey,
@@ -78,7 +78,7 @@ pub fn verify(
     Ok(report)
 }
 
-/// Bytes of a folder's files, for a progress bar.
+/// Returns the total size of a folder's files, for a progress bar.
 pub fn bytes_of(folder: &Path) -> Result<u64> {
     let found = folders::find(folder).map_err(|cause| unreadable(folder, &cause))?;
     let files = found.logs.iter().flat_map(|log| log.files.values().flatten());

@@ -1,25 +1,25 @@
-//! What a check found.
+//! Defines the report of a check.
 
 use platform::UtcTime;
 use serde::Serialize;
 
-/// Most findings that a report names.
+/// Maximum number of findings that a report lists.
 const MAX_FINDINGS: usize = 1_000;
 
-/// What was done to a file or a digest.
+/// Kind of tampering with a file or a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fault {
-    /// Its bytes are not those that were signed.
+    /// Its bytes differ from the signed ones.
     Changed,
-    /// A digest lists it, or follows it, and it is not there.
+    /// A digest lists it or follows it, but it does not exist.
     Removed,
-    /// No digest lists it, although it is older than the last one.
+    /// No digest lists it, although it is older than the last digest.
     Added,
 }
 
 impl Fault {
-    /// As the operator command prints it in JSON.
+    /// Name in the JSON of the operator command.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Changed => "changed",
@@ -29,14 +29,13 @@ impl Fault {
     }
 }
 
-/// A file or digest that is not as it was signed.
+/// A file or digest that differs from its signed state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was done to it.
     pub fault: Fault,
-    /// Its object key; its path where the key is unknown.
+    /// Object key; the path where the key is unknown.
     pub name: String,
-    /// After the name: what the check expected.
+    /// Expectation of the check; follows the name.
     pub detail: String,
 }
 
@@ -57,54 +56,53 @@ impl Finding {
 /// One log: the events or the audit records of a project or account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LogReport {
-    /// Its folder, such as `log/acme/demo`.
+    /// Folder, such as `log/acme/demo`.
     pub folder: String,
     /// `events` or `audit`.
     pub kind: &'static str,
-    /// Digests that are signed and in their place.
+    /// Number of valid digests: signed, and at their place in the chain.
     pub digests: usize,
-    /// The last digest, which the auditor notes.
+    /// Last digest, which the auditor notes.
     pub last_digest: Option<LastDigest>,
-    /// Files that are there and have their hash.
+    /// Number of existing files with the right hash.
     pub files: u64,
-    /// Bytes of these files.
+    /// Total size of these files.
     pub bytes: u64,
-    /// Records of these files.
+    /// Number of records of these files.
     pub records: u64,
-    /// Files that are younger than the last digest.
+    /// Number of files that are younger than the last digest.
     pub not_covered_yet: u64,
-    /// Files that a digest may list that is missing or does not hold.
+    /// Number of files that a missing or invalid digest may list.
     pub unproven: u64,
     #[serde(skip)]
     pub(super) findings: Vec<Finding>,
 }
 
-/// The digest at the end of a chain.
+/// Digest at the end of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LastDigest {
-    /// Its object key.
+    /// Object key.
     pub name: String,
-    /// Its place in the chain.
+    /// Position in the chain.
     pub sequence: u64,
-    /// The SHA-256 of its bytes in hexadecimal.
+    /// SHA-256 of the object, in hexadecimal.
     pub sha256: String,
-    /// When it was made.
     pub created_at: UtcTime,
 }
 
-/// What a check found in a folder.
+/// Result of the check of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Every log, by folder and kind.
     pub logs: Vec<LogReport>,
-    /// What is not as it was signed: of each log in the order of its chain, the first 1,000.
+    /// Findings in the order of each log's chain, at most the first 1,000.
     pub findings: Vec<Finding>,
-    /// Findings beyond those.
+    /// Number of further findings.
     pub further_findings: u64,
 }
 
 impl Report {
-    /// Whether everything is as it was signed.
+    /// Returns whether the check found nothing.
     pub fn holds(&self) -> bool {
         self.findings.is_empty()
     }

@@ -18,7 +18,7 @@ fn found(report: &Report) -> Vec<(Fault, String)> {
         .collect()
 }
 
-/// Three digests over six files, of which one replaces two.
+/// Three digests over six files, one of which replaces two.
 async fn three_hours<'a>(root: &'a Path, key: &'a Key) -> (Written<'a>, Vec<String>, Vec<String>) {
     let mut log = Written::new(root, key, events_of("acme", "demo"));
     let mut files = vec![log.file("2026-11-23", 4, &[]), log.file("2026-11-24", 2, &[])];
@@ -50,7 +50,7 @@ async fn a_log_holds_as_it_was_written_from_each_folder_above_it() {
             (digests[2].clone(), log.digests[2].sha256.clone())
         );
     }
-    // What a merge replaced is removed an hour later.
+    // The collection removes replaced files an hour later.
     for replaced in &files[1..3] {
         fs::remove_file(log.path(replaced)).unwrap();
     }
@@ -111,7 +111,7 @@ async fn the_digest_that_was_noted_must_still_be_there() {
     };
     assert!(check(folder.path(), key, &[expected(0), expected(2)]).holds());
     fs::remove_file(log.path(&digests[2])).unwrap();
-    // Without what the auditor noted, the end of a chain may be missing.
+    // Without the noted digest, the end of a chain may be missing unnoticed.
     assert!(check(folder.path(), key, &[]).holds());
     assert_eq!(
         found(&check(folder.path(), key, &[expected(2)])),
@@ -149,7 +149,7 @@ async fn no_digest_stands_in_for_another() {
         Some((Fault::Changed, digests[0].clone()))
     );
 
-    // The first two in the places of each other.
+    // The first two digests are swapped.
     write(&log.path(&digests[0]), &original);
     write(&log.path(&digests[1]), log.digests[0].text.as_bytes());
     let report = check(folder.path(), key, &[]);
@@ -199,7 +199,7 @@ fn a_folder_without_a_log_is_refused() {
     assert!(verify(&folder.path().join("missing"), &key.public(), &[], &mut |_| {}).is_err());
 }
 
-/// What is done to one file.
+/// Kind of tampering with one file.
 #[derive(Clone, Copy, Debug)]
 enum Tampering {
     Flip(usize),
@@ -220,7 +220,7 @@ fn tampering() -> impl Strategy<Value = (usize, Tampering)> {
     (any::<usize>(), done)
 }
 
-/// Does it, and gives the name that must be found.
+/// Tampers with the file, and returns the expected finding.
 fn tamper(log: &Written<'_>, name: &str, done: Tampering) -> (Fault, String) {
     let path = log.path(name);
     let mut bytes = fs::read(&path).unwrap();
@@ -261,7 +261,7 @@ proptest! {
         let (folder, key) = (tempfile::tempdir().unwrap(), Key::shared());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (log, files, digests) = runtime.block_on(three_hours(folder.path(), key));
-        // All that a digest lists, and all but the last digest, which may go unseen.
+        // Everything that a digest lists, and all digests; a removal of the last digest goes unnoticed.
         let mut targets: Vec<_> = files[..5].iter().chain(&digests).cloned().collect();
         if matches!(done, Tampering::Remove) {
             targets.pop();
