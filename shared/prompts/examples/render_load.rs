@@ -1,5 +1,5 @@
-//! Rendering by itself, on one thread: how often a template of 1 KB is rendered in a second, beside the crate
-//! `handlebars` with the same template and data, for the benchmarks. It prints one JSON object.
+//! Measures rendering alone, on one thread: how often per second a template of 1 KB is rendered, compared
+//! with the crate `handlebars` on the same template and data. Prints one JSON object for the benchmarks.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long one side renders before the other has its turn.
+/// Duration of one turn of a side.
 const TURN: Duration = Duration::from_millis(200);
-/// Turns of each side; the first warms up.
+/// Number of turns per side; the first is a warm-up.
 const TURNS: usize = 11;
-/// Renderings between two looks at the clock.
+/// Number of renderings between two reads of the clock.
 const BATCH: u32 = 500;
 
 const HANDLEBARS: &str = "You are a careful assistant of {{company}}.\n\
@@ -42,7 +42,7 @@ fn data() -> Value {
     })
 }
 
-/// A template of 1 KB.
+/// Pads a template to 1 KB.
 fn filled_up(head: &str) -> String {
     let mut text = head.to_owned();
     while text.len() < 1_024 {
@@ -52,7 +52,7 @@ fn filled_up(head: &str) -> String {
     text
 }
 
-/// Renderings a second.
+/// Returns the number of renderings per second.
 fn turn(render: &mut dyn FnMut() -> Result<usize, Error>) -> Result<f64, Error> {
     let (began, mut count) = (Instant::now(), 0_u32);
     while began.elapsed() < TURN {

@@ -1,4 +1,4 @@
-//! Keeps parsed templates for the next rendering.
+//! Caches parsed templates.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::error::RenderError;
 use crate::template::Template;
 
-/// Parsed templates, found by their content, so that a template that changes is never rendered as it was. The
-/// oldest leave first.
+/// Parsed templates, keyed by content, so that a changed template is never rendered in its old form. The
+/// oldest entry is evicted first.
 pub struct Templates {
     max_bytes: usize,
     kept: Mutex<Kept>,
@@ -34,8 +34,8 @@ impl Kept {
 }
 
 impl Templates {
-    /// Keeps templates whose contents have at most so many bytes together. A parsed template takes about ten
-    /// times its content.
+    /// Keeps templates whose contents have at most this total size. A parsed template takes about ten times
+    /// the memory of its content.
     pub fn new(max_bytes: usize) -> Self {
         Self {
             max_bytes,
@@ -43,7 +43,7 @@ impl Templates {
         }
     }
 
-    /// Renders a content, and parses it if it is not kept.
+    /// Renders a content; parses it if it is not in the cache.
     pub fn render(
         &self,
         content_type: ContentType,
@@ -53,9 +53,9 @@ impl Templates {
         self.get(content_type, content)?.render(data)
     }
 
-    /// The parsed template of a content.
+    /// Returns the parsed template of a content.
     pub fn get(&self, content_type: ContentType, content: &str) -> Result<Arc<Template>, RenderError> {
-        // There is nothing to parse.
+        // Plain text is not parsed.
         if content_type == ContentType::Text {
             return Template::compile(content_type, content).map(Arc::new);
         }

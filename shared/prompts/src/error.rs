@@ -1,26 +1,24 @@
-//! Why a template is not rendered.
+//! Defines the errors of rendering.
 
 use std::fmt;
 
-/// What kind of fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenderErrorKind {
-    /// The content is not a template of its language, or outside the part of it that is rendered.
+    /// The content is no valid template of its language, or uses an unsupported part of it.
     Template,
-    /// The data lacks a value that the template needs, or has one of the wrong type.
+    /// The data lacks a value that the template needs, or has a value of the wrong type.
     Data,
-    /// The template takes more steps, output or depth than [limits](crate::limits) allow.
+    /// The template exceeds the [limits](crate::limits) on steps, output or depth.
     Limit,
 }
 
-/// A template that is not rendered, and why. It quotes names of the template, and never the data.
+/// Why a template is not rendered. It quotes names of the template, and never the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderError {
-    /// What kind of fault it is.
     pub kind: RenderErrorKind,
-    /// Line of the content, from 1; `None` where the fault is of the whole.
+    /// Line of the content, from 1; `None` where the fault concerns the whole.
     pub line: Option<usize>,
-    /// The fault, without a full stop.
+    /// Without a full stop.
     pub reason: String,
 }
 

@@ -1,8 +1,8 @@
-//! The languages of prompt templates: what is stored is checked here, and rendered with data.
+//! Implements the languages of prompt templates: checks stored templates, and renders them with data.
 //!
-//! Checking parses with the crates of others, whose time and stack have no bound, so it runs in a child
-//! process. Rendering runs in the caller's thread: it parses in linear time, and what it does with data is
-//! counted against [`limits`]. A child process would answer a hundred times later, and bound no better.
+//! The check uses third-party parsers, whose time and stack are unlimited, so it runs in a child process.
+//! Rendering runs in the caller's thread: it parses in linear time, and counts its work on the data against
+//! [`limits`]. A child process would take a hundred times as long to answer, without a stricter limit.
 
 mod cache;
 mod check;
@@ -22,7 +22,7 @@ pub use error::{RenderError, RenderErrorKind};
 pub use sandboxed::{Checker, run_if_child, sandbox};
 pub use template::{Template, render};
 
-/// What the sandbox works on, in the hands of a fuzzer.
+/// Gives fuzzers access to the code that runs in the sandbox.
 #[cfg(fuzzing)]
 pub mod fuzzing {
     pub use crate::check::{check as check_template, handlebars_verdicts};

@@ -1,12 +1,12 @@
-//! The text of a rendering, which counts the steps that it takes.
+//! Collects the text of a rendering, and counts its steps.
 
 use crate::error::RenderError;
 use crate::limits::{MAX_OUTPUT_BYTES, MAX_STEPS};
 
-/// Bytes that cost a step.
+/// Number of bytes per step.
 const BYTES_PER_STEP: usize = 64;
 
-/// The text that is rendered so far, and what may still be spent.
+/// Text rendered so far, with the remaining budget.
 pub struct Output {
     text: String,
     steps_left: usize,
@@ -20,7 +20,6 @@ impl Output {
         }
     }
 
-    /// Spends steps.
     pub fn spend(&mut self, steps: usize) -> Result<(), RenderError> {
         match self.steps_left.checked_sub(steps) {
             Some(left) => {
@@ -38,7 +37,6 @@ impl Output {
         self.spend(1 + bytes / BYTES_PER_STEP)
     }
 
-    /// Adds text.
     pub fn push(&mut self, text: &str) -> Result<(), RenderError> {
         self.spend_bytes(text.len())?;
         if self.text.len() + text.len() > MAX_OUTPUT_BYTES {
@@ -50,12 +48,12 @@ impl Output {
         Ok(())
     }
 
-    /// Length of the text so far, in bytes.
+    /// Returns the length of the text so far, in bytes.
     pub fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Takes away the text from `at` on.
+    /// Removes and returns the text from `at` on.
     pub fn take_from(&mut self, at: usize) -> String {
         self.text.split_off(at.min(self.text.len()))
     }

@@ -1,5 +1,5 @@
-//! What is checked of a template in a sandbox: its content and its schema, which others wrote and which can
-//! be long to work out.
+//! Checks a template's content and schema in a sandbox, because they are untrusted and can be expensive to
+//! check.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::check::check;
 use crate::schema;
 
-/// The argument that makes a child of this program.
+/// Argument that starts this program as a child.
 const ARGUMENT: &str = "millrace-prompt-check";
 
 const LIMITS: Limits = Limits {
@@ -26,13 +26,13 @@ pub fn run_if_child() {
     sandbox::run_if_child(ARGUMENT, work);
 }
 
-/// A sandbox for checks, with at most `max` of them at a time. The program's `main` begins with
+/// Creates a sandbox for at most `max` concurrent checks. The program's `main` must begin with
 /// [`run_if_child`].
 pub fn sandbox(max: usize) -> Result<Sandbox> {
     Sandbox::new(ARGUMENT, LIMITS, max)
 }
 
-/// The parts of a template that are checked.
+/// Parts of a template to check.
 #[derive(Deserialize, Serialize)]
 struct Task {
     content_type: ContentType,
@@ -41,7 +41,7 @@ struct Task {
     data: Option<Value>,
 }
 
-/// The fault of a template as a sentence; empty where there is none.
+/// Returns the fault of a template as a sentence; empty where there is none.
 fn work(task: &[u8]) -> Vec<u8> {
     let checked = match serde_json::from_slice(task) {
         Ok(task) => check_task(&task),
@@ -58,7 +58,7 @@ fn check_task(task: &Task) -> Result<(), String> {
     }
 }
 
-/// Checks templates, each only once where the same parts come again.
+/// Checks templates. Skips a check where the same parts passed just before.
 pub struct Checker<'a> {
     sandbox: &'a Sandbox,
     account: &'a str,
@@ -66,7 +66,7 @@ pub struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// For templates of `account`.
+    /// Checks templates of `account`.
     pub fn new(sandbox: &'a Sandbox, account: &'a str) -> Self {
         Self {
             sandbox,
@@ -75,8 +75,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// 400 for a template that could never be rendered, whose own data its schema refuses, or that takes too
-    /// long to check.
+    /// Fails with 400 for a template that could never be rendered, whose test data does not satisfy its
+    /// schema, or whose check takes too long.
     pub async fn check(&mut self, prompt: &PromptRecord) -> Result<()> {
         if prompt.content_type == ContentType::Text && prompt.input_schema.is_none() {
             return Ok(());

@@ -1,7 +1,7 @@
-//! JSON Schemas that callers write, and their data.
+//! Checks JSON Schemas that callers write, and their data.
 //!
-//! What is known to be costly is refused by name, so that its author learns why. What is costly in other ways
-//! is ended by the sandbox that this runs in.
+//! Constructs that are known to be expensive are refused by name, so that the author learns the reason. The
+//! surrounding sandbox ends a check that is expensive for another reason.
 
 use std::collections::HashSet;
 
@@ -9,14 +9,14 @@ use jsonschema::PatternOptions;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
-/// Most patterns of a schema.
+/// Maximum number of patterns of a schema.
 const MAX_PATTERNS: usize = 100;
-/// Longest pattern, in bytes.
+/// Maximum length of a pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1_000;
-/// Largest pattern once compiled, in bytes. A Unicode class that is repeated takes much more than its text.
+/// Maximum size of a compiled pattern, in bytes. A repeated Unicode class takes much more than its text.
 const MAX_COMPILED_BYTES: usize = 16 * 1_024 * 1_024;
 
-/// Most characters of a schema that a message quotes.
+/// Maximum length of a quotation from the schema in a message, in characters.
 const MAX_QUOTED: usize = 300;
 
 /// Keywords whose value is a schema, or a list of schemas.
@@ -35,7 +35,7 @@ const SCHEMAS: [&str; 13] = [
     "propertyNames",
     "then",
 ];
-/// Keywords whose value has schemas by name.
+/// Keywords whose value contains schemas by name.
 const SCHEMAS_BY_NAME: [&str; 6] = [
     "$defs",
     "definitions",
@@ -44,7 +44,7 @@ const SCHEMAS_BY_NAME: [&str; 6] = [
     "patternProperties",
     "properties",
 ];
-/// Keywords that are refused, and what to do instead.
+/// Refused keywords, with a replacement.
 const REFUSED: [(&str, &str); 4] = [
     ("$dynamicRef", "write it as a $ref"),
     ("$recursiveRef", "write it as a $ref"),
@@ -52,8 +52,8 @@ const REFUSED: [(&str, &str); 4] = [
     ("unevaluatedProperties", "use 'additionalProperties'"),
 ];
 
-/// Whether `schema` is a JSON Schema that is taken, and `data`, where there is any, satisfies it. The error
-/// is a sentence.
+/// Checks that `schema` is an accepted JSON Schema, and that `data`, if any, satisfies it. The error is a
+/// sentence.
 pub fn check(schema: &Value, data: Option<&Value>) -> Result<(), String> {
     Refusal::of(schema).map_err(|reason| format!("The field 'inputSchema' {reason}."))?;
     let linear = PatternOptions::regex()
@@ -89,7 +89,7 @@ pub fn check(schema: &Value, data: Option<&Value>) -> Result<(), String> {
     })
 }
 
-/// The beginning of a text that quotes the schema.
+/// Returns the beginning of a text that quotes the schema.
 fn shortened(text: &impl ToString) -> String {
     let text = text.to_string();
     match text.char_indices().nth(MAX_QUOTED) {
@@ -98,7 +98,7 @@ fn shortened(text: &impl ToString) -> String {
     }
 }
 
-/// Refuses what is known to be costly. The error ends a sentence about the schema.
+/// Refuses constructs that are known to be expensive. The error is the end of a sentence about the schema.
 struct Refusal<'a> {
     root: &'a Value,
     seen: HashSet<*const Map<String, Value>>,
@@ -117,7 +117,7 @@ impl<'a> Refusal<'a> {
             .map_or(Ok(()), |keywords| refusal.look(keywords))
     }
 
-    /// Looks at a schema and at those that stand in it or that it refers to, at each once.
+    /// Checks a schema, its subschemas and the schemas that it refers to, each once.
     fn look(&mut self, keywords: &'a Map<String, Value>) -> Result<(), String> {
         if !self.seen.insert(std::ptr::from_ref(keywords)) {
             return Ok(());
@@ -173,7 +173,7 @@ impl<'a> Refusal<'a> {
     }
 }
 
-/// The schemas that stand in one, at the places where the standard has schemas.
+/// Returns the subschemas at the places where the standard has schemas.
 fn subschemas(keywords: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
     let direct = SCHEMAS.iter().filter_map(|keyword| keywords.get(*keyword));
     let direct = direct.flat_map(|value| match value {

@@ -1,4 +1,4 @@
-//! A template that is parsed once and rendered often.
+//! Holds a template that is parsed once and rendered often.
 
 use platform::records::prompts::ContentType;
 use serde_json::Value;
@@ -8,7 +8,6 @@ use crate::limits::MAX_CONTENT_BYTES;
 use crate::output::Output;
 use crate::{handlebars, jst};
 
-/// A parsed template.
 #[derive(Debug)]
 pub struct Template(Parsed);
 
@@ -20,7 +19,7 @@ enum Parsed {
 }
 
 impl Template {
-    /// Parses a content, in time that grows with its length.
+    /// Parses a content, in time that grows linearly with its size.
     pub fn compile(content_type: ContentType, content: &str) -> Result<Self, RenderError> {
         if content_type != ContentType::Text && content.len() > MAX_CONTENT_BYTES {
             let reason = format!("a template that is parsed has at most {MAX_CONTENT_BYTES} bytes");
@@ -33,7 +32,7 @@ impl Template {
         }))
     }
 
-    /// Renders it with data, within the [limits](crate::limits).
+    /// Renders the template with data, within the [limits](crate::limits).
     pub fn render(&self, data: &Value) -> Result<String, RenderError> {
         match &self.0 {
             Parsed::Handlebars(program) => handlebars::render(program, data),
@@ -47,7 +46,7 @@ impl Template {
     }
 }
 
-/// Parses a content and renders it once. [`Templates`](crate::Templates) keeps parsed ones.
+/// Parses a content and renders it once. [`Templates`](crate::Templates) caches parsed templates.
 pub fn render(content_type: ContentType, content: &str, data: &Value) -> Result<String, RenderError> {
     Template::compile(content_type, content)?.render(data)
 }

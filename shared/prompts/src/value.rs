@@ -1,5 +1,5 @@
-//! Values as JavaScript has them, which both languages come from: what is true, how a property is found, and
-//! what text a value makes.
+//! Implements the values of JavaScript, on which both languages are based: truth, properties, and conversion
+//! to text.
 
 use std::rc::Rc;
 
@@ -9,34 +9,34 @@ use crate::error::RenderError;
 use crate::limits::MAX_NESTING;
 use crate::output::Output;
 
-/// Largest integer that a JavaScript number holds exactly.
+/// Largest integer that a JavaScript number represents exactly.
 const MAX_SAFE_INTEGER: u64 = 9_007_199_254_740_991;
 
-/// Steps of listing a property, which makes its name, and of counting code units: they take so much longer
-/// than other steps.
+/// Number of steps to list a property, which creates its name, and to count a code unit: both take much
+/// longer than other steps.
 const STEPS_OF_ENTRY: usize = 4;
 
-/// A value of the data, of the template, or computed from these.
+/// A value of the data or the template, or a computed one.
 #[derive(Clone)]
 pub enum Item<'a> {
     Undefined,
     Null,
     Bool(bool),
     Number(f64),
-    /// An integer of the data that a JavaScript number would round.
+    /// Integer of the data that a JavaScript number would round.
     Integer(i128),
     Text(&'a str),
-    /// Text that was computed.
+    /// Computed text.
     Made(Rc<str>),
     Array(&'a [Value]),
     Object(&'a Map<String, Value>),
-    /// The context of a partial that is given more properties.
+    /// Context of a partial with additional properties.
     Merged(Rc<Merged<'a>>),
-    /// An object without properties.
+    /// Object without properties.
     Empty,
 }
 
-/// A value, and properties that hide its own.
+/// A value with properties that hide its own.
 pub struct Merged<'a> {
     pub base: Item<'a>,
     pub own: Vec<(&'a str, Item<'a>)>,
@@ -82,7 +82,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -91,7 +91,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Whether it is an object or an array.
+    /// Returns whether it is an object or an array.
     pub fn is_object(&self) -> bool {
         matches!(
             self,
@@ -99,7 +99,7 @@ impl<'a> Item<'a> {
         )
     }
 
-    /// A property of its own: nothing is inherited, so no name reaches further than the data.
+    /// Returns an own property. Nothing is inherited, so no name gives access to anything outside the data.
     pub fn property(&self, name: &str, output: &mut Output) -> Result<Item<'a>, RenderError> {
         output.spend_bytes(name.len())?;
         Ok(match self {
@@ -114,7 +114,7 @@ impl<'a> Item<'a> {
                 output.spend(merged.own.len())?;
                 match merged.own.iter().find(|(key, _)| *key == name) {
                     Some((_, value)) => value.clone(),
-                    // Copying an array into an object leaves its length behind.
+                    // Copying an array into an object does not copy its length.
                     None if name == "length" && !matches!(merged.base, Self::Object(_) | Self::Merged(_)) => {
                         Self::Undefined
                     }
@@ -130,8 +130,8 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// Names and values of its properties in JavaScript's order: names that are array indexes first, by
-    /// number, then the others in the order of the data, which is by name.
+    /// Returns names and values of its properties in JavaScript's order: first array indexes by number, then
+    /// other names in the order of the data, which is by name.
     pub fn entries(&self, output: &mut Output) -> Result<Vec<(Item<'a>, Item<'a>)>, RenderError> {
         let mut entries = Vec::new();
         self.collect(&mut entries, output)?;
@@ -184,7 +184,7 @@ impl<'a> Item<'a> {
         Ok(())
     }
 
-    /// Whether two values have the same JavaScript type.
+    /// Returns whether two values have the same JavaScript type.
     pub fn is_of_same_type(&self, other: &Self) -> bool {
         let number = |item: &Self| matches!(item, Self::Number(_) | Self::Integer(_));
         (self.is_object() && other.is_object())
@@ -193,7 +193,7 @@ impl<'a> Item<'a> {
             || std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
-    /// Whether two values are the same context, by the loose equality of JavaScript.
+    /// Returns whether two values are the same context, by the loose equality of JavaScript.
     pub fn is_same(&self, other: &Self, output: &mut Output) -> Result<bool, RenderError> {
         Ok(match (self, other) {
             (Self::Array(one), Self::Array(other)) => std::ptr::eq(*one, *other),
@@ -214,7 +214,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// What JavaScript's `Number` makes of a value that is no object.
+    /// Converts a value that is no object as JavaScript's `Number` does.
     pub fn number(&self) -> f64 {
         match self {
             Self::Number(number) => *number,
@@ -226,7 +226,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Adds the text of a value; nothing for `null` and `undefined`.
+    /// Writes the text of a value; nothing for `null` and `undefined`.
     pub fn print(&self, output: &mut Output) -> Result<(), RenderError> {
         match self {
             Self::Undefined | Self::Null => Ok(()),
@@ -240,7 +240,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The text of a value as the name of a property.
+    /// Returns the text of a value as the name of a property.
     pub fn name(&self, output: &mut Output) -> Result<String, RenderError> {
         match self {
             Self::Undefined => Ok("undefined".to_owned()),
@@ -254,7 +254,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// What `Array.prototype.join` makes of an array.
+/// Writes an array as `Array.prototype.join` does.
 fn print_joined(items: &[Value], nesting: usize, output: &mut Output) -> Result<(), RenderError> {
     if nesting > MAX_NESTING {
         return Err(RenderError::limit(format!(
@@ -273,7 +273,7 @@ fn print_joined(items: &[Value], nesting: usize, output: &mut Output) -> Result<
     Ok(())
 }
 
-/// An array index as JavaScript writes it: no sign, no leading zero.
+/// Parses an array index as JavaScript writes it: no sign, no leading zero.
 fn index(name: &str) -> Option<usize> {
     let is_plain = name == "0" || !name.starts_with('0');
     let has_digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
@@ -283,8 +283,8 @@ fn index(name: &str) -> Option<usize> {
         .and_then(|index| usize::try_from(index).ok())
 }
 
-/// The length of a string, or the code unit at an index. Half of a pair has no text by itself, and is given
-/// as U+FFFD.
+/// Returns the length of a string, or the code unit at an index. A lone surrogate has no text and becomes
+/// U+FFFD.
 fn character<'a>(text: &str, name: &str, output: &mut Output) -> Result<Item<'a>, RenderError> {
     if name == "length" {
         output.spend_bytes(text.len() * STEPS_OF_ENTRY)?;
@@ -299,7 +299,7 @@ fn character<'a>(text: &str, name: &str, output: &mut Output) -> Result<Item<'a>
     }))
 }
 
-/// What JavaScript's `Number` makes of a text, without its octal, binary and hexadecimal forms.
+/// Converts a text as JavaScript's `Number` does, without its octal, binary and hexadecimal forms.
 fn number_of(text: &str) -> f64 {
     let text = text.trim();
     if text.is_empty() {
@@ -314,7 +314,7 @@ fn number_of(text: &str) -> f64 {
     }
 }
 
-/// What JavaScript's `Number.prototype.toString` makes of a number.
+/// Converts a number to text as JavaScript's `Number.prototype.toString` does.
 pub fn number_text(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
@@ -325,7 +325,7 @@ pub fn number_text(number: f64) -> String {
     if number.trunc() == number && number.abs() < 1e15 {
         return format!("{}", number as i64);
     }
-    // Shortest digits that read back as the number: `-1.2345e-7`.
+    // Shortest digits that parse to the same number: `-1.2345e-7`.
     let text = format!("{number:e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Templates and data that are made to take without end: each is an error that says which limit, or is
-//! rendered, on a stack of a thread that is smaller than those of the worker.
+//! Tests templates and data built to exceed the limits: each is an error that names its limit, or is rendered
+//! on a smaller stack than the worker's threads have.
 #![cfg(test)]
 
 use platform::records::prompts::ContentType::{self, Handlebars, Jst, Text};
@@ -8,7 +8,7 @@ use prompts::{RenderError, RenderErrorKind, render};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Half of what Rust gives a thread.
+/// Half of the default stack of a Rust thread.
 const STACK_BYTES: usize = 1_024 * 1_024;
 
 fn rendered(content_type: ContentType, content: String, data: Value) -> Result<String, RenderError> {
@@ -24,7 +24,7 @@ fn limited(content_type: ContentType, content: impl Into<String>, data: &Value, 
     assert!(is_told && error.kind != RenderErrorKind::Data, "{error}");
 }
 
-/// Data of about 350 KB, as much as a stored template has.
+/// Data of about 350 KB, the maximum size in a stored template.
 fn data() -> Value {
     let numbers: Vec<u32> = (0..1_000).collect();
     json!({ "numbers": numbers, "text": "x".repeat(300_000), "object": { "x".repeat(30_000): 1 } })
@@ -53,7 +53,7 @@ fn partials_that_include_themselves_end() {
         data["name"] = "p".into();
         limited(Handlebars, content, &data, MAX_ACTIVE_BLOCKS);
     }
-    // Thirty doublings, none of which is deep.
+    // Thirty doublings without deep nesting.
     let doublings: String = (1..=30)
         .map(|number| {
             format!(
@@ -106,7 +106,7 @@ fn results_end() {
     );
 }
 
-/// What is long to look at costs steps, though it gives little.
+/// Values that are expensive to read cost steps, even with a short result.
 #[test]
 fn long_texts_names_and_indents_cost_steps() {
     let each = |inside: &str| format!("{{{{#each numbers}}}}{inside}{{{{/each}}}}");
@@ -200,7 +200,7 @@ fn contents_end() {
     }
 }
 
-/// The deepest that is rendered fits the stack.
+/// The deepest tree that is rendered fits the stack.
 #[test]
 fn a_tree_of_thirty_levels_is_rendered() {
     let mut tree = json!({ "name": "leaf", "children": [] });
@@ -280,7 +280,7 @@ const TOKENS: [&str; 48] = [
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 
-    /// No content breaks a renderer: it gives a text, or an error with a line of the content.
+    /// For any content, a renderer returns a text, or an error with a line of the content.
     #[test]
     fn any_content_gives_a_text_or_an_error(tokens in prop::collection::vec(0..TOKENS.len(), 0..24)) {
         let content: String = tokens.iter().map(|token| TOKENS[*token]).collect();

@@ -1,8 +1,8 @@
-//! Holds rendering and checking against the references: handlebars.js, and JavaScript itself.
+//! Compares rendering and checking with the references: handlebars.js, and JavaScript itself.
 //!
-//! Each case of `tests/cases` carries what its reference makes of it, so the comparison needs no Node.js;
-//! where `PEERS_NODE` names what `make peers` installs, the references are asked again. `docs/prompts.md`
-//! lists the cases that differ, and why.
+//! Each case in `tests/cases` contains the result of its reference, so the comparison needs no Node.js; where
+//! `PEERS_NODE` names the installation of `make peers`, the references run again. `docs/prompts.md` lists the
+//! cases that differ, with reasons.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -13,13 +13,13 @@ use platform::records::prompts::ContentType;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A template with data, and what the reference makes of them.
+/// A template with data, and the reference's result.
 #[derive(Deserialize)]
 struct Case {
     name: String,
     template: String,
     data: Value,
-    /// The text, or `None` for an error.
+    /// Rendered text, or `None` for an error.
     expected: Option<String>,
     /// Whether the reference can parse the template.
     is_template: bool,
@@ -43,7 +43,7 @@ fn cases(language: &str) -> Vec<Case> {
     cases
 }
 
-/// The names in the first column of the table below a heading of the documentation.
+/// Returns the names in the first column of the table below a heading of the documentation.
 fn listed(heading: &str) -> BTreeSet<String> {
     let page = std::fs::read_to_string("../../docs/prompts.md").unwrap();
     let (_, below) = page
@@ -56,7 +56,7 @@ fn listed(heading: &str) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Fails for a difference that is not listed, and for a listed one that is none.
+/// Fails for an unlisted difference, and for a listed case without a difference.
 fn assert_listed(heading: &str, found: BTreeSet<String>) {
     let listed = listed(heading);
     let new: Vec<_> = found.difference(&listed).collect();
@@ -67,7 +67,7 @@ fn assert_listed(heading: &str, found: BTreeSet<String>) {
     );
 }
 
-/// The cases that are rendered in another way than the reference does.
+/// Returns the cases that are rendered differently from the reference.
 fn rendered_otherwise(content_type: ContentType, cases: &[Case]) -> BTreeSet<String> {
     let differs = |case: &&Case| {
         let rendered = prompts::render(content_type, &case.template, &case.data);
@@ -77,7 +77,7 @@ fn rendered_otherwise(content_type: ContentType, cases: &[Case]) -> BTreeSet<Str
     names.collect()
 }
 
-/// The cases that are refused when they are stored though the reference parses them, or the other way round.
+/// Returns the cases that only one of the check and the reference accepts.
 fn stored_otherwise(content_type: ContentType, cases: &[Case]) -> BTreeSet<String> {
     let differs = |case: &&Case| prompts::check(content_type, &case.template).is_ok() != case.is_template;
     let names = cases.iter().filter(differs).map(|case| case.name.clone());
@@ -115,7 +115,7 @@ fn javascript_is_stored_as_javascript_parses_it() {
     assert_eq!(stored_otherwise(ContentType::Jst, &cases("jst")), BTreeSet::new());
 }
 
-/// Every case, once more by the references themselves.
+/// Runs every case again with the references themselves.
 #[test]
 fn the_cases_say_what_the_references_do() {
     #[expect(

@@ -1,14 +1,14 @@
-//! Handlebars: `{{variable}}`.
+//! Checks Handlebars templates: `{{variable}}`.
 
 use handlebars::Template;
 
 use super::SyntaxError;
 use super::pieces::{are_independent, cut};
 
-/// Shortest piece that is parsed by itself, in bytes.
+/// Minimum size of a piece that is parsed separately, in bytes.
 const PIECE_BYTES: usize = 1_024;
 
-/// Refuses content that is no template.
+/// Fails for content that is no valid template.
 pub fn check(content: &str) -> Result<(), SyntaxError> {
     check_in_pieces(content, PIECE_BYTES)
 }
@@ -18,7 +18,7 @@ fn check_in_pieces(content: &str, least_bytes: usize) -> Result<(), SyntaxError>
     if are_independent(&pieces) && pieces.iter().all(|piece| Template::compile(piece).is_ok()) {
         return Ok(());
     }
-    // The whole tells the place of a fault, and is what counts where the pieces were cut wrong.
+    // The whole content gives the position of a fault, and decides where the pieces were cut wrong.
     Template::compile(content).map(drop).map_err(|error| {
         let (line, column) = error.pos().unwrap_or((1, 1));
         SyntaxError {
@@ -29,7 +29,7 @@ fn check_in_pieces(content: &str, least_bytes: usize) -> Result<(), SyntaxError>
     })
 }
 
-/// Whether content is a template, judged in pieces and as a whole.
+/// Returns whether content is a template, checked in pieces and as a whole.
 #[cfg(fuzzing)]
 pub fn verdicts(content: &str) -> (bool, bool) {
     let whole = cut(content, 1).is_ok() && Template::compile(content).is_ok();
@@ -127,7 +127,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 
-        /// Cutting a template changes nothing of the verdict.
+        /// Checking in pieces gives the same verdict.
         #[test]
         fn pieces_are_judged_as_the_whole_is(tokens in prop::collection::vec(0..TOKENS.len(), 0..12)) {
             let content: String = tokens.iter().map(|token| TOKENS[*token]).collect();

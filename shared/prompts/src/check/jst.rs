@@ -1,5 +1,5 @@
-//! JavaScript templates: the content is the inside of one template literal, so `${variable}` stands for a value, and a
-//! backtick or a `${` of the text itself is written with a backslash before it.
+//! Checks JavaScript templates. The content is the inside of one template literal: `${variable}` stands for a
+//! value, and a backtick or a `${` of the text itself has a backslash before it.
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{Expression, Statement};
@@ -17,7 +17,8 @@ pub fn check(content: &str) -> Result<(), SyntaxError> {
         let reason = error.message.trim_end_matches('.').to_owned();
         return Err(SyntaxError::at(content, offset.saturating_sub(1), reason));
     }
-    // The text could close the literal and go on: what was read must be that one literal and nothing else.
+    // The text could close the literal and add code: the parsed program must be that one literal and nothing
+    // else.
     let program = &parsed.program;
     match (program.directives.as_slice(), program.body.as_slice()) {
         ([], [Statement::ExpressionStatement(statement)])

@@ -1,4 +1,4 @@
-//! Whether content is a template of its language.
+//! Checks whether content is a valid template of its language.
 
 mod handlebars;
 mod jst;
@@ -9,10 +9,10 @@ use platform::records::prompts::ContentType;
 #[cfg(fuzzing)]
 pub use handlebars::verdicts as handlebars_verdicts;
 
-/// Longest content that is parsed, in bytes.
+/// Maximum size of content that is parsed, in bytes.
 pub const MAX_BYTES: usize = crate::limits::MAX_CONTENT_BYTES;
 
-/// Refuses content with a syntax error, in a sentence with its line and column, both counted from 1.
+/// Fails for content with a syntax error, with a sentence that has its line and column, both from 1.
 pub fn check(content_type: ContentType, content: &str) -> Result<(), String> {
     let (language, checked) = match content_type {
         ContentType::Handlebars => ("Handlebars", bounded(content).and_then(handlebars::check)),
@@ -38,7 +38,7 @@ fn bounded(content: &str) -> Result<&str, SyntaxError> {
     }
 }
 
-/// Where a template is wrong, and how.
+/// Position and description of a syntax error.
 #[derive(Debug, PartialEq)]
 pub struct SyntaxError {
     /// From 1.
@@ -50,7 +50,8 @@ pub struct SyntaxError {
 }
 
 impl SyntaxError {
-    /// At a byte offset of the content; one within a character counts for its beginning.
+    /// Builds the error at a byte offset of the content; an offset inside a character counts as its first
+    /// byte.
     fn at(content: &str, offset: usize, reason: String) -> Self {
         let before = content
             .get(..content.floor_char_boundary(offset))

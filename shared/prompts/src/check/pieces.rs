@@ -1,20 +1,20 @@
-//! Cuts a Handlebars template into pieces that can be parsed one by one.
+//! Cuts a Handlebars template into pieces that can be parsed separately.
 //!
-//! The parser works out line and column of each tag from the beginning of its text, so its time grows with
-//! the square of the text. A template is a sequence of elements, and a cut between two of them changes
-//! nothing for either. One linear scan finds such places without understanding what stands in a tag, so it
-//! can be wrong; see [`are_independent`] for why that does not matter.
+//! The parser computes line and column of each tag from the beginning of its text, so its time grows with the
+//! square of the size. A template is a sequence of elements, and a cut between two elements changes neither.
+//! One linear scan finds such positions without parsing the tags, so it can be wrong; see [`are_independent`]
+//! for why that does no harm.
 
 use super::SyntaxError;
 
-/// Deepest nesting of blocks: the parser's time grows with its square.
+/// Maximum nesting depth of blocks: the parser's time grows with its square.
 const MAX_BLOCK_DEPTH: usize = 100;
 
 const COMMENT: &str = "{{!";
 const LONG_COMMENT_END: &str = "--}}";
 
-/// The text of a comment of the long form, `{{!-- … --}}`, from behind its first dashes on. The grammar
-/// lets white space stand before these.
+/// Returns the text of a long comment, `{{!-- … --}}`, after its first dashes. The grammar allows white space
+/// before these.
 fn long_comment(tag: &str) -> Option<&str> {
     let inside = tag.strip_prefix(COMMENT)?;
     inside
@@ -22,7 +22,8 @@ fn long_comment(tag: &str) -> Option<&str> {
         .strip_prefix("--")
 }
 
-/// The pieces of a template, none but the last shorter than `least_bytes`. Refuses blocks that nest too deep.
+/// Cuts a template into pieces; only the last may be shorter than `least_bytes`. Fails where blocks nest too
+/// deep.
 pub fn cut(content: &str, least_bytes: usize) -> Result<Vec<&str>, SyntaxError> {
     let mut pieces = Vec::new();
     let mut scan = Scan {
@@ -44,11 +45,10 @@ pub fn cut(content: &str, least_bytes: usize) -> Result<Vec<&str>, SyntaxError> 
     Ok(pieces)
 }
 
-/// Whether pieces that are templates each by itself are one together.
+/// Returns whether pieces that are valid templates separately are also valid together.
 ///
-/// The grammar reads from left to right, and what it has read as an element of a piece it reads so in the
-/// whole, except that a comment of the short form can be the beginning of one of the long form which ends in
-/// a later piece.
+/// The grammar reads from left to right, and parses an element of a piece in the same way in the whole. The
+/// exception is a short comment, which can be the beginning of a long one that ends in a later piece.
 pub fn are_independent(pieces: &[&str]) -> bool {
     pieces.iter().all(|piece| {
         let comments = piece
@@ -61,15 +61,15 @@ pub fn are_independent(pieces: &[&str]) -> bool {
 
 struct Scan<'a> {
     content: &'a str,
-    /// Of the block that the last tag opened or closed.
+    /// Nesting depth after the last tag.
     depth: usize,
-    /// Whether a long comment may still end somewhere, so that its end is looked for at most once in vain.
+    /// Whether a long comment may still end somewhere: the scan searches in vain for the end at most once.
     has_long_comments: bool,
 }
 
 impl Scan<'_> {
-    /// The end of the next tag from `at` on; None where there is none, or where tags can no longer be told
-    /// from text.
+    /// Returns the end of the next tag from `at` on; None where there is none, or where tags and text can no
+    /// longer be distinguished.
     fn next_tag(&mut self, at: usize) -> Result<Option<usize>, SyntaxError> {
         let mut from = at;
         let begin = loop {
@@ -112,7 +112,8 @@ impl Scan<'_> {
         Ok(Some(end + 2))
     }
 
-    /// Whether one backslash stands before a place: it makes text of the braces, where two make a tag.
+    /// Returns whether exactly one backslash precedes a position: it makes the braces text, while two keep
+    /// the tag.
     fn is_escaped(&self, at: usize) -> bool {
         let before = self.content.get(..at).unwrap_or_default();
         before.ends_with('\\') && !before.ends_with("\\\\")
@@ -145,7 +146,7 @@ mod tests {
     fn a_short_comment_may_be_the_beginning_of_a_long_one() {
         assert!(are_independent(&["{{!-- a --}}", "{{! b }}"]));
         assert!(!are_independent(&["{{!-- a }}", "{{b}} --}}"]));
-        // The first dashes do not end it.
+        // The first dashes do not end the comment.
         for begin in ["{{!--}}", "{{!---}}", "{{! --}}"] {
             assert!(!are_independent(&[begin, "{{b}} --}}"]), "{begin}");
             let whole = format!("{begin}{{{{#if a}}}} --}}}} {{{{b}}}}");

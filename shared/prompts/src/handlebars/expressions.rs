@@ -1,5 +1,5 @@
-//! Reads what stands between the braces of a tag: names, literals, calls and what is given to them. Tells
-//! helpers from values, and finds block parameters, as the reference's compiler does.
+//! Parses the inside of a tag: names, literals, calls and their arguments. Distinguishes helpers from values,
+//! and resolves block parameters, as the reference's compiler does.
 
 use super::lexer::Kind;
 use super::parser::{Parser, Result};
@@ -7,12 +7,12 @@ use super::path::{Operand, PathText, is_scoped};
 use super::tree::{Call, Expression, Helper, Path, Source, Subject};
 use crate::error::RenderError;
 
-/// What is given to a helper: values, and values by name.
+/// Arguments of a helper: values, and values by name.
 pub type Arguments = (Vec<Expression>, Vec<(String, Expression)>);
-/// The name of a partial, or the call that computes it.
+/// Name of a partial, or the call that computes it.
 pub type PartialHead = std::result::Result<Operand, Expression>;
 
-/// What stands between the braces.
+/// Content of a tag between the braces.
 pub struct Spec {
     pub head: Operand,
     pub params: Vec<Expression>,
@@ -86,7 +86,7 @@ impl Parser {
         })
     }
 
-    /// `(helper param)`: always a call, unless it names a block parameter.
+    /// Parses `(helper param)`: always a call, unless it names a block parameter.
     fn call(&mut self) -> Result<Expression> {
         self.expect(&Kind::OpenCall)?;
         let spec = self.spec()?;
@@ -155,7 +155,7 @@ impl Parser {
     fn path(&self, path: PathText) -> Path {
         let source = match self.block_param(&path) {
             Some((up, place)) => Source::Param(up, place),
-            // The reference takes an empty name for the context itself.
+            // The reference takes an empty name as the context itself.
             None if path.parts.first().is_none_or(String::is_empty) => Source::Context(path.depth),
             None if path.is_data => Source::Data(path.depth),
             None => Source::Context(path.depth),
@@ -170,7 +170,7 @@ impl Parser {
         }
     }
 
-    /// The call, or the value, of a tag.
+    /// Resolves a tag to a call or a value.
     pub fn resolve(&self, spec: Spec) -> Expression {
         match self.subject(spec) {
             Subject::Call(call) => Expression::Call(Box::new(call)),

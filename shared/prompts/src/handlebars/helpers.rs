@@ -1,5 +1,5 @@
-//! The built-in helpers: `each`, `if`, `unless`, `with`, `lookup` and `log`. There are no others, so no
-//! helper reaches outside.
+//! Implements the built-in helpers: `each`, `if`, `unless`, `with`, `lookup` and `log`. There are no other
+//! helpers, so none has access to anything outside the data.
 
 use std::rc::Rc;
 
@@ -9,11 +9,11 @@ use super::tree::{Call, Expression, Helper};
 use crate::error::RenderError;
 use crate::value::Item;
 
-/// The branches of a block; `None` for a call that is no block.
+/// Branches of a block; `None` for a call that is no block.
 pub type Branches<'a, 'b> = Option<(Option<&'b Closure<'a>>, Option<&'b Closure<'a>>)>;
 
 impl<'a> Renderer<'a> {
-    /// What a helper gives; blocks are written to the output instead.
+    /// Returns the result of a helper; a block is written to the output instead.
     pub fn call(
         &mut self,
         call: &'a Call,
@@ -32,7 +32,7 @@ impl<'a> Renderer<'a> {
             Helper::Log => return Ok(Item::Undefined),
             Helper::Lookup => return self.lookup(call, &params),
             Helper::Unknown(path) => {
-                // A value of the data is no function, and a call of it an error in the reference too.
+                // A value of the data is no function, so calling it is an error, as in the reference.
                 let is_value = scope.value(path, &mut self.output)?.is_true();
                 if params.is_empty() && !is_value {
                     return Ok(Item::Undefined);
@@ -91,7 +91,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Runs a block once for each element or property.
+    /// Runs a block once per element or property.
     pub fn each(
         &mut self,
         value: &Item<'a>,
@@ -148,7 +148,7 @@ impl<'a> Renderer<'a> {
         self.run(program, item.clone(), Some(Rc::new(frame)), Some(vec![item, key]))
     }
 
-    /// The values of `key=value`.
+    /// Evaluates the arguments `key=value`.
     pub fn hash(
         &mut self,
         hash: &'a [(String, Expression)],
@@ -162,13 +162,13 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// The first value of a name counts, as in the reference.
+/// Returns the first value of a name, as in the reference.
 fn find<'a>(hash: &[(&str, Item<'a>)], name: &str) -> Item<'a> {
     let found = hash.iter().find(|(key, _)| *key == name);
     found.map_or(Item::Undefined, |(_, value)| value.clone())
 }
 
-/// Whether a value counts as nothing for `if` and `with`: zero does not.
+/// Returns whether a value counts as empty for `if` and `with`; zero does not.
 fn is_empty(value: &Item<'_>) -> bool {
     match value {
         Item::Array(items) => items.is_empty(),

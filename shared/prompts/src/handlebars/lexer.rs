@@ -1,11 +1,10 @@
-//! Cuts a template into tokens by the rules of the reference's lexer (handlebars.js 4.7, `src/handlebars.l`),
-//! in their order: the first rule that matches counts, not the longest match. Each rule looks at its text
-//! once, so the time grows with the content.
+//! Splits a template into tokens by the rules of the reference's lexer (handlebars.js 4.7,
+//! `src/handlebars.l`) in their order: the first matching rule applies, not the longest match. Each rule
+//! reads its text once, so the time grows linearly with the content.
 
 use super::words::{ends_name, is_space, raw_end, tag_end, word};
 use crate::error::RenderError;
 
-/// What a token is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     Content(String),
@@ -30,7 +29,7 @@ pub enum Kind {
         is_decorator: bool,
     },
     Equals,
-    /// As it was written, with its brackets.
+    /// As written, with its brackets.
     Id(String),
     Separator(char),
     CloseUnescaped,
@@ -46,27 +45,27 @@ pub enum Kind {
     End,
 }
 
-/// A token and where it stands.
+/// A token with its position.
 #[derive(Clone, Debug)]
 pub struct Token {
     pub kind: Kind,
-    /// A tilde behind the opening braces, or before the closing ones.
+    /// Whether a tilde follows the opening braces, or precedes the closing ones.
     pub open_tilde: bool,
     pub close_tilde: bool,
-    /// From 1.
+    /// Line from 1.
     pub line: usize,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     Text,
-    /// Text that begins with braces behind a backslash.
+    /// Text that begins with escaped braces.
     Escaped,
     Tag,
     Raw,
 }
 
-/// The tokens of a template; the last is [`Kind::End`].
+/// Returns the tokens of a template; the last is [`Kind::End`].
 pub fn tokens(content: &str) -> Result<Vec<Token>, RenderError> {
     let mut lexer = Lexer {
         content,
@@ -93,7 +92,7 @@ impl<'a> Lexer<'a> {
         self.content.get(self.at..).unwrap_or_default()
     }
 
-    /// Goes on behind so many bytes, and gives their text.
+    /// Advances by this many bytes and returns their text.
     fn take(&mut self, length: usize) -> &'a str {
         let taken = self.rest().get(..length).unwrap_or_default();
         self.line += taken.matches('\n').count();
@@ -101,7 +100,7 @@ impl<'a> Lexer<'a> {
         taken
     }
 
-    /// A token whose text is `taken`, which was just taken.
+    /// Adds a token whose text is `taken`, which was just consumed.
     fn push(&mut self, kind: Kind, taken: &str) {
         let bytes = taken.as_bytes();
         let before_end = bytes.len().checked_sub(3).and_then(|at| bytes.get(at));
@@ -148,7 +147,7 @@ impl<'a> Lexer<'a> {
         };
         let taken = self.take(length);
         let (kept, mode) = match taken.strip_suffix('\\') {
-            // A backslash behind another makes a tag, and is left out.
+            // The second of two backslashes is dropped, and the tag stays a tag.
             Some(kept) if kept.ends_with('\\') => (kept, Mode::Tag),
             Some(kept) => (kept, Mode::Escaped),
             None => (taken, Mode::Tag),
@@ -163,7 +162,7 @@ impl<'a> Lexer<'a> {
         let rest = self.rest();
         let braces = rest.get(2..).and_then(|rest| rest.find("{{"));
         let length = braces.map_or(rest.len(), |length| length + 2);
-        // One backslash before the next braces belongs to these, or two.
+        // One or two backslashes before the next braces belong to these braces.
         let text = rest.get(..length).unwrap_or_default();
         let slashes = match braces {
             Some(_) => text.len() - text.trim_end_matches('\\').len(),

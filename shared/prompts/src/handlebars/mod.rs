@@ -1,9 +1,9 @@
-//! Handlebars, rendered as the reference does it: handlebars.js 4.7 with its built-in helpers and inline
-//! partials, and `noEscape`, because a prompt is text for a model and not HTML.
+//! Renders Handlebars as the reference does: handlebars.js 4.7 with its built-in helpers and inline partials,
+//! and `noEscape`, because a prompt is text for a model and not HTML.
 //!
-//! The crate `handlebars` checks what is stored, and does not render: it recurses without a bound in inline
-//! partials, prints values as JSON, and resolves paths and white space in its own way. This renderer counts
-//! its steps, and reads the data where it is.
+//! The crate `handlebars` checks stored templates, but does not render: it recurses without a limit in inline
+//! partials, prints values as JSON, and resolves paths and white space differently. This renderer counts its
+//! steps, and does not copy the data.
 
 mod expressions;
 mod helpers;

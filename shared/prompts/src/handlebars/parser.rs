@@ -1,5 +1,5 @@
-//! Reads a template by the reference's grammar (handlebars.js 4.7, `src/handlebars.yy`), by recursive descent
-//! whose depth is bounded.
+//! Parses a template by the reference's grammar (handlebars.js 4.7, `src/handlebars.yy`), by recursive
+//! descent with a limited depth.
 
 use super::expressions::{Arguments, PartialHead, Spec};
 use super::lexer::{Kind, Token, tokens};
@@ -11,7 +11,7 @@ use crate::limits::MAX_NESTING;
 
 pub type Result<T> = std::result::Result<T, RenderError>;
 
-/// The template of a content.
+/// Parses the template of a content.
 pub fn parse(content: &str) -> Result<Program> {
     let mut parser = Parser {
         tokens: tokens(content)?,
@@ -30,13 +30,13 @@ pub fn parse(content: &str) -> Result<Program> {
 pub struct Parser {
     pub tokens: Vec<Token>,
     pub at: usize,
-    /// Block parameters of the programs that are open, the outermost first.
+    /// Block parameters of the open programs, the outermost first.
     pub scopes: Vec<Vec<String>>,
-    /// Blocks and calls that are open.
+    /// Number of open blocks and calls.
     depth: usize,
 }
 
-/// The opening tag of a block.
+/// Opening tag of a block.
 struct Opened {
     spec: Spec,
     block_params: Vec<String>,
@@ -96,7 +96,7 @@ impl Parser {
         read
     }
 
-    /// Statements up to what is none.
+    /// Parses statements until a token that starts none.
     fn program(&mut self, block_params: Vec<String>) -> Result<Program> {
         self.scopes.push(block_params);
         let mut program = Program::default();
@@ -184,7 +184,7 @@ impl Parser {
         })
     }
 
-    /// The closing tag; it must name what the opening one does.
+    /// Parses the closing tag, which must have the name of the opening one.
     fn closed(&mut self, head: &Operand, line: usize) -> Result<Strip> {
         let open = self.expect(&Kind::OpenEndBlock)?;
         let name = self.operand()?;
@@ -241,7 +241,7 @@ impl Parser {
         }))
     }
 
-    /// `{{else if …}}` and `{{else}}`, with the strip of the tag.
+    /// Parses `{{else if …}}` and `{{else}}`, with the strip of the tag.
     fn inverse_chain(&mut self) -> Result<Option<(Program, Strip)>> {
         match self.peek() {
             Kind::Inverse => self.inverse().map(Some),
@@ -273,7 +273,7 @@ impl Parser {
         Ok((program, strip(&tag, &tag)))
     }
 
-    /// `{{^name}}…{{/name}}`.
+    /// Parses `{{^name}}…{{/name}}`.
     fn inverse_block(&mut self) -> Result<Node> {
         let opened = self.opened()?;
         let inverse = self.program(opened.block_params)?;
@@ -361,7 +361,7 @@ impl Parser {
     }
 }
 
-/// A chained block ends where the whole does.
+/// Gives a chained block the closing tag of the whole.
 fn end_chain(inverse: &mut Program, close: Strip) {
     if inverse.is_chained
         && let Some(Node::Block(block)) = inverse.body.first_mut()

@@ -1,5 +1,5 @@
-//! Inline partials: `{{#*inline "name"}}`, `{{> name}}` and `{{#> name}}`. Other partials do not exist, so a
-//! template includes nothing but itself.
+//! Implements inline partials: `{{#*inline "name"}}`, `{{> name}}` and `{{#> name}}`. There are no other
+//! partials, so a template includes only parts of itself.
 
 use std::rc::Rc;
 
@@ -11,16 +11,16 @@ use crate::value::{Item, Merged};
 
 const PARTIAL_BLOCK: &str = "@partial-block";
 
-/// What a partial includes.
+/// Target of a partial.
 enum Included<'a> {
     Inline(Rc<Closure<'a>>),
     Block(Rc<PartialBlock<'a>>),
 }
 
 impl<'a> Renderer<'a> {
-    /// The inline partials that a program declares, wherever in its body.
+    /// Returns the inline partials that a program declares anywhere in its body.
     pub fn declared(&mut self, program: &'a Program, scope: &Scope<'a>) -> Result<Inlines<'a>, RenderError> {
-        // Names are looked up where the program was written.
+        // Names are resolved where the program was written.
         let contexts = scope.contexts.as_ref();
         let scope = &Scope {
             context: contexts.map_or(Item::Undefined, |contexts| contexts.context.clone()),
@@ -52,7 +52,6 @@ impl<'a> Renderer<'a> {
         Ok(inlines)
     }
 
-    /// Includes a partial.
     pub fn partial(&mut self, partial: &'a Partial, scope: &Scope<'a>) -> Result<(), RenderError> {
         let name = match &partial.name {
             PartialName::Fixed(name) => name.clone(),
@@ -120,7 +119,7 @@ impl<'a> Renderer<'a> {
         Ok(None)
     }
 
-    /// Puts white space before each line of what was written since `begin`.
+    /// Inserts white space before each line of the output since `begin`.
     fn indent(&mut self, begin: usize, indent: &str) -> Result<(), RenderError> {
         if indent.is_empty() {
             return Ok(());

@@ -1,8 +1,8 @@
-//! Paths and literals as a tag writes them, before it is known where they lead.
+//! Represents paths and literals as written in a tag, before they are resolved.
 
 use crate::value::number_text;
 
-/// What can stand at the beginning of a tag, or be given to a helper.
+/// First word of a tag, or an argument of a helper.
 pub enum Operand {
     Path(PathText),
     Text(String),
@@ -13,7 +13,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// As messages and closing tags name it.
+    /// Returns the text for messages and closing tags.
     pub fn original(&self) -> String {
         match self {
             Self::Path(path) => path.original.clone(),
@@ -25,14 +25,14 @@ impl Operand {
         }
     }
 
-    /// Whether a closing tag closes what this opens.
+    /// Returns whether a closing tag with the other operand closes this one.
     pub fn is_same(&self, other: &Self) -> bool {
         let is_text = |operand: &Self| matches!(operand, Self::Path(_) | Self::Text(_));
         let is_same_kind = std::mem::discriminant(self) == std::mem::discriminant(other);
         (is_same_kind || (is_text(self) && is_text(other))) && self.original() == other.original()
     }
 
-    /// A literal at the beginning of a tag is the name of a value.
+    /// Converts to a path: a literal at the beginning of a tag is the name of a value.
     pub fn into_path(self, line: usize) -> PathText {
         match self {
             Self::Path(path) => path,
@@ -47,10 +47,10 @@ impl Operand {
     }
 }
 
-/// A path as it is written.
+/// A path as written.
 pub struct PathText {
     pub is_data: bool,
-    /// How often it goes up.
+    /// Number of `../`.
     pub depth: usize,
     pub parts: Vec<String>,
     pub original: String,
@@ -68,14 +68,14 @@ impl PathText {
         }
     }
 
-    /// A name without its brackets.
+    /// Returns a name without its brackets.
     pub fn part(name: &str) -> String {
         let inside = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
         let inside = inside.filter(|inside| !inside.contains(['\n', '\r', '\u{2028}', '\u{2029}']));
         inside.unwrap_or(name).to_owned()
     }
 
-    /// Adds a name; false where it is `..`, `.` or `this` behind another.
+    /// Adds a name. Returns false where it is `..`, `.` or `this` after another name.
     pub fn push(&mut self, separator: Option<char>, name: &str) -> bool {
         let part = Self::part(name);
         let is_literal = part != name;
@@ -91,13 +91,13 @@ impl PathText {
         self.parts.is_empty()
     }
 
-    /// Whether it is one name, so that it can be that of a helper.
+    /// Returns whether the path is a single name, which may be the name of a helper.
     pub fn is_simple(&self) -> bool {
         self.parts.len() == 1 && self.depth == 0 && !is_scoped(&self.original)
     }
 }
 
-/// Whether a path says that it begins at a context: with a dot, or with the word `this` in it.
+/// Returns whether a path explicitly starts at a context: with a dot, or with the word `this` in it.
 pub fn is_scoped(original: &str) -> bool {
     let ends_word =
         |next: Option<char>| !next.is_some_and(|next| next.is_ascii_alphanumeric() || next == '_');

@@ -1,4 +1,4 @@
-//! Runs a template over data. Everything is written in its order to one output, which counts the steps.
+//! Runs a template over data. Writes everything in order to one output, which counts the steps.
 
 use std::rc::Rc;
 
@@ -11,10 +11,9 @@ use crate::limits::MAX_ACTIVE_BLOCKS;
 use crate::output::Output;
 use crate::value::Item;
 
-/// Steps of running a block once, which makes a scope: it takes so much longer than a piece of text.
+/// Number of steps to run a block once: it creates a scope, which takes much longer than a piece of text.
 const STEPS_OF_RUN: usize = 4;
 
-/// Renders it.
 pub fn render(program: &Program, data: &Value) -> Result<String, RenderError> {
     let context = Item::from(data);
     let frame = Rc::new(Frame::root(context.clone()));
@@ -23,7 +22,7 @@ pub fn render(program: &Program, data: &Value) -> Result<String, RenderError> {
         partials: None,
         active: 0,
     };
-    // Inline partials of the whole template are declared before it has a context.
+    // The inline partials of the whole template are declared before it has a context.
     let nowhere = Scope {
         context: Item::Undefined,
         contexts: None,
@@ -35,7 +34,7 @@ pub fn render(program: &Program, data: &Value) -> Result<String, RenderError> {
     Ok(renderer.output.into_text())
 }
 
-/// Inline partials that are known, the latest first.
+/// Known inline partials, the latest first.
 pub struct Known<'a> {
     pub name: String,
     pub closure: Option<Rc<Closure<'a>>>,
@@ -45,12 +44,12 @@ pub struct Known<'a> {
 pub struct Renderer<'a> {
     pub output: Output,
     pub partials: Option<Rc<Known<'a>>>,
-    /// Programs that run within one another; the first is the whole template.
+    /// Number of nested running programs; the first is the whole template.
     active: usize,
 }
 
 impl<'a> Renderer<'a> {
-    /// A program in its place, with the inline partials that it declares.
+    /// Binds a program to its scope, with the inline partials that it declares.
     pub fn closure(&mut self, program: &'a Program, scope: &Scope<'a>) -> Result<Closure<'a>, RenderError> {
         let inlines = match program.has_decorators {
             true => self.declared(program, scope)?,
@@ -149,7 +148,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// A block about a value: repeated over an array, else with the value as its context.
+    /// Runs a block over a value: once per element of an array, else with the value as its context.
     fn section(
         &mut self,
         value: &Item<'a>,
@@ -170,7 +169,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Runs a branch of a block, where it has that branch.
+    /// Runs a branch of a block, if the block has it.
     pub fn branch(&mut self, branch: Option<&Closure<'a>>, context: Item<'a>) -> Result<(), RenderError> {
         match branch {
             Some(branch) => self.run(branch, context, None, None),
@@ -178,7 +177,6 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// The value of an expression.
     pub fn value(&mut self, expression: &'a Expression, scope: &Scope<'a>) -> Result<Item<'a>, RenderError> {
         self.output.spend(1)?;
         match expression {

@@ -1,4 +1,4 @@
-//! What a program sees while it runs: its context and those around it, the `@` variables, and block
+//! Holds the data of a running program: its context and the outer ones, the `@` variables, and block
 //! parameters.
 
 use std::rc::Rc;
@@ -14,14 +14,14 @@ pub struct Contexts<'a> {
     pub outer: Option<Rc<Contexts<'a>>>,
 }
 
-/// Block parameters of a program, and those of the programs around it.
+/// Block parameters of a program, and of the programs around it.
 pub struct Params<'a> {
-    /// `None` where the program is given none.
+    /// `None` where the program gets no values.
     pub values: Option<Vec<Item<'a>>>,
     pub outer: Option<Rc<Params<'a>>>,
 }
 
-/// The `@` variables.
+/// `@` variables.
 #[derive(Clone)]
 pub struct Frame<'a> {
     pub root: Item<'a>,
@@ -29,34 +29,34 @@ pub struct Frame<'a> {
     pub index: Item<'a>,
     pub first: Item<'a>,
     pub last: Item<'a>,
-    /// What `{{> @partial-block}}` includes.
+    /// Target of `{{> @partial-block}}`.
     pub partial_block: Option<Rc<PartialBlock<'a>>>,
-    /// The frame that `@../` leads to.
+    /// Frame for `@../`.
     pub outer: Option<Rc<Frame<'a>>>,
 }
 
-/// The block that was given to a partial.
+/// Block passed to a partial.
 pub struct PartialBlock<'a> {
     pub closure: Closure<'a>,
-    /// What is given in the place where the block was written.
+    /// Partial block at the place where this block was written.
     pub outer: Option<Rc<PartialBlock<'a>>>,
 }
 
-/// Inline partials by name; one without a program hides another.
+/// Inline partials by name; an entry without a program hides an outer one.
 pub type Inlines<'a> = Vec<(String, Option<Rc<Closure<'a>>>)>;
 
-/// A program and the place where it was written.
+/// A program with the scope in which it was written.
 #[derive(Clone)]
 pub struct Closure<'a> {
     pub program: &'a Program,
     pub contexts: Option<Rc<Contexts<'a>>>,
     pub frame: Rc<Frame<'a>>,
     pub params: Option<Rc<Params<'a>>>,
-    /// The inline partials that it declares.
+    /// Inline partials that the program declares.
     pub inlines: Inlines<'a>,
 }
 
-/// Where a program runs.
+/// Scope in which a program runs.
 #[derive(Clone)]
 pub struct Scope<'a> {
     pub context: Item<'a>,
@@ -78,7 +78,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// A frame within another, whose variables it has too.
+    /// Creates a frame inside another, which inherits its variables.
     pub fn within(outer: &Rc<Self>) -> Self {
         Self {
             outer: Some(Rc::clone(outer)),
@@ -99,7 +99,7 @@ impl<'a> Frame<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// The context that helpers run in: `null` and `undefined` stand for an object without properties.
+    /// Returns the context of helpers: `null` and `undefined` become an object without properties.
     pub fn this(&self) -> Item<'a> {
         match self.context.is_nullish() {
             true => Item::Empty,
@@ -107,7 +107,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The value at a path; `undefined` where there is none.
+    /// Returns the value at a path; `undefined` where there is none.
     pub fn value(&self, path: &'a Path, output: &mut Output) -> Result<Item<'a>, RenderError> {
         output.spend(1)?;
         let mut parts = path.parts.iter();
@@ -130,7 +130,7 @@ impl<'a> Scope<'a> {
                 for _ in 0..up {
                     params = params.and_then(|params| params.outer.as_ref());
                 }
-                // An inline partial is declared before its block runs, so that block's parameters have no
+                // An inline partial is declared before its block runs, so that the block's parameters have no
                 // values in it.
                 let Some(values) = params.and_then(|params| params.values.as_ref()) else {
                     let reason = format!(

@@ -1,12 +1,12 @@
-//! A parsed template.
+//! Defines the parsed template.
 
-/// Statements that run together, in a scope of their own.
+/// Statements that run together, in their own scope.
 #[derive(Debug, Default)]
 pub struct Program {
     pub body: Vec<Node>,
     /// Whether a statement of the body declares an inline partial.
     pub has_decorators: bool,
-    /// Whether it is the `else if` of a block.
+    /// Whether the program is the `else if` of a block.
     pub is_chained: bool,
 }
 
@@ -23,14 +23,14 @@ pub enum Node {
 /// Text between tags.
 #[derive(Debug)]
 pub struct Content {
-    /// As it was written. White space that is left out counts when the next tag is judged.
+    /// Text as written. Removed white space still counts when the next tag is judged.
     pub original: String,
     pub text: String,
     pub is_right_stripped: bool,
     pub is_left_stripped: bool,
 }
 
-/// Whether white space before and behind a tag is left out: `{{~` and `~}}`.
+/// Whether white space before and after a tag is removed: `{{~` and `~}}`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Strip {
     pub open: bool,
@@ -47,11 +47,11 @@ pub struct Block {
     pub close_strip: Strip,
 }
 
-/// What a block is about.
+/// Subject of a block.
 #[derive(Debug)]
 pub enum Subject {
     Call(Call),
-    /// A value that is tested, iterated over, or made the context, as it is.
+    /// Value that is tested, iterated over, or made the context.
     Value(Path),
 }
 
@@ -62,7 +62,7 @@ pub struct Partial {
     pub context: Option<Expression>,
     pub hash: Vec<(String, Expression)>,
     pub program: Option<Program>,
-    /// White space before a tag that stands alone in its line, which is put before each line of the partial.
+    /// White space before a tag that is alone in its line; inserted before each line of the partial.
     pub indent: String,
     pub strip: Strip,
     pub close_strip: Strip,
@@ -114,30 +114,30 @@ pub enum Helper {
     Lookup,
     Unless,
     With,
-    /// No helper: an error, unless nothing is given to it and the data has no such value.
+    /// Not a helper: an error, unless it has no arguments and the data has no such value.
     Unknown(Path),
-    /// A helper that the language keeps for itself.
+    /// Helper name that the language reserves.
     Reserved(String),
 }
 
-/// A value by its place.
+/// Resolved path to a value.
 #[derive(Debug)]
 pub struct Path {
     pub source: Source,
     pub parts: Vec<String>,
-    /// For messages.
+    /// Text for messages.
     pub original: String,
     pub line: usize,
 }
 
-/// Where a path begins.
+/// Start of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Source {
-    /// A context, so many `../` up.
+    /// A context, this many `../` up.
     Context(usize),
-    /// The `@` variables, so many frames up.
+    /// The `@` variables, this many frames up.
     Data(usize),
-    /// A block parameter: programs up, and its place among those of that program. It is the path's first
-    /// part.
+    /// A block parameter: the number of programs up, and its index among the parameters of that program. It
+    /// is the path's first part.
     Param(usize, usize),
 }

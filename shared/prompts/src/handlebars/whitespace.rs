@@ -1,10 +1,10 @@
-//! Leaves out white space as the reference does (handlebars.js 4.7, `compiler/whitespace-control.js`): beside
-//! a tilde, and around blocks, comments and partials that stand alone in their lines.
+//! Removes white space as the reference does (handlebars.js 4.7, `compiler/whitespace-control.js`): next to a
+//! tilde, and around blocks, comments and partials that are alone in their lines.
 
 use super::tree::{Block, Content, Node, Program, Strip};
 use super::words::is_space;
 
-/// Which white space beside a statement may be left out.
+/// Removable white space around a statement.
 #[derive(Default)]
 struct Candidate {
     strip: Strip,
@@ -13,7 +13,7 @@ struct Candidate {
     inline_standalone: bool,
 }
 
-/// Leaves it out in a whole template.
+/// Removes the white space in a whole template.
 pub fn control(root: &mut Program) {
     program(root, true);
 }
@@ -141,7 +141,7 @@ fn accept_block(block: &mut Block) -> Candidate {
     candidate
 }
 
-/// A block with one branch.
+/// Handles a block with one branch.
 fn ended(only: &mut Program, open: Strip, close: Strip) -> Candidate {
     let candidate = Candidate {
         strip: Strip {
@@ -161,7 +161,7 @@ fn ended(only: &mut Program, open: Strip, close: Strip) -> Candidate {
     candidate
 }
 
-/// The first branch behind an `else`, which is that of the block where it is an `else if`.
+/// Returns the body of the first branch after an `else`; for an `else if` it is the body of that block.
 fn chained(inverse: &mut Program) -> &mut [Node] {
     let body = &mut inverse.body;
     if !inverse.is_chained || !matches!(body.first(), Some(Node::Block(block)) if block.program.is_some()) {
@@ -197,14 +197,14 @@ fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t')
 }
 
-/// White space at the end of the last line of a text.
+/// Returns the white space at the end of the last line of a text.
 fn indent(content: &mut Content) -> String {
     let kept = content.original.trim_end_matches(is_blank).len();
     content.original.get(kept..).unwrap_or_default().to_owned()
 }
 
-/// Whether white space with a newline stands before a place; at the beginning of the template, also without
-/// one.
+/// Returns whether white space with a newline precedes a position; at the beginning of the template, also
+/// without a newline.
 fn is_prev_space(body: &[Node], index: usize, is_root: bool) -> bool {
     let Some(previous) = index.checked_sub(1).and_then(|index| body.get(index)) else {
         return is_root;
@@ -217,8 +217,8 @@ fn is_prev_space(body: &[Node], index: usize, is_root: bool) -> bool {
     space.contains('\n') || (is_root && index == 1 && kept == 0)
 }
 
-/// Whether white space with a newline stands behind a place, or at the beginning of a body; at the end of the
-/// template, also without one.
+/// Returns whether white space with a newline follows a position, or begins a body; at the end of the
+/// template, also without a newline.
 fn is_next_space(body: &[Node], index: Option<usize>, is_root: bool) -> bool {
     let next = index.map_or(0, |index| index + 1);
     let Some(node) = body.get(next) else {
@@ -236,7 +236,7 @@ fn is_next_space(body: &[Node], index: Option<usize>, is_root: bool) -> bool {
     has_newline || (is_root && body.get(next + 1).is_none() && rest.is_empty())
 }
 
-/// Leaves out white space at the beginning of a text: all of it, or up to the end of its line.
+/// Removes white space at the beginning of a text: all of it, or up to the end of the line.
 fn omit_right(node: Option<&mut Node>, is_all: bool) {
     let Some(content) = node.and_then(content) else {
         return;
@@ -255,7 +255,7 @@ fn omit_right(node: Option<&mut Node>, is_all: bool) {
     content.text = kept.to_owned();
 }
 
-/// Leaves out white space at the end of a text: all of it, or that of its last line. Says whether there was
+/// Removes white space at the end of a text: all of it, or only in the last line. Returns whether there was
 /// any.
 fn omit_left(node: Option<&mut Node>, is_all: bool) -> bool {
     let Some(content) = node.and_then(content) else {

@@ -1,8 +1,8 @@
-//! Characters, names and literals of a tag.
+//! Recognizes characters, names and literals of a tag.
 
 use super::lexer::Kind;
 
-/// White space as JavaScript's `\s` has it.
+/// Returns whether JavaScript's `\s` matches the character.
 pub fn is_space(character: char) -> bool {
     match character {
         '\u{feff}' => true,
@@ -11,12 +11,12 @@ pub fn is_space(character: char) -> bool {
     }
 }
 
-/// Characters of a name; all but these are operators, quotes, brackets or white space.
+/// Returns whether a character may be part of a name: all except operators, quotes, brackets and white space.
 pub fn is_name(character: char) -> bool {
     !is_space(character) && !"!\"#%&'()*+,./;<=>@[\\]^`{|}~".contains(character)
 }
 
-/// The name in `/name}}}}`.
+/// Returns the name in `/name}}}}`.
 pub fn raw_end(behind: &str) -> Option<&str> {
     let behind = behind.strip_prefix('/')?;
     let name = behind.get(..behind.find(|next| !is_name(next))?)?;
@@ -24,7 +24,7 @@ pub fn raw_end(behind: &str) -> Option<&str> {
     (is_end && !name.is_empty()).then_some(name)
 }
 
-/// Length of white space and `}}`, with or without a tilde.
+/// Returns the length of white space and `}}`, with or without a tilde.
 pub fn tag_end(behind: &str) -> Option<usize> {
     let rest = behind.trim_start_matches(is_space);
     let rest = rest.strip_prefix('~').unwrap_or(rest);
@@ -42,7 +42,7 @@ fn ends_literal(rest: Option<&str>) -> bool {
     next.is_some_and(|next| is_space(next) || "~})".contains(next))
 }
 
-/// A literal, the beginning of block parameters, or a name; with its length.
+/// Returns a literal, the beginning of block parameters, or a name, with its length.
 pub fn word(rest: &str) -> Option<(Kind, usize)> {
     for (text, kind) in [
         ("true", Kind::Bool(true)),
@@ -72,7 +72,7 @@ pub fn word(rest: &str) -> Option<(Kind, usize)> {
     is_name.then(|| (Kind::Id(name.to_owned()), name.len()))
 }
 
-/// `-?[0-9]+(\.[0-9]+)?`.
+/// Matches `-?[0-9]+(\.[0-9]+)?`.
 fn number(rest: &str) -> Option<&str> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let sign = usize::from(rest.starts_with('-'));

@@ -1,5 +1,5 @@
-//! Renders a template literal over data. A value that is missing is an error that names it, where JavaScript
-//! would write `undefined`; `??`, `||`, `&&`, `!`, `a ? b : c` and comparisons for equality take one.
+//! Renders a template literal over data. A missing value is an error with its name, where JavaScript would
+//! write `undefined`; `??`, `||`, `&&`, `!`, `a ? b : c` and comparisons for equality accept a missing value.
 
 use serde_json::Value;
 
@@ -10,7 +10,6 @@ use crate::value::Item;
 
 type Result<T> = std::result::Result<T, RenderError>;
 
-/// Renders it.
 pub fn render(template: &Template, data: &Value) -> Result<String> {
     let mut renderer = Renderer {
         data: Item::from(data),
@@ -39,7 +38,7 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
-    /// Adds the text of a value, as JavaScript's `String` makes it.
+    /// Writes the text of a value, as JavaScript's `String` does.
     fn print(&mut self, value: &Item<'a>) -> Result<()> {
         match value {
             Item::Null => self.output.push("null"),
@@ -47,7 +46,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// The text of a value by itself, within the limits of the output.
+    /// Returns the joined text of values, within the limits of the output.
     fn text(&mut self, values: &[&Item<'a>]) -> Result<Item<'a>> {
         let begin = self.output.len();
         for value in values {
@@ -56,7 +55,7 @@ impl<'a> Renderer<'a> {
         Ok(Item::Made(self.output.take_from(begin).into()))
     }
 
-    /// The value of an expression that must have one.
+    /// Returns the value of an expression; fails where it is missing.
     fn required(&mut self, expression: &'a Expression) -> Result<Item<'a>> {
         match self.value(expression)? {
             Item::Undefined => {
@@ -100,7 +99,7 @@ impl<'a> Renderer<'a> {
         })
     }
 
-    /// A property; `None` where a `?.` on the way met nothing, which ends the whole path.
+    /// Returns a property; `None` where a `?.` in the path finds no object, which ends the whole path.
     fn chain(&mut self, expression: &'a Expression) -> Result<Option<Item<'a>>> {
         let (object, is_optional) = match &expression.kind {
             Kind::Member(object, _, is_optional) | Kind::Index(object, _, is_optional) => {
@@ -136,7 +135,7 @@ impl<'a> Renderer<'a> {
         Ok(self.primitive(value)?.number())
     }
 
-    /// The value itself, or the text of an object.
+    /// Returns the value itself, or the text of an object.
     fn primitive(&mut self, value: Item<'a>) -> Result<Item<'a>> {
         match value.is_object() {
             true => self.text(&[&value]),
@@ -212,7 +211,7 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// A path as the template writes it, without what stands in brackets.
+/// Returns a path as written in the template, without the content of brackets.
 fn name(expression: &Expression) -> Option<String> {
     match &expression.kind {
         Kind::Variable(name) => Some(name.clone()),

@@ -1,11 +1,11 @@
-//! Characters and words of a template literal and its expressions.
+//! Reads the characters and words of a template literal and its expressions.
 
 use super::tree::Operator;
 use crate::error::RenderError;
 
 type Result<T> = std::result::Result<T, RenderError>;
 
-/// Reads a content from its beginning to its end, each character once.
+/// Reads a content from beginning to end, each character once.
 pub struct Reader<'a> {
     content: &'a str,
     at: usize,
@@ -29,7 +29,6 @@ impl<'a> Reader<'a> {
         self.rest().chars().next()
     }
 
-    /// The next character.
     pub fn next(&mut self) -> Option<char> {
         let character = self.peek()?;
         self.at += character.len_utf8();
@@ -37,7 +36,7 @@ impl<'a> Reader<'a> {
         Some(character)
     }
 
-    /// Reads a text, if it is the next one.
+    /// Consumes a text, if it is next.
     pub fn take(&mut self, text: &str) -> bool {
         let is_next = self.rest().starts_with(text);
         if is_next {
@@ -50,7 +49,7 @@ impl<'a> Reader<'a> {
         Err(RenderError::template(self.line, reason))
     }
 
-    /// What stands here is valid JavaScript at best.
+    /// Fails at something that is not rendered, even if it is valid JavaScript.
     pub fn not_rendered<T>(&self) -> Result<T> {
         let next = match self.peek() {
             Some(next) => format!("at {next:?}"),
@@ -61,7 +60,7 @@ impl<'a> Reader<'a> {
         ))
     }
 
-    /// White space and comments within an expression.
+    /// Skips white space and comments within an expression.
     pub fn skip_space(&mut self) -> Result<()> {
         loop {
             if self
@@ -85,7 +84,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A name, if one is next.
+    /// Reads a name, if one is next.
     pub fn word(&mut self) -> Option<&'a str> {
         let rest = self.rest();
         let is_part = |next: char| next.is_alphanumeric() || matches!(next, '_' | '$');
@@ -97,7 +96,7 @@ impl<'a> Reader<'a> {
         Some(word)
     }
 
-    /// A number, if one is next.
+    /// Reads a number, if one is next.
     pub fn number(&mut self) -> Result<Option<f64>> {
         let rest = self.rest();
         let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
@@ -128,13 +127,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An operator between two expressions, if one is next that binds at least so tightly.
+    /// Reads a binary operator, if one is next whose precedence is at least `least`.
     pub fn operator(&mut self, least: u8) -> Option<Operator> {
         use Operator::{
             Add, And, Coalesce, Divide, Equal, Greater, GreaterOrEqual, Less, LessOrEqual, Multiply,
             NotEqual, Or, Remainder, StrictlyEqual, StrictlyNotEqual, Subtract,
         };
-        // Operators that begin with these are not rendered: shifts, powers, increments and assignments.
+        // Operators that begin with these are not supported: shifts, powers, increments and assignments.
         if [
             "<<", ">>", "**", "++", "--", "+=", "-=", "*=", "/=", "%=", "&&=", "||=", "??=", "=>",
         ]
@@ -169,7 +168,7 @@ impl<'a> Reader<'a> {
         Some(operator)
     }
 
-    /// What stands behind a backslash, in a template (`is_template`) or a string.
+    /// Reads an escape sequence after its backslash, in a template (`is_template`) or a string.
     pub fn escape(&mut self, text: &mut String, is_template: bool) -> Result<()> {
         let Some(escaped) = self.next() else {
             return self.fault("a backslash stands at the end");
@@ -215,7 +214,7 @@ impl<'a> Reader<'a> {
             return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
         }
         let unit = self.hexadecimal(4)?;
-        // Two units make one character.
+        // Two surrogates make one character.
         if (0xd800..0xdc00).contains(&unit) {
             let (at, line) = (self.at, self.line);
             if self.take("\\u")

@@ -1,8 +1,8 @@
-//! JavaScript templates: the content is the inside of one template literal, and `${expression}` stands for a
-//! value.
+//! Renders JavaScript templates: the content is the inside of one template literal, and `${expression}`
+//! stands for a value.
 //!
-//! No JavaScript runs. The expressions that are rendered are a small part of the language without functions,
-//! loops and assignments, so that each takes a bounded number of steps: variables, properties (`a.b`, `a[0]`,
+//! No JavaScript runs. The supported expressions are a small part of the language without functions, loops
+//! and assignments, so that each takes a limited number of steps: variables, properties (`a.b`, `a[0]`,
 //! `a?.b`), literals, template literals in expressions, `!`, `-`, `+`, `*`, `/`, `%`, comparisons, `&&`,
 //! `||`, `??` and `a ? b : c`. A variable is a field of the data.
 

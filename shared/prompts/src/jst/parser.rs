@@ -1,4 +1,4 @@
-//! Reads a template literal and its expressions, by recursive descent whose depth is bounded.
+//! Parses a template literal and its expressions, by recursive descent with a limited depth.
 
 use super::lexer::Reader;
 use super::tree::{Expression, Kind, Operator, Part, Template};
@@ -7,7 +7,7 @@ use crate::limits::MAX_NESTING;
 
 type Result<T> = std::result::Result<T, RenderError>;
 
-/// The template of a content.
+/// Parses the template of a content.
 pub fn parse(content: &str) -> Result<Template> {
     let mut parser = Parser {
         reader: Reader::new(content),
@@ -24,12 +24,12 @@ pub fn parse(content: &str) -> Result<Template> {
 
 struct Parser<'a> {
     reader: Reader<'a>,
-    /// Expressions that are open.
+    /// Number of open expressions.
     depth: usize,
 }
 
 impl Parser<'_> {
-    /// Text and expressions up to a backtick or the end.
+    /// Parses text and expressions up to a backtick or the end.
     fn template(&mut self) -> Result<Template> {
         let (mut parts, mut text) = (Vec::new(), String::new());
         loop {
@@ -46,7 +46,7 @@ impl Parser<'_> {
                     parts.push(Part::Expression(self.expression()?));
                     self.expect("}")?;
                 }
-                // JavaScript reads all ends of lines as this one.
+                // JavaScript normalizes all line ends to this one.
                 Some('\r') => {
                     self.reader.next();
                     self.reader.take("\n");
@@ -95,7 +95,7 @@ impl Parser<'_> {
         })
     }
 
-    /// An expression, with a choice at most.
+    /// Parses an expression, including `a ? b : c`.
     fn expression(&mut self) -> Result<Expression> {
         self.nested(|parser| {
             let condition = parser.binary(0)?;
@@ -154,7 +154,7 @@ impl Parser<'_> {
         let mut object = self.primary()?;
         loop {
             self.reader.skip_space()?;
-            // Not the condition of `a ?.5 : b`.
+            // The question mark in `a ?.5 : b` is not a `?.`.
             let rest = self.reader.rest();
             let is_optional = rest.starts_with("?.")
                 && !rest

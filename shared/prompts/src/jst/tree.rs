@@ -1,6 +1,6 @@
-//! A parsed template.
+//! Defines the parsed template.
 
-/// The inside of a template literal: text and expressions by turns.
+/// Inside of a template literal: text and expressions in turn.
 #[derive(Debug)]
 pub struct Template {
     pub parts: Vec<Part>,
@@ -16,7 +16,7 @@ pub enum Part {
 pub struct Expression {
     pub kind: Kind,
     pub line: usize,
-    /// Expressions within one another, itself included.
+    /// Nesting depth of the expression, itself included.
     pub depth: usize,
 }
 
@@ -38,7 +38,6 @@ pub enum Kind {
     Plus(Box<Expression>),
     Binary(Operator, Box<Expression>, Box<Expression>),
     Choice(Box<Expression>, Box<Expression>, Box<Expression>),
-    /// In parentheses.
     Group(Box<Expression>),
 }
 
@@ -66,7 +65,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// How tightly it binds; more is tighter.
+    /// Precedence; a higher number binds more tightly.
     pub fn precedence(self) -> u8 {
         match self {
             Self::Coalesce | Self::Or => 1,
@@ -80,7 +79,7 @@ impl Operator {
 }
 
 impl Kind {
-    /// The depth of the deepest expression in it.
+    /// Returns the depth of the deepest expression.
     pub fn depth(&self) -> usize {
         match self {
             Self::Undefined
