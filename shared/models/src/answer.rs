@@ -1,4 +1,4 @@
-//! Answers of a model.
+//! Defines the answers of a model.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -6,30 +6,27 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A model's message.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// In the model's order. May be empty, which some models answer to the results of tools. With
-    /// [`output`](Self::output) it is one text: the output as JSON.
+    /// In the model's order. May be empty: some models answer so to tool results. With
+    /// [`output`](Self::output) it is one text, the output as JSON.
     pub content: Vec<Content>,
-    /// The structured output, valid against the request's schema. None where the request has no schema, and
-    /// where the model calls tools first.
+    /// Structured output, valid against the request's schema. None where the request has no schema, or where
+    /// the model calls tools first.
     pub output: Option<Value>,
-    /// Why the answer ends.
     pub stop: StopReason,
-    /// Tokens of the whole call; those of a repair round included.
+    /// Tokens of the whole call, including a repair round.
     pub usage: Usage,
-    /// Name of the model as the provider tells it, else as it was asked for.
+    /// Name of the model from the provider; the requested name where the provider gives none.
     pub model: String,
 }
 
 impl Answer {
-    /// The texts of the answer, joined.
+    /// Returns the texts of the answer, joined.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(Content::text).collect()
     }
 
-    /// The tool calls of the answer, in the model's order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|content| match content {
             Content::ToolCall(call) => Some(call),
@@ -38,7 +35,7 @@ impl Answer {
     }
 }
 
-/// Leaves out the texts of the model, so that a log line with an answer is safe.
+/// Leaves out the texts of the model, so that an answer is safe to log.
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer")
@@ -50,26 +47,23 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// A part of a model's message.
+/// Part of a model's message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Content {
-    /// Text.
     Text {
-        /// The text.
         text: String,
     },
-    /// A tool that the model wants carried out; its result is to come in a message of tool results.
+    /// Tool call; its result must follow in a message of tool results.
     ToolCall(ToolCall),
 }
 
 impl Content {
-    /// A part that is this text.
     pub fn of_text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 
-    /// The text, where it is one.
+    /// Returns the text; None for a tool call.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text { text } => Some(text),
@@ -78,39 +72,38 @@ impl Content {
     }
 }
 
-/// A tool that the model wants carried out.
+/// A tool call that the model requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The provider's id, or `call_<number>` where it gives none or one twice.
+    /// Id from the provider, or `call_<number>` where it gives no id or repeats one.
     pub id: String,
-    /// Not empty, but a model may name a tool that the request does not have.
+    /// Not empty, but the request may not have a tool of this name.
     pub name: String,
-    /// A JSON object. It need not satisfy the tool's schema.
+    /// JSON object. It may not satisfy the tool's schema.
     pub arguments: Value,
 }
 
-/// Why an answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// The model said all that it wanted to.
+    /// The model finished its answer.
     End,
-    /// The answer has tool calls, and the model waits for their results.
+    /// The answer contains tool calls, and the model waits for their results.
     ToolUse,
-    /// The limit of tokens cut the answer off. A tool call that was cut is left out.
+    /// The token limit cut the answer off. A tool call that was cut is left out.
     MaxTokens,
-    /// The model or a filter refused; the text may be cut off, or a filter's own.
+    /// The model or a filter refused; the text may be cut off, or be the filter's.
     Refused,
 }
 
-/// Tokens of a call; 0 where the provider does not tell.
+/// Token counts of a call; 0 where the provider gives none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens of the prompt, cached ones included.
+    /// Tokens of the prompt, including cached ones.
     pub input_tokens: u64,
-    /// Tokens that the model wrote.
+    /// Tokens of the answer.
     pub output_tokens: u64,
-    /// Those of the input that the provider read from its cache; None where it does not tell.
+    /// Input tokens that the provider read from its cache; None where it does not say.
     pub cached_tokens: Option<u64>,
 }
 

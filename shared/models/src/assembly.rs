@@ -1,4 +1,4 @@
-//! Puts an answer together from the parts that a provider sends.
+//! Assembles an answer from the parts that a provider sends.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,10 +8,10 @@ use tracing::warn;
 use crate::answer::{Content, StopReason, ToolCall};
 use crate::provider::{Call, Failure};
 
-/// Most characters of an unknown stop reason that a log line has.
+/// Maximum length of an unknown stop reason in a log line, in characters.
 const MAX_LOGGED_CHARS: usize = 64;
 
-/// A part of an answer, as far as it came.
+/// Part of an answer, as far as it has arrived.
 enum Part {
     Text(String),
     Call {
@@ -21,7 +21,7 @@ enum Part {
     },
 }
 
-/// The parts that came, in the order of their numbers.
+/// Received parts by number.
 #[derive(Default)]
 pub struct Assembly(BTreeMap<u64, Part>);
 
@@ -34,7 +34,7 @@ impl Assembly {
         }
     }
 
-    /// Adds to a tool call. The first id and name count: some servers repeat them with each piece.
+    /// Adds to a tool call. The first id and name are kept, because some servers repeat them with each piece.
     pub fn call(&mut self, number: u64, id: Option<&str>, name: Option<&str>, arguments: &str) {
         let part = self.0.entry(number).or_insert_with(|| Part::Call {
             id: String::new(),
@@ -57,13 +57,12 @@ impl Assembly {
         }
     }
 
-    /// The number of the last part.
     pub(crate) fn last(&self) -> Option<u64> {
         self.0.keys().next_back().copied()
     }
 
-    /// The content, and why it ends. A call of the output tool becomes the answer's text, as the model wrote
-    /// it.
+    /// Returns the content and the stop reason. A call of the output tool becomes the answer's text, as the
+    /// model wrote it.
     pub fn finish(self, call: &Call<'_>, reason: Ended<'_>) -> Result<(Vec<Content>, StopReason), Failure> {
         let is_cut = reason == Ended::For(StopReason::MaxTokens);
         let output_tool = call.native_output().map(|output| output.name.as_str());
@@ -86,7 +85,7 @@ impl Assembly {
                         let id = own_id(id, call.calls_before(), &mut ids);
                         content.push(Content::ToolCall(ToolCall { id, name, arguments }));
                     }
-                    // Cut off with the answer.
+                    // The call was cut off with the answer.
                     None if is_cut => {}
                     None => {
                         return Err(Failure::bad_answer(
@@ -106,7 +105,7 @@ impl Assembly {
         }
         let stop = match reason {
             Ended::For(stop @ (StopReason::MaxTokens | StopReason::Refused)) => stop,
-            // Several servers say that an answer with tool calls simply ends.
+            // Several servers report a normal end for an answer with tool calls.
             _ if has_calls => StopReason::ToolUse,
             Ended::For(_) => StopReason::End,
             Ended::Unknown(reason) => {
@@ -122,16 +121,15 @@ impl Assembly {
     }
 }
 
-/// Why an answer ends, as the provider says it.
+/// The provider's reason for the end of an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Ended<'a> {
-    /// One of the known reasons.
     For(StopReason),
     /// A word that is not known here.
     Unknown(&'a str),
 }
 
-/// The arguments of a tool. None at all, and null, are those of a tool without parameters.
+/// Parses the arguments of a tool. Empty arguments and null mean a tool without parameters.
 fn object(arguments: &str) -> Option<Value> {
     if arguments.trim().is_empty() {
         return Some(Value::Object(Map::new()));
@@ -143,7 +141,7 @@ fn object(arguments: &str) -> Option<Value> {
     }
 }
 
-/// The provider's id, or one that no call of the conversation has.
+/// Returns the provider's id, or one that is unique in the conversation.
 fn own_id(mut id: String, before: usize, ids: &mut HashSet<String>) -> String {
     let mut number = before + ids.len();
     while id.is_empty() || ids.contains(&id) {

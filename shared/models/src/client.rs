@@ -1,4 +1,4 @@
-//! A model as the platform calls it: a provider, and around it time limits, retries and structured output.
+//! Calls a model through a provider, with time limits, retries and structured output.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,28 +16,29 @@ use crate::provider::{Call, Form, Outlet, Provider, Reply};
 use crate::request::{Message, OutputSchema, Request};
 use crate::retry;
 
-/// Rounds of a structured answer: the first, and one repair.
+/// Number of rounds for a structured answer: the first, and one repair.
 const ROUNDS: usize = 2;
-/// Longest time limit of a call, so that a moment in time can be made of any.
+/// Maximum time limit of a call, so that adding it to a time never overflows.
 const MAX_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// Most models that something is remembered of. Callers choose the names.
+/// Maximum number of models whose properties are remembered. Callers choose the names, so the number must be
+/// limited.
 const MAX_KNOWN: usize = 64;
 
-/// How long and how often a provider is asked.
+/// Limits on the time and number of requests to a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Time for a connection, its handshake included.
+    /// Time limit of a connection, including its handshake.
     pub connect: Duration,
-    /// Longest pause before and between the parts of an answer that comes in parts.
+    /// Maximum pause before and between the parts of a streamed answer.
     pub between_parts: Duration,
-    /// Time for a call whose request has no limit of its own.
+    /// Time limit of a call whose request sets none.
     pub whole: Duration,
-    /// Most requests for one answer, the first included.
+    /// Maximum number of requests for one answer, including the first.
     pub attempts: u32,
-    /// Pause before the first repetition; each further one is twice as long.
+    /// Pause before the first retry; each further pause is twice as long.
     pub first_pause: Duration,
-    /// Longest pause before a repetition. Where the provider asks for a longer one, the caller gets the
-    /// error, which names it: a workflow waits without a process.
+    /// Maximum pause before a retry. Where the provider requests a longer one, the caller gets the error with
+    /// that pause: a workflow can wait without a process.
     pub longest_pause: Duration,
 }
 
@@ -45,7 +46,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
-            // A model may think for long before its first word.
+            // A model may take long before its first word.
             between_parts: Duration::from_secs(60),
             whole: Duration::from_secs(120),
             attempts: 4,
@@ -55,19 +56,18 @@ impl Default for Limits {
     }
 }
 
-/// A model of this name behind a provider.
+/// Returns the model of this name at a provider.
 pub fn over(provider: Box<dyn Provider>, model: &str, limits: Limits) -> Arc<dyn Model> {
     let model = model.to_owned();
     Arc::new(Client::new(provider, model, limits, rand::random::<f64>))
 }
 
-/// A configured model.
 pub(crate) struct Client {
     provider: Box<dyn Provider>,
     model: String,
     limits: Limits,
     random: fn() -> f64,
-    /// Models that do not know the provider's means for structured output.
+    /// Models that do not support the provider's own structured output.
     plain: Known,
 }
 
@@ -139,11 +139,12 @@ impl Client {
                 }
             }
         }
-        // Not reached: the last round returns.
+        // Unreachable: the last round returns.
         Err(broken(""))
     }
 
-    /// One round, by the provider's means for structured output, or in words where it refuses them.
+    /// Makes one round with the provider's own structured output, or with instructions where the provider
+    /// refuses that.
     async fn in_form(&self, asked: &mut Asked<'_, '_>, further: &[Message]) -> Result<Reply, ModelError> {
         if !self.plain.has(asked.model) {
             let call = asked.call(Form::Native, further);
@@ -197,7 +198,6 @@ impl Model for Client {
     }
 }
 
-/// A call under way.
 struct Asked<'a, 's> {
     request: &'a Request,
     model: &'a str,
@@ -257,7 +257,7 @@ fn broken(fault: &str) -> ModelError {
     ModelError::new(ModelErrorKind::BadAnswer, message).with_detail(fault)
 }
 
-/// Names of models of which something was learned.
+/// Names of models that have some property.
 #[derive(Default)]
 pub(crate) struct Known(Mutex<HashSet<String>>);
 
@@ -269,7 +269,7 @@ impl Known {
             .contains(model)
     }
 
-    /// Whether it is new.
+    /// Adds a model; returns whether it is new.
     pub(crate) fn learn(&self, model: &str) -> bool {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.len() < MAX_KNOWN && known.insert(model.to_owned())

@@ -1,4 +1,4 @@
-//! Which model a service has, from its environment.
+//! Configures a service's model from its environment.
 
 use std::sync::Arc;
 
@@ -18,13 +18,12 @@ const BASE_URL: &str = "MILLRACE_MODEL_BASE_URL";
 const KEY: &str = "MILLRACE_MODEL_API_KEY";
 const KEY_SECRET: &str = "MILLRACE_MODEL_API_KEY_SECRET";
 
-/// Makes a provider with these limits.
 pub type Connect<'a> = dyn Fn(Limits, Clock) -> Box<dyn Provider> + 'a;
 
-/// Which model a service has.
+/// Configured model of a service.
 #[derive(Clone, Debug)]
 pub enum ModelConfig {
-    /// None: every call is an error.
+    /// No model: every call fails.
     None,
     /// A model of Amazon Bedrock, in the region and with the credentials of the SDK's configuration.
     Bedrock {
@@ -33,17 +32,17 @@ pub enum ModelConfig {
     },
     /// A server with an OpenAI-compatible chat endpoint.
     OpenAi {
-        /// `MILLRACE_MODEL`, as the server names it.
+        /// `MILLRACE_MODEL`: name of the model at the server.
         model: String,
         /// `MILLRACE_MODEL_BASE_URL`. The operator sets it, so it may be private, and plain http.
         base_url: Url,
-        /// `MILLRACE_MODEL_API_KEY` or `MILLRACE_MODEL_API_KEY_SECRET`; servers of one's own often need none.
+        /// `MILLRACE_MODEL_API_KEY` or `MILLRACE_MODEL_API_KEY_SECRET`; a private server often needs none.
         key: Option<SecretSource>,
     },
 }
 
 impl ModelConfig {
-    /// From the variables `MILLRACE_MODEL…`. Refuses a combination that cannot be meant.
+    /// Reads the variables `MILLRACE_MODEL…`. Fails for contradictory values.
     pub fn from_environment(
         environment: &Environment,
         secrets: &Arc<dyn SecretStore>,
@@ -88,7 +87,7 @@ impl ModelConfig {
         Ok(Self::OpenAi { model, base_url, key })
     }
 
-    /// The provider, as `MILLRACE_MODEL_PROVIDER` names it.
+    /// Returns the provider's name in `MILLRACE_MODEL_PROVIDER`.
     pub const fn provider(&self) -> &'static str {
         match self {
             Self::None => "none",
@@ -97,12 +96,13 @@ impl ModelConfig {
         }
     }
 
-    /// The model, with the usual limits; `bedrock` makes the provider of that name. Connects to nothing yet.
+    /// Builds the model with the default limits; `bedrock` builds the provider of that name. Does not connect
+    /// yet.
     pub fn connect(&self, bedrock: &Connect<'_>, machine: &AwsEnvironment, clock: Clock) -> Arc<dyn Model> {
         self.connect_within(Limits::default(), bedrock, machine, clock)
     }
 
-    /// The model, with other limits.
+    /// Builds the model with other limits.
     pub fn connect_within(
         &self,
         limits: Limits,
@@ -114,7 +114,8 @@ impl ModelConfig {
             Self::None => Arc::new(NotConfigured),
             Self::Bedrock { model } => over(bedrock(limits, clock), model, limits),
             Self::OpenAi { model, base_url, key } => {
-                // A function is frozen between two invocations, and its connections are closed meanwhile.
+                // A Lambda function is frozen between two invocations, and its connections may be closed
+                // meanwhile.
                 let keeps_connections = machine.function_name.is_none();
                 let provider = OpenAi::new(base_url, key.clone(), limits, clock, keeps_connections);
                 over(Box::new(provider), model, limits)
@@ -124,7 +125,7 @@ impl ModelConfig {
 }
 
 fn base_url(text: &str) -> Result<Url, ConfigError> {
-    // The text is not shown: it may hold a password.
+    // The URL is not shown, because it may contain a password.
     let refused = |why: &str| {
         ConfigError::new(format!(
             "The variable {BASE_URL} {why}. Set it to the URL below which the endpoint chat/completions is, such as \

@@ -1,4 +1,4 @@
-//! Errors of a call.
+//! Defines the errors of a call.
 
 use std::fmt;
 
@@ -6,32 +6,32 @@ use platform::{Error, ErrorKind};
 
 use crate::answer::Usage;
 
-/// Most characters of a provider's sentence that an error holds.
+/// Maximum length of a provider's sentence in an error, in characters.
 const MAX_DETAIL_CHARS: usize = 500;
 
-/// What went wrong, as the code that asked can tell it apart.
+/// Kind of an error, for the calling code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelErrorKind {
     /// The service has no model.
     NotConfigured,
-    /// The call, or a pause within the answer, took longer than it may.
+    /// The call, or a pause within the answer, exceeded its time limit.
     Timeout,
-    /// The provider takes no more requests for now.
+    /// The provider temporarily accepts no more requests.
     Throttled,
-    /// The provider failed, cannot be reached, or broke off.
+    /// The provider failed, is unreachable, or closed the connection too early.
     Unavailable,
-    /// The model or a content filter refuses the request.
+    /// The model or a content filter refused the request.
     Refused,
-    /// The answer is not of the provider's format, or breaks the request's output schema.
+    /// The answer is not in the provider's format, or breaks the request's output schema.
     BadAnswer,
-    /// The request is wrong: its own fault, or the provider says so.
+    /// The request is invalid, by the check here or by the provider's.
     BadRequest,
     /// The provider does not accept the service's credentials.
     Unauthorized,
 }
 
 impl ModelErrorKind {
-    /// The stable code.
+    /// Returns the stable code.
     pub const fn code(self) -> &'static str {
         match self {
             Self::NotConfigured => "not_configured",
@@ -56,7 +56,7 @@ pub struct ModelError {
 }
 
 impl ModelError {
-    /// An error of `kind` with a sentence that quotes no data.
+    /// Creates an error with a message that must not quote data.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -67,7 +67,7 @@ impl ModelError {
         }
     }
 
-    /// Adds the provider's sentence, or the fault of an answer, cut to 500 characters. Never printed.
+    /// Adds the provider's sentence, or the fault of an answer, cut to 500 characters. It is never printed.
     #[must_use]
     pub fn with_detail(mut self, detail: &str) -> Self {
         let detail = detail.trim();
@@ -78,7 +78,7 @@ impl ModelError {
         self
     }
 
-    /// Adds the pause that the provider asks for.
+    /// Adds the pause that the provider requests.
     #[must_use]
     pub fn with_retry_after_ms(mut self, pause_ms: Option<u64>) -> Self {
         self.retry_after_ms = pause_ms;
@@ -91,33 +91,32 @@ impl ModelError {
         self
     }
 
-    /// What went wrong.
     pub fn kind(&self) -> ModelErrorKind {
         self.kind
     }
 
-    /// A sentence without data.
+    /// Returns a sentence without data.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The provider's sentence or the fault of the answer. For the caller alone: it may quote the prompt or
-    /// the answer.
+    /// Returns the provider's sentence or the fault of the answer. Only for the caller: it may quote the
+    /// prompt or the answer.
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref()
     }
 
-    /// After how many milliseconds the provider takes requests again, where it says so.
+    /// Returns the pause that the provider requests, in milliseconds.
     pub fn retry_after_ms(&self) -> Option<u64> {
         self.retry_after_ms
     }
 
-    /// Tokens that the call took nevertheless.
+    /// Returns the tokens that the failed call used.
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// Whether the same call may succeed later.
+    /// Returns whether the same call may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(
             self.kind,
@@ -143,8 +142,7 @@ impl fmt::Debug for ModelError {
 
 impl std::error::Error for ModelError {}
 
-/// As an error of the service. Credentials that do not hold are a fault of ours, of which the caller learns
-/// nothing.
+/// Invalid credentials are a fault of the service, so the caller gets no details about them.
 impl From<ModelError> for Error {
     fn from(error: ModelError) -> Self {
         let kind = match error.kind {

@@ -1,11 +1,11 @@
-//! Language models behind one trait.
+//! Gives access to language models through one trait.
 //!
 //! A [`Model`] answers a [`Request`]: Amazon Bedrock, or a server with an OpenAI-compatible chat endpoint.
-//! Retries, time limits and the check of structured output are the same for both, so a provider
-//! is only its wire format.
+//! Retries, time limits and the check of structured output are the same for both, so a provider only
+//! implements its wire format.
 //!
-//! **Invariants:** no prompt, answer or key stands in a log line or in what an error prints; a call is never
-//! repeated once the caller was given a part of its answer.
+//! **Invariants:** no prompt, answer or key appears in a log line or in the printed form of an error; a call
+//!  is never repeated once the caller has received a part of its answer.
 
 mod answer;
 mod assembly;
@@ -27,5 +27,5 @@ pub use error::{ModelError, ModelErrorKind};
 pub use model::{Model, NotConfigured, Sink};
 pub use request::{Message, OutputSchema, Request, Tool, ToolResult};
 
-/// Most bytes of an answer, as it comes over the wire: far more than a model writes.
+/// Maximum size of an answer on the wire: far more than a model writes.
 pub const MAX_ANSWER_BYTES: usize = 4 * 1_024 * 1_024;

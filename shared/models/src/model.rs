@@ -1,4 +1,4 @@
-//! The trait, and the model of a service that has none.
+//! Defines the model trait, and the model of a service without one.
 
 use async_trait::async_trait;
 
@@ -6,19 +6,18 @@ use crate::answer::Answer;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::request::Request;
 
-/// A language model.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// Sends a conversation and returns the model's next message. With a sink, the text is handed over as it
-    /// comes. The sink is given nothing where the request has an output schema, because an answer that breaks
-    /// it is replaced.
+    /// Sends a conversation and returns the model's next message. With a sink, the text is passed on as it
+    /// arrives. With an output schema, the sink gets nothing, because an answer that breaks the schema is
+    /// replaced.
     async fn converse(&self, request: &Request, sink: Option<&mut dyn Sink>) -> Result<Answer, ModelError>;
 }
 
-/// Takes the text of an answer while the model writes it. Must not block; its time counts against the call's
-/// limit.
+/// Receives the text of an answer while the model writes it. Must not block; its time counts against the time
+/// limit of the call.
 pub trait Sink: Send {
-    /// Takes the next piece of text, which is never empty.
+    /// Receives the next piece of text, which is never empty.
     fn text(&mut self, part: &str);
 }
 
@@ -28,7 +27,7 @@ impl<F: FnMut(&str) + Send> Sink for F {
     }
 }
 
-/// The model of a service without one: each call is an error that says how to configure a model.
+/// Model of a service without one: each call fails with an error that says how to configure a model.
 #[derive(Clone, Copy, Debug)]
 pub struct NotConfigured;
 

@@ -1,4 +1,4 @@
-//! Structured output: the words that tell a model of the schema, and the check of its answer.
+//! Implements structured output: describes the schema to a model, and checks its answer.
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -7,18 +7,18 @@ use crate::answer::Content;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::request::{Message, OutputSchema};
 
-/// Largest schema, as JSON: it is sent with each request.
+/// Maximum size of a schema as JSON: it is sent with each request.
 const MAX_SCHEMA_BYTES: usize = 64 * 1_024;
-/// Largest pattern of a schema once compiled, in bytes.
+/// Maximum size of a compiled pattern of a schema, in bytes.
 const MAX_PATTERN_BYTES: usize = 1_024 * 1_024;
-/// Most characters of a fault that the model is told: it may quote the answer.
+/// Maximum length of a fault that is sent to the model, in characters: it may quote the answer.
 const MAX_FAULT_CHARS: usize = 1_000;
 
-/// A compiled schema.
 pub(crate) struct Schema(Validator);
 
 impl Schema {
-    /// Refuses a schema that is none, is too large, refers elsewhere, or is not of an object.
+    /// Compiles a schema. Fails where it is invalid, too large, has external references, or does not describe
+    /// an object.
     pub(crate) fn compile(output: &OutputSchema) -> Result<Self, ModelError> {
         let refused = |why: &str| {
             let message = format!("The output schema of the request to the language model {why}.");
@@ -30,7 +30,7 @@ impl Schema {
         if output.schema.to_string().len() > MAX_SCHEMA_BYTES {
             return Err(refused("has more than 64 KiB"));
         }
-        // Patterns whose time grows with the text alone: the text is the model's.
+        // The model determines the text, so matching must take linear time.
         let linear = PatternOptions::regex()
             .size_limit(MAX_PATTERN_BYTES)
             .dfa_size_limit(MAX_PATTERN_BYTES);
@@ -42,7 +42,7 @@ impl Schema {
         Ok(Self(validator))
     }
 
-    /// The value that an answer's text has; else the fault, in words for the model, which may quote it.
+    /// Returns the value in an answer's text; else the fault for the model, which may quote the text.
     pub(crate) fn read(&self, text: &str) -> Result<Value, String> {
         let value = parse(text)?;
         let fault = match self.0.validate(&value) {
@@ -53,14 +53,14 @@ impl Schema {
     }
 }
 
-/// The JSON of a text: the whole of it, a fenced block, or what stands between the outer braces, because
-/// models like to say something around it.
+/// Parses the JSON of a text: the whole text, a fenced block, or the part between the outer braces, because
+/// models often add words around it.
 fn parse(text: &str) -> Result<Value, String> {
     let fault = match serde_json::from_str(text.trim()) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
-    // Servers that do not know of reasoning leave it in the text.
+    // Servers without support for reasoning leave it in the text.
     let text = text.rsplit_once("</think>").map_or(text, |(_, rest)| rest);
     let fenced = text
         .split_once("```")
@@ -76,7 +76,7 @@ fn parse(text: &str) -> Result<Value, String> {
         .ok_or_else(|| format!("it is not JSON ({fault})"))
 }
 
-/// The schema in words, for a provider without a means of its own.
+/// Describes the schema in words, for a provider without structured output of its own.
 pub(crate) fn instruction(output: &OutputSchema) -> String {
     format!(
         "Answer with one JSON object named '{}' and nothing else: no text around it, no code fence. It must satisfy this JSON \
@@ -85,7 +85,7 @@ pub(crate) fn instruction(output: &OutputSchema) -> String {
     )
 }
 
-/// What a repair round adds to the conversation: the answer, and its fault.
+/// Returns the messages of a repair round: the answer, and its fault.
 pub(crate) fn repair(output: &OutputSchema, text: &str, fault: &str) -> Vec<Message> {
     let text = match text.trim() {
         "" => "(empty)",

@@ -1,4 +1,5 @@
-//! What a provider is: a wire format, given one request at a time. What the formats share is here too.
+//! Defines a provider: a wire format that sends one request at a time. Also contains the code that the
+//! formats share.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -16,60 +17,57 @@ use crate::request::{Message, OutputSchema, Request};
 pub use crate::assembly::{Assembly, Ended};
 pub use crate::retry::retry_after_ms;
 
-/// Most characters of a provider's error code; one that is longer, or not made of letters, digits, `.`, `_`
-/// and `-`, is not told, because it may be anything.
+/// Maximum length of a provider's error code, in characters. A code that is longer, or has other characters
+/// than letters, digits, `.`, `_` and `-`, is left out, because it may contain anything.
 const MAX_CODE_CHARS: usize = 64;
-/// Most characters of the causes of an error: a certificate may have thousands of names.
+/// Maximum length of the causes of an error, in characters: a certificate may have thousands of names.
 const MAX_CAUSE_CHARS: usize = 500;
-/// Codes under the status 400 that mean a content filter.
+/// Codes with the status 400 that mean a content filter.
 const FILTERED: [&str; 2] = ["content_filter", "content_policy_violation"];
-/// Codes under the status 429 that do not pass with time.
+/// Codes with the status 429 for which a retry does not help.
 const USED_UP: [&str; 2] = ["insufficient_quota", "billing_hard_limit_reached"];
 
-/// The causes of an error, for the log. Only for errors of connections, which quote nothing of what was sent.
+/// Joins the causes of an error for the log. Only for connection errors, which quote nothing of the request.
 pub fn causes(error: &(dyn Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |cause| (*cause).source());
     let told = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
     told.chars().take(MAX_CAUSE_CHARS).collect()
 }
 
-/// How the form of the answer is asked for.
+/// How the request asks for the form of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// The request has no schema.
     Free,
-    /// By the provider's means.
+    /// By the provider's own structured output.
     Native,
-    /// In words, for a provider that does not know the means.
+    /// By instructions, for a provider without structured output.
     Instructed,
 }
 
 /// One request to a provider.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
-    /// What the caller asks.
     pub request: &'a Request,
-    /// The model's name or id, as the provider knows it.
+    /// Name or id of the model at the provider.
     pub model: &'a str,
-    /// How the form of the answer is asked for.
     pub form: Form,
-    /// Messages after those of the request: those of a repair round.
+    /// Messages after those of the request, for a repair round.
     pub further: &'a [Message],
 }
 
 impl<'a> Call<'a> {
-    /// The conversation.
     pub fn messages(&self) -> impl Iterator<Item = &'a Message> {
         self.request.messages.iter().chain(self.further)
     }
 
-    /// The schema that the provider is to keep by its own means.
+    /// Returns the schema that the provider must enforce itself.
     pub fn native_output(&self) -> Option<&'a OutputSchema> {
         let output = self.request.output.as_ref();
         output.filter(|_| self.form == Form::Native)
     }
 
-    /// The system text, with the schema where that is asked for in words.
+    /// Returns the system text, with the schema where the form is requested by instructions.
     pub fn system(&self) -> Option<Cow<'a, str>> {
         let system = self
             .request
@@ -86,7 +84,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Tool calls of the conversation so far: the number of the next one, where its id is made here.
+    /// Returns the number of tool calls in the conversation, from which generated ids continue.
     pub(crate) fn calls_before(&self) -> usize {
         let calls = |message: &Message| match message {
             Message::Assistant { content } => content.iter().filter(|part| part.text().is_none()).count(),
@@ -96,7 +94,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Where text goes while it comes.
+/// Passes text to the sink as it arrives.
 pub struct Outlet<'a> {
     sink: Option<&'a mut (dyn Sink + 'a)>,
     given: bool,
@@ -107,17 +105,16 @@ impl<'a> Outlet<'a> {
         Self { sink, given: false }
     }
 
-    /// Whether the answer is to come in parts.
+    /// Returns whether the answer must be streamed.
     pub fn is_streamed(&self) -> bool {
         self.sink.is_some()
     }
 
-    /// Whether the caller was given a part of the answer, so that the call cannot be repeated.
+    /// Returns whether the caller has received a part of the answer, so that the call cannot be repeated.
     pub(crate) fn has_given(&self) -> bool {
         self.given
     }
 
-    /// The next part of the text.
     pub fn text(&mut self, part: &str) {
         if let Some(sink) = &mut self.sink
             && !part.is_empty()
@@ -128,33 +125,29 @@ impl<'a> Outlet<'a> {
     }
 }
 
-/// A wire format.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// Sends one request, once, and hands text to the outlet as it comes. Bounds the pauses within the
-    /// answer, and not the whole.
+    /// Sends one request, once, and passes text to the outlet as it arrives. Limits the pauses within the
+    /// answer, but not the total time.
     async fn send(&self, call: &Call<'_>, outlet: &mut Outlet<'_>) -> Result<Reply, Failure>;
 }
 
 /// A provider's answer, not yet checked against the output schema.
 #[derive(Debug)]
 pub struct Reply {
-    /// Text and tool calls, in their order.
     pub content: Vec<Content>,
-    /// Why it ends.
     pub stop: StopReason,
-    /// What it cost.
     pub usage: Usage,
-    /// None where the provider does not tell.
+    /// None where the provider does not say.
     pub model: Option<String>,
 }
 
 /// A request that failed.
 #[derive(Debug)]
 pub struct Failure {
-    /// For the caller.
+    /// Error for the caller.
     pub error: ModelError,
-    /// Whether the same request may succeed in a moment.
+    /// Whether the same request may succeed on an immediate retry.
     pub passes: bool,
 }
 
@@ -166,21 +159,20 @@ impl Failure {
         }
     }
 
-    /// There is no connection.
     pub fn unreachable() -> Self {
         let message =
             "The model provider cannot be reached. The operator checks its address and the network.";
         Self::new(ModelErrorKind::Unavailable, message, true)
     }
 
-    /// The connection ended within the answer.
+    /// The connection ended before the answer was complete.
     pub fn broke_off() -> Self {
         let message =
             "The connection to the model provider broke off before the answer was complete. Repeat the call.";
         Self::new(ModelErrorKind::Unavailable, message, true)
     }
 
-    /// Nothing came for so long.
+    /// Nothing arrived for this long.
     pub fn too_slow(limit: Duration) -> Self {
         let seconds = limit.as_secs_f64();
         let message =
@@ -188,12 +180,13 @@ impl Failure {
         Self::new(ModelErrorKind::Timeout, message, false)
     }
 
-    /// The answer has more than [`MAX_ANSWER_BYTES`].
+    /// The answer exceeds [`MAX_ANSWER_BYTES`].
     pub fn too_long() -> Self {
         Self::bad_answer(&format!("has more than {MAX_ANSWER_BYTES} bytes"))
     }
 
-    /// The answer is not of the provider's format; `what` ends a sentence about it and quotes nothing of it.
+    /// The answer is not in the provider's format; `what` completes a sentence about it and quotes nothing of
+    /// it.
     pub fn bad_answer(what: &str) -> Self {
         let message = format!("The model provider's answer {what}.");
         Self::new(ModelErrorKind::BadAnswer, message, false)
@@ -207,7 +200,7 @@ impl Failure {
         Self::new(ModelErrorKind::Unauthorized, message, false)
     }
 
-    /// An answer whose status is no success, with the provider's code and sentence.
+    /// A response with an error status, with the provider's code and sentence.
     pub fn of_status(status: u16, code: Option<&str>, sentence: &str, pause_ms: Option<u64>) -> Self {
         let code = code.filter(|code| is_code(code)).unwrap_or_default();
         let told = match code {

@@ -1,4 +1,4 @@
-//! Requests to a model.
+//! Defines the requests to a model.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,76 +10,66 @@ use crate::answer::Content;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::output;
 
-/// Most characters of a model's name: the longest ARN that Bedrock takes as one.
+/// Maximum length of a model's name, in characters: the longest ARN that Bedrock accepts.
 const MAX_MODEL_CHARS: usize = 2_048;
-/// Deepest JSON: that of the parser, because code may build deeper values.
+/// Maximum nesting depth of JSON: the parser's limit, because code may build deeper values.
 const MAX_DEPTH: usize = 128;
-/// Most characters of the name of a tool or an output: the limit of both wire formats.
+/// Maximum length of the name of a tool or an output, in characters: the limit of both wire formats.
 const MAX_NAME_CHARS: usize = 64;
 
 /// A conversation to continue. It has no `Debug`, so that no log line prints one.
 #[derive(Clone, Default, PartialEq)]
 pub struct Request {
-    /// Instead of the configured model.
+    /// Replaces the configured model.
     pub model: Option<String>,
     /// Instructions before the conversation.
     pub system: Option<String>,
-    /// The conversation, oldest message first.
+    /// Oldest message first.
     pub messages: Vec<Message>,
-    /// Tools that the model may call.
     pub tools: Vec<Tool>,
-    /// The form of the answer, where it is to be JSON.
+    /// Form of the answer, where it must be JSON.
     pub output: Option<OutputSchema>,
-    /// Most tokens of the answer; the provider's limit without it.
+    /// Maximum number of tokens of the answer. Default: the provider's limit.
     pub max_tokens: Option<u32>,
-    /// 0 to 2; the provider's default without it.
+    /// 0 to 2. Default: the provider's.
     pub temperature: Option<f32>,
-    /// Time limit of the whole call, its retries and its repair round included; the client's without it.
+    /// Time limit of the whole call, including retries and a repair round. Default: the client's.
     pub time_limit: Option<Duration>,
 }
 
-/// A message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// From the user.
     User {
-        /// The text, not blank.
+        /// Must not be blank.
         text: String,
     },
-    /// From the model: an earlier answer. One without content is left out.
+    /// An earlier answer of the model. One without content is left out.
     Assistant {
-        /// As it was answered.
+        /// As in the [`Answer`](crate::Answer).
         content: Vec<Content>,
     },
-    /// What the tools of the message before gave, one result each.
-    Tool {
-        /// The results.
-        results: Vec<ToolResult>,
-    },
+    /// Results of the tool calls in the previous message, one per call.
+    Tool { results: Vec<ToolResult> },
 }
 
 impl Message {
-    /// A message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User { text: text.into() }
     }
 }
 
-/// What a tool gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// Id of the call.
     pub id: String,
-    /// Text for the model.
     pub text: String,
     /// Whether the tool failed; the text says why.
     pub failed: bool,
 }
 
 impl ToolResult {
-    /// What the model reads. Not all models of Bedrock take a status, and OpenAI's form has none; a blank
-    /// text is refused by some.
+    /// Returns the text for the model, with a mark for a failure: not all models of Bedrock accept a status,
+    /// and OpenAI's form has none. Replaces a blank text, which some models refuse.
     pub fn told(&self) -> String {
         let text = match self.text.trim() {
             "" => "(empty)",
@@ -92,29 +82,28 @@ impl ToolResult {
     }
 }
 
-/// A tool that a model may call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tool {
     /// 1 to 64 of `[A-Za-z0-9_-]`.
     pub name: String,
-    /// What it does, for the model.
+    /// Description for the model.
     pub description: String,
-    /// JSON Schema of its arguments, an object.
+    /// JSON Schema of the arguments, which must be an object.
     pub input_schema: Value,
 }
 
-/// The form of a structured answer. The schema is compiled and applied in this process, without a bound on
-/// its processor time: one that a stranger wrote is first checked in the sandbox.
+/// Form of a structured answer. The schema is compiled and applied in this process, without a limit on
+/// processor time: an untrusted schema must be checked in the sandbox first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutputSchema {
-    /// Says what the output is, to the model; 1 to 64 of `[A-Za-z0-9_-]`, and not the name of a tool.
+    /// Tells the model what the output is; 1 to 64 of `[A-Za-z0-9_-]`, and not the name of a tool.
     pub name: String,
-    /// JSON Schema with `"type": "object"` at its root, which both wire formats ask for.
+    /// JSON Schema with `"type": "object"` at its root, which both wire formats require.
     pub schema: Value,
 }
 
 impl OutputSchema {
-    /// Refuses a schema that no call takes: not valid, too large, with references to elsewhere, or not of an
+    /// Fails for a schema that no call accepts: invalid, too large, with external references, or not of an
     /// object.
     pub fn check(&self) -> Result<(), ModelError> {
         output::Schema::compile(self).map(drop)
@@ -122,7 +111,7 @@ impl OutputSchema {
 }
 
 impl Request {
-    /// Refuses what no provider takes, with a sentence that quotes no data.
+    /// Fails for a request that no provider accepts, with a sentence that quotes no data.
     pub(crate) fn check(&self) -> Result<(), ModelError> {
         if let Some(model) = &self.model
             && (model.is_empty()

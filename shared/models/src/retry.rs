@@ -1,7 +1,7 @@
-//! When a failed request is sent again.
+//! Decides whether and when a failed request is sent again.
 //!
-//! The only place that repeats: the SDK's own retries are off, because they know neither the time limit of
-//! the call nor whether the caller was given a part of the answer.
+//! This is the only place that retries: the SDK's own retries are off, because they know neither the time
+//! limit of the call nor whether the caller has received a part of the answer.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::client::Limits;
 use crate::error::ModelError;
 use crate::provider::{Call, Outlet, Provider, Reply};
 
-/// Sends until there is an answer, a failure that does not pass, or no time. `ends_at` is the end of the
-/// call.
+/// Sends a request until it gets an answer, a permanent failure, or the time is over. `ends_at` is the end of
+/// the call.
 pub(crate) async fn repeated(
     limits: &Limits,
     ends_at: Instant,
@@ -53,8 +53,8 @@ pub(crate) async fn repeated(
     }
 }
 
-/// What the provider asks for, else twice the pause before, from half of it to the whole: clients that failed
-/// at one time do not come back at one time.
+/// Returns the pause that the provider requests, or else twice the previous pause, multiplied by a random
+/// factor from 0.5 to 1: clients that failed together do not retry together.
 fn pause(limits: &Limits, attempt: u32, told_ms: Option<u64>, random: f64) -> Duration {
     if let Some(told_ms) = told_ms {
         return Duration::from_millis(told_ms);
@@ -63,7 +63,7 @@ fn pause(limits: &Limits, attempt: u32, told_ms: Option<u64>, random: f64) -> Du
     doubled.min(limits.longest_pause).mul_f64(0.5 + random / 2.0)
 }
 
-/// Milliseconds of a `Retry-After`: seconds, or a date. None where it is neither.
+/// Parses a `Retry-After`, in seconds or as a date, to milliseconds. None where it is neither.
 pub fn retry_after_ms(text: &str, clock: &Clock) -> Option<u64> {
     let text = text.trim();
     match text.parse::<u64>() {
@@ -87,12 +87,12 @@ mod tests {
     use crate::provider::{Failure, Form};
     use crate::request::{Message, Request};
 
-    /// Fails in these ways, then answers. Keeps when it was asked.
+    /// Fails with these failures in turn, then answers. Records the times of the requests.
     #[derive(Default)]
     struct Failing {
         failures: Mutex<VecDeque<Failure>>,
         asked_at: Mutex<Vec<Instant>>,
-        /// Text that is given out before each failure.
+        /// Text sent to the sink before each failure.
         text: &'static str,
     }
 
@@ -122,7 +122,7 @@ mod tests {
             }
         }
 
-        /// Pauses between the requests, in milliseconds.
+        /// Returns the pauses between the requests, in milliseconds.
         fn pauses_ms(&self) -> Vec<u128> {
             let asked_at = self.asked_at.lock().unwrap();
             asked_at
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// A provider that answers too late, and one whose sink is never given anything.
+    /// The provider never answers.
     #[tokio::test(start_paused = true)]
     async fn the_whole_call_has_its_limit() {
         struct Never;

@@ -1,7 +1,7 @@
-//! Answers of a server. The whole answer and a piece of a stream have one form.
+//! Parses the answers of a server. A whole answer and a piece of a stream have the same form.
 //!
-//! Servers differ in what they leave out, so a field is read only where it is used, and a strange value of
-//! one that is not needed spoils nothing.
+//! Servers differ in the fields that they leave out, so a field is read only where it is used, and an
+//! unexpected value of an unused field is ignored.
 
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ use crate::answer::{StopReason, Usage};
 use crate::assembly::{Assembly, Ended};
 use crate::provider::{Call, Failure, Reply};
 
-/// The number of the text; tool calls come after it.
+/// Part number of the text; tool calls follow it.
 const TEXT: u64 = 0;
 
-/// An answer as far as it came.
+/// Answer as far as it has arrived.
 #[derive(Default)]
 pub(super) struct Reading {
     parts: Assembly,
@@ -25,7 +25,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Takes an object that the server sent; returns the text that is new.
+    /// Reads an object from the server; returns the new text.
     pub(super) fn take(&mut self, sent: &Value) -> Result<String, Failure> {
         if !sent.is_object() {
             return Err(Failure::bad_answer(
@@ -83,19 +83,19 @@ impl Reading {
         let last = self.parts.last().unwrap_or(TEXT);
         let number = match call.get("index").and_then(Value::as_u64) {
             Some(index) => index.saturating_add(TEXT + 1),
-            // Without an index, a name begins another call.
+            // Without an index, a name starts another call.
             None if name.is_some_and(|name| !name.is_empty()) || last == TEXT => last.saturating_add(1),
             None => last,
         };
         self.parts.call(number, id, name, &arguments);
     }
 
-    /// Whether the server said why the answer ends.
+    /// Returns whether the server gave a stop reason.
     pub(super) fn has_ended(&self) -> bool {
         self.reason.is_some()
     }
 
-    /// The answer, when nothing more comes.
+    /// Builds the answer once nothing more arrives.
     pub(super) fn finish(self, call: &Call<'_>) -> Result<Reply, Failure> {
         if !self.has_choice {
             return Err(Failure::bad_answer("has no choice"));
@@ -118,7 +118,7 @@ impl Reading {
     }
 }
 
-/// An answer that came in one piece.
+/// Parses an answer that arrived as a whole.
 pub(super) fn whole(body: &[u8], call: &Call<'_>) -> Result<Reply, Failure> {
     let sent: Value = serde_json::from_slice(body).map_err(|_| Failure::bad_answer("is not JSON"))?;
     let mut reading = Reading::default();
@@ -126,7 +126,8 @@ pub(super) fn whole(body: &[u8], call: &Call<'_>) -> Result<Reply, Failure> {
     reading.finish(call)
 }
 
-/// Text, or the texts of a list of parts, where a server sends the model's thoughts as parts of another type.
+/// Returns the text, or the joined texts of a list of parts. Some servers send the model's reasoning as parts
+/// of another type, which are left out.
 fn text(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),

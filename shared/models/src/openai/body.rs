@@ -1,4 +1,4 @@
-//! The body of a request.
+//! Builds the body of a request.
 
 use serde_json::{Map, Value, json};
 
@@ -6,8 +6,7 @@ use crate::answer::Content;
 use crate::provider::Call;
 use crate::request::{Message, OutputSchema, ToolResult};
 
-/// The name of the limit of tokens that newer models of OpenAI ask for. Most other servers know `max_tokens`
-/// alone.
+/// Name of the token limit for newer models of OpenAI. Most other servers know only `max_tokens`.
 pub(super) const RENAMED_LIMIT: &str = "max_completion_tokens";
 
 pub(super) fn of(call: &Call<'_>, streamed: bool, renamed_limit: bool) -> Value {
@@ -44,7 +43,7 @@ pub(super) fn of(call: &Call<'_>, streamed: bool, renamed_limit: bool) -> Value 
         set(name, max_tokens.into());
     }
     if let Some(temperature) = request.temperature {
-        // By its shortest text: 0.2 as a double is 0.20000000298.
+        // Converted through its shortest text: 0.2 as a double would be 0.20000000298.
         set("temperature", temperature.to_string().parse::<f64>().ok().into());
     }
     if streamed {
@@ -87,8 +86,8 @@ fn result(result: &ToolResult) -> Value {
     json!({ "role": "tool", "tool_call_id": result.id, "content": result.told() })
 }
 
-/// OpenAI refuses `strict` with a schema outside of its subset; other servers keep any schema without being
-/// told.
+/// Describes the output format. OpenAI refuses `strict` for a schema outside its subset; other servers
+/// enforce any schema without it.
 fn format(output: &OutputSchema) -> Value {
     json!({
         "type": "json_schema",
@@ -96,7 +95,7 @@ fn format(output: &OutputSchema) -> Value {
     })
 }
 
-/// Whether each object of a schema names all its properties as required and forbids others.
+/// Returns whether each object of a schema requires all its properties and forbids others.
 fn is_strict(schema: &Value) -> bool {
     match schema {
         Value::Object(keywords) => {

@@ -1,4 +1,4 @@
-//! Failed requests to a server, by its status and its body.
+//! Converts failed requests to a server by status and body.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use super::limited;
 use crate::provider::Failure;
 use crate::retry::retry_after_ms;
 
-/// Most bytes of such an answer that are read.
+/// Maximum size of an error response that is read.
 const MAX_BYTES: usize = 64 * 1_024;
 
-/// The failure that an answer with another status than 200 is. Its body is read only where it is JSON.
+/// Converts a response with another status than 200. Reads the body only where it is JSON.
 pub(super) async fn of(
     response: Response,
     clock: &Clock,
@@ -29,14 +29,14 @@ pub(super) async fn of(
         .or_else(|| retry_after_ms(header(RETRY_AFTER.as_str())?, clock));
     let body = limited(response, MAX_BYTES, patience).await.unwrap_or_default();
     let said: Value = serde_json::from_slice(&body).unwrap_or_default();
-    // Gemini's endpoint puts the object into a list.
+    // Gemini's endpoint wraps the object in a list.
     let said = said.get(0).unwrap_or(&said);
     let error = said.get("error").unwrap_or(said);
     let sentence = without_key(&sentence(error), key);
     Failure::of_status(status, code(error), &sentence, pause_ms)
 }
 
-/// The failure that an event of a stream tells, which has no status of its own.
+/// Converts an error event of a stream, which has no status of its own.
 pub(super) fn of_event(error: &Value) -> Failure {
     let code_number = error.get("code").and_then(Value::as_u64);
     let status = code_number
@@ -67,7 +67,7 @@ fn sentence(error: &Value) -> String {
     }
 }
 
-/// A server may quote the key that it refuses, or all that it was sent.
+/// Removes the key: a server may quote the key that it refuses, or the whole request.
 fn without_key(sentence: &str, key: Option<&Secret>) -> String {
     match key.map(|key| key.expose().trim()).filter(|key| !key.is_empty()) {
         Some(key) => sentence.replace(key, "…"),

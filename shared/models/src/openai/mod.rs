@@ -1,8 +1,9 @@
-//! Servers with an OpenAI-compatible chat endpoint: OpenAI itself, vLLM, llama.cpp, Ollama and others.
+//! Implements servers with an OpenAI-compatible chat endpoint: OpenAI itself, vLLM, llama.cpp, Ollama and
+//! others.
 //!
-//! The operator names the server, so its address may be private and its URL plain http: the guard of
-//! `platform::outbound` is for addresses that callers name. As there, no redirect is followed and no proxy is
-//! used.
+//! The operator configures the server, so its address may be private and its URL plain http: the address
+//! check of `platform::outbound` is for addresses from callers. As there, redirects are not followed and no
+//! proxy is used.
 
 mod answer;
 mod body;
@@ -30,15 +31,13 @@ use crate::client::{Known, Limits};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::provider::{Call, Failure, Outlet, Provider, Reply, causes};
 
-/// How long an unused connection is kept.
+/// Time for which an idle connection is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Times that one request is sent in different ways: with another key, with another name of the limit of
-/// tokens.
+/// Maximum number of variants of one request: with another key, or with another name of the token limit.
 const MAX_WAYS: usize = 3;
 
-/// A server with such an endpoint.
 pub(crate) struct OpenAi {
-    /// Made for the first request: otherwise each cold start of a function would read the system's
+    /// Created for the first request: otherwise each cold start of a function would read the system's
     /// certificates.
     http: OnceLock<reqwest::Client>,
     url: Url,
@@ -46,16 +45,16 @@ pub(crate) struct OpenAi {
     limits: Limits,
     clock: Clock,
     keeps_connections: bool,
-    /// Models that take the limit of tokens as `max_completion_tokens`, and refuse `max_tokens`.
+    /// Models that take the token limit as `max_completion_tokens`, and refuse `max_tokens`.
     renamed_limit: Known,
 }
 
-/// How one request went.
+/// Outcome of one request.
 enum Way {
     Done(Reply),
     /// The server refuses the key.
     Key(Failure),
-    /// The model takes the limit of tokens under another name.
+    /// The model takes the token limit under another name.
     Limit(Failure),
 }
 
@@ -98,7 +97,7 @@ impl OpenAi {
             warn!(%error, "no HTTP client for the language model can be made");
             Failure::unreachable()
         })?;
-        // Where two make one at once, both take the first.
+        // If two threads create a client at once, both use the first.
         Ok(self.http.get_or_init(|| made))
     }
 
@@ -117,7 +116,7 @@ impl OpenAi {
         Ok(Some(versions.current))
     }
 
-    /// The key after a rotation that this process has not seen yet.
+    /// Returns the key after a rotation that this process has not noticed; None where it is the refused one.
     async fn rotated_key(&self, refused: Option<&Secret>) -> Option<Secret> {
         let renewed = self.key.as_ref()?.renewed().await.ok()?.current;
         (Some(&renewed) != refused).then_some(renewed)
@@ -243,7 +242,7 @@ fn is_of_type(response: &Response, name: &str) -> bool {
     essence.eq_ignore_ascii_case(name)
 }
 
-/// A body up to `max` bytes, with a bound on each pause.
+/// Reads a body of up to `max` bytes, with a time limit for each pause.
 async fn limited(mut response: Response, max: usize, patience: Duration) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
     loop {

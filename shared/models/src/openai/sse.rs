@@ -1,21 +1,21 @@
-//! Server-sent events, as far as chat endpoints use them: the data of each event, cut out of bytes that come
-//! in any pieces.
+//! Parses server-sent events as chat endpoints use them: extracts the data of each event from chunks of
+//! bytes.
 
-/// Cuts events out of bytes. Holds at most what it was given since the last whole event, so its user bounds
-/// it.
+/// Splits bytes into events. Buffers all bytes since the last whole event, so the caller must limit the
+/// input.
 #[derive(Default)]
 pub(super) struct Events {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
-    /// Whether the last byte was a carriage return, whose line feed is still to come.
+    /// Whether the last byte was a carriage return, whose line feed may follow.
     after_return: bool,
     has_begun: bool,
 }
 
 impl Events {
-    /// The data of the events that `bytes` complete. An event that nothing ends is never given, as the
-    /// standard has it.
+    /// Returns the data of the events that `bytes` complete. An unterminated event is never returned, as the
+    /// standard requires.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut complete = Vec::new();
         for &byte in bytes {
@@ -48,7 +48,7 @@ impl Events {
         let value = match line.strip_prefix(b"data") {
             Some(b"") => b"".as_slice(),
             Some([b':', value @ ..]) => value.strip_prefix(b" ").unwrap_or(value),
-            // A comment, another field, or a name that only begins so.
+            // A comment, another field, or a field whose name only starts with `data`.
             _ => return None,
         };
         if std::mem::replace(&mut self.has_data, true) {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     proptest! {
-        /// Data of any events and any ends of lines, cut at any places, is what was sent.
+        /// The data of any events with any line ends arrives unchanged, wherever the bytes are cut.
         #[test]
         fn data_survives_any_cuts(
             sent in prop::collection::vec("[^\r\n]{0,40}", 0..8),

@@ -1,4 +1,4 @@
-//! An answer that comes in pieces, as server-sent events.
+//! Reads a streamed answer, sent as server-sent events.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) async fn read(
     loop {
         let chunk = match timeout(patience, response.chunk()).await {
             Ok(Ok(Some(chunk))) => chunk,
-            // Some servers end without saying so, or not at all.
+            // Some servers omit the final `[DONE]`, or keep the connection open.
             _ if reading.has_ended() => return reading.finish(call),
             Ok(Ok(None) | Err(_)) => return Err(Failure::broke_off()),
             Err(_) => return Err(Failure::too_slow(patience)),

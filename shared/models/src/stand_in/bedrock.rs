@@ -1,4 +1,4 @@
-//! Answers of Bedrock: JSON, and the frames of an AWS event stream.
+//! Builds the answers of Bedrock: JSON, and the frames of an AWS event stream.
 
 use aws_smithy_eventstream::frame::write_message_to;
 use aws_smithy_types::event_stream::{Header, HeaderValue, Message};
@@ -32,7 +32,7 @@ pub(super) fn answer(says: &Says, request: &Received) -> Encoded {
     let text = Some(&says.text).filter(|text| !text.is_empty());
     let mut content: Vec<Value> = text.map(|text| json!({ "text": text })).into_iter().collect();
     content.extend(says.calls.iter().map(|call| {
-        // Arguments that are no JSON come as a text, and none as none.
+        // Invalid JSON arguments are sent as a text, and empty ones as an empty object.
         let input: Value = match call.arguments.as_str() {
             "" => json!({}),
             arguments => serde_json::from_str(arguments).unwrap_or_else(|_| arguments.into()),
@@ -53,7 +53,8 @@ pub(super) fn answer(says: &Says, request: &Received) -> Encoded {
     }
 }
 
-/// A structured output is the call of the tool that takes it, where the request has one: the last.
+/// Converts a structured output to a call of the output tool (the request's last tool) where the request
+/// requires a tool call.
 fn as_asked(says: &Says, request: &Received) -> Says {
     let choice = request.body.pointer("/toolConfig/toolChoice");
     let tools = request
@@ -131,7 +132,7 @@ fn frame(kind: &str, name_header: &'static str, name: &str, payload: &Value) -> 
         .add_header(Header::new(name_header, text(name)))
         .add_header(Header::new(":content-type", text("application/json")));
     let mut bytes = Vec::new();
-    // It fails only for a payload of more than 16 MB, which then is missing in the stream.
+    // It fails only for a payload of more than 16 MB, which is then missing in the stream.
     if write_message_to(&message, &mut bytes).is_err() {
         bytes.clear();
     }
@@ -150,7 +151,7 @@ fn stop(says: &Says) -> &str {
     }
 }
 
-/// Bedrock counts tokens from its cache beside the input.
+/// Bedrock counts tokens from its cache separately from the input.
 fn usage(says: &Says) -> Value {
     let cached = says.usage.cached_tokens;
     let (input, output) = (says.usage.input_tokens, says.usage.output_tokens);

@@ -1,7 +1,7 @@
-//! A stand-in for a provider, on this machine: it speaks both wire formats, answers as it is told, fails as
-//! it is told, and keeps what it was asked.
+//! A local stand-in for a provider: it speaks both wire formats, answers and fails as scripted, and records
+//! its requests.
 //!
-//! For the tests of everything that calls a model, and for a local runner without one.
+//! It is for the tests of everything that calls a model, and for a local runner without a model.
 //!
 //! ```
 //! # tokio_test(async {
@@ -49,12 +49,10 @@ use script::Script;
 pub use received::Received;
 pub use reply::Reply;
 
-/// The key that a model of the stand-in sends.
+/// API key that a model of the stand-in sends.
 pub const KEY: &str = "stand-in-key";
-/// The name of the model.
 pub const MODEL: &str = "stand-in";
 
-/// A wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
     /// `POST /v1/chat/completions`.
@@ -63,7 +61,7 @@ pub enum Wire {
     Bedrock,
 }
 
-/// The server. It ends when this is dropped.
+/// Server of the stand-in. Dropping it stops the server.
 pub struct StandIn {
     address: SocketAddr,
     script: Arc<Mutex<Script>>,
@@ -71,12 +69,12 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// On a free port of the loopback interface.
+    /// Starts on a free port of the loopback interface.
     pub async fn start() -> io::Result<Self> {
         Self::start_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await
     }
 
-    /// On this address.
+    /// Starts on this address.
     pub async fn start_at(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
@@ -89,48 +87,47 @@ impl StandIn {
         })
     }
 
-    /// Adds an answer. Each is given once, in this order, before any rule.
+    /// Adds an answer. Each is used once, in this order, before any rule.
     pub fn then(&self, reply: Reply) {
         self.script().next.push_back(reply);
     }
 
-    /// Adds a rule: a request whose last message has this text gets this answer, each time. The first that
-    /// fits counts.
+    /// Adds a rule: every request whose last message contains this text gets this answer. The first matching
+    /// rule applies.
     pub fn when(&self, text: impl Into<String>, reply: Reply) {
         self.script().rules.push((text.into(), reply));
     }
 
-    /// What a request gets that no rule fits; without it, the status 500.
+    /// Sets the answer to requests that no rule matches. Default: the status 500.
     pub fn otherwise(&self, reply: Reply) {
         self.answering(move |_| reply.clone());
     }
 
-    /// Answers each request that no rule fits.
+    /// Computes the answer to requests that no rule matches.
     pub fn answering(&self, answerer: impl Fn(&Received) -> Reply + Send + Sync + 'static) {
         self.script().otherwise = Some(Arc::new(answerer));
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it was asked, in order. Requests that it could not read are left out.
+    /// Returns the received requests in order, without those that could not be parsed.
     pub fn received(&self) -> Vec<Received> {
         self.script().received.clone()
     }
 
-    /// For `MILLRACE_MODEL_BASE_URL`.
+    /// Returns the value for `MILLRACE_MODEL_BASE_URL`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// A model that asks this server in OpenAI's form.
+    /// Returns a model that calls this server in OpenAI's form.
     pub fn openai(&self) -> Arc<dyn Model> {
         self.openai_within(Limits::default())
     }
 
-    /// The same with other limits.
+    /// Returns such a model with other limits.
     pub fn openai_within(&self, limits: Limits) -> Arc<dyn Model> {
         let Ok(base_url) = Url::parse(&self.base_url()) else {
             return Arc::new(NotConfigured);

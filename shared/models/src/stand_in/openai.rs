@@ -1,4 +1,4 @@
-//! Answers of an OpenAI-compatible server.
+//! Builds the answers of an OpenAI-compatible server.
 
 use bytes::Bytes;
 use serde_json::{Value, json};

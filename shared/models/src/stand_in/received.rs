@@ -1,27 +1,24 @@
-//! Requests that the stand-in got.
+//! Represents the requests that the stand-in received.
 
 use platform::config::Secret;
 use serde_json::Value;
 
 use super::Wire;
 
-/// A request.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// The wire format.
     pub wire: Wire,
-    /// The path, with the model's name in that of Bedrock.
+    /// The path; for Bedrock it contains the model's name.
     pub path: String,
-    /// The header `authorization`.
+    /// Value of the header `authorization`.
     pub authorization: Option<Secret>,
-    /// Whether the answer is to come in parts.
+    /// Whether the request asks for a streamed answer.
     pub streamed: bool,
-    /// The body.
     pub body: Value,
 }
 
 impl Received {
-    /// The system text.
+    /// Returns the system text.
     pub fn system(&self) -> String {
         match self.wire {
             Wire::OpenAi => self
@@ -33,7 +30,7 @@ impl Received {
         }
     }
 
-    /// The text of the last message: of the user, or of the results of tools.
+    /// Returns the text of the last message, which is the user's or holds tool results.
     pub fn last(&self) -> String {
         self.messages().last().map(texts).unwrap_or_default()
     }
@@ -44,7 +41,7 @@ impl Received {
     }
 }
 
-/// The texts in what a message or a system block has, whatever the form.
+/// Returns the texts in a message or a system block, in either wire format.
 fn texts(value: &Value) -> String {
     match value {
         Value::Array(list) => list.iter().map(texts).collect(),

@@ -1,4 +1,4 @@
-//! Answers and faults of the stand-in.
+//! Defines the answers and faults of the stand-in.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub struct Reply {
     pub(super) kind: Kind,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) ending: Ending,
-    /// Sends the body in pieces of so many bytes rather than event by event.
+    /// Sends the body in pieces of this many bytes instead of event by event.
     pub(super) piece_bytes: Option<usize>,
 }
 
@@ -32,16 +32,15 @@ pub(super) enum Kind {
     Hangs,
 }
 
-/// What the model says.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Says {
     pub(super) text: String,
-    /// Whether the text is the structured output, which Bedrock answers as the call of a tool.
+    /// Whether the text is the structured output, which Bedrock sends as a tool call.
     pub(super) is_output: bool,
     pub(super) calls: Vec<Called>,
     pub(super) stop: Option<Stop>,
     pub(super) usage: Usage,
-    /// An error that ends a stream, after the text.
+    /// Error that ends a stream after the text.
     pub(super) fault: Option<(String, String)>,
 }
 
@@ -58,7 +57,7 @@ pub(super) enum Stop {
     Word(String),
 }
 
-/// How the body ends; the number is that of the bytes that are sent.
+/// End of the body; the number is the count of bytes sent before.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ending {
     Whole,
@@ -77,7 +76,7 @@ impl Reply {
         }
     }
 
-    /// The model says this text; in a stream, word by word.
+    /// Answers with this text; in a stream, word by word.
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(Kind::Says(Says {
             text: text.into(),
@@ -90,18 +89,18 @@ impl Reply {
         }))
     }
 
-    /// The model answers with this structured output, in the way that the request asks for.
+    /// Answers with this structured output, in the way that the request asks for.
     pub fn output(value: &Value) -> Self {
         Self::text(value.to_string()).says(|says| says.is_output = true)
     }
 
-    /// The model calls a tool, after its text and earlier calls.
+    /// Adds a tool call after the text and earlier calls.
     #[must_use]
     pub fn calling(self, id: &str, name: &str, arguments: &Value) -> Self {
         self.calling_with(id, name, &arguments.to_string())
     }
 
-    /// The same with arguments that need not be JSON.
+    /// Adds a tool call with arguments that may be invalid JSON.
     #[must_use]
     pub fn calling_with(self, id: &str, name: &str, arguments: &str) -> Self {
         let called = Called {
@@ -112,25 +111,25 @@ impl Reply {
         self.says(|says| says.calls.push(called))
     }
 
-    /// The model stops for this reason, rather than for the one that follows from what it says.
+    /// Sets the stop reason, instead of the one that follows from the answer.
     #[must_use]
     pub fn stopping(self, reason: StopReason) -> Self {
         self.says(|says| says.stop = Some(Stop::For(reason)))
     }
 
-    /// The model stops for a reason in a word of the wire format.
+    /// Sets the stop reason to a word of the wire format.
     #[must_use]
     pub fn stopping_with(self, word: &str) -> Self {
         self.says(|says| says.stop = Some(Stop::Word(word.to_owned())))
     }
 
-    /// The tokens that are told; 10 and 5 otherwise.
+    /// Sets the token counts. Default: 10 and 5.
     #[must_use]
     pub fn costing(self, usage: Usage) -> Self {
         self.says(|says| says.usage = usage)
     }
 
-    /// A stream ends with this error, after the text.
+    /// Ends a stream with this error, after the text.
     #[must_use]
     pub fn then_failing(self, code: &str, sentence: &str) -> Self {
         self.says(|says| says.fault = Some((code.to_owned(), sentence.to_owned())))
@@ -143,7 +142,7 @@ impl Reply {
         self
     }
 
-    /// The request fails, in the form of the provider.
+    /// Fails the request, in the form of the provider.
     pub fn failing(status: u16, code: &str, sentence: &str) -> Self {
         Self::new(Kind::Fails {
             status,
@@ -152,7 +151,7 @@ impl Reply {
         })
     }
 
-    /// A body as it is.
+    /// Sends this body unchanged.
     pub fn body(status: u16, content_type: &'static str, body: impl Into<Bytes>) -> Self {
         Self::new(Kind::Body {
             status,
@@ -161,45 +160,44 @@ impl Reply {
         })
     }
 
-    /// The connection is closed before any answer.
+    /// Closes the connection before any answer.
     pub fn dropping() -> Self {
         Self::new(Kind::Drops)
     }
 
-    /// No answer ever comes.
+    /// Never answers.
     pub fn hanging() -> Self {
         Self::new(Kind::Hangs)
     }
 
-    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));
         self
     }
 
-    /// The body ends properly after so many bytes.
+    /// Ends the body properly after this many bytes.
     #[must_use]
     pub fn ending_after(mut self, bytes: usize) -> Self {
         self.ending = Ending::Ends(bytes);
         self
     }
 
-    /// The connection breaks off after so many bytes of the body.
+    /// Breaks the connection after this many bytes of the body.
     #[must_use]
     pub fn breaking_after(mut self, bytes: usize) -> Self {
         self.ending = Ending::Breaks(bytes);
         self
     }
 
-    /// Nothing more comes after so many bytes of the body.
+    /// Sends nothing more after this many bytes of the body.
     #[must_use]
     pub fn hanging_after(mut self, bytes: usize) -> Self {
         self.ending = Ending::Hangs(bytes);
         self
     }
 
-    /// The body comes in pieces of so many bytes, wherever that cuts it.
+    /// Sends the body in pieces of this many bytes, independent of event boundaries.
     #[must_use]
     pub fn in_pieces_of(mut self, bytes: usize) -> Self {
         self.piece_bytes = Some(bytes.max(1));

@@ -1,4 +1,4 @@
-//! Which answer a request gets.
+//! Chooses the answer to a request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::received::Received;
 use super::reply::Reply;
 
-/// Answers a request.
 pub(super) type Answerer = Arc<dyn Fn(&Received) -> Reply + Send + Sync>;
 
 #[derive(Default)]

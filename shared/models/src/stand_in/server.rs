@@ -1,4 +1,4 @@
-//! The server: plain HTTP/1.1, because no framework lets an answer fail in all the ways that a network has.
+//! Serves plain HTTP/1.1, because no framework lets a response fail in all the ways of a network.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,10 +22,10 @@ use super::reply::{Ending, Kind, Reply};
 use super::script::Script;
 use super::{Received, Wire, bedrock, openai};
 
-/// Largest request.
+/// Maximum size of a request.
 const MAX_REQUEST_BYTES: usize = 16 * 1_024 * 1_024;
 
-/// A head, and a body piece by piece.
+/// Head and body of a response; the body in pieces.
 pub(super) struct Encoded {
     pub(super) status: u16,
     pub(super) content_type: &'static str,
@@ -40,7 +40,7 @@ pub(super) async fn serve(listener: TcpListener, script: Arc<Mutex<Script>>) {
         let script = Arc::clone(&script);
         let service = service_fn(move |request| answer(Arc::clone(&script), request));
         let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-        // It ends with an error where the answer is one that breaks off.
+        // The connection ends with an error where the reply breaks it.
         tokio::spawn(async move { connection.await.ok() });
     }
 }
@@ -121,7 +121,7 @@ fn response(reply: &Reply, encoded: Encoded) -> Result<Response<Body>, io::Error
         Ending::Whole | Ending::Ends(_) => BodyExt::boxed_unsync(StreamBody::new(pieces)),
         Ending::Hangs(_) => BodyExt::boxed_unsync(StreamBody::new(pieces.chain(stream::pending()))),
         Ending::Breaks(_) => {
-            // The pause lets what is before the break leave.
+            // The pause lets the bytes before the break be sent.
             let end = stream::once(async {
                 tokio::task::yield_now().await;
                 Err(broken())
@@ -132,7 +132,7 @@ fn response(reply: &Reply, encoded: Encoded) -> Result<Response<Body>, io::Error
     response.body(body).map_err(io::Error::other)
 }
 
-/// The body in the pieces that the reply asks for.
+/// Cuts the body into the pieces that the reply sets.
 fn cut(reply: &Reply, pieces: Vec<Bytes>) -> Vec<Bytes> {
     let end = match reply.ending {
         Ending::Whole => None,
