@@ -72,6 +72,7 @@ mod service;
 pub mod sse;
 pub mod stand_in;
 pub mod stores;
+pub mod tour;
 pub mod tpch;
 mod trail;
 
