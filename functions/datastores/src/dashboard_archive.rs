@@ -8,7 +8,7 @@ use platform::Result;
 use platform::auth::permission::DeleteStores;
 use platform::http::openapi::conditional_write;
 use platform::http::{Call, Path, Reply};
-use platform::records::Written;
+use platform::records::Outcome;
 use platform::records::dashboards::DashboardStatus;
 
 use crate::App;
@@ -42,7 +42,7 @@ pub async fn handler(
         let before = attempts.next().await?;
         let mut next = changed(&before, app.platform.clock.now(), &call.principal.reference());
         next.status = DashboardStatus::Archived;
-        if app.dashboards.save(&tenant, &before, &next, None).await? == Written::Done {
+        if app.dashboards.save(&tenant, &before, &next, None).await? == Outcome::Done {
             return Ok(Reply::ok(ArchivedResource {
                 id: next.id,
                 status: "archived",

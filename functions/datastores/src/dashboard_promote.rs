@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{conditional_write, problem, tagged};
 use platform::http::{Call, Path, Reply};
-use platform::records::Written;
+use platform::records::Outcome;
 use platform::{ErrorKind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -77,7 +77,7 @@ pub async fn handler(
         let is_there = next.current.id == before.current.id;
         if is_there {
             next = before;
-        } else if app.dashboards.save(&tenant, &before, &next, None).await? != Written::Done {
+        } else if app.dashboards.save(&tenant, &before, &next, None).await? != Outcome::Done {
             continue;
         }
         let tag = etag(&next);

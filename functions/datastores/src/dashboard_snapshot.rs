@@ -11,7 +11,7 @@ use platform::auth::permission::WriteStores;
 use platform::http::openapi::{answer_header, conditional_write, problem};
 use platform::http::text::{check_name, check_text};
 use platform::http::{Call, Json, Path, Reply};
-use platform::records::Written;
+use platform::records::Outcome;
 use platform::records::dashboards::{DashboardRecord, DashboardVersionRecord};
 use platform::{ErrorKind, Result};
 
@@ -69,7 +69,7 @@ pub async fn handler(
             .dashboards
             .save(&tenant, &before, &next, Some(&version))
             .await?;
-        if saved == Written::Done {
+        if saved == Outcome::Done {
             let location = format!("/data/{}/dashboards/{}/versions", next.store_id, next.id);
             let made = DashboardVersion::new(&next, version);
             // The audit record names the dashboard, not the snapshot.

@@ -11,7 +11,7 @@ use platform::auth::permission::WriteStores;
 use platform::http::openapi::{conditional_write, problem, tagged};
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, check_text};
 use platform::http::{Call, OptionalJson, Path, Reply, strict};
-use platform::records::Written;
+use platform::records::Outcome;
 use platform::records::dashboards::DashboardContent;
 use platform::{ErrorKind, Result};
 use schemars::JsonSchema;
@@ -166,7 +166,7 @@ pub async fn handler(
             .dashboards
             .save(&tenant, &before, &next, version.as_ref())
             .await?;
-        if saved == Written::Done {
+        if saved == Outcome::Done {
             let tag = etag(&next);
             return Ok(Reply::ok(Dashboard::new(next)).etag(&tag));
         }

@@ -10,7 +10,7 @@ use platform::Result;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{conditional_write, tagged};
 use platform::http::{Call, Json, Path, Reply};
-use platform::records::Written;
+use platform::records::Outcome;
 use platform::records::dashboards::DashboardRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,7 +80,7 @@ pub async fn handler(
             .dashboards
             .save(&tenant, &before, &next, version.as_ref())
             .await?
-            == Written::Done
+            == Outcome::Done
         {
             return Ok(reply(&next));
         }

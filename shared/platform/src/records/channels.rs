@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::records::entries::Entries;
-use crate::records::{Condition, Query, Rows, Table, Written, keys};
+use crate::records::{Condition, Outcome, Query, Rows, Table, Written, keys};
 use crate::tenant::Tenant;
 
 /// A channel as it is kept.
@@ -64,9 +64,9 @@ impl Channels {
             transaction.put(&key, record, Condition::Absent)
         });
         match added.await? {
-            Written::Done => Ok(()),
-            Written::Contended => Err(busy()),
-            Written::Refused { .. } => Err(Error::conflict(format!(
+            Outcome::Done => Ok(()),
+            Outcome::Contended => Err(busy()),
+            Outcome::Refused(_) => Err(Error::conflict(format!(
                 "The channel '{}' exists already.",
                 record.id
             ))),
@@ -88,9 +88,9 @@ impl Channels {
             .entries
             .remove(tenant, |transaction| transaction.delete(&key, Condition::Present));
         match removed.await? {
-            Written::Done => Ok(()),
-            Written::Refused { .. } => Err(missing(id)),
-            Written::Contended => Err(busy()),
+            Outcome::Done => Ok(()),
+            Outcome::Refused(_) => Err(missing(id)),
+            Outcome::Contended => Err(busy()),
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
-use crate::records::{Condition, Order, Query, Table, Written, json_text, keys};
+use crate::records::{Condition, Order, Outcome, Query, Table, Written, json_text, keys};
 use crate::tenant::Tenant;
 
 /// Status of a dashboard.
@@ -122,6 +122,9 @@ pub struct Window {
 }
 
 /// Dashboards read at a time: each has up to some 200 KB, and DynamoDB answers with at most 1 MB anyway.
+/// Labels of steps.
+const NAME: &str = "name";
+const SNAPSHOT: &str = "snapshot";
 const PAGE_SIZE: usize = 100;
 
 /// The dashboards of data stores.
@@ -258,27 +261,24 @@ impl Dashboards {
         before: &DashboardRecord,
         next: &DashboardRecord,
         new_version: Option<&DashboardVersionRecord>,
-    ) -> Result<Written> {
+    ) -> Result<Outcome> {
         let store = &before.store_id;
         let mut transaction = self.table.transaction().put(
             &keys::dashboard(tenant, store, &before.id),
             next,
             Condition::NumberIs("revision", before.revision),
         )?;
-        let mut steps = 1;
-        let (mut name_step, mut snapshot_step) = (None, None);
         let name_key = keys::dashboard_name(tenant, store, &before.content.name);
         let next_name_key = keys::dashboard_name(tenant, store, &next.content.name);
         let gives_name_up = next.status == DashboardStatus::Archived || name_key != next_name_key;
         if gives_name_up {
             transaction = transaction.delete(&name_key, Condition::TextIs("id", before.id.clone()))?;
-            steps += 1;
         }
         if gives_name_up && next.status == DashboardStatus::Active {
             let name = NameRecord { id: next.id.clone() };
-            transaction = transaction.put(&next_name_key, &name, Condition::Absent)?;
-            name_step = Some(steps);
-            steps += 1;
+            transaction = transaction
+                .put(&next_name_key, &name, Condition::Absent)?
+                .labelled(NAME);
         }
         if let Some(version) = new_version {
             if let Some(name) = &version.name {
@@ -286,24 +286,25 @@ impl Dashboards {
                 let record = NameRecord {
                     id: version.id.clone(),
                 };
-                transaction = transaction.put(&key, &record, Condition::Absent)?;
-                snapshot_step = Some(steps);
+                transaction = transaction
+                    .put(&key, &record, Condition::Absent)?
+                    .labelled(SNAPSHOT);
             }
             transaction = with_version(transaction, tenant, next, version)?;
         } else if next.current.id == before.current.id && next.content != before.content {
             let key = keys::dashboard_content(tenant, &next.id, &next.current.id);
             transaction = transaction.put(&key, &stored(next, &next.current), Condition::Present)?;
         }
-        match transaction.commit().await? {
-            Written::Refused { step } if Some(step) == name_step => Err(name_taken(&next.content.name)),
-            Written::Refused { step } if Some(step) == snapshot_step => {
+        match transaction.commit_labelled().await? {
+            Outcome::Refused(Some(NAME)) => Err(name_taken(&next.content.name)),
+            Outcome::Refused(Some(SNAPSHOT)) => {
                 let name = new_version.and_then(|version| version.name.as_deref());
                 Err(Error::conflict(format!(
                     "A snapshot named '{}' of this dashboard exists already.",
                     name.unwrap_or_default()
                 )))
             }
-            written => Ok(written),
+            outcome => Ok(outcome),
         }
     }
 }

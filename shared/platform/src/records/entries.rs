@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::records::{Changes, Condition, Key, Query, Table, Transaction, Written};
+use crate::records::{Changes, Condition, Key, Outcome, Query, Table, Transaction};
 use crate::tenant::Tenant;
 
 /// Most entries of a kind in a project.
@@ -16,6 +16,8 @@ pub const MAX_ENTRIES: u64 = 10_000;
 /// Attempts of a change that conflicts with others, or has to count first.
 const MAX_ATTEMPTS: u32 = 6;
 const COUNT: &str = "entries";
+/// Label of the step that counts.
+const COUNTED: &str = "counted";
 
 const LISTENERS: &str = "listeners";
 
@@ -92,7 +94,7 @@ impl Entries {
         &'a self,
         tenant: &Tenant,
         steps: impl Fn(Transaction<'a>) -> Result<Transaction<'a>>,
-    ) -> Result<Written> {
+    ) -> Result<Outcome> {
         self.commit(tenant, 1, &Condition::NumberBelow(COUNT, MAX_ENTRIES), steps)
             .await
     }
@@ -102,7 +104,7 @@ impl Entries {
         &'a self,
         tenant: &Tenant,
         steps: impl Fn(Transaction<'a>) -> Result<Transaction<'a>>,
-    ) -> Result<Written> {
+    ) -> Result<Outcome> {
         self.commit(tenant, -1, &Condition::Has(COUNT), steps).await
     }
 
@@ -112,13 +114,13 @@ impl Entries {
         amount: i64,
         condition: &Condition,
         steps: impl Fn(Transaction<'a>) -> Result<Transaction<'a>>,
-    ) -> Result<Written> {
+    ) -> Result<Outcome> {
         for _ in 0..MAX_ATTEMPTS {
             let changes = Changes::default().add(COUNT, amount);
             let transaction = steps(self.begin(tenant, changes, Some(condition))?)?;
-            match transaction.commit().await? {
-                Written::Contended => {}
-                Written::Refused { step: 0 } => match self.find(tenant).await? {
+            match transaction.commit_labelled().await? {
+                Outcome::Contended => {}
+                Outcome::Refused(Some(COUNTED)) => match self.find(tenant).await? {
                     Some(EntriesRecord {
                         entries: Some(count), ..
                     }) if amount > 0 && count.unsigned_abs() >= MAX_ENTRIES => return Err(self.full()),
@@ -126,10 +128,10 @@ impl Entries {
                     Some(EntriesRecord { entries: Some(_), .. }) => {}
                     uncounted => self.count(tenant, uncounted).await?,
                 },
-                written => return Ok(written),
+                outcome => return Ok(outcome),
             }
         }
-        Ok(Written::Contended)
+        Ok(Outcome::Contended)
     }
 
     fn begin(
@@ -139,9 +141,9 @@ impl Entries {
         condition: Option<&Condition>,
     ) -> Result<Transaction<'_>> {
         let changes = changes.set("change_id", &new_change())?;
-        self.table
-            .transaction()
-            .update(&(self.counted)(tenant), &changes, condition)
+        let transaction = self.table.transaction();
+        let counted = transaction.update(&(self.counted)(tenant), &changes, condition)?;
+        Ok(counted.labelled(COUNTED))
     }
 
     async fn find(&self, tenant: &Tenant) -> Result<Option<EntriesRecord>> {

@@ -38,7 +38,7 @@ mod table;
 
 pub use entries::{Last, MAX_ENTRIES};
 pub use store::{Changes, Condition, Key, Order, Position, Query, Written};
-pub use table::{Guard, Rows, Table, Transaction};
+pub use table::{Guard, Outcome, Rows, Table, Transaction};
 
 /// JSON of any depth, kept as text: an item's own nesting ends at 32 levels and its numbers at 38 digits.
 pub(crate) mod json_text {

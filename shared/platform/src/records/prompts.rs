@@ -10,8 +10,11 @@ use serde_json::Value;
 
 use crate::clock::UtcTime;
 use crate::error::{Error, Result};
-use crate::records::{Condition, Order, Query, Rows, Table, Written, json_text, keys};
+use crate::records::{Condition, Order, Outcome, Query, Rows, Table, Written, json_text, keys};
 use crate::tenant::Tenant;
+
+/// Label of the step that checks the parent of a fork.
+const PARENT: &str = "parent";
 
 /// Language of a prompt template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -174,7 +177,7 @@ impl Prompts {
     /// Adds a template with its first version.
     pub async fn insert(&self, tenant: &Tenant, prompt: &PromptRecord) -> Result<()> {
         let transaction = self.with_new(tenant, prompt)?;
-        done(transaction.commit().await?, &prompt.id)
+        done(transaction.commit_labelled().await?, &prompt.id)
     }
 
     /// Adds a template to the project of `target` as a fork of `prompt.parent`, which is in the project of `tenant`.
@@ -191,10 +194,11 @@ impl Prompts {
                 &link,
                 Condition::Absent,
             )?
-            .check(&keys::prompt(tenant, parent), Condition::Present)?;
-        match transaction.commit().await? {
-            Written::Refused { step: 3 } => Err(Error::not_found("prompt template", parent)),
-            other => done(other, &prompt.id),
+            .check(&keys::prompt(tenant, parent), Condition::Present)?
+            .labelled(PARENT);
+        match transaction.commit_labelled().await? {
+            Outcome::Refused(Some(PARENT)) => Err(Error::not_found("prompt template", parent)),
+            outcome => done(outcome, &prompt.id),
         }
     }
 
@@ -268,11 +272,11 @@ impl Prompts {
     }
 }
 
-fn done(written: Written, id: &str) -> Result<()> {
-    match written {
-        Written::Done => Ok(()),
-        Written::Contended => Err(Error::unavailable("a prompt template is contended")),
-        Written::Refused { .. } => Err(Error::conflict(format!(
+fn done(outcome: Outcome, id: &str) -> Result<()> {
+    match outcome {
+        Outcome::Done => Ok(()),
+        Outcome::Contended => Err(Error::unavailable("a prompt template is contended")),
+        Outcome::Refused(_) => Err(Error::conflict(format!(
             "The prompt template '{id}' exists already."
         ))),
     }

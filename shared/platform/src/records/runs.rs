@@ -15,8 +15,14 @@ use crate::records::listing_shards::ListingShards;
 use crate::records::run_removal::REMOVED;
 use crate::records::run_updates::with_updates;
 use crate::records::schema::EXPIRES_AT;
-use crate::records::{Changes, Condition, Guard, Order, Query, Table, Written, keys};
+use crate::records::{Changes, Condition, Guard, Order, Outcome, Query, Table, Written, keys};
 use crate::tenant::Tenant;
+
+/// Labels of the steps of a commit.
+const GUARD: &str = "guard";
+const CURRENT: &str = "current";
+const PARENT: &str = "parent";
+const ENDED: &str = "ended";
 
 pub use crate::records::current_runs::CurrentWrite;
 pub use crate::records::run_listing::{DueRun, RunIndex, RunPosition, RunStanding};
@@ -221,36 +227,29 @@ impl Runs {
             return Ok(Committed::Taken);
         }
         let mut transaction = self.table.transaction();
-        let mut steps = 0;
-        let guard_step = commit.guard.is_some().then_some(0);
         if let Some(guard) = &commit.guard {
-            transaction = transaction.guarded_by(guard)?;
-            steps += 1;
+            transaction = transaction.guarded_by(guard)?.labelled(GUARD);
         }
-        let mut parent_step = None;
-        let mut current_step = None;
         for run in &commit.runs {
             transaction = transaction.put(&run.place.key(tenant, shards), &run.record, condition(run))?;
-            steps += 1;
         }
         if let Some(current) = &commit.current {
-            transaction = with_current(transaction, tenant, current, commit.current_expires_at)?;
-            current_step = Some(steps);
+            transaction =
+                with_current(transaction, tenant, current, commit.current_expires_at)?.labelled(CURRENT);
         }
         if let Some(parent) = &commit.parent {
             let under_way = Condition::TextIs("status", RUNNING.to_owned());
-            transaction = transaction.check(&keys::run(tenant, parent), under_way)?;
-            parent_step = Some(steps + usize::from(commit.current.is_some()));
+            transaction = transaction
+                .check(&keys::run(tenant, parent), under_way)?
+                .labelled(PARENT);
         }
-        let ended_step = commit
-            .ended
-            .as_ref()
-            .map(|_| steps + usize::from(commit.current.is_some()) + usize::from(commit.parent.is_some()));
         if let Some(ended) = &commit.ended {
             let changes = Changes::default().set(EXPIRES_AT, &ended.expires_at)?;
             let is_ours = Condition::TextIs("run_id", ended.run_id.clone());
             let key = keys::workflow(tenant, &ended.workflow_id);
-            transaction = transaction.update(&key, &changes, Some(&is_ours))?;
+            transaction = transaction
+                .update(&key, &changes, Some(&is_ours))?
+                .labelled(ENDED);
         }
         for run in &commit.runs {
             for chunk in &run.chunks {
@@ -267,12 +266,12 @@ impl Runs {
         if let Some(delivery) = &commit.delivery {
             transaction = self.deliveries.write_with(transaction, tenant, delivery).await?;
         }
-        let written = transaction.commit().await?;
+        let outcome = transaction.commit_labelled().await?;
         if let Some(current) = commit
             .current
             .as_ref()
             .filter(|current| current.expected.is_some())
-            && matches!(written, Written::Refused { step } if current_step == Some(step))
+            && outcome == Outcome::Refused(Some(CURRENT))
         {
             // Where it stands for the expected run under its former key alone, the next try succeeds.
             let adopted = self.adopt_current(tenant, &current.workflow_id).await?;
@@ -282,21 +281,19 @@ impl Runs {
                 Committed::Taken
             });
         }
-        Ok(match written {
-            Written::Done => Committed::Done,
-            Written::Refused { step } if guard_step == Some(step) => Committed::Unguarded,
+        Ok(match outcome {
+            Outcome::Done => Committed::Done,
+            Outcome::Refused(Some(GUARD)) => Committed::Unguarded,
             // The workflow id stands for another run, or for none: there is nothing to end.
-            Written::Refused { step } if ended_step == Some(step) => {
+            Outcome::Refused(Some(ENDED)) => {
                 let commit = RunsCommit {
                     ended: None,
                     ..commit.clone()
                 };
                 return Box::pin(self.commit(tenant, &commit)).await;
             }
-            Written::Refused { step } if [current_step, parent_step].contains(&Some(step)) => {
-                Committed::Taken
-            }
-            Written::Refused { .. } | Written::Contended => Committed::Stale,
+            Outcome::Refused(Some(CURRENT | PARENT)) => Committed::Taken,
+            Outcome::Refused(_) | Outcome::Contended => Committed::Stale,
         })
     }
 }

@@ -8,8 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::records::entries::{Entries, Last};
-use crate::records::{Condition, Guard, Query, Rows, Table, Written, keys};
+use crate::records::{Condition, Guard, Outcome, Query, Rows, Table, Written, keys};
 use crate::tenant::Tenant;
+
+/// Label of the step that takes the place of a system subscription.
+const REPLACED: &str = "replaced";
 
 /// A subscription as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,18 +118,20 @@ impl Subscriptions {
                 return Ok(transaction);
             };
             let key = keys::subscription_override(tenant, system);
-            transaction.put(&key, &place, Condition::Absent)
+            Ok(transaction
+                .put(&key, &place, Condition::Absent)?
+                .labelled(REPLACED))
         });
         match added.await? {
-            Written::Done => Ok(()),
-            Written::Refused { step: 2 } => Err(Error::conflict(
+            Outcome::Done => Ok(()),
+            Outcome::Refused(Some(REPLACED)) => Err(Error::conflict(
                 "The system subscription is replaced already; change or delete the subscription that replaces it.",
             )),
-            Written::Refused { .. } => Err(Error::conflict(format!(
+            Outcome::Refused(_) => Err(Error::conflict(format!(
                 "The subscription '{}' exists already.",
                 record.id
             ))),
-            Written::Contended => Err(busy()),
+            Outcome::Contended => Err(busy()),
         }
     }
 
@@ -150,9 +155,9 @@ impl Subscriptions {
             transaction.delete(&key, Condition::TextIs("subscription_id", id.to_owned()))
         });
         match removed.await? {
-            Written::Done => Ok(()),
-            Written::Refused { .. } => Err(missing(id)),
-            Written::Contended => Err(busy()),
+            Outcome::Done => Ok(()),
+            Outcome::Refused(_) => Err(missing(id)),
+            Outcome::Contended => Err(busy()),
         }
     }
 }

@@ -18,7 +18,7 @@ use super::store::{
 use crate::error::{Error, Result};
 
 pub use rows::Rows;
-pub use transaction::{Guard, Transaction};
+pub use transaction::{Guard, Outcome, Transaction};
 
 /// Records that one read of a whole range asks for at a time.
 const READ_AT_ONCE: usize = 1_000;
@@ -153,6 +153,7 @@ impl Table {
         Transaction {
             table: self,
             steps: Vec::new(),
+            labels: Vec::new(),
         }
     }
 }

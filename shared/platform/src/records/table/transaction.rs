@@ -23,6 +23,19 @@ impl std::fmt::Debug for Guard {
 pub struct Transaction<'a> {
     pub(super) table: &'a Table,
     pub(super) steps: Vec<Step>,
+    /// Labels of steps, by index.
+    pub(super) labels: Vec<(usize, &'static str)>,
+}
+
+/// Result of a transaction whose caller distinguishes refusals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Outcome {
+    Done,
+    /// Nothing was written. Label of the first step whose condition did not hold, if it has one.
+    Refused(Option<&'static str>),
+    /// As [`Written::Contended`].
+    Contended,
 }
 
 impl Transaction<'_> {
@@ -98,6 +111,27 @@ impl Transaction<'_> {
             condition,
         });
         self
+    }
+
+    /// Labels the last step, so that [`Outcome::Refused`] names it.
+    pub fn labelled(mut self, label: &'static str) -> Self {
+        if let Some(last) = self.steps.len().checked_sub(1) {
+            self.labels.push((last, label));
+        }
+        self
+    }
+
+    /// Commits the transaction, and names the step that refused it.
+    pub async fn commit_labelled(self) -> Result<Outcome> {
+        let labels = self.labels;
+        Ok(match self.table.store.transact(self.steps).await? {
+            Written::Done => Outcome::Done,
+            Written::Contended => Outcome::Contended,
+            Written::Refused { step } => {
+                let label = labels.iter().find(|(index, _)| *index == step);
+                Outcome::Refused(label.map(|(_, label)| *label))
+            }
+        })
     }
 
     /// Commits the transaction. [`Written::Contended`] is a conflict with another write that outlasts the
