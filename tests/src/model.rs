@@ -1,7 +1,7 @@
 //! Serves a stand-in for a language model: an OpenAI-compatible chat endpoint whose answers the test sets.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
@@ -12,6 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use futures::StreamExt as _;
 use futures::stream;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -163,7 +164,7 @@ impl ModelServer {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

@@ -5,8 +5,9 @@
 //! costs no write, and a channel exceeds its limit by at most a quarter.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use platform::config::{ConfigError, Environment};
 use platform::records::ingest_counts::IngestCounts;
 use platform::{Clock, Error, Result, Tenant, metrics};
@@ -92,7 +93,7 @@ impl ChannelRates {
     }
 
     fn count(&self, name: &(String, String), window: i64) -> Taken {
-        let mut all = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.taken.lock();
         if all.len() >= MAX_CHANNELS && !all.contains_key(name) {
             all.retain(|_, taken| taken.window == window);
             if all.len() >= MAX_CHANNELS {
@@ -112,7 +113,7 @@ impl ChannelRates {
 
     /// Stores the shared count that the addition of `added` resulted in.
     fn share_count(&self, name: &(String, String), added: Taken, shared: u64) -> Taken {
-        let mut all = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.taken.lock();
         let Some(taken) = all.get_mut(name).filter(|taken| taken.window == added.window) else {
             return Taken {
                 shared,

@@ -5,10 +5,11 @@ mod large_events;
 mod logs;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use events::publish::tell;
 use futures::stream::{self, StreamExt as _};
+use parking_lot::Mutex;
 use platform::bus::Bus;
 use platform::records::events::{DueEvent, Events, MATCH_GRACE_MS};
 use platform::{Clock, Result, UtcTime, metrics};
@@ -131,7 +132,7 @@ impl Sweeper {
     }
 
     fn is_new(&self, id: &str, due_at: UtcTime, now: UtcTime) -> bool {
-        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sent = self.sent.lock();
         match sent.get(id) {
             Some((known, sent_at)) if *known == due_at && !is_over(due_at, *sent_at, now) => false,
             _ => {
@@ -142,7 +143,7 @@ impl Sweeper {
     }
 
     fn forget(&self, now: UtcTime) {
-        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sent = self.sent.lock();
         sent.retain(|_, (due_at, sent_at)| !is_over(*due_at, *sent_at, now));
     }
 }

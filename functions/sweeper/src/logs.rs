@@ -1,8 +1,8 @@
 //! Sends a hint for each log whose next pass is due, because a hint was lost or the log had no new record.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use platform::archive_hints::ArchiveHints;
 use platform::records::logs::{LogId, LogKind, Logs};
 use platform::{Clock, Result, UtcTime, metrics};
@@ -48,7 +48,7 @@ impl LogSweeper {
     }
 
     fn is_new(&self, log: &LogId, now: UtcTime) -> bool {
-        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sent = self.sent.lock();
         sent.retain(|_, at| now < at.plus_ms(PATIENCE_MS));
         if sent.contains_key(log) {
             return false;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -17,6 +17,7 @@ use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::StatusCode;
 use bytes::Bytes;
 use futures::TryStreamExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use platform::Clock;
 use s3s::auth::SimpleAuth;
 use s3s::dto::{
@@ -96,7 +97,7 @@ impl S3Emulator {
     }
 
     fn contents(&self) -> MutexGuard<'_, Contents> {
-        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+        self.contents.lock()
     }
 }
 

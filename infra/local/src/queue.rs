@@ -9,11 +9,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::FutureExt as _;
+use parking_lot::Mutex;
 use platform::batch::back_off;
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::{Clock, Result, ids};
@@ -125,10 +126,8 @@ impl LocalQueue {
         self.state().dead.clone()
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn state(&self) -> parking_lot::MutexGuard<'_, State> {
+        self.state.lock()
     }
 
     async fn deliver(self: Arc<Self>, handler: Handler) {

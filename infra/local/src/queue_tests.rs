@@ -12,7 +12,7 @@ fn failing(times: u32) -> (Handler, Arc<Mutex<Vec<String>>>) {
         Box::pin(async move {
             let mut response = SqsBatchResponse::default();
             for record in event.records {
-                log.lock().unwrap().push(record.body.clone().unwrap());
+                log.lock().push(record.body.clone().unwrap());
                 if record.attributes["ApproximateReceiveCount"]
                     .parse::<u32>()
                     .unwrap()
@@ -44,7 +44,7 @@ async fn a_failed_message_comes_again_after_its_back_off() {
     queue.send("a").await.unwrap();
     queue.send("b").await.unwrap();
     queue.drain().await;
-    assert_eq!(*seen.lock().unwrap(), ["a", "b", "a", "b"]);
+    assert_eq!(*seen.lock(), ["a", "b", "a", "b"]);
     assert!(began.elapsed() >= back_off(1));
     assert!(queue.dead_letters().is_empty());
 }
@@ -61,7 +61,7 @@ async fn a_message_is_held_back_until_its_time_and_overtaken_until_then() {
     queue.send_as("late", delivery).await.unwrap();
     queue.send("early").await.unwrap();
     queue.drain().await;
-    assert_eq!(*seen.lock().unwrap(), ["early", "late"]);
+    assert_eq!(*seen.lock(), ["early", "late"]);
     assert!(began.elapsed() >= delivery.delay);
 }
 
@@ -73,13 +73,13 @@ async fn as_many_batches_are_handled_at_once_as_the_settings_say() {
         let counted = Arc::clone(&counted);
         Box::pin(async move {
             let now = {
-                let mut counted = counted.lock().unwrap();
+                let mut counted = counted.lock();
                 counted.0 += 1;
                 counted.1 = counted.1.max(counted.0);
                 counted.0
             };
             tokio::time::sleep(Duration::from_secs(now)).await;
-            counted.lock().unwrap().0 -= 1;
+            counted.lock().0 -= 1;
             SqsBatchResponse::default()
         })
     });
@@ -93,7 +93,7 @@ async fn as_many_batches_are_handled_at_once_as_the_settings_say() {
         queue.send(body).await.unwrap();
     }
     queue.drain().await;
-    assert_eq!(*most.lock().unwrap(), (0, 3));
+    assert_eq!(*most.lock(), (0, 3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,7 +107,7 @@ async fn a_group_does_not_hold_up_another() {
             if body.starts_with("slow") {
                 tokio::time::sleep(Duration::from_secs(10)).await;
             }
-            log.lock().unwrap().push(body);
+            log.lock().push(body);
             SqsBatchResponse::default()
         })
     });
@@ -131,7 +131,7 @@ async fn a_group_does_not_hold_up_another() {
     let began = Instant::now();
     queue.drain().await;
     assert_eq!(began.elapsed().as_secs(), 30, "two of the slow group at a time");
-    let order = order.lock().unwrap();
+    let order = order.lock();
     assert_eq!(order[..3], ["quick 0", "quick 1", "quick 2"]);
     assert_eq!(order.len(), 9);
 }
@@ -144,12 +144,12 @@ async fn an_account_has_half_however_many_groups_it_has() {
         let counted = Arc::clone(&counted);
         Box::pin(async move {
             {
-                let mut counted = counted.lock().unwrap();
+                let mut counted = counted.lock();
                 counted.0 += 1;
                 counted.1 = counted.1.max(counted.0);
             }
             tokio::time::sleep(Duration::from_secs(10)).await;
-            counted.lock().unwrap().0 -= 1;
+            counted.lock().0 -= 1;
             SqsBatchResponse::default()
         })
     });
@@ -170,7 +170,7 @@ async fn an_account_has_half_however_many_groups_it_has() {
         queue.send_as("a", delivery).await.unwrap();
     }
     queue.drain().await;
-    assert_eq!(*most.lock().unwrap(), (0, 4));
+    assert_eq!(*most.lock(), (0, 4));
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,7 +189,7 @@ async fn groups_take_turns() {
         queue.send_as(body, delivery).await.unwrap();
     }
     queue.drain().await;
-    assert_eq!(*seen.lock().unwrap(), ["a 1", "b 1", "c 1", "a 2", "a 3", "a 4"]);
+    assert_eq!(*seen.lock(), ["a 1", "b 1", "c 1", "a 2", "a 3", "a 4"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -198,6 +198,6 @@ async fn a_message_that_always_fails_is_set_aside() {
     let queue = LocalQueue::start("test", SETTINGS, Clock::System, handler);
     queue.send("bad").await.unwrap();
     queue.drain().await;
-    assert_eq!(seen.lock().unwrap().len(), 5);
+    assert_eq!(seen.lock().len(), 5);
     assert_eq!(queue.dead_letters(), ["bad"]);
 }

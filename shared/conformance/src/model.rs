@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use platform::queue::BoxFuture;
 use platform::records::schema::{EXPIRES_AT, TableKind, indexes};
 use platform::records::store::checks::{check_key, check_keys, check_step, check_values};
@@ -40,7 +41,7 @@ impl Model {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Table>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn with<T>(&self, table: &str, read: impl FnOnce(&Table) -> Result<T>) -> Result<T> {

@@ -5,8 +5,9 @@
 //! candidates and not on the number of subscriptions.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use platform::records::subscriptions::{SubscriptionRecord, Subscriptions};
 use platform::{Error, Result, Tenant};
 use tracing::error;
@@ -322,7 +323,7 @@ impl SubscriptionSets {
     }
 
     fn kept(&self, tenant: &Tenant) -> Option<Arc<SubscriptionSet>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         kept.used += 1;
         let now = kept.used;
         let (set, used) = kept.sets.get_mut(tenant)?;
@@ -331,7 +332,7 @@ impl SubscriptionSets {
     }
 
     fn keep(&self, tenant: &Tenant, set: &Arc<SubscriptionSet>) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         kept.used += 1;
         let now = kept.used;
         kept.sets.insert(tenant.clone(), (Arc::clone(set), now));

@@ -1,10 +1,11 @@
 //! Calls a model through a provider, with time limits, retries and structured output.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
 use tracing::debug;
 
@@ -263,15 +264,12 @@ pub(crate) struct Known(Mutex<HashSet<String>>);
 
 impl Known {
     pub(crate) fn has(&self, model: &str) -> bool {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(model)
+        self.0.lock().contains(model)
     }
 
     /// Adds a model; returns whether it is new.
     pub(crate) fn learn(&self, model: &str) -> bool {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.len() < MAX_KNOWN && known.insert(model.to_owned())
     }
 }

@@ -2,9 +2,10 @@
 //! due anyway.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 use tracing::warn;
@@ -51,7 +52,7 @@ impl ArchiveHints {
     /// Hints at a log that has a new record, unless this process did a moment ago.
     pub async fn new_record(&self, log: &LogId, now: UtcTime) {
         {
-            let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sent = self.sent.lock();
             if sent.get(log).is_some_and(|at| now < at.plus_ms(SILENCE_MS)) {
                 return;
             }
@@ -99,7 +100,7 @@ mod tests {
 
     impl Queue for Kept {
         fn send_as<'a>(&'a self, body: &'a str, delivery: Delivery<'a>) -> BoxFuture<'a, crate::Result<()>> {
-            self.0.lock().unwrap().push((body.to_owned(), delivery.delay));
+            self.0.lock().push((body.to_owned(), delivery.delay));
             Box::pin(async { Ok(()) })
         }
     }
@@ -116,7 +117,7 @@ mod tests {
         }
         hints.new_record(&of_account, start).await;
         hints.due(&of_account).await;
-        let sent = queue.0.lock().unwrap();
+        let sent = queue.0.lock();
         let logs: Vec<LogId> = sent
             .iter()
             .map(|(body, _)| serde_json::from_str::<ArchiveHint>(body).unwrap().log)

@@ -2,9 +2,10 @@
 //! than its share.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
@@ -138,7 +139,7 @@ impl Inner {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -263,7 +264,7 @@ mod tests {
             let (permits, order) = (permits.clone(), Arc::clone(&order));
             tasks.push(tokio::spawn(async move {
                 let permit = permits.acquire(account, LONG).await.unwrap();
-                order.lock().unwrap().push(account);
+                order.lock().push(account);
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 drop(permit);
             }));
@@ -273,7 +274,7 @@ mod tests {
         for task in tasks {
             task.await.unwrap();
         }
-        assert_eq!(*order.lock().unwrap(), ["a", "b", "c", "a", "a"]);
+        assert_eq!(*order.lock(), ["a", "b", "c", "a", "a"]);
         drop(other);
     }
 

@@ -1,7 +1,6 @@
 //! Ids: UUIDv7 in lower-case text, so that ids sort by the time they were made.
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use uuid::timestamp::context::ContextV7;
 use uuid::{Builder, Timestamp, Uuid};
@@ -17,7 +16,7 @@ static CONTEXT: Mutex<ContextV7> = Mutex::new(ContextV7::new());
 pub fn new_id(now: UtcTime) -> String {
     let millis = now.as_millis().max(0).unsigned_abs();
     let nanos = u32::try_from((millis % 1_000) * 1_000_000).unwrap_or(0);
-    let context = CONTEXT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let context = CONTEXT.lock();
     Uuid::new_v7(Timestamp::from_unix(&*context, millis / 1_000, nanos)).to_string()
 }
 

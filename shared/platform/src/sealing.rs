@@ -4,7 +4,9 @@
 //! [`Place`] that it was sealed for: copied into a record of another tenant, or into another record, it stays shut.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::config::Secret;
 use crate::error::{Error, Result};
@@ -62,7 +64,7 @@ impl OpenedOnce {
     }
 
     fn opened(&self) -> MutexGuard<'_, HashMap<String, Secret>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+        self.opened.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Caches parsed templates.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use platform::records::prompts::ContentType;
 use serde_json::Value;
 
@@ -59,7 +60,7 @@ impl Templates {
         if content_type == ContentType::Text {
             return Template::compile(content_type, content).map(Arc::new);
         }
-        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.kept.lock();
         if let Some(template) = lock().map(content_type).get(content) {
             return Ok(Arc::clone(template));
         }
@@ -101,7 +102,7 @@ mod tests {
         templates.get(ContentType::Handlebars, "{{c}} 1234").unwrap();
         let later = templates.get(ContentType::Handlebars, "{{a}} 1234").unwrap();
         assert!(!Arc::ptr_eq(&first, &later));
-        assert!(templates.kept.lock().unwrap().bytes <= 20);
+        assert!(templates.kept.lock().bytes <= 20);
     }
 
     #[test]
@@ -119,6 +120,6 @@ mod tests {
     fn a_faulty_template_is_not_kept() {
         let templates = Templates::new(1_000);
         assert!(templates.get(ContentType::Handlebars, "{{").is_err());
-        assert_eq!(templates.kept.lock().unwrap().bytes, 0);
+        assert_eq!(templates.kept.lock().bytes, 0);
     }
 }

@@ -3,10 +3,11 @@
 
 use std::io;
 use std::process::{ExitCode, abort, exit};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use rlimit::Resource;
 use rustix::process::nice;
 use rustix::time::{ClockId, clock_gettime};
@@ -109,17 +110,17 @@ impl Meter {
     }
 
     fn set(&self, state: State) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        *self.state.lock() = state;
         self.changed.notify_all();
     }
 
     /// Ends the process when a task spends its budget. Returns once there are no more tasks.
     fn watch(&self, budget: Duration) -> ExitCode {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         loop {
-            state = match *state {
+            match *state {
                 State::Ended => return ExitCode::SUCCESS,
-                State::Idle => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                State::Idle => self.changed.wait(&mut state),
                 State::Busy(began) => {
                     let spent = processor_time().saturating_sub(began);
                     let Some(left) = budget.checked_sub(spent).filter(|left| !left.is_zero()) else {
@@ -127,10 +128,9 @@ impl Meter {
                         abort();
                     };
                     // One working thread spends no more than this much meanwhile.
-                    let waited = self.changed.wait_timeout(state, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
+                    self.changed.wait_for(&mut state, left);
                 }
-            };
+            }
         }
     }
 }

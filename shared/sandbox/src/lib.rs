@@ -13,9 +13,10 @@ mod frame;
 mod process;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS};
 use platform::{Error, Result};
 use process::{Ended, Process};
@@ -129,7 +130,7 @@ impl Inner {
         Process::start(&self.program, self.argument, self.limits).map_err(Error::unavailable)
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Process>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle(&self) -> parking_lot::MutexGuard<'_, Vec<Process>> {
+        self.idle.lock()
     }
 }

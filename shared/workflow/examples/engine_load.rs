@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use parking_lot::{Mutex, MutexGuard};
 use platform::bus::Bus;
 use platform::queue::{BoxFuture, Delivery, Queue};
 use platform::records::runs::{Committed, DueRun, UpdatesHead};
@@ -227,11 +228,11 @@ struct Shared {
 
 impl Shared {
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock()
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<()>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     fn write(&self, commit: &Commit) -> Result<Committed> {

@@ -4,8 +4,8 @@
 //! is one process, and nobody has to look until there is something to see.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use platform::Tenant;
 use tokio::sync::watch;
 
@@ -29,7 +29,7 @@ impl Default for Followers {
 impl Followers {
     /// Hears of changes of a run from now on. Run ids are unique over all tenants.
     pub fn follow(&self, run_id: &str) -> watch::Receiver<()> {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = self.runs.lock();
         runs.retain(|_, sender| sender.receiver_count() > 0);
         runs.entry(run_id.to_owned()).or_default().subscribe()
     }
@@ -47,7 +47,7 @@ impl Followers {
 
 impl Listener for Followers {
     fn changed(&self, _: &Tenant, run_id: &str) {
-        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = self.runs.lock();
         if let Some(sender) = runs.get(run_id) {
             sender.send_replace(());
         }
@@ -71,6 +71,6 @@ mod tests {
         follower.mark_unchanged();
         drop(follower);
         followers.follow("b");
-        assert_eq!(followers.runs.lock().unwrap().len(), 1);
+        assert_eq!(followers.runs.lock().len(), 1);
     }
 }

@@ -1,10 +1,11 @@
 //! Who runs the code of workflows: it is somebody else's, so it may take long, and it may never come back.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use platform::queue::BoxFuture;
 use tracing::error;
 
@@ -69,15 +70,12 @@ pub struct OnThread {
 
 impl OnThread {
     fn is_left(&self, run_id: &str) -> bool {
-        self.left
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(run_id)
+        self.left.lock().contains(run_id)
     }
 }
 
 fn forget(left: &Mutex<BTreeSet<String>>, run_id: &str) {
-    left.lock().unwrap_or_else(PoisonError::into_inner).remove(run_id);
+    left.lock().remove(run_id);
 }
 
 impl Turning for OnThread {
@@ -112,9 +110,7 @@ impl Turning for OnThread {
                     match tokio::time::timeout(ABORT_GRACE, &mut thread).await {
                         Ok(joined) => joined,
                         Err(_) => {
-                            left.lock()
-                                .unwrap_or_else(PoisonError::into_inner)
-                                .insert(run_id.clone());
+                            left.lock().insert(run_id.clone());
                             // It may have ended in this very moment.
                             if has_ended.load(Ordering::SeqCst) {
                                 forget(&left, &run_id);

@@ -5,7 +5,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
@@ -13,6 +13,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -108,7 +109,7 @@ fn local(listener: &TcpListener) -> SocketAddr {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 /// Relays connections between the functions and the server, so that they can be closed on demand.

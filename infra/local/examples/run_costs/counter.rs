@@ -1,13 +1,14 @@
 //! Sums the capacity that each call takes: a proxy before the record store, and also the queue and the bus.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use parking_lot::Mutex;
 use platform::archive_hints::ArchiveHint;
 use platform::bus::Bus;
 use platform::queue::{BoxFuture, Delivery, Queue};
@@ -59,8 +60,8 @@ impl Counter {
         Ok((counter, endpoint))
     }
 
-    pub fn taken(&self) -> std::sync::MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn taken(&self) -> parking_lot::MutexGuard<'_, Taken> {
+        self.taken.lock()
     }
 
     async fn pass(&self, mut headers: HeaderMap, body: Bytes) -> Result<Response, Error> {

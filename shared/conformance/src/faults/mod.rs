@@ -7,9 +7,10 @@ mod rates;
 mod store;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use platform::{Clock, Error, Result};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -96,7 +97,7 @@ impl Faults {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -3,8 +3,8 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tempfile::NamedTempFile;
 
 /// Tries to move a file into a folder that others remove when it becomes empty.
@@ -83,7 +83,7 @@ impl Writer {
     }
 
     fn make(&self, folder: &Path) -> io::Result<()> {
-        let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.making.lock();
         let missing: Vec<_> = folder.ancestors().take_while(|folder| !folder.is_dir()).collect();
         for folder in missing.into_iter().rev() {
             match fs::create_dir(folder) {

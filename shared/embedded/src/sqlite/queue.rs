@@ -1,8 +1,8 @@
 //! Requests that wait for the writer, bounded in number and bytes.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use platform::records::store::checks::check_step;
 use platform::records::store::limits::{bytes_of, check_item, check_steps, value_bytes};
 use platform::records::store::{Action, Step, Written};
@@ -119,7 +119,7 @@ impl Queue {
             if waiting.is_closed {
                 return None;
             }
-            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut waiting);
         }
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < MAX_BATCH && bytes < MAX_BATCH_BYTES {
@@ -147,7 +147,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use duckdb::{Connection, InterruptHandle};
+use parking_lot::{Condvar, Mutex};
 use platform::{Error, Result};
 
 use crate::child::fence;
@@ -108,23 +109,18 @@ impl Deadline {
         thread::Builder::new()
             .spawn(move || {
                 let (lock, changed) = &*watched;
-                let mut due = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut due = lock.lock();
                 loop {
-                    let wait = match *due {
-                        None => Duration::MAX,
-                        Some(instant) => instant.saturating_duration_since(Instant::now()),
-                    };
-                    let wait = if wait.is_zero() {
-                        handle.interrupt();
-                        INTERRUPT_EVERY
-                    } else {
-                        // Longer waits overflow in some implementations.
-                        wait.min(Duration::from_secs(3_600))
-                    };
-                    due = changed
-                        .wait_timeout(due, wait)
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .0;
+                    match *due {
+                        None => changed.wait(&mut due),
+                        Some(instant) if instant > Instant::now() => {
+                            changed.wait_until(&mut due, instant);
+                        }
+                        Some(_) => {
+                            handle.interrupt();
+                            changed.wait_for(&mut due, INTERRUPT_EVERY);
+                        }
+                    }
                 }
             })
             .map_err(Error::internal)?;
@@ -140,7 +136,7 @@ impl Deadline {
     }
 
     fn set(&self, due: Option<Instant>) {
-        *self.shared.0.lock().unwrap_or_else(PoisonError::into_inner) = due;
+        *self.shared.0.lock() = due;
         self.shared.1.notify_all();
     }
 }

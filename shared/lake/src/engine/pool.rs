@@ -5,9 +5,9 @@
 //! more whose jobs take long: these have the lowest priority and lend their places. At most `max` wait bound.
 //! Accounts share the children: one holds at most half of the places.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use platform::Result;
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS, Permit};
 use serde_json::Value;
@@ -157,8 +157,8 @@ impl Pool {
             .collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Idle> {
+        self.idle.lock()
     }
 }
 

@@ -17,12 +17,12 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use duckdb::arrow::array::{Array, StringArray};
 use duckdb::core::{DataChunkHandle, Inserter as _, LogicalTypeHandle, LogicalTypeId};
 use duckdb::vtab::{BindInfo, InitInfo, TableFunctionInfo, VTab};
+use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer as _, Serialize};
 use serde_json::value::RawValue;
 
@@ -93,10 +93,7 @@ impl VTab for JsonRows {
     }
 
     fn func(function: &TableFunctionInfo<Self>, output: &mut DataChunkHandle) -> Result<(), AnyError> {
-        let mut state = function
-            .get_init_data()
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = function.get_init_data().lock();
         let batches = match &mut *state {
             Some(batches) => batches,
             none => none.insert(start(function.get_bind_data().clone())?),

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use platform::objects::Objects;
 use platform::{Error, Result};
 use sha2::{Digest as _, Sha256};
@@ -241,7 +242,7 @@ impl FileCache {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 fn sha256(path: &Path) -> std::io::Result<String> {

@@ -4,8 +4,8 @@
 //! within their bounds, and is forgotten as they are. Queries go on over the segments until it is there.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use platform::{Result, Tenant};
 use tempfile::TempDir;
 use tracing::{debug, warn};
@@ -61,7 +61,7 @@ impl Copies {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, u32>> {
-        self.reads.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reads.lock()
     }
 }
 

@@ -32,8 +32,9 @@ mod server;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use platform::Clock;
 use platform::config::Secret;
 use platform::secrets::SecretSource;
@@ -138,7 +139,7 @@ impl StandIn {
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {
-        self.script.lock().unwrap_or_else(PoisonError::into_inner)
+        self.script.lock()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt as _};
@@ -14,6 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use platform::config::Secret;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -72,10 +73,7 @@ async fn answer(script: Arc<Mutex<Script>>, request: Request<Incoming>) -> Resul
         streamed,
         body,
     };
-    let reply = script
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .reply(received.clone());
+    let reply = script.lock().reply(received.clone());
     let encoded = match &reply.kind {
         Kind::Drops => return Err(broken()),
         Kind::Hangs => match std::future::pending::<Infallible>().await {},

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, DecodingKey};
+use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
 use crate::clock::{Clock, UtcTime};
@@ -128,11 +129,7 @@ impl Jwks {
     }
 
     fn fresh(&self, max_age_ms: i64) -> Option<Arc<Loaded>> {
-        let loaded = self
-            .loaded
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .clone()?;
+        let loaded = self.loaded.read().clone()?;
         let age_ms = self.clock.now().as_millis() - loaded.at.as_millis();
         (age_ms < max_age_ms).then_some(loaded)
     }
@@ -155,10 +152,7 @@ impl Jwks {
             at: self.clock.now(),
             generation,
         });
-        *self
-            .loaded
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Arc::clone(&loaded));
+        *self.loaded.write() = Some(Arc::clone(&loaded));
         Ok(loaded)
     }
 }

@@ -5,8 +5,9 @@
 //! that they were checked with.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::auth::token::Claims;
@@ -27,7 +28,7 @@ struct Kept {
 impl Verified {
     /// The claims of a token that was checked with the keys of this generation.
     pub(super) fn find(&self, token: &str, generation: u64) -> Option<Arc<Claims>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         if kept.generation != generation {
             return None;
         }
@@ -36,7 +37,7 @@ impl Verified {
 
     /// Keeps the claims of a token that was checked.
     pub(super) fn keep(&self, token: &str, generation: u64, claims: Arc<Claims>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         if kept.generation != generation || kept.claims.len() >= MAX_TOKENS {
             kept.claims.clear();
             kept.generation = generation;

@@ -7,8 +7,9 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -187,8 +188,8 @@ impl ListingShards {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Tenant, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, HashMap<Tenant, Known>> {
+        self.known.lock()
     }
 }
 

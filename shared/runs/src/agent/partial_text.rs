@@ -2,9 +2,10 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval};
 use workflow::turn::NewUpdate;
@@ -38,7 +39,7 @@ impl PartialText {
     /// Returns the function to which the model's client passes the text.
     pub fn sink(&self) -> impl FnMut(&str) + Send + use<> {
         let text = Arc::clone(&self.text);
-        move |part: &str| text.lock().unwrap_or_else(PoisonError::into_inner).push_str(part)
+        move |part: &str| text.lock().push_str(part)
     }
 
     /// Waits for the answer while it publishes parts and sends heartbeats. Fails where the run no longer
@@ -74,7 +75,7 @@ impl PartialText {
     }
 
     fn next(&self) -> Option<String> {
-        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = self.text.lock();
         let end = text.floor_char_boundary(MAX_PART_BYTES);
         Some(text.drain(..end).collect()).filter(|part: &String| !part.is_empty())
     }

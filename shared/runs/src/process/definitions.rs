@@ -2,9 +2,10 @@
 //! runs.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use lru::LruCache;
+use parking_lot::Mutex;
 use process::Definition;
 use serde::{Deserialize, Serialize};
 use workflow::{ActivityContext, ActivityType, Failure};
@@ -70,7 +71,7 @@ pub(super) async fn find(
 pub(super) fn compiled(digest: &str, text: &str) -> Result<Arc<Definition>, String> {
     static KEPT: LazyLock<Mutex<LruCache<String, Arc<Definition>>>> =
         LazyLock::new(|| Mutex::new(LruCache::new(MAX_KEPT)));
-    let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = || KEPT.lock();
     if let Some(definition) = kept().get(digest) {
         return Ok(Arc::clone(definition));
     }

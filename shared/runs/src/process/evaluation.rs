@@ -9,11 +9,12 @@ use std::cell::Cell;
 use std::future::Future;
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use lru::LruCache;
+use parking_lot::Mutex;
 use process::Data;
 use process::definition::Expression;
 use process::expression::{Evaluator, Failure as NoResult, Scope};
@@ -48,13 +49,13 @@ impl Exceeding {
     }
 
     fn knows(&self, expressions: &[&Expression], scope: &Scope) -> bool {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         // Hashing the data is costly, so an empty cache is not searched.
         !known.is_empty() && known.get(&digest(expressions, scope)).is_some()
     }
 
     fn add(&self, expressions: &[&Expression], scope: &Scope) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.put(digest(expressions, scope), ());
     }
 }

@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::future::{Either, select};
+use parking_lot::{Mutex, MutexGuard};
 use platform::fair::{FairPermits, MAX_WAITING_REQUESTS, Permit};
 use platform::queue::BoxFuture;
 use platform::{Error, Result, Tenant, UtcTime};
@@ -154,7 +155,7 @@ impl Drop for Place {
 }
 
 fn lock(drives: &Mutex<HashMap<String, Drives>>) -> MutexGuard<'_, HashMap<String, Drives>> {
-    drives.lock().unwrap_or_else(PoisonError::into_inner)
+    drives.lock()
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The runs of a test, and the clock that they share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use platform::{Tenant, UtcTime};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -265,14 +266,11 @@ impl World {
             lineage: draft.state.lineage.clone(),
             api: None,
             heartbeat: Arc::new(move |details| {
-                *hearing.lock().unwrap_or_else(PoisonError::into_inner) = Some(details);
+                *hearing.lock() = Some(details);
                 Box::pin(async { Ok(()) })
             }),
             publish: Arc::new(move |update| {
-                publishing
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(update);
+                publishing.lock().push(update);
                 Box::pin(async { Ok(()) })
             }),
         };
@@ -283,9 +281,9 @@ impl World {
                 AttemptOutcome::Failed(failure.with_source(source))
             }
         };
-        let published = std::mem::take(&mut *published.lock().unwrap_or_else(PoisonError::into_inner));
+        let published = std::mem::take(&mut *published.lock());
         draft.updates.extend(published);
-        let said = said.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let said = said.lock().take();
         let taking = self.taking.get(name).copied().unwrap_or_default();
         let ends_at = self.now.plus_ms(taking);
         // One that says anything is taken to say it often enough.

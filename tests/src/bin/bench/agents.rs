@@ -1,9 +1,10 @@
 //! Measures conversations with agents: the time of a turn outside the model, with a model that answers at
 //! once.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tempfile::tempdir;
 use tests::model::{Asked, ModelServer, Said};
@@ -51,7 +52,7 @@ async fn turns(runner: &Runner, model: &ModelServer, tool: &'static str) -> Resu
         let asked_at = Arc::new(Mutex::new(Vec::new()));
         let times = Arc::clone(&asked_at);
         model.answers(move |asked: &Asked| {
-            let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut times = times.lock();
             times.push(Instant::now());
             let arguments = match tool {
                 "post_update" => json!({ "message": asked.number.to_string() }),
@@ -70,7 +71,7 @@ async fn turns(runner: &Runner, model: &ModelServer, tool: &'static str) -> Resu
             &json!({ "data": { "task": "Work." } }),
         )?;
         ended(runner, &path).await?;
-        let times = asked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = asked_at.lock();
         let pauses = times.windows(2).filter_map(|pair| match pair {
             [before, after] => Some(after.duration_since(*before).as_secs_f64() * 1e3),
             _ => None,

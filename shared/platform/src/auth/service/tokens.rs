@@ -1,7 +1,9 @@
 //! Issues service tokens.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::claims::{ISSUER, ServiceClaims};
 use crate::auth::run_principal::RunPrincipal;
@@ -65,7 +67,7 @@ impl ServiceTokens {
     }
 
     fn kept(&self) -> MutexGuard<'_, HashMap<RunPrincipal, Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

@@ -9,8 +9,9 @@ mod log_id;
 mod tail;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use crate::clock::UtcTime;
@@ -56,8 +57,8 @@ impl KnownLogs {
         Ok(())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<LogId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, HashSet<LogId>> {
+        self.0.lock()
     }
 }
 
