@@ -1,7 +1,7 @@
-//! A child in the hands of a fuzzer: it does what a child does with a statement, and looks afterwards whether anything changed.
+//! Runs a fuzzer's statements as a child process does, and checks after each one that nothing changed.
 //!
-//! Compiled for the fuzz targets alone (`cfg(fuzzing)`). The process is the fuzzer's own, so nothing but the fence and the
-//! checker stands between a statement and the files.
+//! Compiled only for the fuzz targets (`cfg(fuzzing)`). The code runs in the fuzzer's own process, so only
+//! the fence and the checker stand between a statement and the files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -25,13 +25,13 @@ use crate::statement::parameters;
 use crate::tables::bound::BoundTable;
 use crate::tables::sql;
 
-/// How long a statement may take before it is interrupted.
+/// Time limit of a statement; after it the statement is interrupted.
 const DEADLINE: Duration = Duration::from_millis(200);
-/// The rows of each table.
+/// Rows per table.
 const ROWS: usize = 50;
-/// What the file says that no statement may read.
+/// Content of the file that no statement may read.
 const SECRET: &str = "b6f2c0a4-not-for-anybody";
-/// What the catalog and the settings of a connection are, besides the functions of every connection.
+/// The parts of the catalog and the settings that a statement must not change.
 const INSIDE: [&str; 8] = [
     "duckdb_settings()",
     "duckdb_databases()",
@@ -43,22 +43,22 @@ const INSIDE: [&str; 8] = [
     "duckdb_functions() WHERE NOT internal",
 ];
 
-/// What became of a statement that changed nothing.
+/// Outcome of a statement that changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did not pass the checker.
+    /// The checker refused the statement.
     Refused,
-    /// It passed, and failed when it was run.
+    /// The statement passed the checker and failed at run time.
     Failed,
-    /// It passed, and was stopped in its time or for its memory.
+    /// The statement passed the checker and exceeded its time or memory limit.
     Stopped,
-    /// It passed and was answered.
+    /// The statement passed the checker and returned an answer.
     Answered,
-    /// DuckDB took it for a fault of its own; a service takes a new child then.
+    /// DuckDB reported an internal error; a service would replace the child.
     Broken,
 }
 
-/// A store whose child is at hand.
+/// A store with an open child connection.
 pub struct Target {
     context: Context,
     tables: Vec<BoundTable>,
@@ -68,8 +68,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Makes a store below `folder`, which is empty: the table `kept`, the table `orders` of the corpus of hostile
-    /// statements, and one for each Parquet file in `samples`.
+    /// Creates a store in the empty folder `folder`: the table `kept`, the table `orders` of the corpus of
+    /// hostile statements, and a table for each Parquet file in `samples`.
     pub fn open(folder: &Path, samples: &Path) -> Result<Self> {
         for part in ["outside", "segments", "temp"] {
             fs::create_dir(folder.join(part)).map_err(Error::internal)?;
@@ -88,8 +88,8 @@ impl Target {
         })
     }
 
-    /// Checks a statement and runs it where it passes; an error says what it changed or told. `{folder}` and `{secret}` in
-    /// it stand for what no statement may reach.
+    /// Checks a statement and runs it if it passes. The error says what the statement changed or revealed.
+    /// `{folder}` and `{secret}` in it are replaced by paths that no statement may reach.
     pub fn run(&mut self, sql: &str) -> std::result::Result<Outcome, String> {
         let folder = self.folder.to_string_lossy();
         let secret = self.folder.join("outside/secret.csv");
@@ -118,7 +118,7 @@ impl Target {
             tables: self.bound(|name| needs.tables.iter().any(|table| table.name == name)),
             rows: 100,
             bytes: 200_000,
-            // Any of them, and always the same for one statement.
+            // An arbitrary format, always the same for one statement.
             format: [Format::Json, Format::Csv, Format::Arrow][sql.len() % 3],
         };
         match self.context.within(DEADLINE, |context| run_job(context, job)) {
@@ -136,7 +136,7 @@ impl Target {
         }
     }
 
-    /// Goes on with a new child.
+    /// Replaces the child.
     fn broken(&mut self, error: &Error) -> std::result::Result<Outcome, String> {
         eprintln!(
             "broken: {error}: {:?}",
@@ -152,7 +152,7 @@ impl Target {
         tables.map(copy_of).collect()
     }
 
-    /// Whether all is as it was.
+    /// Fails if a file, the child's catalog or the table `kept` changed.
     fn look(&mut self) -> std::result::Result<(), String> {
         let now = files(&self.folder).map_err(|error| error.to_string())?;
         if now != self.files {
@@ -171,20 +171,20 @@ impl Target {
     }
 }
 
-/// A connection on which names are compared.
+/// A connection that compares names.
 pub struct Names {
     connection: Connection,
 }
 
 impl Names {
-    /// Over an empty database that reaches no file.
+    /// Opens an empty database behind a fence that allows no file.
     pub fn open() -> Result<Self> {
         let connection = Connection::open_in_memory().map_err(Error::internal)?;
         fence::close(&connection, [], [], "")?;
         Ok(Self { connection })
     }
 
-    /// Whether what a WITH defines is what the other name finds: to the checker, and to DuckDB. None where
+    /// Returns whether `used` resolves to the WITH entry `defined`: for the checker, and for DuckDB. None if
     /// the checker refuses the statement for another reason.
     pub fn compare(&self, defined: &str, used: &str) -> Option<(bool, bool)> {
         let (defined, used) = (sql::identifier(defined), sql::identifier(used));
@@ -200,7 +200,7 @@ impl Names {
     }
 }
 
-/// A fenced connection that is bound to the tables, as a child has one.
+/// Opens a fenced connection and binds it to the tables, as in a child process.
 fn open_child(folder: &Path, tables: &[BoundTable]) -> Result<(Context, String)> {
     let limits = EngineLimits {
         memory_limit_bytes: 256 * 1_024 * 1_024,
@@ -221,13 +221,13 @@ fn open_child(folder: &Path, tables: &[BoundTable]) -> Result<(Context, String)>
             files: tables.iter().flat_map(|table| table.files.clone()).collect(),
         },
     )?;
-    // Each table gets its view now, so that the views stay the same from here on.
+    // Creates the view of each table, so that the list of views stays constant from here.
     kept(&mut context, tables)?;
     let inside = inside(&context.connection)?;
     Ok((context, inside))
 }
 
-/// The answer to a query of the table `kept`.
+/// Queries the table `kept` and returns the answer.
 fn kept(context: &mut Context, tables: &[BoundTable]) -> Result<String> {
     run_job(
         context,
@@ -257,7 +257,7 @@ fn copy_of(table: &BoundTable) -> BoundTable {
     }
 }
 
-/// What the connection knows, as text.
+/// Returns the catalog and settings of [`INSIDE`] as text.
 fn inside(connection: &Connection) -> Result<String> {
     let mut all = String::new();
     for part in INSIDE {
@@ -273,7 +273,7 @@ fn inside(connection: &Connection) -> Result<String> {
     Ok(all)
 }
 
-/// Every file below the folder and what it holds, but for DuckDB's temporary ones.
+/// Reads every file below the folder, except DuckDB's temporary files.
 fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -293,7 +293,7 @@ fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     Ok(found)
 }
 
-/// Writes the tables' segments, as an import does: under the ids of their columns.
+/// Writes the tables' segments as an import does: under the ids of their columns.
 fn make_tables(folder: &Path, samples: &Path) -> Result<Vec<BoundTable>> {
     let mut relations = vec![
         (

@@ -1,9 +1,10 @@
-//! Data stores: DuckDB over immutable Parquet segments. The only crate that knows DuckDB.
+//! Stores data as immutable Parquet segments and queries it with DuckDB. This crate is the only one that
+//! knows DuckDB.
 //!
-//! A version of a store is a [`Manifest`](manifest::Manifest): tables, their columns by field id, and the Parquet
-//! segments that hold their rows. The [`Engine`] runs DuckDB in child processes of the same program: a statement
-//! can make DuckDB allocate past its own limit or compute past an interruption, and only the operating system
-//! stops that reliably.
+//! A version of a store is a [`Manifest`](manifest::Manifest): its tables, their columns by field id, and the
+//! Parquet segments with their rows. The [`Engine`] runs DuckDB in child processes of the same program. A
+//! statement can make DuckDB allocate more than its own limit or compute past an interruption, and only the
+//! operating system stops that reliably.
 //!
 //! Folders, from the lowest to the highest; a folder imports only from lower ones (`tests/floors.rs`):
 //!
@@ -13,10 +14,10 @@
 //! | `statement` | a caller's statement as text and parse tree: parameters, the check, DuckDB's messages |
 //! | `tables` | SQL over the tables of a version: names, reads of segments, native copies |
 //! | `child` | the inside of a child process: fence, limits, frames, the state that jobs share |
-//! | `import` | rows of files on their way into segments: formats, conversion, keys, faults |
+//! | `import` | conversion of input files to segments: formats, conversion, keys, faults |
 //! | `query` | results: PIVOTs, values of parameters, the formats of an answer |
-//! | `jobs` | what a child process does, one job a file, and its main loop |
-//! | `engine` | the outside: starts, leases and ends child processes |
+//! | `jobs` | the jobs of a child process, one per file, and its main loop |
+//! | `engine` | the parent's side: starts, leases and ends child processes |
 //! | `store` | operations on stores that the handlers call: commit, import, query, compaction, garbage collection |
 //!
 //! **Invariant:** a caller's statement reaches only the files of its own version. The fence is closed before

@@ -1,10 +1,10 @@
-//! The folders of the crate import downwards only.
+//! Checks that the folders of the crate import only from lower folders.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// From the lowest floor to the highest.
+/// From the lowest folder to the highest.
 const FLOORS: [&str; 9] = [
     "schema",
     "statement",
@@ -75,7 +75,7 @@ fn sources(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Names that follow `crate::` in a source, without the tests at its end.
+/// Returns the names that follow `crate::` in a source, without the tests at its end.
 fn named(source: &str) -> impl Iterator<Item = &str> {
     let code = source
         .find("\n#[cfg(test)]")

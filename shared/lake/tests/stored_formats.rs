@@ -1,5 +1,6 @@
-//! What earlier programs stored is read by this one, and written back whole. A fixture is added for each new field, and
-//! never changed.
+//! Reads manifests that earlier programs stored, and checks that they are written back whole.
+//!
+//! A fixture is added for each new field, and never changed.
 #![cfg(test)]
 
 use std::path::Path;
@@ -7,12 +8,12 @@ use std::path::Path;
 use lake::manifest::Manifest;
 use serde_json::Value;
 
-/// Every stored field is in what was written back, with the same value; there may be more.
+/// Checks that every stored field was written back with the same value; the output may have more fields.
 fn check_kept(stored: &Value, written: &Value, path: &str) {
     match (stored, written) {
         (Value::Object(stored), Value::Object(written)) => {
             for (key, value) in stored {
-                // Of a later program: readers ignore it.
+                // A field of a later program, which readers ignore.
                 if key == "written_by" {
                     continue;
                 }

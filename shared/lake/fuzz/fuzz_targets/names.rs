@@ -1,5 +1,6 @@
-//! Two names are one to the checker of statements exactly where they are one to DuckDB. The input is two
-//! names with a line break between them.
+//! Checks that the checker of statements and DuckDB agree on whether two names are the same name.
+//!
+//! The input is two names, separated by a line break.
 #![no_main]
 
 use std::cell::RefCell;

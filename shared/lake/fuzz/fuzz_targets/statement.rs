@@ -1,4 +1,5 @@
-//! Whatever passes the checker of statements leaves the files, the tables and the child as they were. The input is a statement.
+//! Checks that a statement that passes the checker leaves the files, the tables and the child unchanged. The
+//! input is a statement.
 #![no_main]
 
 use std::path::Path;
@@ -10,11 +11,11 @@ use std::thread;
 use lake::fuzzing::{Outcome, Target};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
-/// As much as the working thread of a child has.
+/// The stack size of a child's worker thread.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/data/tpch");
 
-/// Where statements go, and whether they passed the checker comes back.
+/// Channels to a child: sends statements, and receives whether they passed the checker.
 static CHILD: LazyLock<Mutex<(Sender<String>, Receiver<bool>)>> = LazyLock::new(|| {
     let (statements, work) = mpsc::channel();
     let (done, outcomes) = mpsc::channel();
@@ -25,7 +26,7 @@ static CHILD: LazyLock<Mutex<(Sender<String>, Receiver<bool>)>> = LazyLock::new(
 
 fn run(work: &Receiver<String>, done: &Sender<bool>) {
     let folder = tempfile::tempdir().expect("a folder");
-    // A file that a statement writes without a path is seen, too.
+    // Makes a file visible that a statement writes without a path.
     std::env::set_current_dir(folder.path()).expect("the folder");
     let mut target = Target::open(folder.path(), Path::new(SAMPLES)).expect("a store");
     let mut counts = [0_u64; 5];

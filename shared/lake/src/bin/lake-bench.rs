@@ -1,6 +1,8 @@
-//! Measures what the API cannot show, because it answers with 10,000 rows at most: a result of 100,000 rows of 10 columns as
-//! JSON, by the engine and by DuckDB's own `to_json`, in turns. Prints a JSON object with the milliseconds of each; `make bench` puts them
-//! into its table.
+//! Measures the conversion of 100,000 rows of 10 columns to JSON, by the engine and by DuckDB's own
+//! `to_json`, in turns.
+//!
+//! The API cannot show this, because its answers have at most 10,000 rows. Prints a JSON object with the
+//! milliseconds of each side; `make bench` puts them into its table.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -17,7 +19,7 @@ type AnyError = Box<dyn std::error::Error>;
 const ROWS: usize = 100_000;
 const TIMES: usize = 25;
 const MAX_BYTES: usize = 64 * 1_024 * 1_024;
-/// Both sides have as many.
+/// Threads of either side.
 const THREADS: u32 = 2;
 const COLUMNS: [(&str, &str); 10] = [
     ("id", "BIGINT"),
@@ -82,7 +84,7 @@ async fn measure() -> Result<(), AnyError> {
     Ok(())
 }
 
-/// The table, in a segment that the engine writes.
+/// Writes the table's rows to a segment with the engine.
 async fn fill(engine: &Engine, plain: &Connection, folder: &Path) -> Result<TableVersion, AnyError> {
     let input = folder.join("input.parquet");
     let write = format!("COPY ({VALUES} FROM range({ROWS})) TO '{}'", input.display());
@@ -112,7 +114,7 @@ async fn fill(engine: &Engine, plain: &Connection, folder: &Path) -> Result<Tabl
     Ok(table)
 }
 
-/// DuckDB's own JSON, as a body that could be sent.
+/// Measures DuckDB's own JSON, collected into one body.
 fn to_json(plain: &Connection) -> Result<Duration, AnyError> {
     let started = Instant::now();
     let mut statement = plain.prepare("SELECT to_json(t)::VARCHAR FROM t")?;

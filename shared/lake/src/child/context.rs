@@ -1,4 +1,4 @@
-//! State of a child process that its jobs share: the connection, the bound tables, the deadline.
+//! Holds the state of a child process that its jobs share: the connection, the bound tables, the deadline.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,10 +16,10 @@ use crate::statement::checked::Checked;
 use crate::statement::planned::Planned;
 use crate::tables::bound::Tier;
 
-/// Interval between interruptions of a job past its deadline: DuckDB loses one that comes between two statements.
+/// Interval between interruptions of a job past its deadline. DuckDB loses an interruption that arrives
+/// between two statements.
 const INTERRUPT_EVERY: Duration = Duration::from_millis(50);
 
-/// State of a child process between its jobs.
 pub(crate) struct Context {
     pub(crate) connection: Connection,
     /// Names of the version's tables; None before the fence is closed.
@@ -32,7 +32,7 @@ pub(crate) struct Context {
     pub(crate) checked: Checked,
     /// Statement that the next job runs.
     pub(crate) planned: Option<Planned>,
-    /// Standard output: replies.
+    /// Standard output, for replies.
     pub(crate) output: File,
     /// Folder of an import, or of the platform's own statements, that the fence admits.
     folder: Option<PathBuf>,
@@ -89,7 +89,6 @@ impl Context {
         }
     }
 
-    /// Names of the bound tables.
     pub(crate) fn tables(&self) -> Result<&[String]> {
         self.tables
             .as_deref()

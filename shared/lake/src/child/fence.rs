@@ -1,9 +1,9 @@
-//! The fence: a DuckDB connection that reaches only the files that it was given, and cannot be told
-//! otherwise.
+//! Closes the fence: a DuckDB connection then reaches only the allowed files, and no statement can change
+//! that.
 //!
 //! The order matters. The limits are set after the database is open, because DuckDB does not enforce the size
-//! of a temporary directory that was given at open. Then the allowed files, then external access is turned
-//! off, and last the settings are locked. Everything after that, the caller's statement first of all, runs
+//! of a temporary directory that was given at open. Next come the allowed files, then external access is
+//! turned off, and last the settings are locked. Everything later, such as the caller's statement, runs
 //! inside.
 
 use std::path::Path;
@@ -14,11 +14,11 @@ use platform::{Error, Result};
 use crate::child::limits::EngineLimits;
 use crate::tables::sql;
 
-/// How far a result runs ahead of its reader. With less of it DuckDB's threads wait for one another, at times for 20 ms; with much
-/// more of it nothing is read before everything is there.
+/// Bytes that a result may run ahead of its reader. With less, DuckDB's threads wait for one another, at
+/// times for 20 ms; with much more, the reader starts only after the whole result is there.
 const STREAM_BYTES: u64 = 2 * 1_024 * 1_024;
 
-/// Opens an in-memory database with its limits set and its temporary files in `temp`. Not fenced yet.
+/// Opens an in-memory database with its limits set and its temporary files in `temp`, still without a fence.
 pub(crate) fn open(limits: &EngineLimits, temp: &Path) -> Result<Connection> {
     let connection = Connection::open_in_memory().map_err(Error::internal)?;
     let settings = format!(
@@ -41,8 +41,8 @@ pub(crate) fn open(limits: &EngineLimits, temp: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Closes the fence: from here on `files` can be read, files below `directories`, at any depth, can be read
-/// and written, and nothing else; then `definitions` run, and the settings are locked.
+/// Closes the fence: from now on only `files` can be read, and only files below `directories`, at any depth,
+/// can be read and written. Then `definitions` run, and the settings are locked.
 pub(crate) fn close<'a>(
     connection: &Connection,
     files: impl IntoIterator<Item = &'a Path>,
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn nothing_outside_is_reached_and_nothing_can_be_set() {
-        // DuckDB allows itself its temporary directory, so what is outside must be elsewhere.
+        // DuckDB may use its temporary directory, so the outside file must be elsewhere.
         let (temp, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let secret = outside.path().join("secret.csv");
         std::fs::write(&secret, "a\n1\n").unwrap();

@@ -1,16 +1,16 @@
-//! Frames on the standard input and output of a child process.
+//! Reads and writes frames on the standard input and output of a child process.
 //!
-//! A frame is two lengths (32 bits each, little-endian), a JSON header and a raw body. Frames without a header carry the
-//! first parts of the next frame's body.
+//! A frame is two lengths (32 bits each, little-endian), a JSON header and a raw body. Frames without a
+//! header carry the first parts of the next frame's body.
 
 use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-/// Upper limit of a header and of a body: far above what a job sends, and small enough to allocate.
+/// Limit of a header and of a body: far above what a job sends, and small enough to allocate.
 pub(crate) const MAX_FRAME_BYTES: u32 = 64 * 1024 * 1024;
 
-/// The two lengths and the header of a frame.
+/// Returns the two lengths and the header of a frame.
 pub(crate) fn frame_head(header: &impl Serialize, body: &[u8]) -> io::Result<Vec<u8>> {
     let header = serde_json::to_vec(header)?;
     let mut head = lengths(header.len(), body.len())?.to_vec();
@@ -18,7 +18,7 @@ pub(crate) fn frame_head(header: &impl Serialize, body: &[u8]) -> io::Result<Vec
     Ok(head)
 }
 
-/// The lengths of header and body.
+/// Parses the lengths of header and body.
 pub(crate) fn frame_lengths(bytes: [u8; 8]) -> io::Result<(usize, usize)> {
     let [a, b, c, d, e, f, g, h] = bytes;
     let (header, body) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
@@ -31,7 +31,7 @@ pub(crate) fn frame_lengths(bytes: [u8; 8]) -> io::Result<(usize, usize)> {
     ))
 }
 
-/// Reads a frame; an error also at the end of the input.
+/// Reads a frame; also fails at the end of the input.
 pub(crate) fn read_frame<T: for<'de> Deserialize<'de>>(input: &mut impl Read) -> io::Result<(T, Vec<u8>)> {
     let mut lengths = [0; 8];
     input.read_exact(&mut lengths)?;
@@ -61,7 +61,6 @@ fn lengths(header: usize, body: usize) -> io::Result<[u8; 8]> {
     Ok(bytes)
 }
 
-/// Writes a frame and flushes it.
 pub(crate) fn write_frame(output: &mut impl Write, header: &impl Serialize, body: &[u8]) -> io::Result<()> {
     output.write_all(&frame_head(header, body)?)?;
     output.write_all(body)?;

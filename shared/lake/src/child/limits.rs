@@ -1,41 +1,40 @@
-//! How much a child process may use.
+//! Defines the resources that a child process may use.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The rows of an answer where the caller names no limit.
+/// Rows of an answer if the caller gives no limit.
 pub const DEFAULT_ROWS: usize = 1_000;
-/// The most rows of an answer.
+/// Most rows of an answer.
 pub const MAX_ROWS: usize = 10_000;
 
 const MIB: u64 = 1024 * 1024;
 /// Memory of the function itself: requests and answers of up to 6 MB in several forms, manifests, the HTTP
 /// clients.
 const PARENT_BYTES: u64 = 256 * MIB;
-/// Memory of a child that waits. Its address space is reserved and not used.
+/// Memory of an idle child. Its address space is reserved and not used.
 const IDLE_CHILD_BYTES: u64 = 192 * MIB;
 
-/// How much one child process, and each job in it, may use.
+/// Limits of one child process and of each job in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineLimits {
-    /// What DuckDB keeps in memory before it spills. Some functions allocate past it: then
-    /// `address_space_bytes` holds.
+    /// Memory that DuckDB uses before it spills. Some functions allocate more; then `address_space_bytes`
+    /// limits them.
     pub memory_limit_bytes: u64,
-    /// The address space of the process, enforced by the operating system. Above `memory_limit_bytes` by what
-    /// the library, the stacks and the allocator's arenas reserve without using: about a gigabyte.
+    /// Address space of the process, enforced by the operating system. It exceeds `memory_limit_bytes` by
+    /// about a gigabyte, which the library, the stacks and the allocator's arenas reserve without using it.
     pub address_space_bytes: u64,
-    /// DuckDB's threads.
     pub threads: u32,
-    /// What DuckDB may spill to its temporary directory.
+    /// Most bytes that DuckDB spills to its temporary directory.
     pub temp_bytes: u64,
-    /// The largest file that the process may write, such as a segment.
+    /// Largest file that the process may write, such as a segment.
     pub max_file_bytes: u64,
-    /// How long a query may take. It is interrupted then, and its process killed a second later.
+    /// Time limit of a query. It is interrupted then, and its process killed a second later.
     pub deadline: Duration,
-    /// How long staging or checking the data of one import may take.
+    /// Time limit for staging or checking the data of one import.
     pub import_deadline: Duration,
-    /// The size of an answer. As it is sent it is larger: [`platform::http::sent_size`].
+    /// Largest answer. Its size when sent is larger: [`platform::http::sent_size`].
     pub max_result_bytes: usize,
 }
 
@@ -55,7 +54,7 @@ impl Default for EngineLimits {
 }
 
 impl EngineLimits {
-    /// The defaults, for queries with this much memory.
+    /// Returns the defaults, with this much memory for queries.
     pub fn for_queries(memory_bytes: u64) -> Self {
         let defaults = Self::default();
         Self {
@@ -65,13 +64,13 @@ impl EngineLimits {
         }
     }
 
-    /// Memory that a Lambda function needs whose children have these limits, in bytes: for itself, the child
-    /// that works, one that was started for the next job, and one of another version or folder.
+    /// Returns the memory in bytes that a Lambda function needs whose children have these limits: for itself,
+    /// the working child, one started for the next job, and one of another version or folder.
     pub fn function_memory_bytes(&self) -> u64 {
         PARENT_BYTES + self.address_space_bytes + 2 * IDLE_CHILD_BYTES
     }
 
-    /// The rows of an answer, from what the caller asked for.
+    /// Returns the row limit of an answer for the caller's requested limit.
     pub fn rows(requested: Option<usize>) -> usize {
         requested.unwrap_or(DEFAULT_ROWS).min(MAX_ROWS)
     }

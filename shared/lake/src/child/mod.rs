@@ -1,4 +1,4 @@
-//! The inside of a child process: fence, limits, frames, and the state that jobs share.
+//! Runs inside a child process: fence, limits, frames, and the state that jobs share.
 
 pub(crate) mod context;
 pub(crate) mod fence;

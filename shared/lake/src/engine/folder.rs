@@ -1,4 +1,4 @@
-//! Statements of the platform's own over the files of one folder, in a child that reaches nothing else.
+//! Runs the platform's own statements over the files of one folder, in a child that can reach nothing else.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,14 +11,13 @@ use crate::engine::pool::Pool;
 use crate::jobs::folder::{Form, Input};
 use crate::jobs::protocol::Job;
 
-/// Most bytes of the rows of one statement, as JSON. Less than a frame takes.
+/// Most bytes of the rows of one statement, as JSON; below the limit of a frame.
 const MAX_ROWS_BYTES: usize = 60 * 1_024 * 1_024;
 
-/// A child whose fence is around one folder and all that is below it. Its DuckDB reads and writes files
-/// there.
+/// A child whose fence admits one folder with everything below it. Its DuckDB reads and writes files there.
 ///
 /// **Invariant:** the text of a statement is the platform's own. Texts of callers are parameters, and paths
-/// are quoted by [`sql_path`] and [`sql_paths`].
+///  are quoted by [`sql_path`] and [`sql_paths`].
 pub struct FolderSession<'a> {
     leased: Leased<'a>,
     folder: PathBuf,
@@ -31,11 +30,11 @@ impl<'a> FolderSession<'a> {
         folder: &Path,
         allowed: Duration,
     ) -> Result<Self> {
-        // The fence compares texts, and a child has a working directory of its own.
+        // The fence compares paths as text, and a child has its own working directory.
         if !folder.is_absolute() {
             return Err(Error::internal("the folder of a session is not absolute"));
         }
-        // A name that no version of a store has.
+        // No version of a store has this name.
         let scope = format!("folder {}", folder.display());
         let (leased, _) = Leased::take(pool, scope, account, allowed).await?;
         Ok(Self {
@@ -44,11 +43,11 @@ impl<'a> FolderSession<'a> {
         })
     }
 
-    /// Runs one statement and returns its rows. `params` are the values of its `?`; an array or an object
-    /// is bound as its JSON text, which SQL takes apart as in `?::JSON::VARCHAR[]`.
+    /// Runs one statement and returns its rows. `params` are the values of its `?`; an array or an object is
+    /// bound as its JSON text, which SQL can convert back, as in `?::JSON::VARCHAR[]`.
     ///
-    /// Times are ISO 8601 in UTC; integers beyond 2^53 are texts; NaN and infinities are null. 408 past the
-    /// time of the session, 422 if it needs too much memory or its rows are larger than 60 MB.
+    /// Times are ISO 8601 in UTC; integers beyond 2^53 are texts; NaN and infinities are null. Fails with 408
+    /// after the session's time limit, with 422 if it needs too much memory or its rows exceed 60 MB.
     pub async fn rows(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Vec<Value>>> {
         let form = Form::Rows {
             params: params.to_vec(),
@@ -58,7 +57,7 @@ impl<'a> FolderSession<'a> {
         serde_json::from_slice(&body).map_err(Error::internal)
     }
 
-    /// Runs one statement for its effect, such as COPY, and returns the number of rows that it wrote.
+    /// Runs one statement for its effect, such as COPY, and returns the number of rows written.
     pub async fn execute(&mut self, sql: &str) -> Result<u64> {
         let (written, _) = self.run(sql, Form::Effect).await?;
         written
@@ -76,17 +75,17 @@ impl<'a> FolderSession<'a> {
     }
 }
 
-/// `path` as an SQL literal.
+/// Quotes `path` as an SQL literal.
 pub fn sql_path(path: &Path) -> Result<String> {
     crate::tables::sql::path(path)
 }
 
-/// `paths` as a list of SQL literals.
+/// Quotes `paths` as a list of SQL literals.
 pub fn sql_paths<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<String> {
     crate::tables::sql::paths(paths)
 }
 
-/// `text` as an SQL literal.
+/// Quotes `text` as an SQL literal.
 pub fn sql_text(text: &str) -> String {
     crate::tables::sql::literal(text)
 }

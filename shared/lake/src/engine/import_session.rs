@@ -1,6 +1,6 @@
-//! A child at work on one import: it turns files into segments, and looks for their keys in the table.
+//! Runs the steps of one import in a child: converts files to segments and checks keys against the table.
 //!
-//! No statement of a caller ever ran in it, and it is not used again.
+//! The child never ran a caller's statement, and it is not used again.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,35 +19,36 @@ use crate::jobs::check_keys;
 use crate::jobs::protocol::Job;
 use crate::schema::manifest::{Segment, TableVersion};
 
-/// Where staged rows go.
+/// Destination of staged rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage<'a> {
-    /// The table as it is before the import.
+    /// The table before the import.
     pub table: &'a TableVersion,
-    /// The id of the segment to be.
+    /// Id of the new segment.
     pub segment_id: &'a str,
-    /// The folder of the import; the file in it is `<segment_id>.parquet`.
+    /// Folder of the import; the new file is `<segment_id>.parquet` in it.
     pub directory: &'a Path,
-    /// The time of the import, for defaults.
+    /// Time of the import, for defaults.
     pub now: UtcTime,
-    /// How digits that a column does not keep are rounded; None to refuse them.
+    /// Rounding of digits that a column cannot hold; None refuses them.
     pub rounding: Option<Rounding>,
 }
 
-/// A staged segment.
+/// Result of staging one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Staged {
-    /// The rows that were read.
+    /// Number of rows read.
     pub rows: u64,
-    /// The segment and its file; None if there were no rows. With faults, a file to check the keys of, and no segment of the
-    /// table.
+    /// The segment and its file; None if there were no rows. If there are faults, the file only serves to
+    /// check its keys, and the segment is not added to the table.
     pub segment: Option<(Segment, PathBuf)>,
-    /// The first rows at fault, by row.
+    /// Faults of the first wrong rows, in row order.
     pub faults: Vec<Fault>,
 }
 
 impl Staged {
-    /// 422 for rows at fault, 409 if all that they lack is values; then the file is removed.
+    /// Removes the file and fails if there are faults: with 409 if every fault is a missing value, else with
+    /// 422.
     pub fn accepted(self) -> Result<Self> {
         if self.faults.is_empty() {
             return Ok(self);
@@ -59,7 +60,8 @@ impl Staged {
     }
 }
 
-/// A child for the steps of one import, from the first that needs one. All of its files must be in one folder.
+/// A child for the steps of one import, taken at the first step that needs one. All files of the import must
+/// be in one folder.
 pub struct ImportSession<'a> {
     pool: &'a Pool,
     account: &'a str,
@@ -77,7 +79,7 @@ impl<'a> ImportSession<'a> {
         }
     }
 
-    /// Turns a file into a segment, or finds the rows at fault. 422 for a file that cannot be read.
+    /// Converts a file to a segment, or finds the wrong rows. Fails with 422 if the file cannot be read.
     pub async fn stage(&mut self, stage: Stage<'_>, format: FileFormat, input: &Path) -> Result<Staged> {
         let target = Target {
             table: stage.table.name.clone(),
@@ -94,7 +96,7 @@ impl<'a> ImportSession<'a> {
         };
         let staged = self.run(Job::Stage { format, input }).await;
         let value = staged.inspect_err(|_| {
-            // Half a file, or a whole one that must not be used.
+            // The file is incomplete or must not be used.
             let _ = std::fs::remove_file(&output);
         })?;
         let written: Written = serde_json::from_value(value).map_err(Error::internal)?;
@@ -108,8 +110,9 @@ impl<'a> ImportSession<'a> {
         })
     }
 
-    /// Checks the primary key and the unique columns of `table` over a staged file and files that it already has: none for an
-    /// import that replaces. The first rows whose key occurs twice, by row.
+    /// Checks the primary key and the unique columns of `table` over a staged file and the table's existing
+    /// files (none for an import that replaces). Returns the faults of the first rows whose key occurs twice,
+    /// in row order.
     pub async fn check_keys(
         &mut self,
         table: &TableVersion,
@@ -141,7 +144,7 @@ impl<'a> ImportSession<'a> {
 }
 
 impl Drop for ImportSession<'_> {
-    /// Starts the next child. Not before: its start takes as much of the processors as a small import.
+    /// Starts the next child. An earlier start would take as much processor time as a small import.
     fn drop(&mut self) {
         if self.lease.take().is_some() {
             self.pool.warm_for_next();

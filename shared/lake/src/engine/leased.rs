@@ -1,4 +1,4 @@
-//! A child that one session holds for several jobs, within a time that they share.
+//! Leases a child to one session for several jobs that share one time limit.
 
 use std::time::{Duration, Instant};
 
@@ -8,20 +8,20 @@ use serde_json::Value;
 use crate::engine::pool::{Lease, Pool};
 use crate::jobs::protocol::Job;
 
-/// A child bound to a scope. Dropped between two jobs, it leaves the child to the next session of the
-/// scope; dropped in the middle of one, it ends the child.
+/// A child bound to a scope. If dropped between two jobs, it leaves the child to the next session of the
+/// scope; if dropped during a job, it ends the child.
 pub(crate) struct Leased<'a> {
     pool: &'a Pool,
     scope: String,
     account: &'a str,
-    /// None while a job runs, and after one that spoilt the child.
+    /// None while a job runs, and after an error that makes the child unusable.
     lease: Option<Lease>,
     allowed: Duration,
     due: Instant,
 }
 
 impl<'a> Leased<'a> {
-    /// Takes a child, and tells whether it is bound already.
+    /// Takes a child; the flag says whether it is already bound.
     pub(crate) async fn take(
         pool: &'a Pool,
         scope: String,
@@ -48,12 +48,12 @@ impl<'a> Leased<'a> {
         self.due
     }
 
-    /// Ends the child, so that the next session gets another.
+    /// Ends the child, so that the next session gets another one.
     pub(crate) fn discard(&mut self) {
         self.lease = None;
     }
 
-    /// The 408 of a session whose time is over.
+    /// Returns the 408 of a session whose time limit is exceeded.
     pub(crate) fn too_slow(&self) -> Error {
         Error::timeout(format!(
             "It took longer than {} seconds and was stopped.",
@@ -66,13 +66,13 @@ impl<'a> Leased<'a> {
         if left.is_zero() {
             return Err(self.too_slow());
         }
-        // Taken away, so that a session that is dropped meanwhile ends the child with its job.
+        // Taken out during the job, so that dropping the session ends the child with its job.
         let taken = self.lease.take();
         let mut lease = taken.ok_or_else(|| Error::internal("the session lost its child"))?;
         let result = match lease.run(job, left).await {
             Ok(result) => {
-                // After a fault of DuckDB's own the database may be unusable, and after a lack of memory
-                // its address space is full of holes: the next job gets a fresh child.
+                // After an internal error of DuckDB the database may be unusable, and after a lack of memory
+                // the address space is fragmented. The next job gets a new child.
                 let spoils =
                     |error: &Error| matches!(error.kind(), ErrorKind::Internal | ErrorKind::Unprocessable);
                 if !result.as_ref().is_err_and(spoils) {

@@ -31,27 +31,25 @@ use crate::schema::manifest::{Segment, TableVersion};
 use crate::tables::bound::{BoundTable, Tier};
 use crate::tables::native;
 
-/// How long the writing of a copy may take.
+/// Time limit for writing a native copy.
 const COPY_DEADLINE: Duration = Duration::from_secs(300);
 
-/// How an engine starts its children.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
     /// The program whose `main` begins with [`crate::run_if_child`]; usually `std::env::current_exe()`.
     pub program: PathBuf,
-    /// The loader's path for the child, where the DuckDB library is not found without one. Nothing else of
-    /// the environment reaches the child.
+    /// Library search path for the child, if the DuckDB library is not found without it. No other environment
+    /// variable reaches the child.
     pub library_path: Option<OsString>,
-    /// Where children get their own temporary directories.
+    /// Folder in which each child gets its own temporary directory.
     pub temp_directory: PathBuf,
-    /// The most children at work at a time, and the most kept waiting for their version.
+    /// Most children that work at a time, and most idle children kept bound to a version.
     pub max_children: usize,
-    /// How much each child may use.
     pub limits: EngineLimits,
 }
 
 impl EngineConfig {
-    /// Children of this program itself, with temporary files in `temp_directory`.
+    /// Uses this program for the children, with temporary files in `temp_directory`.
     pub fn new(temp_directory: impl Into<PathBuf>) -> Result<Self> {
         Ok(Self {
             program: std::env::current_exe().map_err(Error::internal)?,
@@ -63,22 +61,21 @@ impl EngineConfig {
     }
 }
 
-/// One version's tables and where its files are, or will be.
+/// One version's tables, and the folder of its files.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
-    /// Whose version it is: accounts share the children.
+    /// Owner of the version; accounts share the children.
     pub account: &'a str,
-    /// Names the version among all tenants, such as `<store>/<version>`: a child that was bound to a key is
-    /// reused for it, with the tables that it was bound to.
+    /// Identifies the version among all tenants, such as `<store>/<version>`. A child bound to a key is
+    /// reused for that key, with the tables that it was bound to.
     pub key: &'a str,
-    /// The tables.
     pub tables: &'a [TableVersion],
-    /// The folder of the segments' files, each `<segment id>.parquet`. Only those of the tables that a statement needs must
-    /// be there, as long as it runs.
+    /// The folder of the segments' files, each `<segment id>.parquet`. While a statement runs, the files of
+    /// the tables that it needs must exist; the others need not.
     pub directory: &'a Path,
 }
 
-/// Runs jobs in child processes. Cheap to clone. To be used within a tokio runtime.
+/// Runs jobs in child processes. Cheap to clone; requires a tokio runtime.
 #[derive(Clone)]
 pub struct Engine {
     pool: Arc<Pool>,
@@ -86,7 +83,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine without children yet; [`warm`](Self::warm) starts the first.
+    /// Creates an engine without children; [`warm`](Self::warm) starts the first one.
     pub fn new(config: EngineConfig) -> Self {
         let limits = Arc::new(config.limits.clone());
         let start = Start {
@@ -101,7 +98,7 @@ impl Engine {
         }
     }
 
-    /// Starts a child ahead of the first job.
+    /// Starts a child before the first job.
     pub fn warm(&self) -> Result<()> {
         self.pool.warm()
     }
@@ -109,8 +106,8 @@ impl Engine {
     /// Runs one read-only statement and returns the body of the answer, JSON with `columns`, `column_types`,
     /// `rows`, `row_count`, `truncated` and `execution_time_ms`.
     ///
-    /// `limit` is cut to [`crate::child::limits::MAX_ROWS`]. 400 for a bad statement or parameter, 408 past the
-    /// deadline, 422 if it needs too much memory or its answer is too large.
+    /// `limit` is cut to [`crate::child::limits::MAX_ROWS`]. Fails with 400 for a bad statement or parameter,
+    /// with 408 after the deadline, with 422 if it needs too much memory or its answer is too large.
     pub async fn query(
         &self,
         scope: Scope<'_>,
@@ -127,27 +124,28 @@ impl Engine {
         Ok(answer.body)
     }
 
-    /// Checks one statement against the tables without running it; parameters need no values. 400 says what
-    /// is wrong.
+    /// Checks one statement against the tables without running it; parameters need no values. Fails with 400
+    /// and the statement's error.
     pub async fn validate(&self, scope: Scope<'_>, sql: &str) -> Result<()> {
         let mut session = self.open(scope, self.limits.deadline).await?;
         let plan = session.plan(sql, None).await?;
         session.validate(&plan).await
     }
 
-    /// Up to `limit` rows of a table, as a JSON array of objects.
+    /// Returns up to `limit` rows of a table, as a JSON array of objects.
     pub async fn sample(&self, scope: Scope<'_>, table: &str, limit: usize) -> Result<Bytes> {
         let mut session = self.open(scope, self.limits.deadline).await?;
         session.sample(table, limit, self.limits.max_result_bytes).await
     }
 
-    /// A child for statements over one version, for at most `allowed`; a step that takes longer is a 408.
+    /// Leases a child for statements over one version, for at most `allowed`; a step that exceeds it fails
+    /// with 408.
     pub async fn open<'a>(&'a self, scope: Scope<'a>, allowed: Duration) -> Result<Session<'a>> {
         Session::open(&self.pool, scope, allowed).await
     }
 
-    /// A child for the platform's own statements over one folder, for at most `allowed`. It stays at hand
-    /// for the next ones there. The folder exists, and belongs to one account.
+    /// Leases a child for the platform's own statements over one folder, for at most `allowed`. Afterwards
+    /// the child is kept for the next statements there. The folder must exist and belong to one account.
     pub async fn open_folder<'a>(
         &'a self,
         account: &'a str,
@@ -157,23 +155,22 @@ impl Engine {
         FolderSession::open(&self.pool, account, folder, allowed).await
     }
 
-    /// How much a child may use.
     pub fn limits(&self) -> &EngineLimits {
         &self.limits
     }
 
-    /// Writes tables into a new DuckDB database file in an existing folder that holds nothing else.
+    /// Writes tables to a new DuckDB database file in an existing folder that holds nothing else.
     pub async fn export_database(&self, scope: Scope<'_>, output: &Path) -> Result<()> {
         self.export(scope, Form::Database, output).await
     }
 
-    /// Writes each table into a file `<table>.parquet` in an existing, empty folder.
+    /// Writes each table to a file `<table>.parquet` in an existing, empty folder.
     pub async fn export_parquet(&self, scope: Scope<'_>, folder: &Path) -> Result<()> {
         self.export(scope, Form::Parquet, folder).await
     }
 
-    /// Writes the copy of a table that queries read faster than its segments, into a file of an existing folder that holds
-    /// nothing else. It runs beside the other children, with half of their memory, and nobody waits for it.
+    /// Writes the native copy of a table to a file of an existing folder that holds nothing else. It runs
+    /// beside the other children, with half of their memory, because no caller waits for it.
     pub async fn write_copy(&self, scope: Scope<'_>, table: &TableVersion, output: &Path) -> Result<()> {
         let job = Job::Export(export::Input {
             tables: vec![ExportedTable {
@@ -201,36 +198,35 @@ impl Engine {
         self.run_alone(scope.account, job).await.map(drop)
     }
 
-    /// A child for the steps of one import, all of whose files are in one folder.
+    /// Starts an import: a child for its steps; all files of the import must be in one folder.
     pub fn begin_import<'a>(&'a self, account: &'a str) -> ImportSession<'a> {
         ImportSession::new(&self.pool, account, self.limits.import_deadline)
     }
 
-    /// Process ids of the children that wait for work: for tests and for the log.
+    /// Returns the process ids of the idle children: for tests and for the log.
     pub fn idle_children(&self) -> Vec<u32> {
         self.pool.idle_ids()
     }
 
-    /// Runs a job in a child of its own, which no caller's statement ever ran in, and which is not used
-    /// again.
+    /// Runs a job in its own child, which never ran a caller's statement and is not used again.
     pub(crate) async fn run_alone(&self, account: &str, job: Job) -> Result<Value> {
         let deadline: Duration = self.limits.import_deadline;
         let mut lease = self.pool.take(None, account, deadline).await?;
         let done = lease.run(job, deadline).await;
         drop(lease);
-        // Not before: the start of a child takes as much of the processors as a small job.
+        // Starts the next child only now: an earlier start would take as much processor time as a small job.
         self.pool.warm_for_next();
         done?.map(|(value, _)| value)
     }
 }
 
 impl Scope<'_> {
-    /// The file of a segment.
+    /// Returns the path of a segment's file.
     pub(crate) fn file(&self, segment: &Segment) -> PathBuf {
         self.directory.join(format!("{}.parquet", segment.segment_id))
     }
 
-    /// A table over its files.
+    /// Returns a table with its files.
     pub(crate) fn bound(&self, table: &TableVersion) -> BoundTable {
         BoundTable {
             name: table.name.clone(),
@@ -240,7 +236,7 @@ impl Scope<'_> {
         }
     }
 
-    /// A table over its files, or over its copy.
+    /// Returns a table with its files, or with its native copy.
     pub(crate) fn bound_in(&self, table: &TableVersion, tier: Tier) -> BoundTable {
         BoundTable {
             native: (tier == Tier::Native).then(|| self.copy(table)),
@@ -248,7 +244,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The file of a table's copy, if there is one; see [`Engine::write_copy`].
+    /// Returns the path of a table's native copy, which need not exist; see [`Engine::write_copy`].
     pub fn copy(&self, table: &TableVersion) -> PathBuf {
         self.directory.join(native::file_name(table))
     }

@@ -1,9 +1,9 @@
-//! Children kept warm.
+//! Keeps child processes ready for jobs.
 //!
-//! A child that was bound to a version serves only that version, so that two tenants never share a process; a
-//! new version gets the spare that was started ahead. At most `max` children work at a time, and half as many
-//! more whose jobs take long: these have the lowest priority and lend their places. At most `max` wait bound.
-//! Accounts share the children: one holds at most half of the places.
+//! A child bound to a version serves only that version, so that two tenants never share a process; a new
+//! version gets the spare child that was started ahead. At most `max` children work at a time, and half as
+//! many more whose jobs take long: these run at the lowest priority and lend their permits. At most `max`
+//! idle children stay bound. Accounts share the children: one account holds at most half of the permits.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::engine::process::{Process, Start};
 use crate::jobs::protocol::Job;
 
-/// Children, by what they are bound to.
+/// Children by the scope that they are bound to.
 pub(crate) struct Pool {
     start: Start,
     max: usize,
@@ -25,28 +25,27 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 struct Idle {
-    /// The longest unused first.
+    /// The least recently used first.
     bound: Vec<Bound>,
     spare: Option<Process>,
 }
 
-/// A child that serves one version.
 struct Bound {
     scope: String,
     account: String,
     process: Process,
 }
 
-/// A child at work; dropping it kills the child, unless it was given back.
+/// A working child. Dropping it kills the child, unless the child was given back.
 pub(crate) struct Lease {
     pub(crate) process: Process,
-    /// Whether the child is bound to the scope already.
+    /// Whether the child is already bound to the scope.
     pub(crate) is_bound: bool,
     permit: Permit,
 }
 
 impl Lease {
-    /// As [`Process::run`]; a job that takes long lends its permit on.
+    /// Runs a job like [`Process::run`]; a long job lends its permit to another.
     pub(crate) async fn run(&mut self, job: Job, deadline: Duration) -> Result<Result<(Value, Vec<u8>)>> {
         self.process.run(job, deadline, || self.permit.lend()).await
     }
@@ -63,7 +62,7 @@ impl Pool {
         }
     }
 
-    /// Starts the spare, if there is none.
+    /// Starts the spare child if there is none.
     pub(crate) fn warm(&self) -> Result<()> {
         let is_missing = self.lock().spare.is_none();
         if is_missing {
@@ -73,15 +72,15 @@ impl Pool {
         Ok(())
     }
 
-    /// The same for the next job, while nobody waits: where it fails, that job starts a child itself.
+    /// Like [`warm`](Self::warm), between jobs. If it fails, the next job starts a child itself.
     pub(crate) fn warm_for_next(&self) {
         if let Err(error) = self.warm() {
             tracing::warn!(%error, "no child could be started ahead");
         }
     }
 
-    /// A child for `scope`, or an unbound one for a job of its own, which may be the spare. Waits at most `patience` for one to
-    /// be free.
+    /// Leases a child for `scope`, or without a scope an unbound child, which may be the spare. Waits at most
+    /// `patience` for a permit.
     pub(crate) async fn take(&self, scope: Option<&str>, account: &str, patience: Duration) -> Result<Lease> {
         let permit = self.permits.acquire(account, patience).await?;
         let (bound, mut spare) = {
@@ -119,15 +118,15 @@ impl Pool {
         })
     }
 
-    /// A child for one job that nobody waits for, besides those that are counted, with half of their memory.
+    /// Starts an uncounted child for one background job, with half of the usual memory.
     pub(crate) fn start_aside(&self) -> Result<Process> {
         let mut start = self.start.clone();
         start.limits.memory_limit_bytes /= 2;
         Process::start(&start)
     }
 
-    /// Keeps a child that is bound to `scope` for the next job there. A process cannot
-    /// raise its priority again, so a child with the lowest one is replaced.
+    /// Keeps a child bound to `scope` for the next job there. A process cannot raise its priority again, so a
+    /// child with the lowest priority is replaced.
     pub(crate) fn give_back(&self, scope: &str, account: &str, lease: Lease) {
         if lease.process.is_demoted() {
             drop(lease);
@@ -146,7 +145,7 @@ impl Pool {
         drop(evicted);
     }
 
-    /// Process ids of the children that wait.
+    /// Returns the process ids of the idle children.
     pub(crate) fn idle_ids(&self) -> Vec<u32> {
         let idle = self.lock();
         idle.bound
@@ -163,8 +162,8 @@ impl Pool {
 }
 
 impl Idle {
-    /// Takes the longest unused child of the account that has the most, so that one who asks many versions
-    /// displaces its own.
+    /// Takes the least recently used child of the account that has the most, so that an account that queries
+    /// many versions displaces its own children.
     fn evict(&mut self) -> Option<Bound> {
         let of = |account: &str| self.bound.iter().filter(|bound| bound.account == account).count();
         let most = self.bound.iter().map(|bound| of(&bound.account)).max()?;

@@ -1,5 +1,5 @@
-//! The child process, seen from outside: started with an empty environment and its own directory, asked one
-//! thing at a time, and killed when it is dropped.
+//! Runs a child process from the parent's side: starts it with an empty environment and its own directory,
+//! sends one job at a time, and kills it when it is dropped.
 
 use std::ffi::OsString;
 use std::io;
@@ -21,21 +21,20 @@ use crate::child::settings::{ARGUMENT, Settings};
 use crate::jobs::protocol::{Job, Reply, Request};
 use crate::statement::messages;
 
-/// How much of its address space mimalloc, the local runner's allocator, takes in advance. That of a child is limited, and
-/// is for DuckDB.
+/// Address space that mimalloc, the local runner's allocator, reserves in advance. A child's address space is
+/// limited, and DuckDB needs it.
 const ALLOCATOR_RESERVE: &str = "MIMALLOC_ARENA_RESERVE";
 
-/// How long past its deadline a child may take to notice it.
+/// Time that a child has after its deadline to stop by itself.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long a child that waits has to answer; one that was just started loads the library first.
+/// Time limit for a ping; a new child loads the library first.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A job has normal priority for this long.
+/// Time during which a job has normal priority.
 const QUICK: Duration = Duration::from_millis(250);
 /// The highest niceness.
 const LOWEST_RANK: i32 = 19;
 
-/// How children are started.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
     pub(crate) program: PathBuf,
@@ -44,17 +43,16 @@ pub(crate) struct Start {
     pub(crate) limits: EngineLimits,
 }
 
-/// What the pipe of a child's answers holds.
+/// Capacity of the pipe for a child's replies.
 #[cfg(target_os = "linux")]
 const PIPE_BYTES: usize = 1_024 * 1_024;
 
-/// Taken apart only when dropped.
+/// Only `drop` takes this apart.
 struct Parts {
     child: Child,
     temp: TempDir,
 }
 
-/// A running child.
 pub(crate) struct Process {
     parts: Option<Parts>,
     input: ChildStdin,
@@ -64,7 +62,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a child. It makes itself ready while nobody waits.
+    /// Starts a child without waiting until it is ready.
     pub(crate) fn start(start: &Start) -> Result<Self> {
         let temp = tempfile::Builder::new()
             .prefix("lake-")
@@ -78,11 +76,11 @@ impl Process {
         command
             .arg(ARGUMENT)
             .arg(serde_json::to_string(&settings).map_err(Error::internal)?)
-            // No credentials, no names of resources: a caller's statement runs in there.
+            // A caller's statement runs in the child, so it gets no credentials and no names of resources.
             .env_clear()
             .env(ALLOCATOR_RESERVE, "0")
             .current_dir(temp.path())
-            // A process group of its own: the priority is set for all threads of the child, and for no other
+            // With its own process group, the priority applies to all threads of the child and to no other
             // process.
             .process_group(0)
             .stdin(Stdio::piped())
@@ -98,8 +96,8 @@ impl Process {
         else {
             return Err(Error::internal("the child has no pipes"));
         };
-        // As much as a process may without privileges, so that a large answer takes few turns. Where it is refused, the pipe
-        // is as it was.
+        // The most that an unprivileged process may set, so that a large answer takes few reads. If it is
+        // refused, the pipe keeps its size.
         #[cfg(target_os = "linux")]
         let _ = rustix::pipe::fcntl_setpipe_size(&output, PIPE_BYTES);
         tokio::spawn(log(errors));
@@ -113,18 +111,18 @@ impl Process {
         })
     }
 
-    /// The child's process id, while it runs.
+    /// Returns the child's process id while it runs.
     pub(crate) fn id(&self) -> Option<u32> {
         self.parts.as_ref().and_then(|parts| parts.child.id())
     }
 
-    /// Whether the child has the lowest priority since one of its jobs took long.
+    /// Returns whether the child has the lowest priority, because one of its jobs took long.
     pub(crate) fn is_demoted(&self) -> bool {
         self.is_demoted
     }
 
-    /// Whether the child still answers. One that waits may have been ended by the operating system, which may have told
-    /// nobody yet: only an answer is proof.
+    /// Returns whether the child still answers. The operating system may have ended an idle child without the
+    /// parent's notice, so only a reply proves that it lives.
     pub(crate) async fn answers(&mut self) -> bool {
         let Ok(head) = frame_head(
             &Request {
@@ -141,8 +139,8 @@ impl Process {
         )
     }
 
-    /// Runs one job within `deadline`. The inner result is what the job says; after an outer error the child
-    /// is of no more use and must be dropped.
+    /// Runs one job within `deadline`. The inner result is the job's; after an outer error the child is
+    /// unusable and must be dropped.
     pub(crate) async fn run(
         &mut self,
         job: Job,
@@ -169,8 +167,8 @@ impl Process {
         }
     }
 
-    /// As [`exchange`](Self::exchange). A job that takes long continues at the lowest priority, so that short
-    /// ones stay short.
+    /// Like [`exchange`](Self::exchange), but a long job continues at the lowest priority, so that short jobs
+    /// stay fast.
     async fn work(&mut self, head: &[u8], takes_long: impl FnOnce()) -> io::Result<(Reply, Vec<u8>)> {
         let group = self
             .id()
@@ -203,7 +201,8 @@ impl Process {
             let mut lengths = [0; 8];
             self.output.read_exact(&mut lengths).await?;
             let (header_length, body_length) = frame_lengths(lengths)?;
-            // All parts together, so that a child that gives no end takes no more than its parent has.
+            // Limits all parts together, so that a child that sends endless parts cannot exhaust the parent's
+            // memory.
             if body.len() + body_length > MAX_FRAME_BYTES as usize {
                 return Err(io::Error::other("the body is too large"));
             }
@@ -238,7 +237,8 @@ impl Process {
         ))
     }
 
-    /// The child ended by itself: nearly always because the operating system refused it more memory.
+    /// Returns the error of a child that ended by itself, nearly always because the operating system refused
+    /// it more memory.
     async fn died(&mut self, error: &io::Error) -> Error {
         let status = match &mut self.parts {
             Some(parts) => match tokio::time::timeout(GRACE, parts.child.wait()).await {
@@ -257,7 +257,7 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// Kills the child, and removes its directory once it is gone.
+    /// Kills the child, and removes its directory after its end.
     fn drop(&mut self) {
         let Some(mut parts) = self.parts.take() else {
             return;
@@ -272,13 +272,13 @@ impl Drop for Process {
     }
 }
 
-/// A statement that only the fence stops shows a gap in the check of statements, so it is logged as an error.
+/// If only the fence stops a statement, the check of statements has a gap, so this is logged as an error.
 fn fenced() -> Error {
     tracing::error!("the fence stopped a statement that the check let pass");
     Error::invalid("The query names something outside of the store's tables.")
 }
 
-/// What the child writes to its standard error is for the log only.
+/// Logs what the child writes to its standard error; it goes nowhere else.
 async fn log(errors: ChildStderr) {
     let mut lines = BufReader::new(errors.take(1024 * 1024)).lines();
     while let Ok(Some(line)) = lines.next_line().await {

@@ -1,4 +1,4 @@
-//! The engine's part in alterations: files are rewritten, and rows are checked against new rules.
+//! Runs the jobs of alterations: rewrites files and checks rows against new rules.
 
 use std::path::{Path, PathBuf};
 
@@ -13,8 +13,8 @@ use crate::schema::alter::{Altered, KeyCheck, ValueSource};
 use crate::schema::manifest::{ManifestColumn, Segment, TableVersion};
 
 impl Engine {
-    /// Writes files of `before` anew as files of the altered table, each `<new_id>.parquet` in `directory`. 422 for
-    /// values that do not convert.
+    /// Rewrites files of `before` as files of the altered table, each `<new_id>.parquet` in `directory`.
+    /// Fails with 422 if a value does not convert.
     pub(crate) async fn rewrite(
         &self,
         account: &str,
@@ -48,7 +48,8 @@ impl Engine {
         serde_json::from_value(segments).map_err(Error::internal)
     }
 
-    /// Checks the rows of the altered table against its new rules; `files` are all of its files. 409 for what breaks one.
+    /// Checks the rows of the altered table against its new rules; `files` are all of its files. Fails with
+    /// 409 if a row breaks a rule.
     pub(crate) async fn check_rows(
         &self,
         account: &str,

@@ -1,7 +1,8 @@
-//! A child at work on one version of a store.
+//! Runs statements over one version of a store in a leased child.
 //!
-//! A statement takes two steps: the child checks it and says which tables it needs; whoever asks brings the files of these;
-//! then the child runs it. In between nothing but the check has touched the caller's text.
+//! A statement takes two steps: the child checks it and returns the tables that it needs, the caller fetches
+//! the files of these tables, then the child runs it. Before the run, only the check has processed the
+//! statement's text.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -23,32 +24,33 @@ use crate::statement::messages::blame_the_statement;
 use crate::tables::bound::{BoundTable, Tier};
 use crate::tables::native;
 
-/// A child bound to one version. Dropped between two steps, it leaves the child to the next session; dropped in the middle
-/// of one, it ends the child.
+/// A child bound to one version. If dropped between two steps, it leaves the child to the next session; if
+/// dropped during a step, it ends the child.
 pub struct Session<'a> {
     scope: Scope<'a>,
     leased: Leased<'a>,
 }
 
-/// A statement that passed the check. The child keeps it until the next one.
+/// A statement that passed the check. The child keeps it until the next statement.
 pub struct Plan<'a> {
-    /// The tables whose files must be at hand when it is run: for each its segments, unless its copy is read.
+    /// Tables whose files must exist when the statement runs: the segments of each, or its native copy if
+    /// that is read.
     pub tables: Vec<&'a TableVersion>,
-    /// Whether its answer may change although the data does not.
+    /// Whether the answer may change although the data does not.
     pub is_volatile: bool,
-    /// What each table is read from now, as far as the child knows it.
+    /// The tier that each table's view reads now, as far as the child has views.
     tiers: HashMap<String, Tier>,
-    /// The tables whose copies are to be read.
+    /// Tables to read from their native copies.
     native: HashSet<String>,
 }
 
 impl Plan<'_> {
-    /// Reads a table from its copy, which is at hand.
+    /// Reads a table from its native copy, which must exist.
     pub fn use_copy(&mut self, table: &TableVersion) {
         self.native.insert(table.name.clone());
     }
 
-    /// Whether any table is read from its copy.
+    /// Returns whether any table is read from its native copy.
     pub fn uses_copies(&self) -> bool {
         !self.native.is_empty()
     }
@@ -78,7 +80,7 @@ impl<'a> Session<'a> {
             };
             let bound = session.leased.run(bind).await;
             if bound.is_err() {
-                // Half bound is not bound: the next session must not take it for one that is.
+                // A half-bound child must not be reused as a bound one.
                 session.leased.discard();
             }
             bound?;
@@ -86,12 +88,12 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// When the session's time is over.
+    /// Returns the end of the session's time limit.
     pub fn due(&self) -> Instant {
         self.leased.due()
     }
 
-    /// Checks a statement. 400 says what is wrong. Without `params` it can only be validated.
+    /// Checks a statement; fails with 400 and its error. Without `params` the statement cannot be run.
     pub async fn plan(&mut self, sql: &str, params: Option<&Map<String, Value>>) -> Result<Plan<'a>> {
         let job = Job::Plan {
             sql: sql.to_owned(),
@@ -112,10 +114,10 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Runs the statement of a plan, whose files are at hand, for its first `rows` rows.
+    /// Runs the statement of a plan and returns its first `rows` rows. The files of its tables must exist.
     ///
-    /// 400 for what only shows when it runs, 408 past the deadline, 422 if it needs too much memory or its answer is larger
-    /// than `max_bytes`.
+    /// Fails with 400 for errors found only at run time, with 408 after the deadline, with 422 if it needs
+    /// too much memory or its answer is larger than `max_bytes`.
     pub async fn query(
         &mut self,
         plan: &Plan<'a>,
@@ -136,7 +138,7 @@ impl<'a> Session<'a> {
         };
         let ran = self.leased.run(job).await;
         let (value, body) = match plan.uses_copies() {
-            // The copies may be to blame.
+            // The native copies may have caused the error.
             true => ran?,
             false => ran.map_err(blame_the_statement)?,
         };
@@ -155,7 +157,8 @@ impl<'a> Session<'a> {
         validated.map(drop).map_err(blame_the_statement)
     }
 
-    /// Names the columns of a plan's result, without running it and without any file. 400 for what DuckDB does not bind.
+    /// Describes the columns of a plan's result, without running it and without any file. Fails with 400 if
+    /// DuckDB cannot bind the statement.
     pub async fn describe(&mut self, plan: &Plan<'a>) -> Result<Vec<ResultColumn>> {
         let tables = without_files(plan);
         let described = self.leased.run(Job::Describe { tables }).await;
@@ -163,7 +166,7 @@ impl<'a> Session<'a> {
         read(columns)
     }
 
-    /// Up to `limit` rows of a table, whose files are at hand, as a JSON array of objects.
+    /// Returns up to `limit` rows of a table as a JSON array of objects. The table's files must exist.
     pub async fn sample(&mut self, table: &str, limit: usize, max_bytes: usize) -> Result<Bytes> {
         let mut tables = self.scope.tables.iter();
         let table = tables
@@ -178,7 +181,7 @@ impl<'a> Session<'a> {
         Ok(Bytes::from(body))
     }
 
-    /// The 408 of a session whose time is over.
+    /// Returns the 408 of a session whose time limit is exceeded.
     pub fn too_slow(&self) -> Error {
         self.leased.too_slow()
     }

@@ -1,11 +1,12 @@
-//! Compressed input: which compression it is, and that it is whole and of a sane size.
+//! Detects the compression of input files, and checks that they are complete and do not expand too much.
 //!
-//! DuckDB reads a gzip or zstd file that was cut off as if it ended there, and does not compare gzip's checksum: rows of an
-//! import would be missing without any error. So a file that DuckDB decompresses is read through once before.
+//! DuckDB reads a truncated gzip or zstd file as if it ended there, and does not check gzip's checksum, so
+//! rows of an import would be missing without any error. Therefore a compressed file is read through once
+//! before DuckDB decompresses it.
 //!
-//! DuckDB 1.5.5 also loses rows of a gzip file with several members, where the end of its read buffer falls
-//! into the header of one, and refuses optional parts of a header. Such a file is compressed again, as one
-//! zstd frame.
+//! DuckDB 1.5.5 also loses rows of a gzip file with several members if the end of its read buffer falls into
+//! a member's header, and refuses optional parts of a header. Such a file is compressed again, as one zstd
+//! frame.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -18,22 +19,22 @@ use platform::{Error, Result};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: u32 = 0xFD2F_B528;
-/// The first of the sixteen magic numbers of frames that hold no data.
+/// The first of the sixteen magic numbers of frames without data.
 const SKIPPABLE_MAGIC: u32 = 0x184D_2A50;
 
-/// What a file may decompress to, whatever its ratio.
+/// Decompressed size that is accepted at any ratio.
 const HARMLESS_BYTES: u64 = 1_024 * 1_024 * 1_024;
-/// How many times larger a file may get beyond that: tables get 5 to 50 times smaller, and only a file that is made to do harm
-/// is a thousand times larger than it looks.
+/// Largest ratio of decompressed to compressed size above that. Tables compress 5 to 50 times; only a
+/// malicious file expands a thousand times.
 const MAX_RATIO: u64 = 300;
-/// Members of a gzip file, whatever they hold, and the bytes that each beyond these must hold on the average.
+/// Members of a gzip file that are accepted with any content, and the average bytes that each further member
+/// must have.
 const FREE_MEMBERS: u64 = 10_000;
 const BYTES_A_MEMBER: u64 = 1_024;
 const BUFFER_BYTES: usize = 256 * 1_024;
 /// The fastest of zstd's usual levels.
 const ZSTD_LEVEL: i32 = 1;
 
-/// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     None,
@@ -42,7 +43,7 @@ pub(crate) enum Compression {
 }
 
 impl Compression {
-    /// Looks at the first bytes of the file, whatever its name is.
+    /// Detects the compression from the file's first bytes, regardless of its name.
     pub(crate) fn of(path: &Path) -> Result<Self> {
         let mut magic = Vec::new();
         File::open(path)
@@ -57,7 +58,7 @@ impl Compression {
         })
     }
 
-    /// The name that DuckDB gives it.
+    /// Returns DuckDB's name for the compression.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -66,13 +67,13 @@ impl Compression {
         }
     }
 
-    /// What the file holds, as a stream. An error of the kind `FileTooLarge` means that it is a bomb; any other is
-    /// [`damage`](Self::damage).
+    /// Opens the decompressed content as a stream. A read error of kind `FileTooLarge` means a decompression
+    /// bomb; [`damage`](Self::damage) describes any error.
     pub(crate) fn open(self, path: &Path) -> io::Result<Box<dyn Read>> {
         self.open_counting(path, Arc::default())
     }
 
-    /// The same, and counts the members of a gzip file.
+    /// Like [`open`](Self::open), and counts the members of a gzip file.
     fn open_counting(self, path: &Path, members: Arc<AtomicU64>) -> io::Result<Box<dyn Read>> {
         let compressed = Arc::new(AtomicU64::new(0));
         let file = Counted {
@@ -103,8 +104,8 @@ impl Compression {
         })
     }
 
-    /// A file with what the file at `path` holds, of which DuckDB reads the whole. 422 for a file that is
-    /// damaged or a bomb.
+    /// Returns a file with the same content that DuckDB reads completely. Fails with 422 if the file is
+    /// damaged or a decompression bomb.
     pub(crate) fn prepare(self, path: &Path, table: &str) -> Result<Prepared> {
         let refuse = |error| Error::unprocessable(format!("Table '{table}': {}.", self.damage(&error)));
         let read = |mut plain: Box<dyn Read>| io::copy(&mut plain, &mut io::sink()).map(drop);
@@ -130,7 +131,7 @@ impl Compression {
         })
     }
 
-    /// The first file stays: a repeated import begins with it.
+    /// Keeps the first file, because a repeated import starts from it.
     fn compress_again(self, path: &Path) -> io::Result<PathBuf> {
         let again = path.with_extension("zst");
         let mut encoder = zstd::stream::write::Encoder::new(File::create(&again)?, ZSTD_LEVEL)?;
@@ -139,7 +140,7 @@ impl Compression {
         Ok(again)
     }
 
-    /// What is wrong with a file that could not be read to its end.
+    /// Describes why a file could not be read to its end.
     pub(crate) fn damage(self, error: &io::Error) -> String {
         if error.kind() == io::ErrorKind::FileTooLarge {
             format!(
@@ -152,7 +153,7 @@ impl Compression {
     }
 }
 
-/// A file that is whole and no bomb, and that DuckDB reads right.
+/// A file that is complete, is no decompression bomb, and that DuckDB reads correctly.
 #[derive(Clone)]
 pub(crate) struct Prepared {
     pub(crate) path: PathBuf,
@@ -160,14 +161,14 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// What the file holds, as a stream without a guard.
+    /// Opens the decompressed content without a guard.
     pub(crate) fn open(&self) -> io::Result<Box<dyn Read>> {
         self.compression.decoder(&self.path)
     }
 }
 
-/// Whether the header of a gzip file has a name at most: DuckDB refuses all other optional parts (RFC 1952,
-/// 2.3.1).
+/// Returns whether the header of a gzip file has at most a name: DuckDB refuses all other optional parts (RFC
+/// 1952, 2.3.1).
 fn has_simple_header(path: &Path) -> io::Result<bool> {
     const FLAGS: usize = 3;
     const HAS_NAME: u8 = 0b1000;
@@ -176,8 +177,8 @@ fn has_simple_header(path: &Path) -> io::Result<bool> {
     Ok(header[FLAGS] & !HAS_NAME == 0)
 }
 
-/// The members of a gzip file, one after another. Tools that write many make each of some kilobytes; empty
-/// ones cost time and hold nothing.
+/// Decodes the members of a gzip file one after another. Tools that write many members make each some
+/// kilobytes large; empty members take time and have no data.
 struct Members<R> {
     member: Option<GzDecoder<R>>,
     bytes: u64,
@@ -220,7 +221,7 @@ impl<R: BufRead> Read for Members<R> {
     }
 }
 
-/// A file that tells how much of it was read.
+/// A file that counts the bytes read from it.
 struct Counted {
     file: File,
     bytes: Arc<AtomicU64>,
@@ -234,7 +235,7 @@ impl Read for Counted {
     }
 }
 
-/// Decompressed bytes, as long as they are in proportion.
+/// Decompressed bytes; fails when they exceed the allowed ratio.
 struct Guarded {
     plain: Box<dyn Read>,
     compressed: Arc<AtomicU64>,

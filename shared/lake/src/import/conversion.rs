@@ -1,12 +1,12 @@
-//! How imported text becomes a value of a column's type: in SQL, so that DuckDB converts a million rows at
-//! its own speed.
+//! Converts imported text to values of a column's type: in SQL, so that DuckDB converts a million rows at its
+//! own speed.
 //!
-//! DuckDB's own conversions lose something silently, and each loss is an error here: digits after the point beyond a
-//! decimal's scale and a fraction in an integer (DuckDB rounds; only a caller that names a [`Rounding`] gets that), an
-//! integer that a floating point number does not hold exactly, a number beyond the greatest of a floating point type
-//! (DuckDB makes it infinite; a text `inf` or `nan` says what it means and is kept), text behind the day in a date, such
-//! as a time, and digits of a second beyond microseconds (DuckDB drops both). A timestamp with an offset is brought to
-//! UTC (DuckDB drops the offset).
+//! DuckDB's own conversions lose data silently, and each loss is an error here: digits after the point beyond
+//! a decimal's scale and a fraction in an integer (DuckDB rounds; this module does so only if the caller
+//! gives a [`Rounding`]), an integer that a floating point number cannot represent exactly, a number beyond
+//! the range of a floating point type (DuckDB makes it infinite; a text `inf` or `nan` is explicit and is
+//! kept), text after the day in a date, such as a time, and digits of a second beyond microseconds (DuckDB
+//! drops both). A timestamp with an offset is converted to UTC (DuckDB drops the offset).
 
 use platform::clock::UtcTime;
 use platform::{Error, Result};
@@ -17,34 +17,34 @@ use crate::schema::manifest::ManifestColumn;
 use crate::schema::types::ColumnType;
 use crate::tables::sql;
 
-/// Raised inside the conversion; found again by the search for what is wrong.
+/// Message of the error raised inside a lossy conversion; the search for faults then finds the row.
 pub(crate) const LOSSY: &str = "more than the type holds";
-/// All that a text for a date may hold. DuckDB ignores what follows the day.
+/// Every accepted text for a date. DuckDB ignores text after the day.
 const DAY: &str = r"(?i)\s*([+-]?[0-9]+[-/\\ ][0-9]{1,2}[-/\\ ][0-9]{1,2}\s*(\(BC\))?|epoch|-?infinity)\s*";
-/// A number with an exponent: its sign, its digits before and behind the point, its exponent.
+/// A number with an exponent: its sign, its digits before and after the point, its exponent.
 const WITH_EXPONENT: &str = r"^\s*([+-]?)([0-9]*)\.?([0-9]*)[eE]([+-]?[0-9]{1,2})\s*$";
-/// More zeros than the greatest exponent of [`WITH_EXPONENT`] moves the point by.
+/// More zeros than the greatest exponent of [`WITH_EXPONENT`] can shift the point by.
 const ZEROS: &str = "repeat('0', 100)";
 
 /// The conversion of a text, as SQL.
 pub(crate) struct Conversion {
     column_type: ColumnType,
     plain: Reading,
-    /// How a text is read for which the condition, which goes first, holds.
+    /// A condition, and the reading of texts that satisfy it.
     special: Option<(String, Reading)>,
 }
 
-/// How a text is cast.
+/// The cast of a text.
 struct Reading {
-    /// The text that is cast. It differs from the caller's where a number is written out, and where a half is rounded to
+    /// The text to cast. It differs from the caller's text if a number is written out or a half is rounded to
     /// even.
     text: String,
-    /// Whether the cast loses something without an error.
+    /// Condition, as SQL: the cast loses data without an error.
     is_lossy: Option<String>,
 }
 
 impl Conversion {
-    /// The conversion of the text that the SQL expression `text` gives.
+    /// Returns the conversion of the SQL expression `text`.
     pub(crate) fn new(column_type: ColumnType, rounding: Option<Rounding>, text: &str) -> Self {
         let mut special = None;
         let (text, is_lossy) = match column_type {
@@ -53,7 +53,7 @@ impl Conversion {
                 decimal(scale, rounding, text)
             }
             ColumnType::Integer | ColumnType::Bigint => integer(rounding, text),
-            // The greatest numbers have 39 and 309 digits; each integer of 7 and 15 digits is exact.
+            // The greatest numbers have 39 and 309 digits; every integer of 7 and 15 digits is exact.
             ColumnType::Float => (text.to_owned(), Some(floating("FLOAT", 38, 7, text))),
             ColumnType::Double => (text.to_owned(), Some(floating("DOUBLE", 308, 15, text))),
             ColumnType::Date => {
@@ -73,7 +73,7 @@ impl Conversion {
         }
     }
 
-    /// The value; an error of DuckDB's if there is none.
+    /// Returns SQL for the value; it raises an error if the text does not convert.
     pub(crate) fn value(&self) -> String {
         self.each(|reading| {
             let value = self.cast("CAST", &reading.text);
@@ -84,7 +84,7 @@ impl Conversion {
         })
     }
 
-    /// The value; NULL if there is none.
+    /// Returns SQL for the value, or NULL if the text does not convert.
     pub(crate) fn value_or_null(&self) -> String {
         self.each(|reading| {
             let value = self.cast("TRY_CAST", &reading.text);
@@ -95,14 +95,14 @@ impl Conversion {
         })
     }
 
-    /// Whether there is no value; None if every text is one.
+    /// Returns the condition that the text does not convert; None if every text converts.
     pub(crate) fn is_bad(&self) -> Option<String> {
         let (text, value) = (&self.plain.text, self.value_or_null());
         (self.column_type != ColumnType::String)
             .then(|| format!("({text} IS NOT NULL AND ({value}) IS NULL)"))
     }
 
-    /// Whether there is no value because the cast loses something.
+    /// Returns the condition that the text does not convert because the cast loses data.
     pub(crate) fn is_lossy(&self) -> String {
         self.each(|reading| match &reading.is_lossy {
             Some(lossy) => {
@@ -131,13 +131,13 @@ impl Conversion {
     }
 }
 
-/// Whether the value that the SQL expression `value` gives, which is of another type, cannot be cast to `column_type`.
+/// Returns the condition that the SQL expression `value`, of another type, cannot be cast to `column_type`.
 pub(crate) fn does_not_fit(column_type: ColumnType, value: &str) -> String {
     let to = column_type.duckdb_type();
     format!("({value} IS NOT NULL AND TRY_CAST({value} AS {to}) IS NULL)")
 }
 
-/// Why a text is no value of a type, for the caller. `shown` is the text in quotes.
+/// Explains to the caller why a text is no value of a type. `shown` is the text in quotes.
 pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> String {
     use ColumnType as T;
     let article = match column_type {
@@ -179,11 +179,11 @@ pub(crate) fn reason(column_type: ColumnType, is_lossy: bool, shown: &str) -> St
     format!("{shown} is not {article} {column_type}{advice}")
 }
 
-/// Forms of times, each digit a zero, after which a fraction or an offset may follow.
+/// Forms of times, with zeros for all digits; a fraction or an offset may follow.
 const TIMES: [&str; 3] = ["0000-00-00", "0000-00-00 00:00", "0000-00-00T00:00"];
 
-/// Whether a text in quotes begins with a form, whose digits are zeros, and goes on with what times have
-/// alone.
+/// Returns whether a quoted text starts with one of the forms (zeros stand for digits) and continues only
+/// with characters of times.
 fn is_written_as(forms: &[&str], shown: &str) -> bool {
     let form = |letter: char| if letter.is_ascii_digit() { '0' } else { letter };
     let written: String = shown.trim_matches('\'').chars().map(form).collect();
@@ -194,13 +194,13 @@ fn is_written_as(forms: &[&str], shown: &str) -> bool {
     })
 }
 
-/// Whether a text in quotes is a number that no rounding brings down to `most`.
+/// Returns whether a quoted text is a number that no rounding reduces to `most`.
 fn is_beyond(shown: &str, most: f64) -> bool {
     let number: Option<f64> = shown.trim_matches('\'').parse().ok();
     number.is_some_and(|number| number.abs() + 0.5 >= most + 1.0)
 }
 
-/// Whether a text in quotes is a number of digits, with a sign and a point at most.
+/// Returns whether a quoted text is a number of digits, with at most a sign and a point.
 fn is_plain_number(shown: &str) -> bool {
     let number = shown.trim_matches('\'').trim_start_matches(['+', '-']);
     let is_digits = |part: &str| part.chars().all(|letter| letter.is_ascii_digit());
@@ -210,7 +210,7 @@ fn is_plain_number(shown: &str) -> bool {
     }
 }
 
-/// Whether a text in quotes has characters that no number has, such as a currency sign or a comma.
+/// Returns whether a quoted text has characters that no number has, such as a currency sign or a comma.
 fn has_other_characters(shown: &str) -> bool {
     shown
         .chars()
@@ -221,7 +221,8 @@ fn has_exponent(text: &str) -> String {
     format!("(contains({text}, 'e') OR contains({text}, 'E'))")
 }
 
-/// Whether more than `count` characters follow the point of a text, and `pattern` occurs in it. Cheap searches go first.
+/// Returns the condition that more than `count` characters follow the point of a text, and `pattern` occurs
+/// in it. Cheap searches come first.
 fn has_more_digits(count: u8, pattern: &str, text: &str) -> String {
     format!(
         "(contains({text}, '.') AND strlen({text}) - instr({text}, '.') > {count} AND regexp_matches({text}, {}))",
@@ -239,7 +240,8 @@ fn decimal(scale: u8, rounding: Option<Rounding>, text: &str) -> (String, Option
     }
 }
 
-/// A number with an exponent is written out: DuckDB refuses some of them, and half a digit does not show in them.
+/// Writes out a number with an exponent: DuckDB refuses some of these, and half a digit is not visible in
+/// them.
 fn with_exponent(scale: u8, rounding: Option<Rounding>, text: &str) -> Reading {
     let pattern = sql::literal(WITH_EXPONENT);
     let is_clear = format!("regexp_matches({text}, {pattern})");
@@ -267,7 +269,7 @@ fn with_exponent(scale: u8, rounding: Option<Rounding>, text: &str) -> Reading {
     }
 }
 
-/// A text of which DuckDB makes the rounded value. DuckDB rounds a half away from zero.
+/// Returns a text that DuckDB casts to the rounded value. DuckDB rounds a half away from zero.
 fn rounded(scale: u8, rounding: Rounding, text: &str) -> String {
     let (pattern, replacement) = match (rounding, scale) {
         (Rounding::HalfUp, _) => return text.to_owned(),
@@ -286,7 +288,7 @@ fn rounded(scale: u8, rounding: Rounding, text: &str) -> String {
     )
 }
 
-/// Few integers hold a point or an exponent, so these are searched for first.
+/// Few integers contain a point or an exponent, so these are searched for first.
 fn integer(rounding: Option<Rounding>, text: &str) -> (String, Option<String>) {
     let has_exponent = has_exponent(text);
     match rounding {
@@ -300,8 +302,9 @@ fn integer(rounding: Option<Rounding>, text: &str) -> (String, Option<String>) {
     }
 }
 
-/// Whether a number is too great, or an integer that is not exact. One with a point or an exponent is no integer:
-/// programs write the nearest number of a floating point type so, as in `15000000000.0`.
+/// Returns the condition that a number is too large, or an integer that is not exact. A number with a point
+/// or an exponent is no integer: programs write the nearest floating point number like that, as in
+/// `15000000000.0`.
 fn floating(to: &str, digits: u32, exact_digits: u32, text: &str) -> String {
     let has_exponent = has_exponent(text);
     let integer = format!("TRY_CAST({text} AS HUGEINT)");
@@ -312,8 +315,8 @@ fn floating(to: &str, digits: u32, exact_digits: u32, text: &str) -> String {
     )
 }
 
-/// A text that may end in an offset goes by way of TIMESTAMP WITH TIME ZONE, which takes twice as long, and which reads
-/// neither spaces at the ends nor zeros behind the sixth digit of a second.
+/// Casts a text that may end in an offset through TIMESTAMP WITH TIME ZONE, which takes twice as long, and
+/// which accepts neither spaces at the ends nor zeros after the sixth digit of a second.
 fn timestamp(cast: &str, text: &str) -> String {
     format!(
         "CASE WHEN regexp_matches({text}, '[+-][0-9][0-9](:?[0-9][0-9]){{0,2}}\\s*$') \
@@ -322,8 +325,8 @@ fn timestamp(cast: &str, text: &str) -> String {
     )
 }
 
-/// The value that a row gets where an import does not name `column`, as SQL of its type; NULL without a
-/// default. What it loses was accepted when the default was set.
+/// Returns the value of `column` in rows of an import that omits it, as SQL of its type; NULL without a
+/// default. A loss in this conversion was accepted when the default was set.
 pub(crate) fn default(column: &ManifestColumn, now: UtcTime) -> Result<String> {
     let to = column.column_type.duckdb_type();
     let default = column.definition().default_value().map_err(Error::internal)?;

@@ -1,4 +1,4 @@
-//! The search for what is wrong with rows that could not be written: rows are numbered, and each value is looked at.
+//! Finds the faults of rows that could not be written: numbers the rows and tests each value.
 
 use platform::error::RowError;
 use platform::{Error, Result};
@@ -14,18 +14,19 @@ use crate::import::staging::{Relation, Target};
 use crate::schema::manifest::Segment;
 use crate::statement::messages;
 
-/// What rows are numbered under. No column of a table can have this name, so it hides none.
+/// Name of the column with row numbers. No column of a table can have this name, so it hides none.
 pub(crate) const ROW_NUMBER: &str = "\"row number\"";
 
-/// A relation whose rows are numbered from 1.
+/// Numbers the rows of a relation from 1.
 pub(crate) fn numbered(relation: &str) -> String {
     format!("(SELECT row_number() OVER () AS {ROW_NUMBER}, * FROM {relation})")
 }
 
-/// What is wrong with a row before its values are converted: a value of the flaw column of a [`Relation`], as JSON.
+/// A fault of a row that is known before its values are converted: a value of the flaw column of a
+/// [`Relation`], as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Flaw {
-    /// The place of the column at fault among the target's; None if the whole row is at fault.
+    /// Index of the wrong column among the target's columns; None if the whole row is wrong.
     pub(crate) column: Option<usize>,
     pub(crate) value: Option<String>,
     pub(crate) reason: String,
@@ -41,15 +42,17 @@ impl Flaw {
     }
 }
 
-/// What is found in a row: its number, its flaw, and the first column at fault with its value.
+/// Result for a row: its number, its flaw, and the first wrong column with its value and the kind of its
+/// fault.
 type Found = (u64, Option<String>, Option<usize>, Option<String>, Option<u8>);
 
-/// What is wrong with the value of a column, as the search tells it.
+/// Kinds of faults of a value, as the query returns them.
 const UNFIT: u8 = 0;
 const LOSSY: u8 = 1;
 const MISSING: u8 = 2;
 
-/// The first rows at fault, by row: [`MAX_FAULTS`], and one more if there are more. Of each row the first column.
+/// Returns the faults of the first wrong rows, in row order: [`MAX_FAULTS`], and one more if there are more.
+/// Each row reports its first wrong column.
 pub(crate) fn faults(
     context: &Context,
     target: &Target,
@@ -101,7 +104,7 @@ pub(crate) fn faults(
 fn fault(target: &Target, (row, flaw, index, value, kind): Found) -> Result<Fault> {
     let flaw = flaw.map(|flaw| serde_json::from_str::<Flaw>(&flaw));
     let flaw = flaw.transpose().map_err(Error::internal)?;
-    // The whole row goes before its first column.
+    // A flaw of the whole row is reported before a fault in its first column.
     let flaw = flaw.filter(|flaw| index.is_none_or(|index| flaw.column.is_none_or(|column| column <= index)));
     let index = flaw.as_ref().map_or(index, |flaw| flaw.column);
     let Some(column) = index.and_then(|index| target.columns.get(index)) else {
@@ -133,8 +136,8 @@ fn fault(target: &Target, (row, flaw, index, value, kind): Found) -> Result<Faul
     })
 }
 
-/// Writes the columns of the target's keys alone to its file, NULL where a value is at fault, so that keys can be checked
-/// over rows of which some are at fault. None if the target has no keys or no rows.
+/// Writes only the columns of the target's keys to its file, NULL for wrong values, so that keys can be
+/// checked although some rows have faults. Returns None if the target has no keys or no rows.
 pub(crate) fn write_keys(
     context: &Context,
     target: &Target,

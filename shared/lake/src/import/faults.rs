@@ -1,41 +1,41 @@
-//! What is wrong with the rows of an import: one fault a row, by table and row, and the error that tells them.
+//! Describes the faults in the rows of an import, one fault per row, and builds the error that reports them.
 
 use platform::error::RowError;
 use platform::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 
-/// How many faults an error lists.
+/// Most faults that an error lists.
 pub(crate) const MAX_FAULTS: usize = 100;
-/// How many faults the sentences of an error tell.
+/// Most faults that the sentences of an error mention.
 pub(crate) const MAX_LISTED: usize = 10;
-/// Longest value that a sentence shows, in characters.
+/// Longest value in a sentence, in characters.
 const MAX_SHOWN: usize = 60;
-/// Longest value beside the sentences, in characters.
+/// Longest value in the list of faults, in characters.
 pub(crate) const MAX_VALUE: usize = 100;
 
-/// The kind of a fault. It decides the status of the error.
+/// Kind of a fault; it decides the status of the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     /// A value that does not fit its column.
     Value,
-    /// A row that is no row, or that has columns that the table lacks.
+    /// Text that is no row, or a row with columns that the table lacks.
     Row,
-    /// A column that needs a value and has none.
+    /// A required column without a value.
     Missing,
-    /// A key that another row has.
+    /// A key that another row also has.
     Key,
 }
 
-/// A row at fault.
+/// A wrong row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     pub(crate) kind: Kind,
-    /// The table, the row, and what is wrong with it.
+    /// Table, row, and description of the fault.
     pub error: RowError,
 }
 
 impl Fault {
-    /// A fault of the whole row.
+    /// Makes a fault of the whole row.
     pub(crate) fn of_row(table: &str, row: u64, reason: impl Into<String>) -> Self {
         Self {
             kind: Kind::Row,
@@ -60,7 +60,8 @@ impl Fault {
     }
 }
 
-/// The faults of one table by row, the first of each row: `faults`, then `others`, each by row.
+/// Merges two lists of faults of one table, each in row order; keeps the first fault of each row, with those
+/// of `faults` before `others`.
 pub(crate) fn merge(mut faults: Vec<Fault>, others: Vec<Fault>) -> Vec<Fault> {
     faults.extend(others);
     faults.sort_by_key(|fault| fault.error.row);
@@ -68,8 +69,8 @@ pub(crate) fn merge(mut faults: Vec<Fault>, others: Vec<Fault>) -> Vec<Fault> {
     faults
 }
 
-/// 422, or 409 where rules of the tables are all that is broken. `tables` has the faults of each table, by row, and of more
-/// than [`MAX_FAULTS`] only the first of them.
+/// Returns the error: 422, or 409 if the rows only break rules of the tables. `tables` has the faults of each
+/// table in row order; a table with more than [`MAX_FAULTS`] has only its first ones.
 pub(crate) fn refusal(tables: &[Vec<Fault>]) -> Error {
     let all: Vec<_> = tables.iter().flatten().collect();
     let is_cut = tables.iter().any(|faults| faults.len() > MAX_FAULTS);
@@ -107,7 +108,7 @@ pub(crate) fn refusal(tables: &[Vec<Fault>]) -> Error {
     error.with_details(format!("{}.", sentences.collect::<Vec<_>>().join("; ")))
 }
 
-/// `value` as a sentence shows it.
+/// Formats a value for a sentence.
 pub(crate) fn shown(value: &str) -> String {
     let mut shown: String = value
         .chars()
@@ -120,7 +121,7 @@ pub(crate) fn shown(value: &str) -> String {
     format!("'{shown}'")
 }
 
-/// `value` as it stands beside the sentences.
+/// Cuts a value for the list of faults.
 pub(crate) fn cut(value: &str) -> String {
     value.chars().take(MAX_VALUE).collect()
 }

@@ -1,4 +1,4 @@
-//! The formats of files that imports read.
+//! Names the formats of files that imports read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub enum FileFormat {
     Parquet,
 }
 
-/// Name endings, and what they tell.
+/// Name endings with their formats.
 const ENDINGS: [(&str, FileFormat); 5] = [
     (".csv", FileFormat::Csv),
     (".json", FileFormat::Json),
@@ -27,7 +27,7 @@ const ENDINGS: [(&str, FileFormat); 5] = [
 ];
 
 impl FileFormat {
-    /// The format that a file's name tells, without regard to case and to a `.gz` or `.zst` at its end.
+    /// Returns the format of a file name, ignoring case and a `.gz` or `.zst` at its end.
     pub fn of_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let plain = [".gz", ".zst"]

@@ -1,14 +1,14 @@
-//! A JSON file as a relation of texts: the table function `json_rows`, from which DuckDB pulls.
+//! Reads a JSON file as a relation of texts: the table function `json_rows`, from which DuckDB pulls.
 //!
-//! DuckDB's own reader of JSON turns numbers into doubles, takes a missing key for null, and is silent about keys that it was
-//! not asked for. Here serde_json cuts the file into rows and the rows into values, each of which stays the text that
-//! stands for it, its digits unchanged, to be converted as a CSV file's would be. A thread reads ahead; memory is bounded by
-//! a few batches and the longest row.
+//! DuckDB's own JSON reader turns numbers into doubles, reads a missing key as null, and ignores unknown
+//! keys. Here serde_json splits the file into rows and the rows into values. Each value stays its text, with
+//! its digits unchanged, and is converted like a value of a CSV file. A thread reads ahead; memory is limited
+//! to a few batches and the longest row.
 //!
-//! Columns of the relation, for the table's column number `i`: `c<i>`, the text, or NULL; where that column has a default,
-//! `d<i>`, not NULL where the row does not name it. And [`FLAW`]: what is wrong with the row's shape, a [`Flaw`]. What
-//! ends the reading (text that is not JSON, a file that is cut off) is the flaw of a last row, so that it is told with its
-//! number like any other.
+//! Columns of the relation, for the table's column number `i`: `c<i>` has the text, or NULL; if that column
+//! has a default, `d<i>` is not NULL in rows that omit it. [`FLAW`] has the fault in the row's shape, a
+//! [`Flaw`]. An error that ends the reading (invalid JSON, a truncated file) is the flaw of a last row, so
+//! that it is reported with a row number like any other.
 
 mod rows;
 
@@ -31,23 +31,21 @@ use crate::import::fault_search::Flaw;
 use crate::schema::types::ColumnType;
 use rows::Rows;
 
-/// The name of the table function.
 pub(crate) const NAME: &str = "json_rows";
-/// The column that tells what is wrong with a row.
+/// Column with the flaw of a row.
 pub(crate) const FLAW: &str = "flaw";
 /// Longest row, in bytes.
 const MAX_ROW_BYTES: u64 = 16 * 1_024 * 1_024;
 
 type AnyError = Box<dyn std::error::Error>;
 
-/// What is read.
+/// Arguments of the table function, as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Reading {
     pub(crate) path: PathBuf,
     pub(crate) columns: Vec<Column>,
 }
 
-/// A column of the table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Column {
     pub(crate) name: String,
@@ -55,12 +53,12 @@ pub(crate) struct Column {
     pub(crate) has_default: bool,
 }
 
-/// The table function.
 pub(crate) struct JsonRows;
 
-/// What the reading thread sends. The end is said: a thread that broke off must not look like one.
+/// Messages of the reading thread. The end is explicit, so that a thread that panicked is not mistaken for
+/// it.
 pub(crate) enum Message {
-    /// The columns, each of as many texts as there are rows.
+    /// One array per column, all with the number of rows.
     Batch(Vec<StringArray>),
     Failed(String),
     End,
@@ -113,7 +111,7 @@ impl VTab for JsonRows {
     }
 }
 
-/// Hands rows to DuckDB, no more than a vector of its holds: a batch has at most `MAX_BATCH_ROWS`.
+/// Copies rows to DuckDB's vectors. They fit, because a batch has at most `MAX_BATCH_ROWS`.
 fn fill(output: &DataChunkHandle, columns: &[StringArray]) {
     for (index, texts) in columns.iter().enumerate() {
         let mut vector = output.flat_vector(index);
@@ -134,7 +132,7 @@ fn start(reading: Reading) -> io::Result<Receiver<Message>> {
             Ok(()) => Message::End,
             Err(cause) => Message::Failed(cause.to_string()),
         };
-        // Nobody waits where the query was ended.
+        // Fails if the query has ended and the receiver is gone.
         let _ = sender.send(done);
     })?;
     Ok(batches)
@@ -144,7 +142,7 @@ fn read(reading: &Reading, sender: &SyncSender<Message>) -> Result<(), AnyError>
     let compression = Compression::of(&reading.path)?;
     let row_bytes = Rc::new(Cell::new(0));
     let mut plain = BufReader::with_capacity(256 * 1_024, compression.open(&reading.path)?);
-    // A byte order mark is no JSON, but many programs write one.
+    // A byte order mark is not valid JSON, but many programs write one.
     let mut rows = Rows::new(reading, sender, Rc::clone(&row_bytes));
     let begun = plain.fill_buf().map(|start| start.starts_with(b"\xef\xbb\xbf"));
     let read = match begun {
@@ -155,7 +153,7 @@ fn read(reading: &Reading, sender: &SyncSender<Message>) -> Result<(), AnyError>
         Err(error) => Err(serde_json::Error::io(error)),
     };
     if let Err(error) = read {
-        // Whatever went wrong on our side was kept for this moment.
+        // An error of this side was kept until now.
         if let Some(failed) = rows.failed.take() {
             return Err(failed);
         }
@@ -164,7 +162,7 @@ fn read(reading: &Reading, sender: &SyncSender<Message>) -> Result<(), AnyError>
     rows.flush()
 }
 
-/// What ended the reading, for the caller.
+/// Describes for the caller the error that ended the reading.
 fn describe(error: &serde_json::Error, compression: Compression) -> String {
     match error.io_error_kind() {
         Some(io::ErrorKind::QuotaExceeded) => {
@@ -196,19 +194,19 @@ fn read_rows(
     Ok(())
 }
 
-/// What a file begins with.
+/// Content at the start of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beginning {
-    /// White space, and then its end.
+    /// Only white space.
     Nothing,
-    /// The byte order mark of UTF-16.
+    /// A byte order mark of UTF-16.
     Utf16,
-    /// Something that is looked at row by row, damage included.
+    /// Content to be read row by row, even if damaged.
     Something,
 }
 
 impl Beginning {
-    /// Of the file at `path`.
+    /// Reads the start of the file at `path`.
     pub(crate) fn of(path: &Path) -> platform::Result<Self> {
         let compression = Compression::of(path)?;
         let plain = compression.open(path).map_err(platform::Error::internal)?;
@@ -225,7 +223,7 @@ impl Beginning {
     }
 }
 
-/// The first byte that is no white space, which stays where it is.
+/// Returns the first byte that is no white space, without consuming it.
 fn first_byte(plain: &mut BufReader<Box<dyn Read>>) -> io::Result<Option<u8>> {
     for _ in 0..MAX_ROW_BYTES {
         let Some(first) = plain.fill_buf()?.first().copied() else {
@@ -239,7 +237,7 @@ fn first_byte(plain: &mut BufReader<Box<dyn Read>>) -> io::Result<Option<u8>> {
     Err(io::ErrorKind::QuotaExceeded.into())
 }
 
-/// Ends the reading where a row gets too long.
+/// Stops reading when a row is too long.
 struct Metered {
     inner: BufReader<Box<dyn Read>>,
     bytes: Rc<Cell<u64>>,

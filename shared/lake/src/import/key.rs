@@ -1,4 +1,5 @@
-//! Columns whose values together occur once: a primary key, or a unique column.
+//! Defines keys and finds repeated ones: columns whose combined values must be unique, a primary key or a
+//! unique column.
 
 use platform::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -10,24 +11,23 @@ use crate::schema::manifest::ManifestColumn;
 use crate::statement::messages;
 use crate::tables::sql;
 
-/// A primary key, or a unique column. Rows without a value in one of the columns do not count.
+/// A primary key or a unique column. Rows with null in one of the columns do not count.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Key {
     pub(crate) is_primary: bool,
     pub(crate) columns: Vec<ManifestColumn>,
 }
 
-/// A row whose key another row has.
+/// A row whose key another row also has.
 pub(crate) struct Found {
     pub(crate) row: u64,
-    /// The first row of the key, where both are of one relation; else the row itself.
+    /// The first row with the key if both rows are of one relation; else the row itself.
     pub(crate) first_row: u64,
-    /// The texts of the key's columns.
     pub(crate) values: Vec<String>,
 }
 
 impl Found {
-    /// The key as a message shows it.
+    /// Formats the key for a message.
     pub(crate) fn shown(&self) -> String {
         let values: Vec<_> = self.values.iter().map(|value| shown(value)).collect();
         format!("({})", values.join(", "))
@@ -35,7 +35,7 @@ impl Found {
 }
 
 impl Key {
-    /// Those of a table.
+    /// Returns the keys of a table: the primary key, then the unique columns.
     pub(crate) fn of(columns: &[ManifestColumn]) -> Vec<Self> {
         let primary = columns.iter().filter(|column| column.primary_key).cloned();
         let primary = Self {
@@ -55,7 +55,7 @@ impl Key {
         primary.into_iter().chain(unique).collect()
     }
 
-    /// The first value of the key that occurs more than once in a relation, as a message shows it.
+    /// Returns the first value of the key that occurs more than once in a relation, formatted for a message.
     pub(crate) fn first_repeated(&self, context: &Context, relation: &str) -> Result<Option<String>> {
         let list = self.list();
         let from = format!(
@@ -67,7 +67,7 @@ impl Key {
         Ok(find(context, &from)?.first().map(Found::shown))
     }
 
-    /// Whether a value of the key occurs in both relations.
+    /// Returns whether a value of the key occurs in both relations.
     pub(crate) fn shares_one(&self, context: &Context, new: &str, existing: &str) -> Result<bool> {
         let joined = format!(
             "SELECT 0::UBIGINT, 0::UBIGINT, {} FROM {new} SEMI JOIN {existing} USING ({}) LIMIT 1",
@@ -77,7 +77,8 @@ impl Key {
         Ok(!find(context, &joined)?.is_empty())
     }
 
-    /// The first rows of a relation whose key an earlier row has: [`MAX_FAULTS`], and one more if there are more.
+    /// Returns the first rows of a relation whose key an earlier row has: [`MAX_FAULTS`], and one more if
+    /// there are more.
     pub(crate) fn repeated(&self, context: &Context, relation: &str) -> Result<Vec<Found>> {
         let (list, new) = (self.list(), numbered(relation));
         let query = format!(
@@ -91,7 +92,8 @@ impl Key {
         find(context, &query)
     }
 
-    /// The first rows of `new` whose key `existing` has: [`MAX_FAULTS`], and one more if there are more.
+    /// Returns the first rows of `new` whose key also occurs in `existing`: [`MAX_FAULTS`], and one more if
+    /// there are more.
     pub(crate) fn shared(&self, context: &Context, new: &str, existing: &str) -> Result<Vec<Found>> {
         let query = format!(
             "SELECT {ROW_NUMBER}, {ROW_NUMBER}, {} FROM {} AS new SEMI JOIN {existing} USING ({}) ORDER BY 1 LIMIT {}",
@@ -103,7 +105,7 @@ impl Key {
         find(context, &query)
     }
 
-    /// What a message calls it: `primary key (a, b)`.
+    /// Names the key for a message: `primary key (a, b)`.
     pub(crate) fn title(&self) -> String {
         let kind = if self.is_primary {
             "primary key"
@@ -113,7 +115,7 @@ impl Key {
         format!("{kind} ({})", self.column_names())
     }
 
-    /// The names of its columns, for a message.
+    /// Lists the names of its columns for a message.
     pub(crate) fn column_names(&self) -> String {
         let names = self.columns.iter().map(|column| column.name.as_str());
         names.collect::<Vec<_>>().join(", ")
@@ -127,13 +129,13 @@ impl Key {
         self.names().collect::<Vec<_>>().join(", ")
     }
 
-    /// Rows without a value in one of the columns do not count.
+    /// Returns the condition that no column of the key is null.
     fn is_present(&self) -> String {
         let present = self.names().map(|name| format!("{name} IS NOT NULL"));
         present.collect::<Vec<_>>().join(" AND ")
     }
 
-    /// The texts of the columns of a relation, as JSON, none longer than can be shown.
+    /// Returns the columns' values as a JSON list of texts, each cut a little above [`MAX_VALUE`].
     fn texts(&self, relation: &str) -> String {
         let texts = self
             .names()
@@ -145,7 +147,7 @@ impl Key {
     }
 }
 
-/// The rows of a query of two row numbers and the texts of a key.
+/// Runs a query that returns two row numbers and the texts of a key.
 fn find(context: &Context, query: &str) -> Result<Vec<Found>> {
     let read = || -> duckdb::Result<Vec<(u64, u64, String)>> {
         let mut statement = context.connection.prepare(query)?;

@@ -1,4 +1,4 @@
-//! Rows of files on their way into segments: formats, conversion, keys, faults.
+//! Converts the rows of input files to segments: formats, conversion, keys, faults.
 
 pub(crate) mod compression;
 pub(crate) mod conversion;

@@ -1,12 +1,12 @@
-//! Which segments can hold a key of new rows: those whose least and greatest values do not rule it out.
+//! Decides which segments can contain a key of new rows: those whose minima and maxima do not exclude it.
 
 use std::cmp::Ordering;
 
 use crate::schema::manifest::{ManifestColumn, Segment, TableVersion};
 use crate::schema::types::ColumnType;
 
-/// Whether a key of `table` may be in both segments, as far as their statistics tell. For a key of several columns, one
-/// whose values lie apart is enough to say no.
+/// Returns whether both segments may contain the same key of `table`, according to their statistics. For a
+/// key of several columns, one column with separate ranges excludes it.
 pub(crate) fn may_share_a_key(table: &TableVersion, new: &Segment, existing: &Segment) -> bool {
     let overlap = |column: &ManifestColumn| may_share_a_value(column, new, existing);
     let mut primary = table
@@ -36,19 +36,19 @@ fn holds_no_value(column: &ManifestColumn, segment: &Segment) -> bool {
     statistics.is_some_and(|statistics| statistics.null_count == Some(segment.rows))
 }
 
-/// The least and the greatest value; None where they are not known, or not known to be comparable.
+/// Returns the minimum and maximum; None if they are unknown or not certain to be comparable.
 fn range(column: &ManifestColumn, segment: &Segment) -> Option<(Bound, Bound)> {
     let statistics = segment.columns.get(&column.field_id)?;
     let bound = |text: &Option<String>| Bound::read(column.column_type, text.as_deref()?);
     Some((bound(&statistics.min)?, bound(&statistics.max)?))
 }
 
-/// A value that statistics name. A file may be of a narrower type than the column is by now; what is compared here has one
-/// order in all of them.
+/// A minimum or maximum. A file may have a narrower type than the column has now, and these values have the
+/// same order in all such types.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Bound {
     Number(Number),
-    /// By its bytes, as DuckDB orders texts.
+    /// Ordered by bytes, as DuckDB orders texts.
     Text(String),
 }
 
@@ -66,13 +66,14 @@ impl Bound {
                     && fraction.bytes().all(|byte| byte.is_ascii_digit());
                 is_plain.then(|| Self::Text(format!("{second}.{}", fraction.trim_end_matches('0'))))
             }
-            // A FLOAT is another text than the DOUBLE that it became; the others are no keys worth it.
+            // A FLOAT has another text than the DOUBLE to which it was widened; the other types are not
+            // useful keys.
             ColumnType::Float | ColumnType::Double | ColumnType::Boolean | ColumnType::Json => None,
         }
     }
 }
 
-/// Whether a text is of a form, in which `d` stands for a digit.
+/// Returns whether a text has a form, in which `d` stands for a digit.
 fn follows(text: &str, form: &str) -> bool {
     text.len() == form.len()
         && text
@@ -88,9 +89,9 @@ fn follows(text: &str, form: &str) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct Number {
     is_negative: bool,
-    /// Without zeros at its beginning.
+    /// Without leading zeros.
     whole: String,
-    /// Without zeros at its end.
+    /// Without trailing zeros.
     fraction: String,
 }
 
@@ -158,7 +159,8 @@ mod tests {
         serde_json::from_value(table).unwrap()
     }
 
-    /// A segment of ten rows, by the least and greatest values of its columns; `""` is unknown, `"null"` is no value.
+    /// Makes a segment of ten rows from the minimum and maximum of its columns; `""` is unknown, `"null"` is
+    /// null in every row.
     fn segment(ranges: &[(&str, &str)]) -> Segment {
         let known = |text: &&str| Some((*text).to_owned()).filter(|text| !text.is_empty() && text != "null");
         let columns = ranges.iter().zip(1..).map(|((min, max), id)| {
@@ -227,13 +229,13 @@ mod tests {
         assert!(!may_share_a_key(&both, &apart.0, &apart.1));
         let each = table(&[("a", "INTEGER", "primary_key"), ("b", "STRING", "unique")]);
         assert!(may_share_a_key(&each, &apart.0, &apart.1));
-        // A column that is younger than the file has no statistics there.
+        // A file has no statistics of a column added after it.
         let younger = segment(&[]);
         assert!(may_share_a_key(&each, &apart.0, &younger));
     }
 
     proptest! {
-        /// Numbers are ordered as numbers, however they are written.
+        /// The order does not depend on the way in which numbers are written.
         #[test]
         fn numbers_are_ordered_as_numbers(left in -1_000_000_i64..1_000_000, right in -1_000_000_i64..1_000_000) {
             let texts = |number: i64| {

@@ -1,9 +1,9 @@
-//! Whether a CSV file holds its values in plain forms, as nearly all files do: `-12`, `3.5`, `2024-05-01`,
-//! `2024-05-01T10:00:00.5Z`.
+//! Checks whether a CSV file has its values in plain forms, as nearly all files do: `-12`, `3.5`,
+//! `2024-05-01`, `2024-05-01T10:00:00.5Z`.
 //!
-//! DuckDB converts fastest while it reads, but then what it loses in silence (see [`crate::import::conversion`]) is lost. Nothing is
-//! where every value is plain. This looks at each byte once, while DuckDB reads; it knows only what RFC 4180 says, and calls
-//! whatever is more than that not plain.
+//! DuckDB converts fastest while it reads, but then it loses data silently (see
+//! [`crate::import::conversion`]). It loses nothing if every value is plain. This check reads each byte once,
+//! while DuckDB reads; it knows only the rules of RFC 4180, and any other syntax is not plain.
 
 use std::io::{self, Read};
 
@@ -11,7 +11,7 @@ use memchr::{memchr, memchr3};
 
 use crate::schema::types::ColumnType;
 
-/// What is read at a time.
+/// Bytes read at a time.
 const PIECE_BYTES: usize = 1_024 * 1_024;
 /// A longer row is not plain.
 const MAX_ROW_BYTES: usize = 4 * PIECE_BYTES;
@@ -19,23 +19,24 @@ const MAX_ROW_BYTES: usize = 4 * PIECE_BYTES;
 /// The plain form of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Anything.
+    /// Any text.
     Text,
     /// An optional minus and up to 18 digits.
     Integer,
-    /// An optional minus and up to 30 digits, between two of which there may be a point. Behind it, digits after so many are
-    /// zeros.
+    /// An optional minus and up to 30 characters: digits, with at most one point between them. Digits after the
+    /// point beyond `scale` are zeros.
     Decimal { scale: u8 },
-    /// The same with any digits behind the point. An integer has at most so many bits.
+    /// Like `Decimal`, with any digits after the point. An integer has at most `bits` significant bits.
     Floating { bits: u32 },
     /// `2024-05-01`.
     Date,
-    /// `2024-05-01T10:00:00`, with a space for the `T` if need be, with up to six decimals and with `Z` or without.
+    /// `2024-05-01T10:00:00`, or with a space instead of `T`; with up to six decimals, and with or without
+    /// `Z`.
     Timestamp,
 }
 
 impl Form {
-    /// That of a type; None for a type that DuckDB does not convert while it reads.
+    /// Returns the plain form of a type; None for a type that DuckDB does not convert while it reads.
     pub(crate) fn of(column_type: ColumnType) -> Option<Self> {
         match column_type {
             ColumnType::String => Some(Self::Text),
@@ -53,7 +54,7 @@ impl Form {
         }
     }
 
-    /// Whether a field that stands there without quotes is of the form. An empty one is no value.
+    /// Returns whether an unquoted field has the form. An empty field is NULL and always fits.
     fn is_met_by(self, field: &[u8]) -> bool {
         if field.is_empty() {
             return true;
@@ -67,7 +68,7 @@ impl Form {
                 excess.iter().all(|digit| *digit == b'0')
             }),
             Self::Floating { bits } => number(digits).is_some_and(|(whole, _)| {
-                // A number with a point is no integer. The greatest integers of which each is exact have 7 and 15 digits.
+                // A number with a point is no integer. Every integer of up to 7 or 15 digits is exact.
                 let is_short = whole.len() <= if bits < 53 { 7 } else { 15 };
                 is_short || digits.contains(&b'.') || has_bits(whole, bits)
             }),
@@ -77,12 +78,12 @@ impl Form {
     }
 }
 
-/// The digits before and behind the point of a number of up to 30 digits.
+/// Splits a number of up to 30 characters into the digits before and after the point.
 fn number(digits: &[u8]) -> Option<(&[u8], &[u8])> {
     if digits.len() > 30 {
         return None;
     }
-    // A second point stays in the second part.
+    // A second point stays in the second part, which is then refused.
     match digits.iter().position(|byte| *byte == b'.') {
         None => are_digits(digits).then_some((digits, &[])),
         Some(point) => {
@@ -92,7 +93,7 @@ fn number(digits: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// Whether an integer has at most so many bits between its first and its last one.
+/// Returns whether an integer has at most `bits` bits between its first and last set bit.
 fn has_bits(digits: &[u8], bits: u32) -> bool {
     let text = std::str::from_utf8(digits).ok();
     let integer = text.and_then(|text| text.parse::<u128>().ok());
@@ -129,7 +130,7 @@ fn is_timestamp(text: &[u8]) -> bool {
     }
 }
 
-/// Whether each row after the header row has a field for each form, of that form.
+/// Returns whether each row after the header row has one field for each form, in that form.
 pub(crate) fn is_plain(mut csv: impl Read, forms: &[Form]) -> io::Result<bool> {
     let header = vec![Form::Text; forms.len()];
     let mut expected = header.as_slice();
@@ -165,11 +166,11 @@ pub(crate) fn is_plain(mut csv: impl Read, forms: &[Form]) -> io::Result<bool> {
     }
 }
 
-/// What stands at the beginning of some bytes.
+/// Content at the start of a buffer.
 enum Row {
-    /// A plain row, of so many bytes.
+    /// A plain row with its length in bytes.
     Plain(usize),
-    /// A part of a row, unless nothing comes after it.
+    /// An incomplete row, unless the file ends here.
     Unfinished,
     NotPlain,
 }
@@ -209,10 +210,10 @@ fn row(bytes: &[u8], forms: &[Form], is_end: bool) -> Row {
     Row::Plain(at)
 }
 
-/// How a field begins.
+/// Kind of the field at the start of a buffer.
 enum Field {
     Unquoted,
-    /// In quotes, of so many bytes with them.
+    /// In quotes, with its length in bytes including the quotes.
     Quoted(usize),
     /// In quotes that are not closed yet.
     Unfinished,
@@ -228,7 +229,7 @@ fn quoted(bytes: &[u8]) -> Field {
         match bytes.get(at) {
             Some(b'"') => at += 1,
             Some(_) => return Field::Quoted(at),
-            // Whether it is doubled is not known yet; at the end of the file it is not.
+            // The next byte decides whether the quote is doubled; at the end of the file it is not.
             None => break,
         }
     }
@@ -245,7 +246,7 @@ mod tests {
     const FLOAT: Form = Form::Floating { bits: 24 };
     const DOUBLE: Form = Form::Floating { bits: 53 };
 
-    /// Gives a few bytes at a time.
+    /// Returns a few bytes per read.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {

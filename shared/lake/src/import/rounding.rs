@@ -1,4 +1,4 @@
-//! How an import rounds digits that a column does not keep, where its caller asks for it.
+//! Defines how an import rounds digits that a column cannot hold, if the caller requests it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

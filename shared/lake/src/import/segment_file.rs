@@ -1,4 +1,4 @@
-//! The Parquet file of a segment: written under its columns' field ids, and described for the manifest.
+//! Writes the Parquet file of a segment under its columns' field ids, and describes it for the manifest.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,10 +14,10 @@ use crate::schema::manifest::{ColumnStatistics, Segment};
 use crate::statement::messages;
 use crate::tables::sql;
 
-/// Longest statistic that is kept, in bytes: a cut maximum would be wrong, so a longer one is left out.
+/// Longest minimum or maximum kept, in bytes. A cut maximum would be wrong, so longer ones are omitted.
 const MAX_STATISTIC_BYTES: usize = 64;
 
-/// Why a copy failed: DuckDB says so, or we do.
+/// The error of a copy: from DuckDB or from this crate.
 pub(crate) enum CopyError {
     Duck(duckdb::Error),
     Own(Error),
@@ -31,7 +31,8 @@ impl From<Error> for CopyError {
 
 pub(crate) type Statistics = BTreeMap<u32, ColumnStatistics>;
 
-/// Writes `values`, SQL over the relation that goes with the target's columns: how many rows, and what is known of them.
+/// Writes `values`, one SQL expression over the relation for each of the target's columns. Returns the number
+/// of rows and the columns' statistics.
 pub(crate) fn write(
     context: &Context,
     target: &Target,
@@ -63,7 +64,8 @@ pub(crate) fn write(
     Ok((rows, read_statistics(target, &statistics)))
 }
 
-/// Reads what `RETURN_STATS` says: a map from quoted column names to maps from names of statistics to texts.
+/// Reads the output of `RETURN_STATS`: a map from quoted column names to maps from names of statistics to
+/// texts.
 fn read_statistics(target: &Target, value: &DuckValue) -> Statistics {
     let mut read = Statistics::new();
     let DuckValue::Map(columns) = value else {
@@ -94,7 +96,8 @@ fn read_statistics(target: &Target, value: &DuckValue) -> Statistics {
     read
 }
 
-/// A file whose columns lack their field ids would read as all NULL, without any error.
+/// Checks the field ids in the file. A file whose columns lack them would read as NULL everywhere, without an
+/// error.
 pub(crate) fn check_field_ids(context: &Context, target: &Target) -> Result<()> {
     let query = format!(
         "SELECT name, field_id FROM parquet_schema({}) WHERE field_id IS NOT NULL ORDER BY field_id",
@@ -120,7 +123,7 @@ pub(crate) fn check_field_ids(context: &Context, target: &Target) -> Result<()> 
     }
 }
 
-/// The segment that was written to the target's file.
+/// Describes the segment in the target's file.
 pub(crate) fn describe(target: &Target, rows: u64, columns: Statistics) -> Result<Segment> {
     let mut file = File::open(&target.output).map_err(Error::internal)?;
     let mut hash = Sha256::new();

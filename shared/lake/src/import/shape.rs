@@ -1,31 +1,32 @@
-//! How a CSV file is divided into records, plain or not: what DuckDB does not tell of a file that it cannot read.
+//! Splits a CSV file into records to locate its faults, which DuckDB does not report for a file that it
+//! cannot read.
 
 use std::io::{self, Read};
 
 use memchr::{memchr, memchr2};
 
-/// What is read at a time.
+/// Bytes read at a time.
 const PIECE_BYTES: usize = 1_024 * 1_024;
 
-/// Most empty lines that are remembered: 8 MB. The rows after more of them have too high a number in an
-/// error.
+/// Most empty lines that are remembered: 8 MB. In a file with more, errors in later rows have too high a row
+/// number.
 const MAX_BLANK: usize = 1_000_000;
 
-/// How a CSV file is divided.
+/// Result of splitting a CSV file into records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// The longest record, with the end of its line.
+    /// Length of the longest record, including the end of its line.
     pub(crate) longest_bytes: u64,
-    /// The first quotes that are at fault.
+    /// The first faulty quote.
     pub(crate) fault: Option<QuoteFault>,
-    /// Whether the last field begins with a quote that nothing closes.
+    /// Whether the last field starts with a quote that is never closed.
     pub(crate) is_open: bool,
-    /// The records that are empty lines, in order; the header row is record 0.
+    /// Records that are empty lines, in order; the header row is record 0.
     pub(crate) blank: Vec<u64>,
 }
 
 impl Shape {
-    /// The row of a record. Of a file with several columns, empty lines are no rows.
+    /// Returns the row number of a record. In a file with several columns, empty lines are not rows.
     pub(crate) fn row(&self, record: u64, columns: usize) -> u64 {
         match columns {
             0 | 1 => record,
@@ -34,16 +35,16 @@ impl Shape {
     }
 }
 
-/// Quotes that do not enclose a field.
+/// Quotes that do not enclose a whole field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QuoteFault {
-    /// The record in which the quote is opened; the header row is 0.
+    /// The record in which the quote opens; the header row is 0.
     pub(crate) record: u64,
-    /// Whether it is not closed in its line. Then a quote of a later row, or none, closes it.
+    /// Whether it is not closed in its line; then a quote of a later row, or none, closes it.
     pub(crate) is_open: bool,
 }
 
-/// The shape of a file. A quote counts at the beginning of a field alone, as for DuckDB.
+/// Returns the shape of a file. A quote counts only at the start of a field, as in DuckDB.
 pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
     let mut shape = Shape::default();
     let mut place = Place::FieldStart;
@@ -113,13 +114,13 @@ pub(crate) fn shape(mut csv: impl Read) -> io::Result<Shape> {
     }
 }
 
-/// Where the next byte of a CSV file stands.
+/// State of the parser before the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     FieldStart,
     Unquoted,
     Quoted,
-    /// Behind a quote in quotes, which closes them unless another follows.
+    /// After a quote inside quotes; it closes them unless another quote follows.
     QuoteInQuoted,
 }
 

@@ -1,4 +1,4 @@
-//! Where the value of a column comes from, as SQL over the relation that is imported.
+//! Writes the value of a column as SQL over the imported relation.
 
 use platform::clock::UtcTime;
 use platform::{Error, Result};
@@ -8,40 +8,39 @@ use crate::import::rounding::Rounding;
 use crate::schema::defaults::DefaultValue;
 use crate::schema::manifest::ManifestColumn;
 
-/// Where the value of a target column comes from.
+/// Source of a target column's value.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// A value that is cast to the column's type.
+    /// A value to cast to the column's type.
     Value(String),
-    /// A value that is cast, except where the condition after it holds: there the cast would lose something.
+    /// A value to cast, unless the condition after it holds: then the cast would lose data.
     Checked(String, String),
-    /// A text.
+    /// A text to convert.
     Text(String),
-    /// A text, except where the condition after it holds: there the default.
+    /// A text to convert, unless the condition after it holds: then the default.
     TextOrDefault(String, String),
-    /// The default in every row.
     Default,
 }
 
-/// What values are made with, beside their source.
+/// Inputs of values besides their source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Making {
-    /// The time of the import, for defaults.
+    /// Time of the import, for defaults.
     pub(crate) now: UtcTime,
     pub(crate) rounding: Option<Rounding>,
 }
 
-/// How a value at fault is found.
+/// SQL expressions that find a wrong value.
 pub(crate) struct Search {
     pub(crate) is_bad: String,
-    /// Whether the value is one of the type but for what the column would lose of it.
+    /// Whether the value has the right type and only loses data in the column.
     pub(crate) is_lossy: String,
-    /// The text of the value.
+    /// The value as text.
     pub(crate) shown: String,
 }
 
 impl Source {
-    /// The value of `column`; an error of DuckDB's where there is none.
+    /// Returns SQL for the value of `column`; it raises an error if there is none.
     pub(crate) fn value(&self, column: &ManifestColumn, making: Making) -> Result<String> {
         let to = column.column_type.duckdb_type();
         Ok(match self {
@@ -59,7 +58,7 @@ impl Source {
         })
     }
 
-    /// The value of `column`; NULL where there is none.
+    /// Returns SQL for the value of `column`, or NULL if there is none.
     pub(crate) fn value_or_null(&self, column: &ManifestColumn, making: Making) -> Result<String> {
         let to = column.column_type.duckdb_type();
         Ok(match self {
@@ -77,7 +76,7 @@ impl Source {
         })
     }
 
-    /// How a value at fault is found; None where none can be.
+    /// Returns the expressions that find a wrong value; None if no value can be wrong.
     pub(crate) fn search(&self, column: &ManifestColumn, making: Making) -> Option<Search> {
         match self {
             Self::Value(value) => Some(Search {
@@ -105,7 +104,7 @@ impl Source {
         }
     }
 
-    /// Whether a row has no value where `column` needs one; None where it needs none.
+    /// Returns the condition that a row lacks a value required by `column`; None if none is required.
     pub(crate) fn is_missing(&self, column: &ManifestColumn) -> Result<Option<String>> {
         if !column.definition().is_required() {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! From a relation of texts to one Parquet segment: conversion, statistics, checksum; and, when something is
-//! wrong, a second pass that says what, where.
+//! Writes a relation of texts to one Parquet segment with conversion, statistics and checksum, and locates
+//! faults.
 //!
 //! The first pass is optimistic and as fast as DuckDB's own COPY. Only when it fails are the rows numbered
 //! and searched, and their keys written for the check that follows.
@@ -19,33 +19,32 @@ use crate::import::source::Source;
 use crate::schema::manifest::{ManifestColumn, Segment};
 use crate::statement::messages::{self, Cause};
 
-/// Where rows go.
+/// Destination of rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Target {
-    /// The table's name, for messages.
+    /// For messages.
     pub(crate) table: String,
     pub(crate) columns: Vec<ManifestColumn>,
     pub(crate) segment_id: String,
-    /// The file to write.
     pub(crate) output: PathBuf,
-    /// The time of the import, for defaults.
+    /// Time of the import, for defaults.
     pub(crate) now: UtcTime,
     pub(crate) rounding: Option<Rounding>,
 }
 
-/// What was written.
+/// Result of staging a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Written {
     pub(crate) rows: u64,
-    /// None if there were no rows; then there is no file either. With faults, a file in which the keys of all rows can be
-    /// looked for, and nothing else.
+    /// None if there were no rows; then there is no file. If there are faults, the file serves only to check
+    /// the keys of all rows.
     pub(crate) segment: Option<Segment>,
-    /// The first rows at fault, by row.
+    /// Faults of the first wrong rows, in row order.
     pub(crate) faults: Vec<Fault>,
 }
 
 impl Written {
-    /// No segment, because of rows at fault.
+    /// Returns a result with faults and without a segment.
     pub(crate) fn refused(faults: Vec<Fault>) -> Self {
         Self {
             rows: 0,
@@ -55,23 +54,23 @@ impl Written {
     }
 }
 
-/// The rows to be written.
+/// The rows to write.
 #[derive(Clone, Debug)]
 pub(crate) struct Relation {
-    /// As SQL, to stand after FROM. Its rows come in the same order each time.
+    /// SQL that can stand after FROM. Its rows have the same order each time.
     pub(crate) sql: String,
-    /// The column that tells what is wrong with a row, a [`fault_search::Flaw`]; NULL where nothing is.
+    /// The column with a row's fault, a [`fault_search::Flaw`]; NULL if the row has none.
     pub(crate) flaw: Option<&'static str>,
 }
 
-/// A file, and where its rows go.
+/// An input file, and the destination of its rows.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Input {
     pub(crate) input: PathBuf,
     pub(crate) target: Target,
 }
 
-/// Closes the fence around the folder of an import, in which its input and its output are.
+/// Closes the fence around the folder of an import, which contains its input and output.
 pub(crate) fn enclose(context: &mut Context, target: &Target, input: &Path) -> Result<()> {
     let output = target.output.as_path();
     let folder = output.parent();
@@ -79,7 +78,7 @@ pub(crate) fn enclose(context: &mut Context, target: &Target, input: &Path) -> R
     context.enclose(folder, [output, input])
 }
 
-/// Writes the rows of `relation` to the target's file. `sources` go with the target's columns.
+/// Writes the rows of `relation` to the target's file. `sources` are in the order of the target's columns.
 pub(crate) fn write(
     context: &Context,
     target: &Target,
@@ -90,7 +89,7 @@ pub(crate) fn write(
     finish(context, target, sources, relation, copied)
 }
 
-/// Looks at what a [`copy`] of the same wrote, or for why it failed.
+/// Checks the result of a [`copy`] with the same arguments, or finds the faults that made it fail.
 pub(crate) fn finish(
     context: &Context,
     target: &Target,
@@ -142,7 +141,8 @@ pub(crate) fn finish(
     }
 }
 
-/// Writes the rows of `relation` to the target's file, and looks at nothing else: how many they are, and what is known of them.
+/// Writes the rows of `relation` to the target's file without further checks. Returns the number of rows and
+/// the columns' statistics.
 pub(crate) fn copy(
     context: &Context,
     target: &Target,
@@ -153,7 +153,7 @@ pub(crate) fn copy(
     for (column, source) in target.columns.iter().zip(sources) {
         let value = source.value(column, target.making())?;
         values.push(match relation.flaw.filter(|_| values.is_empty()) {
-            // Which row, and what it is, is found by the search for what is wrong.
+            // The search for faults finds the row and its flaw.
             Some(flaw) => {
                 format!("CASE WHEN {flaw} IS NOT NULL THEN error('the row has a flaw') ELSE {value} END")
             }
@@ -163,7 +163,7 @@ pub(crate) fn copy(
     segment_file::write(context, target, &values, &relation.sql)
 }
 
-/// Whether a column that needs a value lacks one in a row. `unknown` is taken for a count that is not known.
+/// Returns whether a required column lacks a value in some row. `unknown` is the answer for an unknown count.
 fn lacks_values(target: &Target, statistics: &Statistics, unknown: bool) -> bool {
     let mut required = target
         .columns

@@ -1,25 +1,25 @@
-//! How a stored value becomes a value of another type: in SQL, like [`crate::import::conversion`].
+//! Converts stored values to another type: in SQL, like [`crate::import::conversion`].
 //!
-//! Nothing is lost silently: a number that the new type does not hold exactly, and a time of day in a DATE, do not
-//! convert. FLOAT is the exception that it is everywhere: it takes the nearest of a DOUBLE. A text is read as an import
-//! would read it, and so is the text of a value where the two types have nothing else in common.
+//! Nothing is lost silently: a number that the new type cannot hold exactly, and a time of day for a DATE, do
+//! not convert. The exception is FLOAT, which takes the nearest value of a DOUBLE. Text is read as in an
+//! import; so is the text of a value if the two types have nothing else in common.
 
 use crate::import::conversion::Conversion;
 use crate::schema::types::ColumnType;
 
-/// Raised inside the conversion; found again by the search for what is wrong.
+/// Message of the error raised inside a failed conversion; the search for faults then finds the row.
 const UNFIT: &str = "the value does not convert";
 
-/// How the values of one type become those of another.
+/// Conversion of the values of one type to another.
 pub(crate) struct TypeChange {
-    /// The new value, as SQL; an error of DuckDB's if there is none.
+    /// SQL for the new value; it raises an error if the value does not convert.
     pub(crate) value: String,
-    /// Whether a value does not convert, as SQL; None if every value does.
+    /// Condition, as SQL, that a value does not convert; None if every value converts.
     pub(crate) is_bad: Option<String>,
 }
 
 impl TypeChange {
-    /// The change of the value that the SQL expression `value` gives.
+    /// Returns the conversion of the SQL expression `value`.
     pub(crate) fn new(from: ColumnType, to: ColumnType, value: &str) -> Self {
         let text = format!("CAST({value} AS VARCHAR)");
         match (from, to) {

@@ -1,7 +1,8 @@
-//! Binds the child to one version: the fence around just that version's files, and views of its tables.
+//! Binds the child to one version: closes the fence around that version's files and creates views of its
+//! tables.
 //!
-//! The fence is closed once, around all files of the version. They need not be there yet: a table gets its view when the
-//! first statement needs it, so that a store of a thousand tables is as quick to open as one of a few.
+//! The fence is closed once, around all files of the version, which need not exist yet. A table gets its view
+//! when the first statement needs it, so a store of a thousand tables opens as fast as one of a few.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ pub(crate) fn run(context: &mut Context, tables: Vec<String>, files: &[PathBuf])
     Ok(())
 }
 
-/// Makes the views of tables whose files are there by now, and again those that have to change their tier.
+/// Creates the views of tables whose files are now in the cache, and replaces views whose tier changes.
 pub(crate) fn define(context: &mut Context, tables: &[BoundTable]) -> Result<()> {
     for table in tables {
         let defined = context.defined.get(&table.name);
@@ -65,11 +66,12 @@ pub(crate) fn define(context: &mut Context, tables: &[BoundTable]) -> Result<()>
 
 fn attach(connection: &Connection, file: &Path, database: &str) -> Result<()> {
     let attach = format!("ATTACH {} AS {database} (READ_ONLY)", sql::path(file)?);
-    // Not the caller's fault, whatever DuckDB makes of the file: the caller of the engine can do without it.
+    // Not the caller's fault, whatever DuckDB reports about the file: the parent can read the segments
+    // instead.
     connection.execute_batch(&attach).map_err(Error::internal)
 }
 
-/// Statements that put tables without rows in the place of the views, for the transaction that they run in.
+/// Returns statements that replace the views by tables without rows, for the current transaction.
 pub(crate) fn stand_ins(tables: &[BoundTable]) -> Result<String> {
     let mut views = String::new();
     for table in tables {

@@ -1,7 +1,8 @@
-//! Primary keys and unique columns: no key twice among new rows, and none that the table already has.
+//! Checks primary keys and unique columns: a new row must repeat no key of another new row or of the table.
 //!
-//! A semi join against the existing files. DuckDB skips what their minima and maxima rule out, so rising keys
-//! cost almost nothing; random keys cost one pass over the key columns. Rows are numbered only where a key is at fault.
+//! The check is a semi join against the existing files. DuckDB skips files by their minima and maxima, so
+//! rising keys cost almost nothing and random keys cost one pass over the key columns. Rows are numbered only
+//! if a key is repeated.
 
 use std::path::PathBuf;
 
@@ -14,17 +15,16 @@ use crate::import::faults::{Fault, Kind, cut, merge};
 use crate::import::key::{Found, Key};
 use crate::tables::layout;
 
-/// What is compared with what.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Input {
-    /// The table's name, for messages.
+    /// For messages.
     pub(crate) table: String,
     pub(crate) keys: Vec<Key>,
     pub(crate) new_file: PathBuf,
     pub(crate) existing_files: Vec<PathBuf>,
 }
 
-/// The first rows of the new file at fault, by row.
+/// Returns the faults of the first wrong rows of the new file, in row order.
 pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Vec<Fault>> {
     let folder = input.new_file.parent();
     let folder = folder.ok_or_else(|| Error::internal("the segment has no folder"))?;

@@ -1,4 +1,4 @@
-//! Whether the rows of a table bear a new rule: a value in every row, a key that occurs once.
+//! Checks whether the existing rows of a table satisfy a new rule: a required column or a unique key.
 
 use std::path::PathBuf;
 
@@ -13,10 +13,9 @@ use crate::schema::manifest::ManifestColumn;
 use crate::statement::messages;
 use crate::tables::sql;
 
-/// What is checked over which files.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Input {
-    /// The table's name, for messages.
+    /// For messages.
     pub(crate) table: String,
     /// Columns that need a value in every row.
     pub(crate) required: Vec<ManifestColumn>,
@@ -39,7 +38,7 @@ pub(crate) fn run(context: &Context, input: &Input) -> Result<()> {
 fn check_required(context: &Context, input: &Input, column: &ManifestColumn) -> Result<()> {
     let relation = sql::table_relation(std::slice::from_ref(column), &input.files)?;
     let is_missing = format!("{} IS NULL", sql::identifier(&column.name));
-    // Rows are numbered only where one lacks a value: files tell without being read that none does.
+    // Rows are numbered only if one lacks a value. The files' statistics usually show that none does.
     let any = format!("SELECT 1 FROM {relation} WHERE {is_missing} LIMIT 1");
     if find::<u64>(context, &any)?.is_none() {
         return Ok(());

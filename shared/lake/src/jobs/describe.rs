@@ -1,4 +1,4 @@
-//! What a caller's statement would return, without running it.
+//! Describes the columns of a statement's result without running the statement.
 
 use duckdb::params_from_iter;
 use platform::{Error, Result};
@@ -11,17 +11,16 @@ use crate::statement::messages;
 use crate::statement::scanner::tokens;
 use crate::tables::bound::BoundTable;
 
-/// A column of a statement's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultColumn {
-    /// Its name, as the answer of the query has it. Two columns may have the same.
+    /// Name in the query's answer. Two columns may have the same name.
     pub name: String,
-    /// Its type: as column definitions write it where they have it, else as DuckDB does.
+    /// Type as column definitions write it, or DuckDB's name for a type that definitions lack.
     pub column_type: String,
 }
 
 impl ResultColumn {
-    /// Whether a value of the column can have parts: members or elements.
+    /// Returns whether a value of the column can have members or elements.
     pub fn has_parts(&self) -> bool {
         let of_type = |prefix: &str| self.column_type.starts_with(prefix);
         self.column_type.ends_with(']')
@@ -31,7 +30,7 @@ impl ResultColumn {
     }
 }
 
-/// Names the columns that the planned statement would return.
+/// Returns the columns of the planned statement's result.
 pub(crate) fn run(context: &mut Context, tables: &[BoundTable]) -> Result<Vec<ResultColumn>> {
     let planned = planned(context)?;
     if !planned.pivots.is_empty() {
@@ -43,9 +42,9 @@ pub(crate) fn run(context: &mut Context, tables: &[BoundTable]) -> Result<Vec<Re
     let (original, rewritten) = (&planned.original, &planned.rewritten);
     over_stand_ins(&context.connection, tables, |connection| {
         let to_error = |error| messages::caller_error(&error, original, rewritten);
-        // The statement by itself first: the places in its errors are those of the caller's text.
+        // Prepared alone first, so that positions in errors refer to the caller's text.
         drop(connection.prepare(&rewritten.sql).map_err(to_error)?);
-        // The driver tells a result's columns only after its execution; DESCRIBE tells them without.
+        // The driver knows a result's columns only after execution; DESCRIBE returns them without it.
         let mut describe = connection
             .prepare(&description(&rewritten.sql))
             .map_err(to_error)?;
@@ -62,7 +61,7 @@ pub(crate) fn run(context: &mut Context, tables: &[BoundTable]) -> Result<Vec<Re
     })
 }
 
-/// The statement that describes `sql`. DuckDB wants parentheses around another DESCRIBE.
+/// Returns the statement that describes `sql`. DuckDB requires parentheses around another DESCRIBE.
 pub(super) fn description(sql: &str) -> String {
     let first = tokens(sql).into_iter().next();
     let describes = ["DESC", "DESCRIBE", "SHOW", "SUMMARIZE"];
@@ -72,7 +71,7 @@ pub(super) fn description(sql: &str) -> String {
     }
 }
 
-/// `sql` without semicolons at its end.
+/// Removes semicolons at the end of `sql`.
 pub(super) fn without_semicolons(sql: &str) -> &str {
     let tokens = tokens(sql);
     let semicolons = tokens.iter().rev().take_while(|token| token.is_symbol(';'));

@@ -1,8 +1,8 @@
-//! A version as files for other programs: one DuckDB database, or one Parquet file a table. And the copy of a table that
-//! queries read.
+//! Writes a version for other programs, as one DuckDB database or one Parquet file per table, and writes
+//! native copies.
 //!
-//! What is written holds names and rows. Keys and required columns are not declared in it: an index takes many times as
-//! long as the rows themselves, and the rows hold the rules already.
+//! The output has names and rows. It declares no keys and no required columns: an index takes many times as
+//! long as the rows themselves, and the rows already satisfy the rules.
 
 use std::path::{Path, PathBuf};
 
@@ -17,33 +17,31 @@ use crate::tables::bound::BoundTable;
 use crate::tables::layout;
 use crate::tables::sql;
 
-/// The database inside of the file, while it is written.
+/// Name of the attached database while its file is written.
 const TARGET: &str = "download";
 
-/// What is written where.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Input {
     pub(crate) tables: Vec<ExportedTable>,
     pub(crate) form: Form,
-    /// The file, or the folder of the files. Its folder holds nothing else.
+    /// The file, or the folder of the files. Its parent folder must hold nothing else.
     pub(crate) output: PathBuf,
 }
 
-/// A table over its files, and what it is for.
+/// A table with its files and its description.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ExportedTable {
     pub(crate) table: BoundTable,
     pub(crate) description: Option<String>,
 }
 
-/// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Form {
-    /// A DuckDB database file.
     Database,
     /// A file `<table>.parquet` for each table.
     Parquet,
-    /// A DuckDB database file that only this DuckDB reads: see [`crate::tables::native`].
+    /// A native copy: a DuckDB database file that only this DuckDB version reads; see
+    /// [`crate::tables::native`].
     Copy,
 }
 
@@ -54,7 +52,7 @@ pub(crate) fn run(context: &Context, input: &Input) -> Result<()> {
     };
     let folder = folder.ok_or_else(|| Error::internal("the output has no folder"))?;
     let files = input.tables.iter().flat_map(|table| &table.table.files);
-    // One thread writes a file of half the size, and takes hardly longer.
+    // One thread writes a file of half the size in about the same time.
     fence::close(
         &context.connection,
         files.map(PathBuf::as_path),
@@ -62,7 +60,7 @@ pub(crate) fn run(context: &Context, input: &Input) -> Result<()> {
         "SET threads = 1;",
     )?;
     let statements = match input.form {
-        // The oldest format that holds everything: old clients read it.
+        // The oldest format that can store every type, so that old clients can read it.
         Form::Database => database(&context.connection, input, "v1.0.0")?,
         Form::Copy => database(&context.connection, input, "latest")?,
         Form::Parquet => parquet(&context.connection, input, folder)?,
@@ -85,7 +83,7 @@ fn failed(error: &duckdb::Error) -> Error {
     .with_source(text)
 }
 
-/// Every table, with the descriptions of tables and columns as comments.
+/// Returns the statements that write every table, with the descriptions of tables and columns as comments.
 fn database(connection: &Connection, input: &Input, format: &str) -> Result<Vec<String>> {
     let mut statements = vec![format!(
         "ATTACH {} AS {TARGET} (STORAGE_VERSION '{format}')",
@@ -106,7 +104,7 @@ fn database(connection: &Connection, input: &Input, format: &str) -> Result<Vec<
             }
         }
     }
-    // Into the file, so that no log stands beside it.
+    // Writes everything into the file, so that no log remains beside it.
     statements.push(format!("CHECKPOINT {TARGET}; DETACH {TARGET}"));
     Ok(statements)
 }

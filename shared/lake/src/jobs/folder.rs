@@ -1,4 +1,4 @@
-//! A statement of the platform's own, over the files of one folder.
+//! Runs a statement of the platform itself over the files of one folder.
 
 use std::path::PathBuf;
 
@@ -14,22 +14,22 @@ use crate::statement::parameters::Scalar;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Input {
-    /// All that can be reached, with what is below it.
+    /// The only folder that the statement can reach, with everything below it.
     pub(crate) folder: PathBuf,
     pub(crate) sql: String,
     pub(crate) form: Form,
 }
 
-/// What a statement is run for.
+/// The result that a statement is run for.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Form {
-    /// Its rows, with the values of its `?`; the body of the reply is a JSON array of arrays.
+    /// Its rows, with values for its `?` parameters; the body of the reply is a JSON array of arrays.
     Rows { params: Vec<Value>, bytes: usize },
-    /// Its effect; the reply is the number of rows that it wrote.
+    /// Its effect; the reply is the number of rows written.
     Effect,
 }
 
-/// The reply, and the last part of its body.
+/// Returns the reply and the last part of its body.
 pub(crate) fn run(context: &mut Context, input: &Input) -> Result<(Value, Vec<u8>)> {
     context.enclose(&input.folder, [])?;
     match &input.form {
@@ -62,7 +62,7 @@ fn rows(context: &mut Context, sql: &str, params: &[Value], bytes: usize) -> Res
     Ok((Value::Null, body.into_rest()))
 }
 
-/// A value as it is bound. DuckDB binds no lists: an array or an object is bound as its JSON text.
+/// Converts a value for binding. DuckDB binds no lists, so an array or an object is bound as its JSON text.
 fn bound(value: &Value) -> Scalar {
     match value {
         Value::Null => Scalar::Null,

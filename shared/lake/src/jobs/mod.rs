@@ -1,4 +1,4 @@
-//! Jobs of a child process, one a file, and the loop that runs them.
+//! Runs the jobs of a child process, one module per job, in a loop.
 
 pub(crate) mod bind;
 pub(crate) mod check_keys;

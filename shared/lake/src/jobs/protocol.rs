@@ -1,4 +1,4 @@
-//! Requests and replies between the engine and a child process.
+//! Defines the requests and replies between the engine and a child process.
 //!
 //! Both sides are the same program, so the format has no versions.
 
@@ -16,51 +16,49 @@ use crate::statement::messages;
 use crate::statement::position::Position;
 use crate::tables::bound::BoundTable;
 
-/// What the parent asks for.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
-    /// How long the job may take before the child interrupts it.
+    /// Time limit after which the child interrupts the job.
     pub(crate) deadline_ms: u64,
     pub(crate) job: Job,
 }
 
-/// One job.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Job {
-    /// Nothing: the reply is what counts.
+    /// Does nothing; the reply shows that the child is alive.
     Ping,
-    /// Makes the tables of one version known by name and closes the fence around its files; once per child, before any of
-    /// the following five.
+    /// Sets the tables of one version and closes the fence around its files. Sent once per child, before any
+    /// of the next five jobs.
     Bind {
         tables: Vec<String>,
         files: Vec<PathBuf>,
     },
-    /// Checks a caller's statement and keeps it for the next job; the reply is a `PlanReply`. Without parameters it can
-    /// only be validated.
+    /// Checks a caller's statement and keeps it for the next job; the reply is a `PlanReply`. A statement
+    /// without parameter values can only be validated or described.
     Plan {
         sql: String,
         params: Option<Map<String, Value>>,
     },
-    /// Runs the planned statement, with the tables that it needs and that have to be defined; the reply is a `Written`,
-    /// its body the answer.
+    /// Runs the planned statement. `tables` are the tables that it needs and whose views must be made; the
+    /// reply is a `Written`, its body the answer.
     Query {
         tables: Vec<BoundTable>,
         rows: usize,
         bytes: usize,
         format: Format,
     },
-    /// Lets DuckDB bind the planned statement, without running it; the tables that it needs come without files.
+    /// Lets DuckDB bind the planned statement without running it; the tables that it needs come without files.
     Validate { tables: Vec<BoundTable> },
-    /// Names the columns of the planned statement's result, without running it; the tables come without files. The reply is
-    /// a list of [`crate::ResultColumn`].
+    /// Describes the columns of the planned statement's result without running it; the tables come without
+    /// files. The reply is a list of [`crate::ResultColumn`].
     Describe { tables: Vec<BoundTable> },
-    /// The first rows of a table as objects; the body of the reply is a JSON array.
+    /// Reads the first rows of a table as objects; the body of the reply is a JSON array.
     Sample {
         table: BoundTable,
         rows: usize,
         bytes: usize,
     },
-    /// Turns a file into a segment: see the job of each format.
+    /// Converts a file to a segment, with the job of its format.
     Stage {
         format: FileFormat,
         input: staging::Input,
@@ -77,16 +75,14 @@ pub(crate) enum Job {
     Folder(folder::Input),
 }
 
-/// What the child answers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// Done; what there is to say stands in the value or in the body.
+    /// Success, with the reply's value; large results are in the body.
     Done(Value),
-    /// Failed.
     Failed(Failure),
 }
 
-/// A [`platform::Error`] on its way between processes.
+/// A [`platform::Error`] as it is sent between processes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Failure {
     status: u16,
@@ -128,7 +124,7 @@ impl From<Failure> for Error {
         } else if let Some(cause) = failure.cause {
             error = error.with_source(cause);
         }
-        // What a child refuses it refuses for a statement or a row.
+        // A child's refusal concerns a statement or a row, so its message may quote data.
         match error.status() < 500 {
             true => error.quoting_data(),
             false => error,

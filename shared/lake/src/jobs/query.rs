@@ -1,8 +1,8 @@
-//! A caller's statement: checked, then run inside the fence. The answer is written here, byte by byte, and the parent
-//! passes it on unread.
+//! Checks a caller's statement, then runs it inside the fence.
 //!
-//! It takes two jobs. The first checks the statement and says which tables it needs, so that the parent fetches the files
-//! of these and no others; the second runs it.
+//! A statement takes two jobs. The first checks it and returns the tables that it needs, so that the parent
+//! fetches only the files of these tables; the second runs it. The child writes the answer in its final form,
+//! and the parent forwards it unread.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -25,7 +25,7 @@ use crate::statement::planned::Planned;
 use crate::tables::bound::{BoundTable, Tier};
 use crate::tables::sql;
 
-/// What the parent learns of a statement.
+/// The parent's view of a checked statement.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PlanReply {
     pub(crate) tables: Vec<PlannedTable>,
@@ -36,11 +36,11 @@ pub(crate) struct PlanReply {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PlannedTable {
     pub(crate) name: String,
-    /// What its view reads; None before it has one.
+    /// The tier that its view reads; None before the view exists.
     pub(crate) tier: Option<Tier>,
 }
 
-/// Checks a statement and keeps it. Without `params` its parameters have no values, and it can only be validated.
+/// Checks a statement and keeps it. Without `params` its parameters have no values, and it cannot be run.
 pub(crate) fn plan(
     context: &mut Context,
     original: String,
@@ -80,7 +80,8 @@ pub(super) fn planned(context: &mut Context) -> Result<Planned> {
     planned.ok_or_else(|| Error::internal("no statement was planned"))
 }
 
-/// Runs the planned statement; `tables` are those that it needs and that have no view yet, or one of the other tier.
+/// Runs the planned statement. `tables` are the tables that it needs and whose view is missing or has the
+/// other tier.
 pub(crate) fn run(
     context: &mut Context,
     tables: &[BoundTable],
@@ -120,7 +121,8 @@ pub(crate) fn run(
     })
 }
 
-/// Lets DuckDB bind the planned statement, without running it. The tables stand there without rows, so no file is read.
+/// Lets DuckDB bind the planned statement without running it. The tables have no rows here, so no file is
+/// read.
 pub(crate) fn validate(context: &mut Context, tables: &[BoundTable]) -> Result<()> {
     let planned = planned(context)?;
     over_stand_ins(&context.connection, tables, |connection| {
@@ -139,8 +141,9 @@ pub(crate) fn validate(context: &mut Context, tables: &[BoundTable]) -> Result<(
         if planned.rewritten.values.is_empty() {
             return Ok(());
         }
-        // DuckDB stops at the first parameter whose type is open, and calls that prepared. What NULL in its place makes it
-        // find counts where it is about the schema; NULL itself may be what is wrong with the rest.
+        // DuckDB stops at the first parameter of unknown type and reports success. So the statement is
+        // prepared again with NULL for the parameters; only errors about the schema count, because NULL
+        // itself can cause the others.
         if !planned.pivots.is_empty() {
             return Ok(());
         }
@@ -155,7 +158,7 @@ fn is_about_the_schema(fault: &Error) -> bool {
     ABOUT_THE_SCHEMA.iter().any(|part| fault.message().contains(part))
 }
 
-/// Parts of messages about a table or a column that there is not.
+/// Parts of messages about a missing or ambiguous table or column.
 const ABOUT_THE_SCHEMA: [&str; 5] = [
     "Referenced column \"",
     "Referenced table \"",
@@ -164,7 +167,7 @@ const ABOUT_THE_SCHEMA: [&str; 5] = [
     " does not exist!",
 ];
 
-/// Does something with tables that stand there without rows.
+/// Runs a function in a transaction in which the tables have no rows.
 pub(super) fn over_stand_ins<T>(
     connection: &Connection,
     tables: &[BoundTable],
@@ -178,7 +181,7 @@ pub(super) fn over_stand_ins<T>(
     })
 }
 
-/// The first rows of a table as a JSON array of objects.
+/// Returns the first rows of a table as a JSON array of objects.
 pub(crate) fn sample(context: &mut Context, table: &BoundTable, bounds: Bounds) -> Result<Vec<u8>> {
     bind::define(context, std::slice::from_ref(table))?;
     let text = format!("SELECT * FROM {}", sql::identifier(&table.name));
@@ -199,28 +202,29 @@ fn in_read_only_transaction<T>(connection: &Connection, run: impl FnOnce() -> Re
     in_transaction(connection, "BEGIN TRANSACTION READ ONLY", run)
 }
 
-/// Nothing of what `run` does stays.
+/// Runs a function in a transaction that is always rolled back.
 fn in_transaction<T>(connection: &Connection, begin: &str, run: impl FnOnce() -> Result<T>) -> Result<T> {
     connection
         .execute_batch(begin)
         .map_err(|error| messages::own_error(&error))?;
     let result = run();
     let end = || connection.execute_batch("ROLLBACK");
-    // The interruption of what was run may come so late that it hits the end, and the transaction would stay open.
+    // The statement's interruption may arrive so late that it hits the ROLLBACK; without a second one, the
+    // transaction would stay open.
     match (result, end().or_else(|_| end())) {
         (result, Ok(())) => result,
-        // A fault that invalidates the database breaks the end too, and tells more than that.
+        // An error that invalidates the database also fails the ROLLBACK, and is more informative.
         (Err(error), Err(_)) if error.kind() != ErrorKind::InvalidRequest => Err(error),
         (_, Err(error)) => Err(messages::of_the_end(&error)),
     }
 }
 
-/// A statement that returns rows.
+/// An executed statement whose rows can be read.
 struct Executed<'a> {
     statement: Statement<'a>,
-    /// The statement that was run, if it is not the planned one.
+    /// The executed statement, if it is not the planned one.
     rewritten: Option<Rewritten>,
-    /// Types by column, where the planned statement has other types than the one that was run.
+    /// Types of the planned statement by column, where the executed statement has another type.
     types: HashMap<usize, String>,
 }
 

@@ -1,7 +1,8 @@
-//! A table's files become files of its altered columns, one for one, with their rows in the same order.
+//! Rewrites a table's files for its altered columns, one new file for each entry of `files`, with rows in the
+//! same order.
 //!
-//! Like an import, the first pass is optimistic; only when it fails are the rows numbered and searched. Rows are counted
-//! through all files of the table, so that a message names the row that `SELECT *` shows.
+//! As in an import, the first pass is optimistic, and rows are numbered and searched only when it fails. Rows
+//! are counted through all files of the table, so that a message names the row that `SELECT *` shows.
 
 use std::path::PathBuf;
 
@@ -21,42 +22,42 @@ use crate::schema::manifest::{ManifestColumn, Segment};
 use crate::statement::messages::{self, Cause};
 use crate::tables::sql;
 
-/// What is rewritten into what.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Input {
-    /// The table's name, for messages.
+    /// For messages.
     pub(crate) table: String,
-    /// The columns of the new files. Nothing is required of them: that is checked over the new files, all at once.
+    /// Columns of the new files. None is required here; that is checked afterwards over all new files
+    /// together.
     pub(crate) columns: Vec<ManifestColumn>,
-    /// Where each column comes from.
+    /// The source of each column's values.
     pub(crate) sources: Vec<Source>,
     pub(crate) files: Vec<File>,
-    /// Where the new files go.
+    /// Folder for the new files.
     pub(crate) directory: PathBuf,
-    /// The time of the change, for defaults.
+    /// Time of the change, for defaults.
     pub(crate) now: UtcTime,
 }
 
-/// Where the values of a column come from.
+/// Source of the values of a column.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Source {
-    /// This column as it was, brought to the type that it has now.
+    /// This former column, converted to the new type.
     Column(ManifestColumn),
-    /// The column's default, anew in each row.
+    /// The column's default, evaluated for each row.
     Default,
 }
 
-/// Files that become one.
+/// Files that become one file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct File {
     pub(crate) paths: Vec<PathBuf>,
-    /// Rows of the table before those of these files.
+    /// Rows of the table before the rows of these files.
     pub(crate) rows_before: u64,
-    /// The id of the segment that it becomes.
+    /// Segment id of the new file.
     pub(crate) new_id: String,
 }
 
-/// A bad value: its row in the table, and what is wrong.
+/// A value that does not convert, with its row in the table.
 struct Bad {
     row: u64,
     reason: String,
@@ -110,7 +111,7 @@ fn rewrite(context: &Context, input: &Input, file: &File) -> Result<Segment, Cop
     Ok(segment_file::describe(&target, rows, statistics)?)
 }
 
-/// 422 with the first values that do not convert; None if there is none.
+/// Returns a 422 with the first values that do not convert; None if every value converts.
 fn refusal(context: &Context, input: &Input, files: &[File]) -> Result<Option<Error>> {
     let mut bad = Vec::new();
     for file in files {
@@ -181,7 +182,7 @@ fn name(column: &ManifestColumn) -> String {
     sql::identifier(&column.name)
 }
 
-/// The files with the columns that are read from them, or with no column at all but their rows.
+/// Returns a relation over the files with the columns to read; with no column, it still has the files' rows.
 fn relation(sources: &[Source], files: &[PathBuf]) -> Result<String> {
     let columns = sources.iter().filter_map(|source| match source {
         Source::Column(column) => Some(column.clone()),

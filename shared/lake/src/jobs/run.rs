@@ -1,8 +1,8 @@
-//! The main loop of a child process: the same program, started with a private argument.
+//! Runs the main loop of a child process: the same program, started with a private argument.
 //!
-//! The process has no credentials in its environment and a limited address space. One thread works; the others only
-//! wait. The process ends when its standard input ends, even in the middle of a job, so that a killed parent leaves no
-//! child behind.
+//! The process has no credentials in its environment and a limited address space. One thread works; the
+//! others only wait. The process ends when its standard input ends, even in the middle of a job, so a killed
+//! parent leaves no child behind.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -36,7 +36,7 @@ use crate::query::answer::Bounds;
 
 /// Becomes the child process if this process was started as one, and then never returns.
 ///
-/// Call it first in `main` of every program that uses [`crate::Engine`] with its own executable.
+/// Every program that uses [`crate::Engine`] with its own executable must call it first in `main`.
 pub fn run_if_child() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|argument| argument == ARGUMENT) {
@@ -83,10 +83,10 @@ fn limit(limits: &EngineLimits) -> io::Result<()> {
     Resource::FSIZE.set(file_bytes, file_bytes)
 }
 
-/// The thread that reads requests, so that the end of the input is seen also during a job.
+/// Thread that reads requests, so that the end of the input is also noticed during a job.
 struct Reader {
     temp: PathBuf,
-    /// Jobs that were read and not answered: counted before they are handed over, so that none is missed.
+    /// Jobs read and not yet answered. Counted before a job is handed to the worker, so that none is missed.
     unfinished: Arc<AtomicUsize>,
 }
 
@@ -99,10 +99,10 @@ impl Reader {
                 break;
             }
         }
-        // The parent removes the directory too, unless it was killed.
+        // The parent also removes the directory, unless it was killed.
         let _ = std::fs::remove_dir_all(&self.temp);
         if self.unfinished.load(Ordering::SeqCst) > 0 {
-            // Not `exit`: its handlers would take DuckDB apart under the running job.
+            // `exit` would run handlers that destroy DuckDB's state while the job runs.
             abort();
         }
     }
@@ -110,7 +110,7 @@ impl Reader {
 
 fn work(settings: &Settings, jobs: &mpsc::Receiver<Request>, unfinished: &AtomicUsize) -> Result<()> {
     let connection = fence::open(&settings.limits, &settings.temp)?;
-    // Not the standard library's own, which looks for the ends of lines in all that it is given.
+    // The standard library's stdout would search all output for line ends.
     let output = io::stdout().as_fd().try_clone_to_owned();
     let output = File::from(output.map_err(Error::internal)?);
     let mut context = Context::new(connection, output)?;

@@ -1,9 +1,10 @@
-//! A CSV file becomes a segment.
+//! Converts a CSV file to a segment.
 //!
-//! RFC 4180: commas, quotes doubled inside quotes, a header row that begins in the first line; LF or CRLF; with
-//! or without a byte order mark; plain, gzip or zstd by the file's first bytes. Nothing is guessed: DuckDB's
-//! detection is off. Where a file is [plain](crate::import::plain), DuckDB converts its values; else every column is read as text and
-//! converted by [`crate::import::conversion`]. An empty field is NULL, and `""` is an empty text.
+//! RFC 4180: commas, quotes doubled inside quotes, a header row that begins in the first line; LF or CRLF;
+//! with or without a byte order mark; plain, gzip or zstd, detected by the file's first bytes. Nothing is
+//! guessed: DuckDB's detection is off. If a file is [plain](crate::import::plain), DuckDB converts its
+//! values; otherwise every column is read as text and converted by [`crate::import::conversion`]. An empty
+//! field is NULL, and `""` is an empty text.
 
 use std::io::Read as _;
 use std::thread;
@@ -26,7 +27,7 @@ use crate::tables::sql;
 const MAX_ROW_BYTES: u64 = 2_000_000;
 /// Most columns of a table that a message names.
 const MAX_SHOWN_COLUMNS: usize = 20;
-/// What stands between columns in files that are not of commas, as a message names it.
+/// Separators of files that do not use commas, with their names in messages.
 const OTHER_SEPARATORS: [(&str, char); 3] = [("';'", ';'), ("tabs", '\t'), ("'|'", '|')];
 
 pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
@@ -51,7 +52,7 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
         .map_err(|_| Error::internal("the scan of the shape panicked"))?;
     let shape = shape.map_err(Error::internal)?;
     let failed = match written {
-        // DuckDB has read files with a record that is too long, and with an open quote, as if they ended there.
+        // DuckDB has accepted files with an overlong record or an open quote, as if the file ended there.
         Ok(written) => {
             check_length(target, &shape)?;
             return Ok(match shape.fault.filter(|_| shape.is_open) {
@@ -65,7 +66,7 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
         Err(error) if error.status() == 500 => error,
         Err(error) => return Err(error),
     };
-    // Not a value: a row of the wrong shape, or bytes that are not UTF-8.
+    // No value is wrong: a row has the wrong shape, or bytes are not UTF-8.
     let found = bad_rows(context, target, &file, header.len(), &shape);
     let (rows, failed) = match found {
         Ok(rows) => (rows, failed),
@@ -85,7 +86,7 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     Ok(Written::refused(faults))
 }
 
-/// Adds the quotes at fault to the faults of the rows above them. What the rows below hold cannot be told.
+/// Adds a faulty quote to the faults of the rows above it. The content of the rows below is unknown.
 fn with_quote(target: &Target, mut faults: Vec<Fault>, row: u64, is_open: bool) -> Vec<Fault> {
     faults.retain(|fault| fault.error.row < row);
     let reason = match is_open {
@@ -96,7 +97,7 @@ fn with_quote(target: &Target, mut faults: Vec<Fault>, row: u64, is_open: bool) 
     faults
 }
 
-/// 422 for a fault of the file that no row shows; any other error as it is.
+/// Returns a 422 for a fault of the file that no row shows; returns any other error unchanged.
 fn unreadable(target: &Target, failed: Error) -> Error {
     let text = std::error::Error::source(&failed).map(ToString::to_string);
     if text.is_none_or(|text| messages::kind(&text).is_none()) {
@@ -119,8 +120,8 @@ fn check_length(target: &Target, shape: &Shape) -> Result<()> {
     )))
 }
 
-/// Has DuckDB convert the values while it reads them, which takes half of the time. None where they are not plain, or anything
-/// is wrong with them: then nothing is written.
+/// Lets DuckDB convert the values while it reads them, which takes half the time. Returns None, with nothing
+/// written, if the values are not plain or anything is wrong with them.
 fn write_plain(
     context: &Context,
     target: &Target,
@@ -172,7 +173,7 @@ fn write_plain(
     }
 }
 
-/// The file as a relation of the columns `c0`, `c1` and so on.
+/// Returns the file as a relation with the columns `c0`, `c1` and so on.
 fn relation(file: &Prepared, types: &[String], more: &str) -> Result<String> {
     let columns = (0..)
         .zip(types)
@@ -187,7 +188,7 @@ fn relation(file: &Prepared, types: &[String], more: &str) -> Result<String> {
     ))
 }
 
-/// The names in the header row.
+/// Returns the names in the header row.
 fn header(table: &str, file: &Prepared) -> Result<Vec<String>> {
     let refuse = |what: &str| Err(Error::unprocessable(format!("Table '{table}': {what}.")));
     let mut bytes = Vec::new();
@@ -200,7 +201,7 @@ fn header(table: &str, file: &Prepared) -> Result<Vec<String>> {
         return refuse("the file is empty; a header row with the names of the columns is expected");
     }
     if bytes.starts_with(b"\n") || bytes.starts_with(b"\r") {
-        // Where there is one column, DuckDB takes an empty line for a row.
+        // For a file with one column, DuckDB reads an empty line as a row.
         return refuse("the first line is empty; it must be the header row, with the names of the columns");
     }
     let mut is_quoted = false;
@@ -229,7 +230,7 @@ fn header(table: &str, file: &Prepared) -> Result<Vec<String>> {
     }
 }
 
-/// The fields of one record; None if a quote stands where none may.
+/// Splits a record into fields; None if a quote is misplaced.
 fn cells(record: &str) -> Option<Vec<String>> {
     let mut cells = Vec::new();
     let mut rest = record;
@@ -255,7 +256,7 @@ fn cells(record: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Where each of the table's columns comes from.
+/// Returns the source of each of the table's columns.
 fn map_columns(target: &Target, header: &[String]) -> Result<Vec<Source>> {
     let table = &target.table;
     if let [name] = header
@@ -307,7 +308,7 @@ fn map_columns(target: &Target, header: &[String]) -> Result<Vec<Source>> {
         .collect()
 }
 
-/// The columns of a table, for a message.
+/// Lists the columns of a table for a message.
 fn some_names(target: &Target) -> String {
     let names = target.columns.iter().map(|column| column.name.as_str());
     let some: Vec<_> = names.take(MAX_SHOWN_COLUMNS).collect();
@@ -319,7 +320,7 @@ fn some_names(target: &Target) -> String {
     format!("{}{more}", some.join(", "))
 }
 
-/// The first rows that are no rows.
+/// Returns the faults of the first rows that are not valid CSV.
 fn bad_rows(
     context: &Context,
     target: &Target,
@@ -327,7 +328,7 @@ fn bad_rows(
     columns: usize,
     shape: &Shape,
 ) -> Result<Vec<Fault>> {
-    // Each value of a row may be at fault, and there may be too many of them.
+    // Each value of a row may be rejected, and so may surplus values.
     let rejects = (MAX_FAULTS + 1) * (columns + 1);
     let relation = relation(
         file,
@@ -335,7 +336,7 @@ fn bad_rows(
         &format!(", store_rejects = true, rejects_limit = {rejects}"),
     )?;
     let own_error = |error| messages::own_error(&error);
-    // Every column is asked for, because bytes in a column that nobody reads are not looked at.
+    // Reads every column, because DuckDB does not check bytes of columns that are not read.
     let counts: Vec<_> = (0..columns).map(|index| format!("count(c{index})")).collect();
     let read_all = format!("SELECT {} FROM {relation}", counts.join(", "));
     context.connection.execute_batch(&read_all).map_err(own_error)?;
@@ -369,7 +370,7 @@ fn bad_rows(
                 Some((_, found)) => format!("{} fields where the header row has {columns}", found.trim()),
                 None => format!("fewer fields than the {columns} of the header row"),
             },
-            // DuckDB counts no further than to the first one that is too many.
+            // DuckDB reports only the first surplus field, so the number of fields is unknown.
             "TOO MANY COLUMNS" => format!("more fields than the {columns} of the header row"),
             "UNQUOTED VALUE" => "a quote is not closed, or text follows it".to_owned(),
             "LINE SIZE OVER MAXIMUM" => "the row is longer than 2 MB".to_owned(),

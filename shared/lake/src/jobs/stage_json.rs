@@ -1,7 +1,8 @@
-//! A JSON file becomes a segment: an array of row objects, or one object after the other, keyed by column name.
+//! Converts a JSON file to a segment: an array of row objects, or objects one after the other, keyed by
+//! column name.
 //!
-//! Each value is first brought to the text that stands for it, its digits unchanged, and then converted as a
-//! CSV file's would be. A key that is absent gives the column's default, an explicit null gives NULL.
+//! Each value is first written as text with its digits unchanged, and then converted like a value of a CSV
+//! file. A missing key gives the column's default, an explicit null gives NULL.
 
 use platform::{Error, Result};
 
@@ -25,7 +26,7 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
         .connection
         .register_table_function::<JsonRows>(json_rows::NAME)
         .map_err(Error::internal)?;
-    // DuckDB itself reads no file here.
+    // DuckDB itself reads no input file here.
     staging::enclose(context, &input.target, &input.input)?;
     let columns = target.columns.iter().map(|column| Column {
         name: column.name.clone(),

@@ -1,8 +1,9 @@
-//! A Parquet file becomes a segment.
+//! Converts a Parquet file, read by DuckDB, to a segment.
 //!
-//! DuckDB reads it. Columns go by name, without regard to case. A type that holds nothing that the column's type lacks is taken
-//! as it is; one whose values mostly fit (a double for an integer, as many programs write integers with gaps) goes by way of
-//! text, so that the same values are refused as in a CSV file; any other is refused before a row is read.
+//! Columns are matched by name, ignoring case. If the column's type can hold every value of the file's type,
+//! values are taken unchanged. If most values fit (many programs write integers with gaps as doubles), they
+//! are converted through text, so that the same values are refused as in a CSV file. Any other type is
+//! refused before a row is read.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -20,7 +21,7 @@ use crate::tables::sql;
 
 const MAGIC: [u8; 4] = *b"PAR1";
 const ENCRYPTED_MAGIC: [u8; 4] = *b"PARE";
-/// Type of times in nanoseconds. Of those in UTC and of those of 96 bits, DuckDB reads whole microseconds alone.
+/// Type of times in nanoseconds. DuckDB reads times in UTC and times of 96 bits only in whole microseconds.
 const NANOSECONDS: &str = "TIMESTAMP_NS";
 /// Longest name of a type in a message, in characters: a nested type may have thousands of fields.
 const MAX_TYPE_LENGTH: usize = 100;
@@ -43,7 +44,7 @@ pub(crate) fn run(context: &mut Context, input: &Input) -> Result<Written> {
     }
 }
 
-/// 422 unless the file begins and ends as Parquet does.
+/// Fails with 422 unless the file has Parquet's first and last bytes.
 fn check_ends(path: &Path, table: &str) -> Result<()> {
     let read = || -> std::io::Result<[[u8; 4]; 2]> {
         let mut file = File::open(path)?;
@@ -63,7 +64,7 @@ fn check_ends(path: &Path, table: &str) -> Result<()> {
     Err(Error::unprocessable(format!("Table '{table}': {what}.")))
 }
 
-/// The names and DuckDB types of the file's columns.
+/// Returns the names and DuckDB types of the file's columns.
 fn columns(context: &Context, target: &Target, relation: &Relation) -> Result<Vec<(String, String)>> {
     let describe = format!(
         "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {})",
@@ -77,16 +78,16 @@ fn columns(context: &Context, target: &Target, relation: &Relation) -> Result<Ve
     read().map_err(|error| unreadable(target, &error))
 }
 
-/// What is wrong with a file whose footer can be read, and whose rows made `failed`.
+/// Finds the fault of a file whose footer is readable and whose rows caused `failed`.
 fn fault(context: &Context, target: &Target, relation: &Relation, failed: Error) -> Error {
-    // Of every value: a count alone is answered from the footer.
+    // Reads every value: DuckDB would answer a count from the footer alone.
     let read_all = format!("SELECT bit_xor(hash(COLUMNS(*))) FROM {}", relation.sql);
     if let Err(error) = context.connection.execute_batch(&read_all) {
         return unreadable(target, &error);
     }
     let cause = std::error::Error::source(&failed).map(ToString::to_string);
     match cause.as_deref().and_then(messages::kind) {
-        // A value beyond what DuckDB converts, such as a time before its first one.
+        // A value outside DuckDB's range, such as a time before its minimum.
         Some(_) => damaged(target).with_source(failed),
         None => failed,
     }
@@ -107,7 +108,7 @@ fn unreadable(target: &Target, error: &duckdb::Error) -> Error {
     }
 }
 
-/// Where each of the table's columns comes from.
+/// Returns the source of each of the table's columns.
 fn map_columns(target: &Target, found: &[(String, String)]) -> Result<Vec<Source>> {
     let table = &target.table;
     let known = |name: &str| {
@@ -168,7 +169,8 @@ fn shortened(file_type: &str) -> String {
     text
 }
 
-/// How a value of the file's type becomes one of the column's type; None where the types do not go together.
+/// Returns the conversion of a value from the file's type to the column's type; None if the types are
+/// incompatible.
 fn source(column_type: ColumnType, file_type: &str, name: &str) -> Option<Source> {
     let value = || Some(Source::Value(name.to_owned()));
     let text = || Some(Source::Text(format!("CAST({name} AS VARCHAR)")));
@@ -201,7 +203,7 @@ fn source(column_type: ColumnType, file_type: &str, name: &str) -> Option<Source
         | ColumnType::Decimal { .. } => is_number.then(text).flatten(),
         ColumnType::Boolean => (base == "BOOLEAN").then(value).flatten(),
         ColumnType::Date if base == "DATE" => value(),
-        // Many programs have no days, only midnights. Any other time is refused.
+        // Many programs have no type for days and write midnights. Any other time of day is refused.
         ColumnType::Date if is_time => Some(Source::Text(format!(
             "CASE WHEN CAST({name} AS TIMESTAMP) = date_trunc('day', CAST({name} AS TIMESTAMP)){} \
              THEN CAST(CAST({name} AS DATE) AS VARCHAR) ELSE CAST({name} AS VARCHAR) END",
@@ -226,12 +228,12 @@ fn source(column_type: ColumnType, file_type: &str, name: &str) -> Option<Source
     }
 }
 
-/// Whether a time is not one of whole microseconds.
+/// Returns a condition: the time is not in whole microseconds.
 fn has_nanoseconds(name: &str) -> String {
     format!("(isfinite({name}) AND epoch_ns({name}) % 1000 <> 0)")
 }
 
-/// Whether a decimal of the file is one of the column.
+/// Returns whether the column can hold every value of the file's decimal type.
 fn holds(column_type: ColumnType, file_type: &str) -> bool {
     file_type.parse::<ColumnType>().is_ok_and(|file_type| {
         matches!(file_type, ColumnType::Decimal { .. }) && file_type.widens_to(column_type)

@@ -1,4 +1,5 @@
-//! Results with VARIANT values. Arrow has no such type, so the statement is run again with casts to JSON.
+//! Makes results with VARIANT values readable. Arrow has no such type, so the statement runs again with casts
+//! to JSON.
 
 use std::collections::HashMap;
 
@@ -16,14 +17,14 @@ use crate::statement::scanner::tokens;
 use crate::statement::tree;
 use crate::tables::sql;
 
-/// A statement that returns JSON in place of VARIANT.
+/// A statement that returns JSON instead of VARIANT.
 pub(super) struct Readable {
     pub(super) rewritten: Rewritten,
-    /// Types of the caller's statement, by column, where a cast changed them.
+    /// Types of the caller's statement by column, for columns changed by a cast.
     pub(super) types: HashMap<usize, String>,
 }
 
-/// Casts each column with a VARIANT; None if there is none.
+/// Casts each column that contains a VARIANT; None if there is no such column.
 pub(super) fn readable(
     connection: &Connection,
     tables: &[String],
@@ -60,7 +61,7 @@ pub(super) fn readable(
         (0..0, format!("SELECT {list} FROM (\n")),
         (inner.len()..rewritten.sql.len(), "\n)".to_owned()),
     ]);
-    // The statement that runs is checked, also with the casts around it.
+    // The executed statement must pass the check, too, with its casts.
     let names: Vec<_> = pivots.iter().map(|pivot| pivot.type_name.clone()).collect();
     let tree = tree::parse(connection, original, &rewritten)?;
     let tree = tree.ok_or_else(|| Error::internal("a statement with VARIANT values has no parse tree"))?;
@@ -68,13 +69,13 @@ pub(super) fn readable(
     Ok(Some(Readable { rewritten, types }))
 }
 
-/// DuckDB's text of a type with JSON in place of VARIANT; None if it has no VARIANT.
+/// Returns DuckDB's name of a type with JSON instead of VARIANT; None if the type has no VARIANT.
 fn with_json(duckdb_type: &str) -> Option<String> {
     let tokens = tokens(duckdb_type);
     let mut readable = String::new();
     let mut copied = 0;
     for (at, token) in tokens.iter().enumerate() {
-        // After a member's name comes its type.
+        // A member's name is followed by its type.
         let is_type = tokens
             .get(at + 1)
             .is_none_or(|next| matches!(next.text, ")" | "," | "["));

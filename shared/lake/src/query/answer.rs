@@ -1,4 +1,4 @@
-//! The forms of an answer: JSON, CSV, a stream of Arrow. Written in the child, from Arrow batches straight to bytes.
+//! Writes answers as JSON, CSV or an Arrow stream: in the child, from Arrow batches directly to bytes.
 
 use std::fs::File;
 use std::sync::mpsc;
@@ -20,54 +20,51 @@ use crate::query::meaning::Meaning;
 use crate::statement::messages;
 use crate::statement::parameters::Rewritten;
 
-/// The size of a part of a body: what a pipe holds a few of.
+/// Size of a part of a body; a pipe holds a few parts.
 const PART_BYTES: usize = 256 * 1_024;
 
-/// How many batches wait to be written while another is read.
+/// Number of batches that wait for the writer while another is read.
 const AHEAD: usize = 1;
 
-/// The form of an answer.
+/// Format of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
     /// An object with `columns`, `column_types`, `rows`, `row_count`, `truncated` and `execution_time_ms`.
     #[default]
     Json,
-    /// RFC 4180 with a header row. A missing value is an empty field, an empty text is `""`; every other value is the text
-    /// of its JSON form.
+    /// RFC 4180 with a header row. NULL is an empty field, an empty text is `""`; every other value is the
+    /// text of its JSON form.
     Csv,
     /// Arrow's IPC stream: one schema, then batches.
     Arrow,
 }
 
-/// An answer.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Its bytes.
     pub body: Bytes,
-    /// Its rows.
     pub row_count: u64,
-    /// Whether there were more than the limit.
+    /// Whether the result has more rows than the limit.
     pub is_truncated: bool,
 }
 
-/// What the child says of an answer besides its bytes.
+/// What the child reports about an answer, besides its bytes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Written {
     pub(crate) rows: usize,
     pub(crate) is_truncated: bool,
 }
 
-/// How much of a result is written.
+/// Limits on the part of a result that is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) rows: usize,
     pub(crate) bytes: usize,
 }
 
-/// The bytes of an answer while it is written: those of a large one leave the process in parts, so that they are on their
-/// way while the rest is written.
+/// The bytes of an answer while it is written. A large answer is sent in parts, so that the transfer overlaps
+/// with the writing.
 pub(crate) struct Body<'a> {
-    /// What has not left yet.
+    /// Bytes not sent yet.
     part: Vec<u8>,
     left: usize,
     output: &'a mut File,
@@ -82,17 +79,17 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Where the next bytes are to be put.
+    /// Returns the buffer to append to.
     pub(crate) fn end(&mut self) -> &mut Vec<u8> {
         &mut self.part
     }
 
-    /// The last part.
+    /// Returns the last part.
     pub(crate) fn into_rest(self) -> Vec<u8> {
         self.part
     }
 
-    /// Lets a part leave that is large enough; an error where the answer is larger than it may be.
+    /// Sends the part if it is large enough; fails if the answer exceeds its size limit.
     fn advance(&mut self, bounds: Bounds) -> Result<(), Stopped> {
         if self.left + self.part.len() > bounds.bytes {
             return Err(Stopped::TooLarge);
@@ -106,7 +103,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Why no more rows could be written.
+/// The reason why no more rows could be written.
 pub(crate) enum Stopped {
     Duck(duckdb::Error),
     TooLarge,
@@ -122,7 +119,7 @@ impl Stopped {
         }
     }
 
-    /// That of a statement that no caller wrote.
+    /// Converts to the error of a statement of the platform itself.
     pub(crate) fn of_own(self, max_bytes: usize) -> Error {
         match self {
             Self::Duck(error) => messages::own_error(&error),
@@ -145,7 +142,6 @@ impl From<Error> for Stopped {
     }
 }
 
-/// The columns of a result.
 struct Columns {
     schema: SchemaRef,
     meanings: Vec<Meaning>,
@@ -169,7 +165,7 @@ impl Columns {
     }
 }
 
-/// A result while it is read.
+/// A result that is being read.
 struct Batches<'a> {
     statement: &'a Statement<'a>,
     limit: usize,
@@ -177,7 +173,7 @@ struct Batches<'a> {
 }
 
 impl Batches<'_> {
-    /// The next batch, with the number of its rows that count: one at least.
+    /// Returns the next batch with the number of its rows within the limit, at least one.
     fn next(&mut self) -> Result<Option<(StructArray, usize)>, Stopped> {
         while !self.read.is_truncated
             && let Some(batch) = self.statement.step().map_err(Stopped::Duck)?
@@ -193,8 +189,8 @@ impl Batches<'_> {
     }
 }
 
-/// Hands the batches of a result to `write`, each with the number of its rows that count. Where there are several, that goes on
-/// beside the reading, on a thread of its own: writing takes longer.
+/// Passes the batches of a result to `write`, each with the number of its rows within the limit. If there are
+/// several, a second thread writes them while this one reads, because writing takes longer.
 fn batches(
     statement: &Statement<'_>,
     limit: usize,
@@ -222,7 +218,7 @@ fn batches(
     };
     thread::scope(|scope| {
         let (sender, receiver) = mpsc::sync_channel(AHEAD);
-        // Values are as deep here as where they are read.
+        // Values are nested as deep here as on the reading thread.
         let writer = thread::Builder::new().stack_size(STACK_BYTES);
         let writer = writer.spawn_scoped(scope, move || {
             let mut given = receiver.into_iter();
@@ -230,7 +226,7 @@ fn batches(
         });
         let writer = writer.map_err(Error::internal)?;
         let mut next = Ok(Some(second));
-        // Nobody takes what the writer stopped before.
+        // If the writer stopped early, sending fails.
         let mut is_taken = sender.send(first).is_ok();
         while is_taken && let Ok(Some(batch)) = next {
             is_taken = sender.send(batch).is_ok();
@@ -243,7 +239,7 @@ fn batches(
     })
 }
 
-/// The rows as arrays, separated by commas.
+/// Writes the rows as arrays, separated by commas.
 pub(crate) fn json_arrays(
     statement: &Statement<'_>,
     bounds: Bounds,
@@ -270,7 +266,7 @@ pub(crate) fn json_arrays(
     })
 }
 
-/// The rows as objects, separated by commas.
+/// Writes the rows as objects, separated by commas.
 pub(crate) fn json_objects(
     statement: &Statement<'_>,
     bounds: Bounds,
@@ -297,7 +293,7 @@ pub(crate) fn json_objects(
     })
 }
 
-/// The header row and the rows, each with CRLF at its end.
+/// Writes the header row and the rows, each ended by CRLF.
 pub(crate) fn csv(
     statement: &Statement<'_>,
     bounds: Bounds,
@@ -332,7 +328,7 @@ pub(crate) fn csv(
     })
 }
 
-/// A value from its JSON form. That of a JSON column is its text, also where it is a string.
+/// Writes a value from its JSON form. A JSON column keeps its JSON text, also for a string.
 fn csv_value(json: &[u8], is_json: bool, body: &mut Vec<u8>) -> Result<()> {
     match json {
         b"null" => {}
@@ -345,7 +341,7 @@ fn csv_value(json: &[u8], is_json: bool, body: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// A text as a field: quoted where it is empty, begins or ends with white space, or holds what separates fields.
+/// Writes a text as a field, quoted if it is empty, begins or ends with white space, or contains a separator.
 fn csv_field(text: &str, body: &mut Vec<u8>) {
     let is_plain = !text.is_empty()
         && text.trim().len() == text.len()
@@ -360,7 +356,7 @@ fn csv_field(text: &str, body: &mut Vec<u8>) {
     }
 }
 
-/// An IPC stream with its end.
+/// Writes an IPC stream with its end marker.
 pub(crate) fn arrow(
     statement: &Statement<'_>,
     bounds: Bounds,
@@ -373,7 +369,7 @@ pub(crate) fn arrow(
         let batch = batch.slice(0, rows);
         let batch = RecordBatch::try_new(schema.clone(), batch.columns().to_vec()).map_err(internal)?;
         writer.write(&batch).map_err(internal)?;
-        // It leaves whole: what follows is written by the same writer.
+        // The buffer is not sent in parts, because the same writer continues to use it.
         match writer.get_ref().len() > bounds.bytes {
             true => Err(Stopped::TooLarge),
             false => Ok(()),

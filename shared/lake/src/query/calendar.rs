@@ -1,16 +1,16 @@
-//! DuckDB's days and microseconds as ISO 8601, over DuckDB's whole range of years.
+//! Formats DuckDB's days and microseconds as ISO 8601, over DuckDB's whole range of years.
 //!
-//! They are written straight into the answer: a result has many of them.
+//! It writes directly into the answer, because a result has many such values.
 
-/// Days from year 0, March 1st, to the Unix epoch.
+/// Days from March 1st of year 0 to the Unix epoch.
 const EPOCH_DAYS: i64 = 719_468;
-/// An era is 400 years.
+/// Days of 400 years.
 const DAYS_PER_ERA: u64 = 146_097;
-/// Eras before year 0 that are counted.
+/// Eras before year 0 that are added to make days positive.
 const ERAS_BEFORE: u64 = 15_000;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// Writes the day that is `days` after the Unix epoch. False for DuckDB's infinities, which are not written.
+/// Writes the day `days` after the Unix epoch. Returns false, and writes nothing, for DuckDB's infinities.
 pub(crate) fn date(days: i32, out: &mut Vec<u8>) -> bool {
     if days == i32::MAX || days == -i32::MAX {
         return false;
@@ -19,9 +19,9 @@ pub(crate) fn date(days: i32, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// The civil date by counting years from March, so that the leap day is a year's last.
+/// Computes the civil date with years that start in March, so that the leap day is a year's last day.
 fn day(days: i64, out: &mut Vec<u8>) {
-    // Positive, because a processor divides such numbers faster.
+    // Unsigned, because a processor divides unsigned numbers faster.
     let shifted = (days + EPOCH_DAYS).saturating_add_unsigned(DAYS_PER_ERA * ERAS_BEFORE);
     let shifted = shifted.unsigned_abs();
     let era = shifted / DAYS_PER_ERA;
@@ -51,12 +51,12 @@ fn day(days: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'-', month[0], month[1], b'-', day[0], day[1]]);
 }
 
-/// The two digits of a number below 100.
+/// Returns the two digits of a number below 100.
 const fn pair(number: u64) -> [u8; 2] {
     [b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8]
 }
 
-/// Writes the time of day that is `micros` after midnight: with six decimals where there are microseconds, else three.
+/// Writes the time of day `micros` after midnight, with six decimals if it has microseconds, else with three.
 pub(crate) fn time(micros: i64, out: &mut Vec<u8>) {
     let micros = micros.unsigned_abs();
     let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
@@ -74,7 +74,8 @@ pub(crate) fn time(micros: i64, out: &mut Vec<u8>) {
     });
 }
 
-/// Writes the time that is `micros` after the Unix epoch, in UTC. False for DuckDB's infinities, which are not written.
+/// Writes the time `micros` after the Unix epoch, in UTC. Returns false, and writes nothing, for DuckDB's
+/// infinities.
 pub(crate) fn timestamp(micros: i64, out: &mut Vec<u8>) -> bool {
     if micros == i64::MAX || micros == -i64::MAX {
         return false;
@@ -127,7 +128,7 @@ mod tests {
             (-719_529, "-0001-12-31"),
             (2_932_896, "9999-12-31"),
             (2_932_897, "10000-01-01"),
-            // The ends of DuckDB's days.
+            // The limits of DuckDB's days.
             (-2_147_483_646, "-5877641-06-25"),
             (2_147_483_646, "5881580-07-10"),
         ] {

@@ -1,4 +1,4 @@
-//! Values of Arrow columns as JSON, written straight into the answer.
+//! Writes values of Arrow columns as JSON directly into the answer.
 //!
 //! Integers beyond 2^53 and decimals are strings, so that no reader loses digits; NaN, infinities and
 //! infinite dates are null; times are ISO 8601 in UTC; binary is base64; JSON stays JSON.
@@ -26,20 +26,20 @@ use crate::query::calendar;
 use crate::query::meaning::Meaning;
 use crate::statement::tree;
 
-/// The greatest integer that every reader of JSON keeps exact.
+/// The greatest integer that every JSON reader keeps exact.
 const MAX_EXACT: u64 = 1 << 53;
 
 /// Writes the value of one row.
 type Write<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 
-/// One column of a batch, ready to be written.
+/// One column of a batch, prepared for writing.
 pub(crate) struct Cells<'a> {
     nulls: Option<NullBuffer>,
     write: Write<'a>,
 }
 
 impl<'a> Cells<'a> {
-    /// Looks at a column's type once.
+    /// Inspects the column's type once, so that writing a value need not.
     pub(crate) fn new(array: &'a ArrayRef, meaning: &Meaning) -> Result<Self> {
         Ok(Self {
             nulls: array.logical_nulls().filter(|nulls| nulls.null_count() > 0),
@@ -47,7 +47,6 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Writes the value of `row`.
     pub(crate) fn write(&self, row: usize, out: &mut Vec<u8>) {
         if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             out.extend_from_slice(b"null");
@@ -60,10 +59,10 @@ impl<'a> Cells<'a> {
 /// Writes `text` as a JSON string.
 pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     let is_special = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
-    // Whole pieces at a time, so that the compiler can compare their bytes at once.
+    // Tests whole chunks, so that the compiler can vectorize the comparison.
     let has_special = |piece: &[u8]| piece.iter().fold(false, |any, byte| any | is_special(byte));
     if text.as_bytes().chunks(16).any(has_special) {
-        // Writing to a vector does not fail.
+        // Writing to a vector cannot fail.
         let _ = serde_json::to_writer(out, text);
     } else {
         out.push(b'"');
@@ -94,7 +93,7 @@ where
     Ok(Box::new(move |row, out| integer(array.value(row), out)))
 }
 
-/// Integers beyond those that are exact are strings.
+/// Writes an integer; beyond 2^53 as a string.
 fn integer<N: itoa::Integer + Copy>(value: N, out: &mut Vec<u8>)
 where
     i64: TryFrom<N>,
@@ -111,7 +110,7 @@ where
     }
 }
 
-/// Texts that need no escapes. `write` says whether there is one; null where not, and then it wrote nothing.
+/// Writes texts that need no escapes. If `write` returns false, it wrote nothing and the value is null.
 fn texts<'a, T: ArrowPrimitiveType>(
     array: &'a ArrayRef,
     write: impl Fn(T::Native, &mut Vec<u8>) -> bool + 'a,
@@ -325,7 +324,7 @@ pub(crate) fn object(members: &[(Vec<u8>, Cells<'_>)], row: usize, out: &mut Vec
     out.push(b'}');
 }
 
-/// A map is an array of `{"key": …, "value": …}`, because its keys may be anything.
+/// Writes a map as an array of `{"key": …, "value": …}`, because its keys may have any type.
 fn map<'a>(array: &'a MapArray, meaning: &Meaning) -> Result<Write<'a>> {
     let members = [
         (b"\"key\"".to_vec(), Cells::new(array.keys(), meaning.part(0)?)?),
@@ -353,7 +352,7 @@ fn map<'a>(array: &'a MapArray, meaning: &Meaning) -> Result<Write<'a>> {
     }))
 }
 
-/// A UNION answers as its member's value.
+/// Writes a UNION as its member's value.
 fn union<'a>(array: &'a UnionArray, members: &UnionFields, meaning: &Meaning) -> Result<Write<'a>> {
     let mut cells = HashMap::new();
     for (index, (type_id, _)) in members.iter().enumerate() {
@@ -365,7 +364,7 @@ fn union<'a>(array: &'a UnionArray, members: &UnionFields, meaning: &Meaning) ->
     }))
 }
 
-/// An ENUM's values: small numbers into a list of texts.
+/// Writes an ENUM's values: small numbers that index a list of texts.
 fn dictionary(array: &ArrayRef) -> Result<Write<'_>> {
     let dictionary = array
         .as_any_dictionary_opt()
@@ -378,8 +377,8 @@ fn dictionary(array: &ArrayRef) -> Result<Write<'_>> {
     }))
 }
 
-/// JSON text as it is, if it is JSON: an unchecked alias would break the whole answer. NaN and infinities, which
-/// DuckDB's JSON may hold, become null.
+/// Writes JSON text unchanged if it is valid; an unchecked alias would break the whole answer. NaN and
+/// infinities, which DuckDB's JSON may contain, become null.
 fn json(text: &str, out: &mut Vec<u8>) {
     let is_json = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     if is_json(text) {
@@ -392,7 +391,7 @@ fn json(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// The digits of a decimal whose last `scale` stand behind the point.
+/// Writes the digits of a decimal, the last `scale` of them after the point.
 fn decimal(value: i128, scale: usize, out: &mut Vec<u8>) {
     let mut digits = itoa::Buffer::new();
     let size = value.unsigned_abs();

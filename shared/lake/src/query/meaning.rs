@@ -1,23 +1,23 @@
-//! What the type of a column means, as far as Arrow does not tell.
+//! Describes the type of a column where Arrow's type is ambiguous.
 
 use duckdb::arrow::datatypes::DataType;
 use duckdb::core::{LogicalTypeHandle, LogicalTypeId};
 use platform::{Error, Result};
 
-/// What DuckDB's type of a column tells beyond Arrow's.
+/// The parts of a column's DuckDB type that Arrow's type lacks.
 pub(crate) struct Meaning {
-    /// It comes as text.
+    /// Arrow has it as text.
     pub(crate) is_json: bool,
-    /// It comes as a decimal.
+    /// Arrow has it as a decimal.
     pub(crate) is_huge_integer: bool,
-    /// It comes as a decimal with the same bits: values from 2^127 are negative.
+    /// Arrow has it as a decimal with the same bits: values from 2^127 are negative.
     pub(crate) is_unsigned_huge_integer: bool,
-    /// Those of the parts of a nested type.
+    /// Meanings of the parts of a nested type.
     parts: Vec<Meaning>,
 }
 
 impl Meaning {
-    /// That of a column whose type in Arrow is `data_type`.
+    /// Returns the meaning of a column whose type in Arrow is `data_type`.
     pub(crate) fn of(data_type: &DataType, duckdb_type: &LogicalTypeHandle) -> Self {
         let parts: Vec<_> = match data_type {
             DataType::List(part) | DataType::LargeList(part) | DataType::FixedSizeList(part, _) => {
@@ -44,7 +44,7 @@ impl Meaning {
         }
     }
 
-    /// That of a part.
+    /// Returns the meaning of a part of a nested type.
     pub(crate) fn part(&self, index: usize) -> Result<&Self> {
         self.parts
             .get(index)

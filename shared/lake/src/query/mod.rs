@@ -1,4 +1,4 @@
-//! Results of statements: expansion of PIVOTs, values, and the formats of an answer.
+//! Produces the results of statements: expansion of PIVOTs, values, and the formats of an answer.
 
 pub(crate) mod answer;
 pub(crate) mod calendar;

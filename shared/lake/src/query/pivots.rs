@@ -1,9 +1,10 @@
-//! A PIVOT without a list of values: its columns are the values of the data.
+//! Expands a PIVOT without a list of values, whose columns are the values of the data.
 //!
 //! DuckDB makes two statements of it: one stores the values in a type, the next reads the type. Neither has a
-//! parse tree to check. This module does the same in steps that can be checked. The name of a type replaces the
-//! missing list, which makes the statement one SELECT; a second query reads the values. Both are checked. The
-//! transaction that runs the statement runs the query first and makes the type; its rollback removes the type.
+//! parse tree to check. This module does the same in steps that can be checked. The name of a type replaces
+//! the missing list, which makes the statement one SELECT; a second query reads the values. Both are checked.
+//! The transaction that runs the statement runs the query first and makes the type; its rollback removes the
+//! type.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -19,23 +20,23 @@ use crate::statement::planned::PivotValues;
 use crate::statement::scanner::{Token, tokens};
 use crate::tables::sql;
 
-/// The most PIVOTs of a statement in which a list is missing.
+/// Most PIVOTs of a statement in which a list is missing.
 const MAX_PIVOTS: usize = 100;
-/// The most values of one PIVOT: each becomes a column or more.
+/// Most values of one PIVOT: each becomes one or more columns.
 const MAX_VALUES: usize = 10_000;
 
 /// A statement in which the name of a type replaces each missing list.
 pub(crate) struct Expansion {
     pub(crate) rewritten: Rewritten,
-    /// Each type's name, and the place of the caller's query for its values, if there is one.
+    /// Each type's name, and the byte range of the caller's query for its values, if there is one.
     pub(crate) types: Vec<(String, Option<Range<usize>>)>,
 }
 
-/// Puts the name of a type in the place of each missing list; None if no list is missing.
+/// Replaces each missing list by the name of a type; None if no list is missing.
 pub(crate) fn expand(rewritten: &Rewritten) -> Result<Option<Expansion>> {
     let tokens = tokens(&rewritten.sql);
     let is_pivot = |token: &Token<'_>| token.is_word("PIVOT") || token.is_word("PIVOT_WIDER");
-    // Each is searched for its list up to the end of the statement.
+    // The search for each list may read up to the end of the statement, so the number is limited.
     if tokens.iter().filter(|token| is_pivot(token)).count() > MAX_PIVOTS {
         return Err(Error::invalid(format!(
             "The query has more than {MAX_PIVOTS} PIVOTs, and some without a list of values; list them: ON … IN (…)."
@@ -65,9 +66,9 @@ pub(crate) fn expand(rewritten: &Rewritten) -> Result<Option<Expansion>> {
             }
         }
     }
-    // The list of an outer PIVOT stands after that of the inner one.
+    // The list of an outer PIVOT comes after the list of an inner one.
     edits.sort_by_key(|(range, _)| range.start);
-    // What a query in the place of a list holds moves with it.
+    // A query that stands for a list is replaced whole, so edits inside it are dropped.
     let mut end = 0;
     edits.retain(|(range, _)| {
         let is_outside = range.start >= end;
@@ -81,14 +82,16 @@ pub(crate) fn expand(rewritten: &Rewritten) -> Result<Option<Expansion>> {
     Ok(expansion)
 }
 
-/// A prefix that does not occur in the statement. None for a statement that was made to hold them all.
+/// Returns a prefix that does not occur in the statement; None for a statement built to contain all
+/// candidates.
 fn unused_prefix(sql: &str) -> Option<String> {
     let lower = sql.to_ascii_lowercase();
     let prefixes = (0..100).map(|number| format!("pivot_values_{number}_"));
     prefixes.into_iter().find(|prefix| !lower.contains(prefix))
 }
 
-/// Whether a PIVOT stands behind a table, as in `t PIVOT (sum(x) FOR y IN (…))`. That form lists its values.
+/// Returns whether a PIVOT follows its table, as in `t PIVOT (sum(x) FOR y IN (…))`. That form always lists
+/// its values.
 fn is_postfix(after: &[Token<'_>]) -> bool {
     if !after.first().is_some_and(|token| token.is_symbol('(')) {
         return false;
@@ -106,7 +109,8 @@ fn is_postfix(after: &[Token<'_>]) -> bool {
     false
 }
 
-/// The parts after the ON of a PIVOT, split at commas. A join in its source may have an ON: the last one counts.
+/// Returns the parts after a PIVOT's ON, split at commas. A join in its source may have an ON, so the last ON
+/// counts.
 fn entries<'a>(after: &'a [Token<'a>]) -> Vec<&'a [Token<'a>]> {
     let (mut start, mut end) = (None, None);
     let mut stop = after.len();
@@ -135,14 +139,14 @@ fn entries<'a>(after: &'a [Token<'a>]) -> Vec<&'a [Token<'a>]> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// Words of the statement around a PIVOT that can follow it.
+/// Keywords of the surrounding statement that can follow a PIVOT.
 const ENDS: [&str; 6] = ["UNION", "INTERSECT", "EXCEPT", "ORDER", "LIMIT", "OFFSET"];
 
 fn is_closing(token: &Token<'_>) -> bool {
     matches!(token.text, ")" | "]" | "}")
 }
 
-/// The tokens outside of parentheses and of CASE, with their indexes.
+/// Returns the tokens outside of parentheses and CASE, with their indexes.
 fn outermost<'a>(all: &'a [Token<'a>]) -> impl Iterator<Item = (usize, &'a Token<'a>)> {
     let mut depth = 0_usize;
     all.iter().enumerate().filter(move |(_, token)| {
@@ -156,11 +160,11 @@ fn outermost<'a>(all: &'a [Token<'a>]) -> impl Iterator<Item = (usize, &'a Token
     })
 }
 
-/// The list that an entry after ON lacks.
+/// The kind of list that an entry after ON lacks.
 enum Missing {
-    /// There is none; the byte where the entry ends.
+    /// No list; the byte where the entry ends.
     List(usize),
-    /// There is a query; its bytes, with the parentheses.
+    /// A query instead of a list; its byte range with the parentheses.
     Query(Range<usize>),
 }
 
@@ -179,7 +183,7 @@ fn missing(entry: &[Token<'_>]) -> Option<Missing> {
     (is_query && is_whole).then(|| Missing::Query(open.at..last.end()))
 }
 
-/// Reads the values and makes the types. Needs a transaction, whose end removes the types.
+/// Reads the values and makes the types. Needs a transaction, whose rollback removes the types.
 pub(crate) fn make_types(
     connection: &Connection,
     pivots: &[PivotValues],
@@ -193,7 +197,7 @@ pub(crate) fn make_types(
     Ok(())
 }
 
-/// Makes the types with one made-up value each, to bind a statement that is not run.
+/// Makes each type with one invented value, to bind a statement that is not run.
 pub(crate) fn make_stand_ins(connection: &Connection, pivots: &[PivotValues]) -> Result<()> {
     pivots.iter().try_for_each(|pivot| {
         make_type(
@@ -215,7 +219,7 @@ fn values(
         pivot.sql,
         MAX_VALUES + 1
     );
-    // An empty text has no positions: those of this query mean nothing to the caller.
+    // An empty text has no positions; positions in this query mean nothing to the caller.
     let nowhere = Rewritten::own(String::new());
     let to_error = |error| messages::caller_error(&error, "", &nowhere);
     let mut statement = connection.prepare(&sql).map_err(to_error)?;

@@ -1,4 +1,4 @@
-//! Parses and checks a caller's statement, after the missing lists of its PIVOTs were replaced.
+//! Parses and checks a caller's statement, with the missing lists of its PIVOTs replaced.
 
 use std::collections::HashSet;
 
@@ -14,8 +14,8 @@ use crate::statement::planned::PivotValues;
 use crate::statement::tree;
 use crate::statement::tree::Tree;
 
-/// Checks `rewritten`, made from the caller's `original`, and says what it needs. It may name the store's `tables`.
-/// 400 for what is not allowed.
+/// Checks `rewritten`, made from the caller's `original`, and returns its needs. It may name the store's
+/// `tables`. Fails with 400 if something is not allowed.
 pub(crate) fn check(
     connection: &Connection,
     tables: &[String],
@@ -66,7 +66,7 @@ pub(crate) fn check(
     Ok(needs)
 }
 
-/// The query for the values of a PIVOT; if the caller wrote it, also that part of the statement.
+/// Returns the query for the values of a PIVOT, and the part of the statement with it if the caller wrote it.
 fn values(
     connection: &Connection,
     tree: &Tree,
@@ -85,7 +85,7 @@ fn values(
     }
 }
 
-/// The statement as it is run, for one that passed the check with these `needs`.
+/// Returns the statement to run, for one that passed the check with these `needs`.
 pub(crate) fn runnable(rewritten: Rewritten, needs: &Needs) -> Result<Rewritten> {
     if needs.pivots.is_empty() {
         return Ok(rewritten);

@@ -1,10 +1,10 @@
-//! Names of DuckDB's types.
+//! Names DuckDB's types.
 
 use duckdb::core::{LogicalTypeHandle, LogicalTypeId};
 
 use crate::tables::sql;
 
-/// Returns the name that column definitions use, or DuckDB's own where they have none.
+/// Returns the name that column definitions use, or DuckDB's own if they have none.
 pub(crate) fn type_name(handle: &LogicalTypeHandle) -> String {
     if let Some(alias) = handle.get_alias() {
         return alias.to_uppercase();

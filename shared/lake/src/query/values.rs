@@ -1,4 +1,4 @@
-//! Values of the parameters of a prepared statement.
+//! Binds the values of a prepared statement's parameters.
 
 use duckdb::types::{ToSqlOutput, Value as DuckValue, ValueRef};
 use duckdb::{Statement, ToSql};

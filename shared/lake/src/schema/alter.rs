@@ -1,7 +1,8 @@
-//! What changes of columns make of a table, and what its rows must bear for them: pure, before anybody looks at the rows.
+//! Applies column changes to a table and derives the checks and rewrites that its rows need: pure, before the
+//! rows are read.
 //!
-//! Adding, dropping, renaming and widening change only the description. A type that does not widen, and a default that
-//! has another value in each row, need the files to be written anew.
+//! Adding, dropping, renaming and widening change only the description. A conversion to a type that is not
+//! wider, and a default with another value in each row, require a rewrite of the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,39 +16,39 @@ use crate::schema::definition::{Column, MAX_COLUMNS};
 use crate::schema::manifest::{ManifestColumn, TableVersion};
 use crate::schema::types::ColumnType;
 
-/// Where the values of a column of rewritten files come from.
+/// Source of the values of a column in rewritten files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueSource {
-    /// The column of that field id, as it is.
+    /// The column of this field id, unchanged.
     Kept(u32),
-    /// The column of that field id, brought to the new type.
+    /// The column of this field id, converted to the new type.
     Converted(u32),
-    /// The column's default, anew in each row.
+    /// The column's default, evaluated for each row.
     Default,
 }
 
-/// Columns whose values together must occur once.
+/// Columns whose combined values must be unique.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyCheck {
     pub(crate) is_primary: bool,
     pub(crate) field_ids: Vec<u32>,
 }
 
-/// A table after its alteration, and what is still to be done for its rows.
+/// An altered table, and the checks and rewrites that its rows still need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Altered {
-    /// The table. Where its files are to be rewritten, it still names the old ones.
+    /// Still names the old files if they must be rewritten.
     pub(crate) table: TableVersion,
-    /// Where each column's values come from, if the files must be written anew.
+    /// The source of each column's values, if the files must be rewritten.
     pub(crate) rewrite: Option<Vec<ValueSource>>,
-    /// Columns that must have a value in every row, and did not have to before.
+    /// Columns that the change makes required: every row must have a value.
     pub(crate) required: Vec<u32>,
-    /// Keys that must hold, and did not have to before.
+    /// Keys that the change adds and that the rows must satisfy.
     pub(crate) keys: Vec<KeyCheck>,
 }
 
 impl Altered {
-    /// A table without anything to be done for its rows.
+    /// Returns an alteration whose rows need no check and no rewrite.
     pub(crate) fn new(table: TableVersion) -> Self {
         Self {
             table,
@@ -57,20 +58,20 @@ impl Altered {
         }
     }
 
-    /// Whether there is something to do for the rows.
+    /// Returns whether the rows need a check or a rewrite.
     pub(crate) fn has_work(&self) -> bool {
         self.rewrite.is_some() || !self.required.is_empty() || !self.keys.is_empty()
     }
 }
 
-/// A table in the middle of its alteration.
+/// A table during its alteration.
 pub(crate) struct Alter<'a> {
     before: &'a TableVersion,
     table: TableVersion,
     now: UtcTime,
     /// Columns whose stored values must be converted.
     converted: BTreeSet<u32>,
-    /// New columns with a value of their own in each row.
+    /// New columns whose default has another value in each row.
     per_row: BTreeSet<u32>,
 }
 
@@ -101,7 +102,7 @@ impl<'a> Alter<'a> {
         Ok(())
     }
 
-    /// Renames all columns at once.
+    /// Renames all columns at once, so that two columns can swap their names.
     pub(crate) fn rename(&mut self, renames: &[ColumnRename]) -> Result<()> {
         let found = renames.iter().map(|rename| self.position(&rename.from));
         let found = found.collect::<Result<Vec<_>>>()?;
@@ -119,7 +120,7 @@ impl<'a> Alter<'a> {
         Ok(())
     }
 
-    /// Changes one column; `path` is where the change stands in the request.
+    /// Changes one column; `path` is the position of the change in the request.
     pub(crate) fn modify(&mut self, change: &ColumnChange, path: &str) -> Result<()> {
         let at = self.position(&change.name)?;
         let has_rows = self.has_rows();
@@ -135,7 +136,7 @@ impl<'a> Alter<'a> {
             if !has_rows {
                 column.initial_default = None;
             } else if from.widens_to(column_type) {
-                // The text of a FLOAT names another DOUBLE than the one that the FLOAT becomes.
+                // A FLOAT's text, parsed as DOUBLE, gives another value than the widened FLOAT.
                 coarser = from == ColumnType::Float;
                 if coarser {
                     let exact = column.initial_default.as_deref().and_then(as_double);
@@ -182,7 +183,7 @@ impl<'a> Alter<'a> {
         Ok(())
     }
 
-    /// Adds a column after the others; `path` is where it stands in the request.
+    /// Adds a column after the others; `path` is its position in the request.
     pub(crate) fn add(&mut self, column: &Column, path: &str) -> Result<()> {
         column.validate(path)?;
         if self.has_column(&column.name) {
@@ -206,7 +207,7 @@ impl<'a> Alter<'a> {
         if self.has_rows() && default == Some(DefaultValue::Uuid) {
             self.per_row.insert(field_id);
         }
-        // A key is never null: what is shown says so.
+        // A key column is never null, and the schema shows it so.
         let column = Column {
             nullable: !column.is_required(),
             ..column.clone()
@@ -217,7 +218,7 @@ impl<'a> Alter<'a> {
         Ok(())
     }
 
-    /// The table as it is now, and what its rows need.
+    /// Returns the altered table and the checks and rewrites that its rows need.
     pub(crate) fn finish(mut self) -> Result<Altered> {
         let count = self.table.columns.len();
         if count == 0 {
@@ -260,7 +261,7 @@ impl<'a> Alter<'a> {
         };
         let rewrite = self.table.columns.iter().map(source).collect();
         for column in &mut self.table.columns {
-            // The new files hold every column.
+            // The rewritten files hold every column.
             column.initial_default = None;
         }
         Ok(Altered {
@@ -282,7 +283,7 @@ impl<'a> Alter<'a> {
         columns.map(|column| column.field_id).collect()
     }
 
-    /// The keys that do not follow from those that the table had.
+    /// Returns the keys that the table's former keys do not imply.
     fn new_keys(&self) -> Vec<KeyCheck> {
         let known = keys(self.before);
         let known: Vec<_> = known
@@ -290,7 +291,7 @@ impl<'a> Alter<'a> {
             .filter(|key| key.field_ids.iter().all(|id| !self.converted.contains(id)))
             .collect();
         let is_free = |field_id: u32| {
-            // No value anywhere, or another one in each row: nothing can occur twice.
+            // A column that is null in every row, or has another value in each, cannot repeat a value.
             let column = self
                 .table
                 .columns
@@ -310,7 +311,8 @@ impl<'a> Alter<'a> {
         new
     }
 
-    /// Forgets the least and greatest values of a column, whose texts no longer bound what is read.
+    /// Removes a column's minimum and maximum, because their texts no longer bound the values that a reader
+    /// sees.
     fn forget_bounds(&mut self, field_id: u32) {
         for segment in &mut self.table.segments {
             if let Some(statistics) = segment.columns.get_mut(&field_id) {
@@ -344,7 +346,7 @@ fn by_id(table: &TableVersion) -> BTreeMap<u32, &ManifestColumn> {
     columns.collect()
 }
 
-/// The keys of a table: the primary key, then each unique column that is not the whole primary key.
+/// Returns the keys of a table: the primary key, then each unique column that is not the whole primary key.
 fn keys(table: &TableVersion) -> Vec<KeyCheck> {
     let primary: Vec<_> = table
         .columns
@@ -368,7 +370,7 @@ fn keys(table: &TableVersion) -> Vec<KeyCheck> {
     primary.into_iter().chain(unique).collect()
 }
 
-/// The DOUBLE that the FLOAT of this text becomes, as text.
+/// Returns the DOUBLE to which the FLOAT of this text widens, as text.
 fn as_double(text: &str) -> Option<String> {
     let value: f32 = text.parse().ok()?;
     Some(f64::from(value).to_string())

@@ -89,7 +89,7 @@ fn widening_is_a_matter_of_the_description() {
         panic!("{:?}", after.table)
     };
     assert_eq!((i.field_id, i.initial_default.as_deref()), (1, Some("7")));
-    // As the stored values of a FLOAT are read as DOUBLE.
+    // As DuckDB widens a stored FLOAT to DOUBLE.
     assert_eq!(f.initial_default.as_deref(), Some("0.10000000149011612"));
     let bounds = &after.table.segments[0].columns;
     assert_eq!(
@@ -145,7 +145,7 @@ fn only_rules_that_are_new_are_checked() {
     };
     for (changes, required, keys) in [
         (json!({ "rename": [{ "from": "a", "to": "z" }] }), vec![], vec![]),
-        // More columns in the key: what was unique stays unique.
+        // A key with more columns stays unique.
         (
             json!({ "modify": [{ "name": "c", "primary_key": true }] }),
             vec![3],
@@ -156,7 +156,7 @@ fn only_rules_that_are_new_are_checked() {
             vec![4],
             vec![],
         ),
-        // Fewer: it may not.
+        // A key with fewer columns may have duplicates.
         (json!({ "drop": ["b"] }), vec![], vec![key(true, &[1])]),
         (
             json!({ "modify": [{ "name": "b", "primary_key": false }] }),
@@ -173,7 +173,7 @@ fn only_rules_that_are_new_are_checked() {
             vec![3],
             vec![],
         ),
-        // Values may fall together when their type changes.
+        // A change of type can make different values equal.
         (
             json!({ "modify": [{ "name": "d", "type": "STRING" }] }),
             vec![],
@@ -184,7 +184,7 @@ fn only_rules_that_are_new_are_checked() {
             vec![],
             vec![],
         ),
-        // No value in any row does not occur twice; the same one in every row does.
+        // A column that is null in every row has no duplicate; one with the same value in every row has.
         (
             json!({ "add": [{ "name": "e", "type": "DATE", "unique": true }] }),
             vec![],
@@ -302,7 +302,7 @@ fn what_cannot_be_is_refused() {
     }
 }
 
-/// A column of the model: what it is, whatever it is called.
+/// A column of the model; its identity survives renames.
 #[derive(Clone, Debug, PartialEq)]
 struct Known {
     identity: usize,
@@ -323,7 +323,8 @@ impl Model {
             .position(|known| known.name.eq_ignore_ascii_case(name))
     }
 
-    /// The columns after the changes and whether stored values must be converted; None if the changes are refused.
+    /// Returns the columns after the changes and whether stored values must be converted; None if the changes
+    /// are refused.
     fn apply(&self, changes: &TableAlteration) -> Option<(Self, bool)> {
         let mut next = self.clone();
         let mut converts = BTreeSet::new();
@@ -416,7 +417,7 @@ proptest! {
                 column_type: column.column_type,
             });
         }
-        // Which column of the model a field id stands for, for ever.
+        // Maps each field id to its column of the model; an entry never changes.
         let mut identities: BTreeMap<u32, usize> = (1..).zip(1..=model.made).collect();
         for changes in alterations {
             if changes.validate().is_err() {

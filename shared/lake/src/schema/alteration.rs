@@ -1,8 +1,8 @@
-//! Changes of a table's columns, as sent. What they make of the table is in `crate::schema::alter`.
+//! Validates changes of a table's columns as sent; `crate::schema::alter` applies them.
 //!
-//! They are applied in a fixed order: drop, rename (all at once, so that two columns can swap their names), modify, add. A
-//! name stands for the column that bears it when its turn comes: `modify_columns` names a renamed column by its new name,
-//! and `add_columns` may take the name of a dropped one, which makes another column.
+//! The order is fixed: drop, rename (all at once, so that two columns can swap their names), modify, add. A
+//! name refers to the column that has it at that step: `modify_columns` names a renamed column by its new
+//! name, and `add_columns` may take the name of a dropped column, which makes another column.
 
 use std::collections::BTreeMap;
 
@@ -69,23 +69,20 @@ pub struct ColumnChange {
     pub semantic_type: Option<Option<SemanticType>>,
 }
 
-/// Changes of one table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableAlteration {
-    /// What the table holds, in words; an inner None takes it away.
+    /// Meaning of a row, for people; an inner None removes it.
     pub description: Option<Option<String>>,
-    /// Columns to drop.
     pub drop_columns: Vec<String>,
-    /// Columns to rename.
     pub rename_columns: Vec<ColumnRename>,
-    /// Columns to change.
     pub modify_columns: Vec<ColumnChange>,
-    /// New columns, after those that are there.
+    /// New columns, appended after the existing ones.
     pub add_columns: Vec<Column>,
 }
 
 impl ColumnChange {
-    /// The column that this makes where there is none yet; `path` is where it stands in the request.
+    /// Makes a new column from the change. Fails with 400 if the type is missing; `path` is its position in
+    /// the request.
     pub fn new_column(&self, path: &str) -> Result<Column> {
         let column_type = self.column_type.ok_or_else(|| {
             Error::invalid(format!(
@@ -107,7 +104,8 @@ impl ColumnChange {
 }
 
 impl TableAlteration {
-    /// Checks what can be checked without the table: 400 with the path of what is wrong or contradicts itself.
+    /// Checks what does not depend on the table. Fails with 400 and the path of a wrong or contradictory
+    /// field.
     pub fn validate(&self) -> Result<()> {
         let counts = [
             ("drop_columns", self.drop_columns.len()),
@@ -196,10 +194,10 @@ impl TableAlteration {
     }
 }
 
-/// Names in lower case, and where in their list they stand.
+/// Names in lower case, with their index in the request's list.
 type Names = BTreeMap<String, usize>;
 
-/// The names of a list, of which none may occur twice.
+/// Returns the names of a list; fails with 400 if one occurs twice.
 fn once<'a>(list: &str, field: &str, names: impl Iterator<Item = &'a String>) -> Result<Names> {
     let mut seen = Names::new();
     for (index, name) in names.enumerate() {
@@ -220,7 +218,7 @@ fn contradiction(names: &Names, others: &Names, sentence: impl Fn(&str) -> Strin
     }
 }
 
-/// A name as a message shows it: cut where it is longer than any name.
+/// Cuts a name for a message if it is longer than any valid name.
 pub(crate) fn shown(name: &str) -> String {
     const MAX_SHOWN: usize = 64;
     let mut shown: String = name.chars().take(MAX_SHOWN).collect();

@@ -1,18 +1,17 @@
-//! Column defaults: a strict little grammar, so that nothing that a caller sends is ever run as SQL.
+//! Parses column defaults with a strict grammar, so that text of a caller never runs as SQL.
 //!
 //! A default is a literal (`'text'`, `12.5`, `true`, `NULL`, `DATE '2026-01-02'`, `TIMESTAMP '2026-01-02
-//! 03:04:05'`) or one of `current_timestamp`, `current_date` and `uuid()`. What is handed to DuckDB is always
-//! written anew from what was parsed here.
+//! 03:04:05'`) or one of `current_timestamp`, `current_date` and `uuid()`. DuckDB receives only text that is
+//! written anew from the parsed value.
 
 use jiff::civil;
 use platform::clock::UtcTime;
 
 use crate::schema::types::ColumnType;
 
-/// A default that was parsed and fits its column.
+/// A parsed default that fits its column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DefaultValue {
-    /// No value.
     Null,
     /// A constant, as text that converts to the column's type.
     Constant(String),
@@ -25,8 +24,8 @@ pub enum DefaultValue {
 }
 
 impl DefaultValue {
-    /// Parses `text` and checks that it fits `column_type`. The error is the end of a sentence that begins
-    /// with where.
+    /// Parses `text` and checks that it fits `column_type`. The error completes a sentence that starts with
+    /// the field's path.
     pub fn parse(text: &str, column_type: ColumnType) -> Result<Self, String> {
         let trimmed = text.trim();
         let parsed = match trimmed.to_ascii_lowercase().as_str() {
@@ -61,8 +60,8 @@ impl DefaultValue {
         }
     }
 
-    /// The value at `now` as text that converts to the column's type; None for NULL and for [`Self::Uuid`],
-    /// which has a value per row.
+    /// Returns the value at `now` as text that converts to the column's type; None for NULL and for
+    /// [`Self::Uuid`], which has another value in each row.
     pub fn text_at(&self, now: UtcTime) -> Option<String> {
         match self {
             Self::Null | Self::Uuid => None,
@@ -72,12 +71,12 @@ impl DefaultValue {
         }
     }
 
-    /// What rows that are older than their column hold in it where it is added at `now`, as text that DuckDB casts to
-    /// `column_type` without losing anything; None as for [`Self::text_at`].
+    /// Returns the value that existing rows get in a column added at `now`, as text that DuckDB casts to
+    /// `column_type` without loss; None as for [`Self::text_at`].
     pub fn initial_text(&self, now: UtcTime, column_type: ColumnType) -> Option<String> {
         let text = self.text_at(now)?;
         match column_type {
-            // The cast drops the offset of a time.
+            // The cast would drop the time's UTC offset.
             ColumnType::Timestamp => Some(match text.parse::<jiff::Timestamp>() {
                 Ok(time) => time.to_zoned(jiff::tz::TimeZone::UTC).datetime().to_string(),
                 Err(_) => text,
@@ -100,7 +99,7 @@ impl DefaultValue {
     }
 }
 
-/// Whether a text converts to a type without losing anything.
+/// Returns whether a text converts to a type without loss.
 pub(crate) fn constant_fits(text: &str, column_type: ColumnType) -> bool {
     match column_type {
         ColumnType::String => true,
@@ -119,7 +118,7 @@ pub(crate) fn constant_fits(text: &str, column_type: ColumnType) -> bool {
     }
 }
 
-/// Whether `text` is a plain decimal number that loses no digit in `DECIMAL(precision, scale)`.
+/// Returns whether `text` is a plain decimal number that loses no digit in `DECIMAL(precision, scale)`.
 fn decimal_fits(text: &str, precision: u8, scale: u8) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -129,7 +128,7 @@ fn decimal_fits(text: &str, precision: u8, scale: u8) -> bool {
         && fraction.trim_end_matches('0').len() <= usize::from(scale)
 }
 
-/// Whether `lower` is a number: a sign, digits, a point and digits, an exponent.
+/// Returns whether `lower` is a number: a sign, digits, a point and digits, an exponent.
 fn is_number(lower: &str) -> bool {
     let unsigned = lower.strip_prefix(['-', '+']).unwrap_or(lower);
     let (mantissa, exponent) = unsigned
@@ -144,7 +143,7 @@ fn is_number(lower: &str) -> bool {
     !whole.is_empty() && !fraction.is_empty() && digits(whole) && digits(fraction) && exponent_is_good
 }
 
-/// The text inside `'…'`, with doubled quotes undone; None if `text` is not exactly one such literal.
+/// Returns the text inside `'…'` with doubled quotes undone; None if `text` is not exactly one such literal.
 fn string_literal(text: &str) -> Option<String> {
     let inner = text.strip_prefix('\'')?.strip_suffix('\'')?;
     let undoubled = inner.replace("''", "\u{0}");

@@ -1,4 +1,4 @@
-//! Columns and tables as a caller defines them, and the rules that they must keep.
+//! Defines columns and tables as a caller sends them, with their validation rules.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::schema::defaults::DefaultValue;
 use crate::schema::types::ColumnType;
 
-/// The most columns that a table takes.
+/// Most columns of a table.
 pub const MAX_COLUMNS: usize = 2_000;
 /// Longest name of a table or a column, in characters.
 pub const MAX_NAME_LENGTH: usize = 63;
-/// The names that [`validate_name`] takes, as a regular expression.
+/// The names that [`validate_name`] accepts, as a regular expression.
 pub(crate) const NAME_PATTERN: &str = "^[A-Za-z_][A-Za-z0-9_]{0,62}$";
 
 /// Meaning of the values of a column: a hint for queries and charts, which changes neither storage nor
@@ -99,12 +99,12 @@ pub(crate) fn is_false(value: &bool) -> bool {
 }
 
 impl Column {
-    /// Whether every row needs a value here.
+    /// Returns whether every row needs a value in this column.
     pub fn is_required(&self) -> bool {
         !self.nullable || self.primary_key
     }
 
-    /// Checks the column; `path` is where it stands in the request, such as `tables[0].columns[2]`.
+    /// Checks the column; `path` is its position in the request, such as `tables[0].columns[2]`.
     pub fn validate(&self, path: &str) -> Result<()> {
         validate_name(&self.name, &format!("{path}.name"))?;
         check_description(&format!("{path}.description"), self.description.as_deref())?;
@@ -114,7 +114,8 @@ impl Column {
         Ok(())
     }
 
-    /// The parsed default; None if the column has none. The error is the end of a sentence.
+    /// Parses the default; None if the column has none. The error completes a sentence that starts with the
+    /// field's path.
     pub fn default_value(&self) -> Result<Option<DefaultValue>, String> {
         self.default
             .as_deref()
@@ -141,7 +142,7 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
-    /// Checks the table and its columns; `path` is where it stands in the request, such as `tables[0]`.
+    /// Checks the table and its columns; `path` is its position in the request, such as `tables[0]`.
     pub fn validate(&self, path: &str) -> Result<()> {
         validate_name(&self.name, &format!("{path}.name"))?;
         check_description(&format!("{path}.description"), self.description.as_deref())?;
@@ -149,7 +150,7 @@ impl TableDefinition {
     }
 }
 
-/// Checks a table's columns: their number, each of them, and that no name occurs twice.
+/// Checks a table's columns: their number, each column, and that no name occurs twice.
 pub fn validate_columns(columns: &[Column], path: &str) -> Result<()> {
     if columns.is_empty() || columns.len() > MAX_COLUMNS {
         return Err(Error::invalid(format!(
@@ -170,7 +171,7 @@ pub fn validate_columns(columns: &[Column], path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks the name of a table or a column; `path` is where it stands in the request.
+/// Checks the name of a table or a column; `path` is its position in the request.
 pub fn validate_name(name: &str, path: &str) -> Result<()> {
     let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     let goes_on_well = name

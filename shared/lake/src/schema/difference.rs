@@ -1,18 +1,18 @@
-//! What changed in the schema from one version to another, in words.
+//! Describes the schema changes between two versions in words.
 //!
-//! Tables are compared by their ids and columns by their field ids, so that a new name is a new name, and a column that
-//! was dropped and added again is another one.
+//! Tables are compared by table id and columns by field id. So a rename shows as a rename, and a column that
+//! was dropped and added again shows as another column.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::schema::manifest::{Manifest, ManifestColumn, Relationship, RelationshipType, TableVersion};
 
-/// Most columns that the sentence about a new table lists.
+/// Most columns listed in the sentence about a new table.
 const MAX_LISTED: usize = 10;
 
-/// A sentence for each change of tables, columns and relationships; none if the schemas are the same. Rows and files do
-/// not count.
+/// Returns a sentence for each change of tables, columns and relationships; empty if the schemas are equal.
+/// Rows and files do not count.
 pub fn schema_difference(before: &Manifest, after: &Manifest) -> Vec<String> {
     let mut changes = Vec::new();
     if let Some(change) = changed(
@@ -55,7 +55,7 @@ fn created(table: &TableVersion) -> String {
     format!("Created table {} ({})", table.name, columns.join(", "))
 }
 
-/// A column as in a definition: `qty BIGINT not null default 1`.
+/// Formats a column as in a definition: `qty BIGINT not null default 1`.
 fn described(column: &ManifestColumn) -> String {
     let mut text = format!("{} {}", column.name, column.column_type);
     if column.primary_key {
@@ -180,7 +180,7 @@ fn changed<T: PartialEq>(what: &str, whose: &str, before: &Option<T>, after: &Op
     }
 }
 
-/// A column by its ids: its names may change.
+/// A column as (table id, field id), because names may change.
 type End = (u32, u32);
 
 fn relationships(before: &Manifest, after: &Manifest, changes: &mut Vec<String>) {

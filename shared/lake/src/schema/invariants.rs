@@ -1,4 +1,4 @@
-//! The invariants of a manifest, as named predicates: checked at each write and by the operator's check.
+//! Checks the invariants of a manifest, as named predicates: at each write and in the operator's check.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::schema::definition::validate_name;
 use crate::schema::manifest::{Manifest, TableVersion};
 
 impl Manifest {
-    /// Every invariant, checked at each write; the sentences say what is broken.
+    /// Checks every invariant; the error has a sentence for each broken one.
     pub fn check(&self) -> Result<(), Vec<String>> {
         let mut broken = Vec::new();
         table_names_and_ids_are_unique(self, &mut broken);
@@ -138,7 +138,7 @@ fn statistics_are_of_issued_fields(table: &TableVersion, broken: &mut Vec<String
 
 fn table_ids_are_issued(manifest: &Manifest, broken: &mut Vec<String>) {
     let next = manifest.next_table_id;
-    // A manifest of before there was this number.
+    // A manifest older than this field has 0.
     if next == 0 {
         return;
     }

@@ -1,9 +1,9 @@
-//! The immutable description of one version of a store.
+//! Describes one version of a store; the description is immutable.
 //!
-//! Close to Iceberg's model, so that a version can be shown to other engines: a column is its field id, never
-//! its name or place, and a table is a list of immutable Parquet segments. Adding, dropping, renaming and
-//! widening columns change only this description. Readers ignore fields that they do not know, and refuse a
-//! format that they do not.
+//! Close to Iceberg's model, so that a version can be shown to other engines: a column is identified by its
+//! field id, never by its name or position, and a table is a list of immutable Parquet segments. Adding,
+//! dropping, renaming and widening columns change only this description. Readers ignore unknown fields and
+//! refuse an unknown format.
 
 use std::collections::BTreeMap;
 
@@ -15,34 +15,31 @@ use serde::{Deserialize, Serialize};
 use crate::schema::definition::{Column, SemanticType, is_false, yes};
 use crate::schema::types::ColumnType;
 
-/// The newest format of a stored manifest that this code reads, and the one that it writes.
+/// The format that this code writes, and the newest that it reads.
 pub const FORMAT: u32 = 1;
 
-/// One version of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The format of this description; see [`FORMAT`].
+    /// Format of this description; see [`FORMAT`].
     pub format: u32,
-    /// The store.
     pub store_id: String,
-    /// This version.
     pub version_id: String,
-    /// The version that this one was made from; None for the first.
+    /// The version from which this one was made; None for the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_version_id: Option<String>,
     /// Rises by one with each change of tables, columns or relationships.
     pub schema_version: u64,
-    /// What the store holds, in words.
+    /// Meaning of the store, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The id that the next new table gets: above every id ever given in this store. A manifest of before there was
-    /// this field has 0, and none of its tables was ever dropped; see [`Manifest::issue_table_id`].
+    /// Id of the next new table: greater than every id ever issued in this store. A manifest older than this
+    /// field has 0, and none of its tables was ever dropped; see [`Manifest::issue_table_id`].
     #[serde(default)]
     pub next_table_id: u32,
-    /// The tables, in the order of their making.
+    /// In order of creation.
     #[serde(default)]
     pub tables: Vec<TableVersion>,
-    /// How tables refer to each other; not enforced.
+    /// Describe the data; not enforced.
     #[serde(default)]
     pub relationships: Vec<Relationship>,
 }
@@ -52,16 +49,16 @@ pub struct Manifest {
 pub struct TableVersion {
     /// Stays with the table through renames; never reused within a store.
     pub table_id: u32,
-    /// Its name in this version.
+    /// Name in this version.
     pub name: String,
-    /// What it holds, in words.
+    /// Meaning of a row, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The id that the next new column gets: above every id ever given in this table, so that none is reused.
+    /// Id of the next new column: greater than every id ever issued in this table, so that none is reused.
     pub next_field_id: u32,
-    /// The columns, in the order that `SELECT *` shows.
+    /// In the order of `SELECT *`.
     pub columns: Vec<ManifestColumn>,
-    /// The files that hold the rows, in the order of import.
+    /// Files with the rows, in order of import.
     #[serde(default)]
     pub segments: Vec<Segment>,
 }
@@ -69,32 +66,27 @@ pub struct TableVersion {
 /// A column in one version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestColumn {
-    /// The id under which files hold it.
+    /// Identifies the column in the files.
     pub field_id: u32,
-    /// Its name in this version.
+    /// Name in this version.
     pub name: String,
-    /// Its type in this version; older files may hold a narrower one.
+    /// Type in this version; older files may hold a narrower one.
     #[serde(rename = "type")]
     pub column_type: ColumnType,
-    /// See [`Column::description`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// See [`Column::nullable`].
     #[serde(default = "yes")]
     pub nullable: bool,
-    /// See [`Column::primary_key`].
     #[serde(default, skip_serializing_if = "is_false")]
     pub primary_key: bool,
-    /// See [`Column::unique`].
     #[serde(default, skip_serializing_if = "is_false")]
     pub unique: bool,
-    /// See [`Column::default`]: for new rows.
+    /// For new rows only; see [`Column::default`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// See [`Column::semantic_type`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub semantic_type: Option<SemanticType>,
-    /// What rows of files older than the column hold in it, as text that converts to its type; None is NULL.
+    /// Value in rows of files older than the column, as text that converts to its type; None is NULL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_default: Option<String>,
 }
@@ -104,27 +96,26 @@ pub struct ManifestColumn {
 pub struct Segment {
     /// Names the object; unique within the version.
     pub segment_id: String,
-    /// Its rows, at least one.
+    /// At least one.
     pub rows: u64,
-    /// Its size.
     pub bytes: u64,
-    /// SHA-256 of its bytes, in lower-case hexadecimal.
+    /// SHA-256 of the file, in lower-case hexadecimal.
     pub sha256: String,
-    /// What is known of its columns, by field id.
+    /// Statistics by field id.
     #[serde(default)]
     pub columns: BTreeMap<u32, ColumnStatistics>,
 }
 
-/// What is known of one column in one segment.
+/// Statistics of one column in one segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnStatistics {
-    /// The least value as text; None where unknown, where there is none, or where it is long.
+    /// Minimum as text; None if unknown, if every row is null, or if the text is long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<String>,
-    /// The greatest value as text; None as for `min`.
+    /// Maximum as text; None as for `min`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<String>,
-    /// Rows without a value; None where unknown.
+    /// Rows with null; None if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub null_count: Option<u64>,
 }
@@ -156,7 +147,6 @@ pub enum RelationshipType {
 }
 
 impl ManifestColumn {
-    /// The column `column` under `field_id`.
     pub fn new(field_id: u32, column: Column, initial_default: Option<String>) -> Self {
         Self {
             field_id,
@@ -172,7 +162,7 @@ impl ManifestColumn {
         }
     }
 
-    /// The column as a caller defines and sees it.
+    /// Returns the column as a caller defines and sees it.
     pub fn definition(&self) -> Column {
         Column {
             name: self.name.clone(),
@@ -188,7 +178,7 @@ impl ManifestColumn {
 }
 
 impl RelationshipType {
-    /// As it is written: `many-to-one`.
+    /// Returns the written form: `many-to-one`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OneToOne => "one-to-one",
@@ -200,17 +190,17 @@ impl RelationshipType {
 }
 
 impl TableVersion {
-    /// The rows of all segments.
+    /// Counts the rows of all segments.
     pub fn row_count(&self) -> u64 {
         self.segments.iter().map(|segment| segment.rows).sum()
     }
 
-    /// The size of all segments.
+    /// Sums the sizes of all segments.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// The column of that name, without regard to case.
+    /// Finds a column by name, ignoring case.
     pub fn column(&self, name: &str) -> Option<&ManifestColumn> {
         self.columns
             .iter()
@@ -219,7 +209,7 @@ impl TableVersion {
 }
 
 impl Manifest {
-    /// An empty first version.
+    /// Returns an empty first version.
     pub fn new(store_id: impl Into<String>, version_id: impl Into<String>) -> Self {
         Self {
             format: FORMAT,
@@ -234,7 +224,7 @@ impl Manifest {
         }
     }
 
-    /// Reads a stored manifest.
+    /// Parses a stored manifest; fails if its format is unknown.
     pub fn from_json(bytes: &[u8]) -> Result<Self> {
         #[derive(Deserialize)]
         struct Head {
@@ -250,7 +240,7 @@ impl Manifest {
         serde_json::from_slice(bytes).map_err(Error::internal)
     }
 
-    /// Writes the manifest as it is stored, after checking it.
+    /// Serializes the manifest for storage; fails if an invariant is broken.
     pub fn to_json(&self) -> Result<Vec<u8>> {
         self.check().map_err(|broken| {
             Error::internal(format!(
@@ -261,7 +251,7 @@ impl Manifest {
         serde_json::to_vec(self).map_err(Error::internal)
     }
 
-    /// The table of that name, without regard to case.
+    /// Finds a table by name, ignoring case.
     pub fn table(&self, name: &str) -> Option<&TableVersion> {
         self.tables
             .iter()

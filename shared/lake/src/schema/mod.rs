@@ -1,4 +1,4 @@
-//! Schemas and versions of a store: pure data and rules, without DuckDB and without I/O.
+//! Defines schemas and versions of a store: pure data and rules, without DuckDB and without I/O.
 
 pub(crate) mod alter;
 pub mod alteration;

@@ -1,4 +1,5 @@
-//! The next schema of a store, before anybody looks at its rows: pure, so that a lost race makes it again.
+//! Plans the next schema of a store before its rows are read: pure, so that a writer that lost a race can
+//! plan again.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use crate::schema::definition::{Column, TableDefinition};
 use crate::schema::manifest::{Manifest, ManifestColumn, Relationship, TableVersion};
 use crate::schema::update::{SchemaUpdate, TableUpdate};
 
-/// Most columns of all tables of a store: its detail, which shows them all, must fit into an answer.
+/// Most columns of all tables of a store. The store's detail shows them all and must fit into an answer.
 pub const MAX_COLUMNS: usize = 20_000;
 
 /// Most tables of a store.
@@ -21,7 +22,7 @@ pub const MAX_TABLES: usize = 2_000;
 /// Most bytes of text in the tables and columns of a store, so that its detail fits into an answer of 6 MB.
 const MAX_TEXT_BYTES: usize = 2 * 1_024 * 1_024;
 
-/// As in JSON, which takes six bytes for a control character.
+/// Counts bytes as JSON writes them: six for a control character.
 fn text_bytes(table: &TableVersion) -> usize {
     let in_json = |byte: u8| match byte {
         b'"' | b'\\' => 2,
@@ -37,7 +38,7 @@ fn text_bytes(table: &TableVersion) -> usize {
     table.name.len() + length(&table.description) + columns.sum::<usize>()
 }
 
-/// A next manifest, and the tables for whose rows there is something to do.
+/// A next manifest, and the tables whose rows need a check or a rewrite.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) manifest: Manifest,
@@ -45,7 +46,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The manifest as it is.
+    /// Starts a plan with the manifest unchanged.
     pub(crate) fn new(base: &Manifest) -> Self {
         Self {
             manifest: base.clone(),
@@ -53,7 +54,7 @@ impl Plan {
         }
     }
 
-    /// Adds tables; a taken name is a 409.
+    /// Adds tables; fails with 409 if a name is taken.
     pub(crate) fn create_tables(mut self, definitions: &[TableDefinition]) -> Result<Self> {
         for definition in definitions {
             self.create_table(definition)?;
@@ -62,7 +63,6 @@ impl Plan {
         Ok(self)
     }
 
-    /// Changes the columns of a table.
     pub(crate) fn alter_table(mut self, name: &str, changes: &TableAlteration, now: UtcTime) -> Result<Self> {
         let base = self.manifest.clone();
         let before = base
@@ -74,7 +74,6 @@ impl Plan {
         Ok(self)
     }
 
-    /// Drops a table.
     pub(crate) fn drop_table(mut self, name: &str) -> Result<Self> {
         let base = self.manifest.clone();
         self.remove_table(name)?;
@@ -82,7 +81,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// Drops tables, creates and changes others, and replaces the relationships: all that the update names.
+    /// Drops tables, creates and changes others, and replaces the relationships, as the update says.
     pub(crate) fn update(mut self, update: &SchemaUpdate, now: UtcTime) -> Result<Self> {
         let base = self.manifest.clone();
         if let Some(description) = &update.description {
@@ -115,7 +114,7 @@ impl Plan {
         }
         let table_id = self.manifest.issue_table_id();
         let columns = (1..).zip(&definition.columns).map(|(field_id, column)| {
-            // A key is never null: what is shown says so.
+            // A key column is never null, and the schema shows it so.
             let column = Column {
                 nullable: !column.is_required(),
                 ..column.clone()
@@ -138,7 +137,7 @@ impl Plan {
         let mut tables = self.manifest.tables.iter();
         let at = tables.position(|table| table.name.eq_ignore_ascii_case(name));
         let at = at.ok_or_else(|| Error::not_found("table", &shown(name)))?;
-        // Its id must not be issued again.
+        // Keeps the dropped table's id from being issued again.
         self.manifest.next_table_id = self.manifest.first_free_table_id();
         self.manifest.tables.remove(at);
         Ok(())
@@ -177,7 +176,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Brings the relationships of `base` to the names of now. What one names must still be there.
+    /// Renames the ends of the relationships of `base` to current names; fails if a column no longer exists.
     fn keep_relationships(&mut self, base: &Manifest, relationships: &[Relationship]) -> Result<()> {
         let mut kept = Vec::new();
         for relationship in relationships {
@@ -200,7 +199,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The name of today of a column of `base`.
+    /// Returns the current name of a column of `base`.
     fn renamed(&self, base: &Manifest, end: &str) -> Option<String> {
         let (table, column) = end.split_once('.')?;
         let before = base.table(table)?;
@@ -242,7 +241,7 @@ impl Plan {
     }
 }
 
-/// The table of an update that does not exist yet.
+/// Makes the definition of a table that the update creates.
 fn new_table(table: &TableUpdate, path: &str) -> Result<TableDefinition> {
     let columns = table.columns.iter().enumerate();
     let columns = columns.map(|(index, column)| column.new_column(&format!("{path}.columns[{index}]")));
@@ -255,7 +254,7 @@ fn new_table(table: &TableUpdate, path: &str) -> Result<TableDefinition> {
     Ok(definition)
 }
 
-/// An existing table with the differences that an update names: columns that it leaves out stay.
+/// Applies an update to an existing table; columns that it omits stay.
 fn table_changes(before: &TableVersion, table: &TableUpdate, path: &str, now: UtcTime) -> Result<Altered> {
     let mut alter = Alter::new(before, now);
     if let Some(description) = &table.description {

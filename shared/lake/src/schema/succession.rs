@@ -1,30 +1,32 @@
-//! How one version follows another: which ids it gives out, and what a rollback makes.
+//! Issues ids for the next version, makes rollbacks, and checks that a version may follow another.
 //!
-//! Files know their columns by field id alone. An id that stood for two columns would let the values of one show through
-//! in the other, so neither a table's id nor, within a table, a column's is ever given twice in a store, also not after a
-//! rollback to a version that did not know it yet.
+//! Files identify columns by field id alone. An id reused for another column would show the old column's
+//! values in the new one. So a store never reuses a table id, and a table never reuses a field id, not even
+//! after a rollback to a version that did not know the id.
 
 use crate::schema::definition::Column;
 use crate::schema::manifest::{Manifest, TableVersion};
 
 impl Manifest {
-    /// The id of a new table.
+    /// Issues the id of a new table.
     pub fn issue_table_id(&mut self) -> u32 {
         let issued = self.first_free_table_id();
         self.next_table_id = issued.saturating_add(1);
         issued
     }
 
-    /// Above every id ever given in the store, also where an older program did not count.
+    /// Returns an id greater than every id ever issued in the store, also for manifests older than
+    /// `next_table_id`.
     pub(crate) fn first_free_table_id(&self) -> u32 {
         let used = self.tables.iter().map(|table| table.table_id).max().unwrap_or(0);
         self.next_table_id.max(used.saturating_add(1))
     }
 
-    /// The next version after this one with the content of `old`, an earlier version of the same store.
+    /// Returns the version that follows this one and has the content of `old`, an earlier version of the same
+    /// store.
     ///
-    /// A table that is in both keeps its id and goes on counting its columns where the later one was. One that was dropped
-    /// in between comes back under a new id, because nothing remembers how far its columns were counted.
+    /// A table that is in both keeps its id, and its next field id is the later one. A table that was dropped
+    /// in between comes back under a new id, because its last field id is no longer known.
     #[must_use]
     pub fn rolled_back_to(&self, old: &Manifest) -> Self {
         let mut next = old.clone();
@@ -41,7 +43,7 @@ impl Manifest {
         next
     }
 
-    /// Whether callers see the same schema in both.
+    /// Returns whether callers see the same schema in both versions.
     fn has_schema_of(&self, other: &Manifest) -> bool {
         let shown = |table: &TableVersion| {
             let columns: Vec<Column> = table.columns.iter().map(|column| column.definition()).collect();
@@ -52,7 +54,8 @@ impl Manifest {
             && self.tables.iter().map(shown).eq(other.tables.iter().map(shown))
     }
 
-    /// Whether this version may follow `base`, checked at each commit; the sentences say what is broken.
+    /// Checks whether this version may follow `base`, at each commit; the error has a sentence for each
+    /// broken rule.
     pub fn check_follows(&self, base: &Manifest) -> Result<(), Vec<String>> {
         let mut broken = Vec::new();
         no_table_id_is_given_twice(self, base, &mut broken);

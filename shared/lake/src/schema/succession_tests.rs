@@ -115,7 +115,6 @@ fn what_may_not_follow_is_refused() {
     assert!(broken.contains("the new table 'other' has the id 1"), "{broken}");
 }
 
-/// A step of a history.
 #[derive(Clone, Debug)]
 enum Step {
     AddTable,
@@ -136,8 +135,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever happens to a store, one pair of table id and field id stands for one column for ever: every column gets a
-    /// name of its own here, and no pair is seen with two names.
+    /// Every column gets a unique name here, so a pair of table id and field id seen with two names was
+    /// reused.
     #[test]
     fn no_id_ever_stands_for_two_columns(steps in prop::collection::vec(step(), 1..60)) {
         let mut history = vec![empty()];
@@ -165,8 +164,8 @@ proptest! {
             next.check_follows(&head).map_err(|broken| TestCaseError::fail(broken.join("; ")))?;
             let ids: BTreeSet<u32> = next.tables.iter().map(|table| table.table_id).collect();
             prop_assert_eq!(ids.len(), next.tables.len());
-            // A table that came back has another id than before, so its columns are other pairs; the same pair is the same
-            // column.
+            // A table that came back has another id, so its columns are other pairs. The same pair is the
+            // same column.
             for table in &next.tables {
                 for column in &table.columns {
                     prop_assert!(column.field_id < table.next_field_id);

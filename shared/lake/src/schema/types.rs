@@ -1,4 +1,4 @@
-//! Column types of a data store, and the DuckDB types that stand for them.
+//! Defines the column types of a data store and the DuckDB types that store them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,14 +6,14 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The precision of a `DECIMAL` without parameters.
+/// Precision of a `DECIMAL` without parameters.
 const DEFAULT_PRECISION: u8 = 18;
-/// The scale of a `DECIMAL` without parameters.
+/// Scale of a `DECIMAL` without parameters.
 const DEFAULT_SCALE: u8 = 4;
-/// The most digits that DuckDB's decimals hold.
+/// Most digits of DuckDB's decimals.
 const MAX_PRECISION: u8 = 38;
 
-/// The texts that are read as a type, as a regular expression. It does not compare the scale with the
+/// The texts that parse as a type, as a regular expression. It does not compare the scale with the
 /// precision.
 const PATTERN: &str = concat!(
     r"^\s*(?:",
@@ -61,7 +61,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// The type as DuckDB writes it.
+    /// Returns the type's name in DuckDB.
     pub fn duckdb_type(self) -> String {
         match self {
             Self::String => "VARCHAR".to_owned(),
@@ -70,7 +70,8 @@ impl ColumnType {
         }
     }
 
-    /// Whether every value of `self` is also a value of `wider`, so that stored files need not be rewritten.
+    /// Returns whether every value of `self` is also a value of `wider`, so that stored files need no
+    /// rewrite.
     pub fn widens_to(self, wider: Self) -> bool {
         match (self, wider) {
             (from, to) if from == to => true,
@@ -132,7 +133,7 @@ impl FromStr for ColumnType {
     }
 }
 
-/// Reads `DECIMAL(p,s)`; None if it is not of that form at all.
+/// Parses `DECIMAL(p,s)`; None if the text has another form.
 fn decimal(text: &str) -> Option<Result<ColumnType, String>> {
     let inner = text
         .strip_prefix("DECIMAL")?
@@ -249,7 +250,7 @@ mod tests {
         assert!(!parse("BIGINT").widens_to(parse("INTEGER")));
         assert!(!parse("BIGINT").widens_to(parse("DOUBLE")));
         assert!(parse("JSON").widens_to(parse("STRING")) && !parse("STRING").widens_to(parse("JSON")));
-        // Some days are beyond the last point in time.
+        // Some days lie beyond the range of TIMESTAMP.
         assert!(!parse("DATE").widens_to(parse("TIMESTAMP")));
     }
 }

@@ -1,7 +1,7 @@
-//! A change of the whole schema in one request, as sent.
+//! Validates a change of the whole schema in one request, as sent.
 //!
-//! What it does not name stays: tables, columns of a table that it names, and what it does not say of a column. So an
-//! update that was read from an older schema takes nothing away; dropping is always said.
+//! Everything that the update omits stays: tables, columns of a listed table, and attributes of a listed
+//! column. So an update based on an older schema removes nothing; a drop is always explicit.
 
 use std::collections::BTreeMap;
 
@@ -35,21 +35,19 @@ pub struct TableUpdate {
     pub columns: Vec<ColumnChange>,
 }
 
-/// A change of the whole schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchemaUpdate {
-    /// What the schema is for; an inner None takes it away.
+    /// Meaning of the store, for people; an inner None removes it.
     pub description: Option<Option<String>>,
-    /// Tables to create or to change.
     pub tables: Vec<TableUpdate>,
-    /// All relationships from now on; None leaves them.
+    /// All relationships after the update; None keeps them.
     pub relationships: Option<Vec<Relationship>>,
-    /// Tables to drop.
     pub drop_tables: Vec<String>,
 }
 
 impl SchemaUpdate {
-    /// Checks what can be checked without the store: 400 with the path of what is wrong or contradicts itself.
+    /// Checks what does not depend on the store. Fails with 400 and the path of a wrong or contradictory
+    /// field.
     pub fn validate(&self) -> Result<()> {
         let is_empty = self.tables.is_empty() && self.drop_tables.is_empty();
         if is_empty && self.description.is_none() && self.relationships.is_none() {

@@ -1,10 +1,10 @@
-//! The check that a statement is one plain SELECT over the tables of its store, before DuckDB binds it.
+//! Checks that a statement is one plain SELECT over the tables of its store, before DuckDB binds it.
 //!
-//! DuckDB's own statement type is no proof (`PRAGMA` reports SELECT), so the parse tree is read, as
-//! `json_serialize_sql` gives it, and everything in it must be on a list: kinds of expressions and table
-//! references, table functions, and scalar functions. What a later DuckDB adds is therefore refused until
-//! somebody has looked at it. The fence behind this check holds without it; the check closes what the fence
-//! leaves open, which is the catalog and the settings.
+//! DuckDB's own statement type is no proof (`PRAGMA` reports SELECT). So the check reads the parse tree of
+//! `json_serialize_sql`, and everything in it must be on a list: kinds of expressions and table references,
+//! table functions, and scalar functions. Anything that a later DuckDB adds is therefore refused until it is
+//! reviewed and listed. The fence holds without this check; the check protects what the fence does not cover:
+//! the catalog and the settings.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
@@ -20,7 +20,7 @@ use crate::statement::volatile::{is_volatile_function, is_volatile_word};
 
 /// Prefix of the names of attached native copies; a number follows.
 pub(crate) const NATIVE_DATABASE: &str = "native";
-/// Table functions that read nothing but their arguments.
+/// Table functions that read only their arguments.
 const TABLE_FUNCTIONS: [&str; 8] = [
     "generate_series",
     "json_each",
@@ -32,7 +32,7 @@ const TABLE_FUNCTIONS: [&str; 8] = [
     "generate_subscripts",
 ];
 
-/// Kinds of expressions that a statement may hold.
+/// Kinds of expressions that a statement may have.
 const EXPRESSION_CLASSES: [&str; 19] = [
     "BETWEEN",
     "CASE",
@@ -55,7 +55,7 @@ const EXPRESSION_CLASSES: [&str; 19] = [
     "WINDOW",
 ];
 
-/// Kinds of table references and of query nodes that a statement may hold, besides base tables and table
+/// Kinds of table references and query nodes that a statement may have, besides base tables and table
 /// functions.
 const NODE_TYPES: [&str; 10] = [
     "SELECT_NODE",
@@ -70,30 +70,32 @@ const NODE_TYPES: [&str; 10] = [
     "PIVOT",
 ];
 
-/// How the catalog's own tables are named that DuckDB finds without a schema. A WITH that takes such a name
-/// could leave a reference that means the catalog after all.
+/// Name prefixes of catalog tables that DuckDB finds without a schema. A WITH entry with such a name could
+/// leave a reference that reads the catalog.
 const CATALOG_PREFIXES: [&str; 4] = ["duckdb_", "pg_", "pragma_", "sqlite_"];
 
 /// Databases and schemas of every connection.
 const CATALOG: [&str; 5] = ["information_schema", "memory", "pg_catalog", "system", "temp"];
 
-/// Functions that compute from their arguments alone. Those that read the catalog, the settings, files or the
-/// session are in `functions_refused.txt`; a test compares both lists with what the linked DuckDB has.
+/// Functions that compute only from their arguments. Functions that read the catalog, the settings, files or
+/// the session are in `functions_refused.txt`; a test compares both lists with the linked DuckDB's functions.
 static FUNCTIONS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| include_str!("functions_allowed.txt").lines().collect());
 
-/// What a statement needs.
+/// Tables and queries that a statement needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Needs {
-    /// The store's tables that it names, as the store writes them. One whose name a WITH takes may be among them.
+    /// Tables of the store that it names, spelled as in the store. A table whose name a WITH entry takes may
+    /// be included.
     pub(crate) tables: BTreeSet<String>,
-    /// Whether its answer may change although the data does not: see [`crate::statement::volatile`].
+    /// Whether the answer may change although the data does not: see [`crate::statement::volatile`].
     pub(crate) is_volatile: bool,
-    /// The queries for values that its PIVOTs do not list; a query may need the types of those before it.
+    /// Queries for the values that its PIVOTs do not list, in order: a query may need the types of earlier
+    /// ones.
     pub(crate) pivots: Vec<PivotValues>,
 }
 
-/// What a statement is checked against, and what was found of its needs.
+/// The inputs of a check, and the needs found so far.
 struct Check<'a> {
     tables: &'a [String],
     pivot_types: &'a [String],
@@ -104,17 +106,18 @@ struct Check<'a> {
 
 /// A common table expression in scope.
 struct Expression {
-    /// Compared without regard to the case of ASCII letters, as DuckDB does. Unicode case makes another name.
+    /// Compared without regard to the case of ASCII letters only, as DuckDB does.
     name: String,
     /// Whether `recurring.<name>` exists: inside a recursive expression with USING KEY.
     is_recurring: bool,
 }
 
-/// The common table expressions in scope, innermost last.
+/// Innermost last.
 type Scope = Vec<Expression>;
 
-/// Checks the `tree` of `rewritten`, made from the caller's `original`, and says what it needs. It may name the
-/// store's `tables`, and `pivot_types` as the values of a PIVOT. 400 for what is not allowed.
+/// Checks the `tree` of `rewritten`, made from the caller's `original`, and returns its needs. It may name
+/// the store's `tables`, and `pivot_types` as the values of a PIVOT. Fails with 400 if something is not
+/// allowed.
 pub(crate) fn check_tree(
     tree: &Value,
     tables: &[String],
@@ -146,7 +149,7 @@ pub(crate) fn check_tree(
     }
 }
 
-/// The qualifier that the name of a function may have, besides `main`.
+/// The qualifier that a function name may have, besides `main`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Qualifier {
     None,
@@ -154,7 +157,8 @@ enum Qualifier {
     Column,
 }
 
-/// Whether a qualifier names a database or schema of DuckDB's own, which it prefers to a column of that name.
+/// Returns whether a qualifier names a database or schema of DuckDB itself, which DuckDB prefers to a column
+/// of that name.
 fn is_of_the_catalog(name: &str) -> bool {
     let is_copy = |name: &str| {
         let number = name.strip_prefix(NATIVE_DATABASE);
@@ -172,7 +176,7 @@ impl Check<'_> {
         messages::invalid_at(sentence, position, self.original, self.rewritten)
     }
 
-    /// Checks whatever stands in the tree: dispatches on what the objects say that they are.
+    /// Checks any value of the tree: dispatches on the kind that an object states.
     fn value(&self, value: &Value, scope: &mut Scope) -> Result<()> {
         match value {
             Value::Array(values) => values.iter().try_for_each(|value| self.value(value, scope)),
@@ -338,7 +342,7 @@ impl Check<'_> {
                     |name| TABLE_FUNCTIONS.contains(&name),
                     "table function",
                 )?;
-                // The name was checked against its own list; what it is given is checked like any expression.
+                // The name was checked against its own list; the arguments are checked like any expression.
                 self.children(function, scope)
             }
             "SHOW_REF" => self.description(value, scope),
@@ -354,7 +358,8 @@ impl Check<'_> {
         }
     }
 
-    /// DESCRIBE, SHOW or SUMMARIZE. In the tree a table is a query; without a query, the catalog is listed.
+    /// Checks DESCRIBE, SHOW or SUMMARIZE. The tree has a query for a table; without a query, the statement
+    /// would list the catalog.
     fn description(&self, value: &Value, scope: &mut Scope) -> Result<()> {
         let is_empty = |key: &str| value.get(key).and_then(Value::as_str).is_none_or(str::is_empty);
         let query = value.get("query").filter(|query| query.is_object());
@@ -374,7 +379,7 @@ impl Check<'_> {
         }
     }
 
-    /// Refuses a PIVOT over a type of the caller's choice.
+    /// Refuses a PIVOT over a type that the caller names.
     fn pivot_types(&self, value: &Value) -> Result<()> {
         let pivots = value.get("pivots").and_then(Value::as_array);
         for pivot in pivots.into_iter().flatten() {

@@ -276,7 +276,7 @@ fn a_method_is_checked_as_the_function_that_it_is() {
     ] {
         assert!(refused(&format!("select {qualifier}.lower('A')")).contains("with a schema"));
     }
-    // A column's name may begin as those do.
+    // A column's name may start with these names.
     checked("select native.lower(), native7x.lower(), temporary.lower() from orders").unwrap();
 }
 

@@ -1,28 +1,31 @@
-//! Statements that passed the check: a dashboard asks the same again and again, and to check a statement of many joins takes as
-//! long as some queries.
+//! Keeps statements that passed the check.
+//!
+//! A dashboard repeats its statements, and the check of a statement with many joins takes as long as some
+//! queries.
 
 use std::collections::HashMap;
 
 use crate::statement::check::Needs;
 
-/// Most statements that are kept.
+/// Most statements kept.
 const MAX_STATEMENTS: usize = 128;
-/// Longest statement that is kept, in bytes.
+/// Longest statement kept, in bytes.
 const MAX_BYTES: usize = 32 * 1_024;
 
-/// What the statements need that passed the check over the tables of one version.
+/// Needs of the statements that passed the check over the tables of one version.
 #[derive(Default)]
 pub(crate) struct Checked {
     needs: HashMap<String, Needs>,
 }
 
 impl Checked {
-    /// What a statement needs, if it passed.
+    /// Returns the needs of a statement that passed the check.
     pub(crate) fn find(&self, sql: &str) -> Option<Needs> {
         self.needs.get(sql).cloned()
     }
 
-    /// Keeps what a statement needs that passed. Where there are too many, all are forgotten: those that matter come again.
+    /// Keeps the needs of a statement that passed the check. If there are too many statements, all are
+    /// removed; frequent ones are soon added again.
     pub(crate) fn keep(&mut self, sql: &str, needs: &Needs) {
         if sql.len() > MAX_BYTES {
             return;

@@ -1,5 +1,7 @@
-//! What a caller is told when DuckDB refuses something: DuckDB's own sentence where it is about the caller's
-//! SQL, with line and column, and nothing of paths, settings or memory.
+//! Converts DuckDB's errors to errors for the caller.
+//!
+//! An error about the caller's SQL keeps DuckDB's own sentence, with line and column. Paths, settings and
+//! memory are never shown.
 
 use duckdb::Error as DuckError;
 use platform::{Error, ErrorKind};
@@ -7,10 +9,10 @@ use platform::{Error, ErrorKind};
 use crate::statement::parameters::Rewritten;
 use crate::statement::position::Position;
 
-/// The longest message that is passed on, in characters.
+/// Longest message shown to a caller, in characters.
 const MAX_LENGTH: usize = 1_000;
 
-/// Kinds of DuckDB's errors that speak of the statement or of its values.
+/// Kinds of DuckDB's errors that concern the statement or its values.
 const ABOUT_THE_STATEMENT: [&str; 16] = [
     "Binder Error",
     "Catalog Error",
@@ -30,11 +32,11 @@ const ABOUT_THE_STATEMENT: [&str; 16] = [
     "Invalid type Error",
 ];
 
-/// Those of a value that has no place in the type that it is to have: a well-formed statement that cannot be
-/// carried out, 422.
+/// Kinds for a value that its target type cannot hold: the statement is well-formed and cannot be carried
+/// out, so 422.
 const ABOUT_A_VALUE: [&str; 2] = ["Conversion Error", "Out of Range Error"];
 
-/// What DuckDB's error text says of itself.
+/// Cause of an error, according to DuckDB's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The statement or a value in it.
@@ -43,22 +45,23 @@ pub(crate) enum Cause {
     Memory,
     /// Interrupted from outside.
     Interrupted,
-    /// Something outside of the fence.
+    /// Access to something outside of the fence.
     Fence,
-    /// An assertion of DuckDB's own: the database may be unusable.
+    /// An assertion in DuckDB failed; the database may be unusable.
     Fault,
     /// Anything else: files, bugs.
     Internal,
 }
 
-/// The part of a text about a statement that says of which kind it is: the rest can hold values of a row.
+/// Returns the kind at the start of an error text about a statement. The rest of the text can contain values
+/// of a row.
 pub(crate) fn kind(text: &str) -> Option<&'static str> {
     ABOUT_THE_STATEMENT
         .into_iter()
         .find(|kind| text.starts_with(kind))
 }
 
-/// The text of DuckDB's error.
+/// Returns the text of DuckDB's error.
 pub(crate) fn text(error: &DuckError) -> String {
     match error {
         DuckError::DuckDBFailure(_, Some(text)) => text.clone(),
@@ -66,9 +69,9 @@ pub(crate) fn text(error: &DuckError) -> String {
     }
 }
 
-/// Why DuckDB failed, read from its text.
+/// Returns the cause of an error, from its text.
 pub(crate) fn cause(text: &str) -> Cause {
-    // First, because such a text can hold any words of the caller.
+    // Tested first, because such a text can contain any words of the caller.
     if ABOUT_THE_STATEMENT.iter().any(|kind| text.starts_with(kind)) {
         Cause::Statement
     } else if text.starts_with("Out of Memory Error")
@@ -87,14 +90,14 @@ pub(crate) fn cause(text: &str) -> Cause {
     }
 }
 
-/// Whether the driver cannot read a result because of its type, such as VARIANT or TYPE.
+/// Returns whether the driver cannot read a result because of its type, such as VARIANT or TYPE.
 pub(crate) fn has_no_form(error: &DuckError) -> bool {
     let text = text(error);
     matches!(error, DuckError::FromSqlConversionFailure(..))
         || (text.contains("Unsupported Arrow type") && cause(&text) != Cause::Statement)
 }
 
-/// The error for the caller of a query. The kind carries the rest: memory is 422, an interruption is 408.
+/// Returns the error for the caller of a query: 422 for memory, 408 for an interruption.
 pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewritten) -> Error {
     let text = text(error);
     if has_no_form(error) {
@@ -104,7 +107,7 @@ pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewrit
         .with_source(text);
     }
     match cause(&text) {
-        // With a name of DuckDB's own for what it cannot do.
+        // The text contains an internal name of DuckDB for the unsupported form.
         Cause::Statement if text.contains("NOT IMPLEMENTED") => {
             Error::invalid("The query uses a form that cannot be read; write it in another way.")
                 .with_source(text)
@@ -118,7 +121,7 @@ pub(crate) fn caller_error(error: &DuckError, original: &str, rewritten: &Rewrit
     }
 }
 
-/// The error of a job that runs no SQL of a caller's: only memory and time are the caller's to know.
+/// Returns the error of a job that runs no SQL of a caller. The caller learns only about memory and time.
 pub(crate) fn own_error(error: &DuckError) -> Error {
     let text = text(error);
     match cause(&text) {
@@ -128,7 +131,7 @@ pub(crate) fn own_error(error: &DuckError) -> Error {
     }
 }
 
-/// The error of a transaction that ran a caller's SQL and does not end.
+/// Returns the error of a ROLLBACK that fails after a caller's SQL.
 pub(crate) fn of_the_end(error: &DuckError) -> Error {
     let text = text(error);
     match cause(&text) {
@@ -137,17 +140,17 @@ pub(crate) fn of_the_end(error: &DuckError) -> Error {
     }
 }
 
-/// Replaced by a sentence with the limit, which only the parent process knows how to say.
+/// The parent process replaces this by a sentence with the limit, which only the parent knows how to phrase.
 pub(crate) const OUT_OF_MEMORY: &str = "out of memory";
-/// Replaced by a sentence with the limit.
+/// The parent process replaces this by a sentence with the limit.
 pub(crate) const INTERRUPTED: &str = "interrupted";
 
-/// Replaced by a sentence of the parent process, which logs it.
+/// The parent process replaces this by a sentence and logs it.
 pub(crate) const FENCED: &str = "fenced";
-/// Stays an internal error until it is known that no copy of a table was to blame.
+/// Stays an internal error until it is certain that no native copy caused it.
 pub(crate) const FAULT: &str = "engine fault";
 
-/// 422 in place of a fault that a statement alone can have caused.
+/// Replaces an internal error of DuckDB by a 422, where only the statement can have caused it.
 pub(crate) fn blame_the_statement(error: Error) -> Error {
     if error.message() != FAULT {
         return error;
@@ -158,8 +161,8 @@ pub(crate) fn blame_the_statement(error: Error) -> Error {
     )
 }
 
-/// 400 with a sentence about `position`, a byte offset of the rewritten statement, with line and column of the caller's
-/// text.
+/// Returns a 400 about `position`, a byte offset of the rewritten statement, with line and column of the
+/// caller's text.
 pub(crate) fn invalid_at(
     sentence: &str,
     position: Option<usize>,
@@ -209,8 +212,8 @@ fn statement_error(text: &str, original: &str, rewritten: &Rewritten) -> Error {
     error_at(kind, &sentence, position, original, rewritten)
 }
 
-/// The column that DuckDB's message about an unknown one is most likely about, out of its list
-/// (`Candidate bindings: "a", "t.b"`).
+/// Returns the column that an unknown name in DuckDB's message most likely means, from its list (`Candidate
+/// bindings: "a", "t.b"`).
 fn suggestion(message: &str) -> Option<&str> {
     let (sentence, candidates) = message.split_once("\nCandidate bindings: ")?;
     let unknown = sentence.split('"').nth(1)?;
@@ -221,8 +224,8 @@ fn suggestion(message: &str) -> Option<&str> {
     )
 }
 
-/// The byte offset at which DuckDB's excerpt (`3: … text\n      ^`) points. The excerpt shows one line of the
-/// statement, cut at the sides with `...`; the caret stands under the place.
+/// Returns the byte offset to which DuckDB's excerpt (`3: … text\n      ^`) points. The excerpt shows one
+/// line of the statement, cut at the sides with `...`; the caret stands under the position.
 fn excerpt_position(excerpt: &str, sql: &str) -> Option<usize> {
     let (shown, caret) = excerpt.split_once('\n')?;
     let (line, shown_text) = shown.split_once(": ")?;
@@ -245,8 +248,8 @@ fn excerpt_position(excerpt: &str, sql: &str) -> Option<usize> {
     Some(line_start + visible_start + bytes)
 }
 
-/// `message` in one line and without anything that tells of the machine: paths, hints about settings,
-/// suggestions from the catalog. Lists of candidates go too.
+/// Joins `message` to one line and removes details of the machine: paths, hints about settings, suggestions
+/// from the catalog. Also removes lists of candidates.
 pub(crate) fn scrub(message: &str) -> String {
     let lines = message.lines().map(str::trim).take_while(|line| {
         ![
@@ -287,7 +290,7 @@ fn looks_like_a_path(word: &str) -> bool {
     slashes >= 2 || word.contains(".parquet") || word.contains("duckdb_temp")
 }
 
-/// The candidate that `name` is most likely a misspelling of.
+/// Returns the candidate that `name` most likely misspells.
 pub(crate) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     if name.len() > crate::schema::definition::MAX_NAME_LENGTH {
@@ -301,7 +304,7 @@ pub(crate) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
         .map(|(_, candidate)| candidate)
 }
 
-/// Levenshtein's distance.
+/// Returns the Levenshtein distance.
 fn edits(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();

@@ -1,4 +1,4 @@
-//! Statements of a caller: positions, parameters, and the check before DuckDB binds them.
+//! Prepares a caller's statement: positions, parameters, and the check before DuckDB binds it.
 
 pub(crate) mod check;
 pub(crate) mod checked;

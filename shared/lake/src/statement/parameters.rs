@@ -1,15 +1,16 @@
-//! Parameters of a query: `{{name}}` stands for one value, and no value can change the statement.
+//! Replaces the parameters of a query: `{{name}}` stands for one value, and no value can change the
+//! statement.
 //!
 //! Each `{{name}}` outside of string literals, quoted identifiers and comments becomes a numbered parameter
 //! of the prepared statement, to which the value is bound. `}}` and `{{` occur in SQL (`{'a': {'b': 1}}`), so
 //! only the whole `{{name}}` counts.
 //!
-//! An array has no bindable form: it becomes one parameter per element. In `IN ({{name}})` the elements stand
-//! side by side, and an empty array becomes a subquery without rows, for which `IN` is false and `NOT IN` is
-//! true; anywhere else the array is a list value, `[…]`. An element NULL acts as in SQL: `x NOT IN (1, NULL)`
-//! is never true.
+//! An array has no bindable form, so it becomes one parameter per element. In `IN ({{name}})` the elements
+//! are listed side by side, and an empty array becomes a subquery without rows, for which `IN` is false and
+//! `NOT IN` is true; anywhere else the array is a list value, `[…]`. A NULL element acts as in SQL: `x NOT IN
+//! (1, NULL)` is never true.
 //!
-//! A number with a fraction becomes an exact decimal, as the same digits in SQL would be.
+//! A number with a fraction becomes an exact decimal, like the same digits in SQL.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -21,19 +22,18 @@ use serde_json::{Map, Number, Value};
 use crate::statement::position::Position;
 use crate::statement::scanner::{Piece, is_word_part, scan};
 
-/// The most elements that all arrays of a query hold together.
+/// Most elements of all arrays of a query together.
 const MAX_VALUES: usize = 10_000;
-/// The most digits of an exact decimal.
+/// Most digits of an exact decimal.
 const MAX_DIGITS: usize = 38;
 
 /// A statement with numbered parameters instead of `{{name}}`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Rewritten {
-    /// The statement.
     pub(crate) sql: String,
-    /// The value of `$1`, `$2` and so on.
+    /// Values of `$1`, `$2` and so on.
     pub(crate) values: Vec<Scalar>,
-    /// Places where the two texts part: (offset in `sql`, offset in the caller's text).
+    /// Positions where the two texts differ: (offset in `sql`, offset in the caller's text).
     offsets: Vec<(usize, usize)>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Scalar {
 }
 
 impl Rewritten {
-    /// A statement that no caller wrote: its positions have no meaning for the caller.
+    /// Wraps a statement of the platform itself: its positions have no meaning for the caller.
     pub(crate) fn own(sql: String) -> Self {
         Self {
             sql,
@@ -58,8 +58,8 @@ impl Rewritten {
         }
     }
 
-    /// Replaces byte ranges, which are sorted and hold whole parameters. The new text has the position of the
-    /// beginning of the old.
+    /// Replaces byte ranges, which must be sorted and contain parameters only as a whole. The new text gets
+    /// the position of the start of the old text.
     pub(crate) fn edited(&self, edits: &[(Range<usize>, String)]) -> Self {
         let mut edited = Self {
             sql: String::with_capacity(self.sql.len() + 64),
@@ -92,7 +92,7 @@ impl Rewritten {
         edited
     }
 
-    /// The part of the statement in `range`, after white space that keeps its positions.
+    /// Returns the part of the statement in `range`, preceded by white space that preserves its positions.
     pub(crate) fn part(&self, range: Range<usize>) -> Self {
         let text = self.sql.get(range.clone()).unwrap_or_default();
         Self {
@@ -102,8 +102,8 @@ impl Rewritten {
         }
     }
 
-    /// Line and column, both from 1, of the caller's text `original` at byte `offset` of the rewritten
-    /// statement.
+    /// Returns line and column, both from 1, of the caller's text `original` for byte `offset` of the
+    /// rewritten statement.
     pub(crate) fn position(&self, original: &str, offset: usize) -> (usize, usize) {
         let target = self.in_original(offset);
         let before = original.as_bytes().get(..target).unwrap_or(original.as_bytes());
@@ -113,7 +113,7 @@ impl Rewritten {
         (newlines + 1, line.iter().filter(is_letter).count() + 1)
     }
 
-    /// The byte offset in the caller's text for byte `offset` of the rewritten statement.
+    /// Returns the byte offset in the caller's text for byte `offset` of the rewritten statement.
     fn in_original(&self, offset: usize) -> usize {
         let at = self
             .offsets
@@ -124,8 +124,8 @@ impl Rewritten {
             .copied()
             .unwrap_or((0, 0));
         let end = self.offsets.get(at).map_or(usize::MAX, |(_, next)| *next);
-        // The offsets come in pairs, before and after a parameter; whatever is in between is the parameter's
-        // beginning.
+        // Offsets come in pairs, before and after a parameter; an offset inside a pair maps to the
+        // parameter's start.
         let is_in_parameter = at % 2 == 1;
         match is_in_parameter {
             true => start,
@@ -134,7 +134,7 @@ impl Rewritten {
     }
 }
 
-/// The names of the parameters in `sql`, each once, in the order of their first use.
+/// Returns the names of the parameters in `sql`, each once, in the order of first use.
 pub fn names(sql: &str) -> Vec<String> {
     let mut known = HashSet::new();
     let names = scan(sql).into_iter().filter_map(|piece| match piece {
@@ -144,8 +144,7 @@ pub fn names(sql: &str) -> Vec<String> {
     names.collect()
 }
 
-/// Replaces each `{{name}}` by parameters that carry its value; parameters that are given but not used are
-/// ignored.
+/// Replaces each `{{name}}` by parameters with its value; unused values are ignored.
 pub(crate) fn rewrite(sql: &str, params: &Map<String, Value>) -> Result<Rewritten> {
     rewrite_with(sql, |name, in_list, values| {
         let value = params.get(name).ok_or_else(|| {
@@ -162,8 +161,8 @@ pub(crate) fn rewrite_unbound(sql: &str) -> Result<Rewritten> {
     rewrite_with(sql, |name, _, values| scalar(name, &Value::Null, values))
 }
 
-/// Replaces each `{{name}}` by the word NULL, which fits everywhere: to check what DuckDB does not look at as long as the
-/// type of a parameter is open.
+/// Replaces each `{{name}}` by the word NULL, which has any type. DuckDB skips parts of its checks while the
+/// type of a parameter is unknown.
 pub(crate) fn rewrite_to_nulls(sql: &str) -> Result<Rewritten> {
     rewrite_with(sql, |_, _, _| Ok("NULL".to_owned()))
 }
@@ -177,12 +176,12 @@ fn rewrite_with(
         values: Vec::new(),
         offsets: Vec::new(),
     };
-    // What a name was replaced by, for its second use in the same place; so that one name is one parameter.
+    // The replacement of each name by kind of place, so that its second use shares the parameter.
     let mut known: HashMap<(&str, bool), String> = HashMap::new();
     for piece in scan(sql) {
         match piece {
             Piece::Text(text) => rewritten.sql.push_str(text),
-            // As long as it was, so that positions stay.
+            // Replaced by as many spaces as it has bytes, so that positions stay.
             Piece::Space(text) => rewritten.sql.extend(text.bytes().map(|_| ' ')),
             Piece::Placeholder { offset } => {
                 let (line, column) = rewritten.position(sql, offset);
@@ -203,8 +202,8 @@ fn rewrite_with(
                     }
                 };
                 rewritten.offsets.push((rewritten.sql.len(), offset));
-                // A parameter is a token of its own: `$1` would become a part of the word before it, or `$12` of a digit
-                // after it.
+                // A parameter must be its own token: `$1` would join the word before it, or become `$12` with
+                // a digit after it.
                 if rewritten.sql.chars().last().is_some_and(is_word_part) {
                     rewritten.sql.push(' ');
                 }

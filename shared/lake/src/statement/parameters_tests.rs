@@ -163,7 +163,7 @@ fn names_are_listed_once() {
     assert_eq!(names("select {{b}}, '{{c}}', {{a}}, {{b}}"), ["b", "a"]);
 }
 
-/// Megabytes are read in one pass. With the square of their length this would take hours.
+/// Megabytes are read in one pass; quadratic time would take hours.
 #[test]
 fn a_long_statement_takes_no_longer_than_it_is() {
     let long = "{{".repeat(2_500_000);

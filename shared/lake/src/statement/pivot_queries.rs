@@ -1,6 +1,6 @@
-//! The queries for the values of PIVOTs, composed of parts of a statement's parse tree.
+//! Builds the queries for the values of PIVOTs from parts of a statement's parse tree.
 //!
-//! Each part is a piece of the text that DuckDB wrote, so that no constant loses digits.
+//! Each part is a piece of the JSON text that DuckDB wrote, so that no constant loses digits.
 
 use duckdb::Connection;
 use platform::{Error, Result};
@@ -27,7 +27,7 @@ enum Step {
     Index(usize),
 }
 
-/// The PIVOTs of the tree that read their values from types, each after those in its source.
+/// Returns the PIVOTs of the tree that read their values from types, each after the PIVOTs in its source.
 pub(crate) fn find(tree: &Tree) -> Vec<Found> {
     let mut found = Vec::new();
     walk(&tree.value, &mut Vec::new(), &mut Vec::new(), &mut found);
@@ -87,8 +87,8 @@ fn key(name: &str) -> Step {
     Step::Key(name.to_owned())
 }
 
-/// The query that DuckDB would run for the values of a PIVOT: its expression as text, distinct, sorted, not null.
-/// 400 if the PIVOT's source cannot stand alone.
+/// Returns the query that DuckDB would run for the values of a PIVOT: its expression as text, distinct,
+/// sorted, not null. Fails with 400 if the PIVOT's source depends on the surrounding statement.
 pub(crate) fn query(connection: &Connection, tree: &Tree, found: &Found) -> Result<String> {
     let no_query = || {
         Error::invalid(
@@ -125,7 +125,7 @@ pub(crate) fn query(connection: &Connection, tree: &Tree, found: &Found) -> Resu
         .map_err(|error| no_query().with_source(error))
 }
 
-/// The part of a JSON text at `path`.
+/// Returns the part of a JSON text at `path`.
 fn raw<'a>(text: &'a str, path: &[Step]) -> Option<&'a str> {
     let mut text = text;
     for step in path {

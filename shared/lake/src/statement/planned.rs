@@ -1,10 +1,9 @@
-//! A checked statement that the next job runs.
+//! Holds a checked statement for the next job.
 
 use std::time::Duration;
 
 use crate::statement::parameters::Rewritten;
 
-/// A statement that passed the check.
 pub(crate) struct Planned {
     pub(crate) original: String,
     pub(crate) rewritten: Rewritten,
@@ -17,6 +16,6 @@ pub(crate) struct Planned {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PivotValues {
     pub(crate) type_name: String,
-    /// A query that passed the check.
+    /// Has passed the check.
     pub(crate) sql: String,
 }

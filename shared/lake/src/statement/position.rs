@@ -1,4 +1,4 @@
-//! Where in a caller's statement something is wrong.
+//! Locates an error in a caller's statement.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -6,18 +6,16 @@ use std::fmt;
 use platform::Error;
 use serde::{Deserialize, Serialize};
 
-/// A place in a statement, both numbers from 1; columns count characters. An error about a statement carries it as its
-/// source, where the place is known.
+/// A position in a statement; line and column start at 1, and columns count characters. An error about a
+/// statement has it as its source if the position is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// The line.
     pub line: usize,
-    /// The column.
     pub column: usize,
 }
 
 impl Position {
-    /// The place that an error is about.
+    /// Returns the position in an error's source, if it has one.
     pub fn of(error: &Error) -> Option<Self> {
         StdError::source(error)?.downcast_ref().copied()
     }

@@ -1,31 +1,33 @@
-//! Where the parameters of a statement stand: the part of DuckDB's lexer that tells literals, quoted identifiers and comments
-//! from the rest. A property test compares it with DuckDB's own.
+//! Finds the parameters of a statement, with the part of DuckDB's lexer that recognizes literals, quoted
+//! identifiers and comments.
+//!
+//! A property test compares it with DuckDB's own lexer.
 
-/// A part of a statement.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Piece<'a> {
-    /// Copied as it is.
+    /// Copied unchanged.
     Text(&'a str),
-    /// A space of Unicode's. DuckDB takes it for one too, but not everywhere: after `$$$$` it is part of a name.
+    /// A Unicode space. DuckDB also reads it as a space, but not everywhere: after `$$$$` it is part of a
+    /// name.
     Space(&'a str),
-    /// A `{{name}}` at byte `offset`; `alone_after_in` where it is all that stands between the parentheses of
-    /// an `IN`.
+    /// A `{{name}}` at byte `offset`; `alone_after_in` is true if nothing else stands between the parentheses
+    /// of an `IN`.
     Parameter {
         name: &'a str,
         offset: usize,
         alone_after_in: bool,
     },
-    /// A `$name`, `$1`, `$"name"` or `?` of the caller's own.
+    /// A placeholder in the caller's text: `$name`, `$1`, `$"name"` or `?`.
     Placeholder { offset: usize },
 }
 
-/// Cuts `sql` at its parameters. Follows DuckDB's lexer in what is a literal, a quoted identifier or a
-/// comment.
+/// Splits `sql` at its parameters. Follows DuckDB's lexer in its rules for literals, quoted identifiers and
+/// comments.
 pub(crate) fn scan(sql: &str) -> Vec<Piece<'_>> {
     let bytes = sql.as_bytes();
     let mut pieces = Vec::new();
     let (mut copied, mut at) = (0, 0);
-    // The text of the statement without comments and white space, as far as `IN (` needs it: the last tokens.
+    // The last tokens, without comments and white space: enough to recognize `IN (`.
     let mut last_tokens = String::new();
     while let Some(&byte) = bytes.get(at) {
         let rest = sql.get(at..).unwrap_or("");
@@ -75,7 +77,7 @@ pub(crate) fn scan(sql: &str) -> Vec<Piece<'_>> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Token<'a> {
     pub(crate) text: &'a str,
-    /// Byte offset of its beginning.
+    /// Byte offset of its start.
     pub(crate) at: usize,
 }
 
@@ -93,7 +95,7 @@ impl Token<'_> {
     }
 }
 
-/// The tokens of a statement, without comments and white space.
+/// Splits a statement into tokens, without comments and white space.
 pub(crate) fn tokens(sql: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -121,10 +123,10 @@ fn push_text<'a>(pieces: &mut Vec<Piece<'a>>, sql: &'a str, from: usize, to: usi
     }
 }
 
-/// The name in a `{{name}}` with which `rest` begins.
+/// Returns the name in the `{{name}}` at the start of `rest`.
 fn placeholder_name(rest: &str) -> Option<&str> {
     let inner = rest.strip_prefix("{{")?;
-    // As far as the name goes, and no further: a statement may hold very many `{{`.
+    // Reads only the name and no further, because a statement may contain very many `{{`.
     let length = inner.bytes().take_while(|byte| is_word(*byte)).count();
     let (name, after) = inner.split_at_checked(length)?;
     let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
@@ -135,7 +137,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The end of the word that begins at byte `at`: a `$` or an `e` in it begins no literal.
+/// Returns the end of the word that starts at byte `at`. A `$` or an `e` inside a word starts no literal.
 fn word_end(sql: &str, at: usize) -> Option<usize> {
     let rest = sql.get(at..)?;
     let first = rest.chars().next()?;
@@ -145,7 +147,7 @@ fn word_end(sql: &str, at: usize) -> Option<usize> {
     Some(at + rest.find(|letter| !is_word_part(letter)).unwrap_or(rest.len()))
 }
 
-/// Whether a letter goes on with the word before it.
+/// Returns whether a letter continues the word before it.
 pub(crate) fn is_word_part(letter: char) -> bool {
     match letter.is_ascii() {
         true => letter.is_ascii_alphanumeric() || matches!(letter, '_' | '$'),
@@ -153,7 +155,7 @@ pub(crate) fn is_word_part(letter: char) -> bool {
     }
 }
 
-/// The letters that DuckDB reads as a space, besides those of ASCII.
+/// Returns whether DuckDB reads a letter outside of ASCII as a space.
 fn is_unicode_space(letter: char) -> bool {
     matches!(
         letter,
@@ -177,7 +179,7 @@ fn ends_with_in_parenthesis(tokens: &str) -> bool {
             .is_some_and(|text| text.chars().last().is_some_and(is_word_part))
 }
 
-/// Whether the next token from byte `at` on is a closing parenthesis.
+/// Returns whether the next token from byte `at` is a closing parenthesis.
 fn next_token_closes(sql: &str, mut at: usize) -> bool {
     loop {
         let rest = sql.get(at..).unwrap_or("");
@@ -190,7 +192,7 @@ fn next_token_closes(sql: &str, mut at: usize) -> bool {
     }
 }
 
-/// The end of the comment that begins at byte `at`.
+/// Returns the end of the comment that starts at byte `at`.
 fn comment_end(sql: &str, at: usize) -> Option<usize> {
     let rest = sql.get(at..)?;
     if rest.starts_with("--") {
@@ -218,7 +220,7 @@ fn comment_end(sql: &str, at: usize) -> Option<usize> {
     Some(sql.len())
 }
 
-/// The end of the string literal or quoted identifier that begins at byte `at`.
+/// Returns the end of the string literal or quoted identifier that starts at byte `at`.
 fn quoted_end(sql: &str, at: usize) -> Option<usize> {
     let bytes = sql.as_bytes();
     match bytes.get(at)? {
@@ -250,8 +252,8 @@ fn quoted_end(sql: &str, at: usize) -> Option<usize> {
     }
 }
 
-/// The quote with which the literal that ends at byte `at` goes on: on a later line, after nothing but white space and line
-/// comments.
+/// Returns the quote that continues the literal that ends at byte `at`: on a later line, with only white
+/// space and line comments between.
 fn continuation(sql: &str, mut at: usize) -> Option<usize> {
     let mut is_later_line = false;
     loop {
@@ -271,7 +273,8 @@ fn continuation(sql: &str, mut at: usize) -> Option<usize> {
     }
 }
 
-/// The end of a text that `quote` closes and in which `quote` is written twice, and after `\` if `escapes`.
+/// Returns the end of a text that `quote` closes. Inside, `quote` is written twice, or after `\` if
+/// `escapes`.
 fn doubled_end(bytes: &[u8], mut at: usize, quote: u8, escapes: bool) -> usize {
     while let Some(&byte) = bytes.get(at) {
         at += 1;

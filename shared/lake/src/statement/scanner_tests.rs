@@ -1,4 +1,5 @@
-//! DuckDB's own lexer says what is a literal, a quoted identifier or a comment; the scanner must say the same.
+//! Compares the scanner with DuckDB's own lexer: both must find the same literals, quoted identifiers and
+//! comments.
 
 use duckdb::{Connection, params_from_iter};
 use proptest::prelude::*;
@@ -8,12 +9,12 @@ use serde_json::{Value, json};
 use super::*;
 use crate::statement::parameters::{Rewritten, Scalar, rewrite};
 
-/// What text of any kind is made of: all that could end or begin something.
+/// Pieces of arbitrary text: everything that can start or end a token.
 const ATOMS: [&str; 18] = [
     "'", "\"", "{{a}}", "{", "}}", "$", "$$", "$t$", "--", "/*", "*/", "\\", "\n", "\r", "é", " ", "a", ",",
 ];
 
-/// What may stand between the pieces of a soup, besides [`ATOMS`].
+/// Text between the pieces of a soup, besides [`ATOMS`].
 const JOINTS: [&str; 16] = [
     "", " ", ",", "||", "\n", " as ", "\u{a0}", "\u{3000}", "-- \n", "-", "/", "*", "1", "x", "_", "é",
 ];
@@ -31,16 +32,15 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(select(&ATOMS[..]), 0..8).prop_map(|atoms| atoms.concat())
 }
 
-/// A part of a statement.
 #[derive(Clone, Debug)]
 enum Part {
-    /// An expression, and the text that it gives.
+    /// An expression, and its resulting text.
     Expression(String, String),
-    /// The same for a text with a name.
+    /// A text with a column name, and its resulting text.
     Named(String, String, String),
-    /// An expression with one parameter in it, and the text that it gives for the value `v`.
+    /// An expression with one parameter, and its resulting text for the value `v`.
     Parameter(&'static str, fn(&str) -> String),
-    /// Something that gives nothing.
+    /// A comment, without a result.
     Comment(String),
 }
 
@@ -49,7 +49,7 @@ fn escaped(text: &str, doubles: bool) -> String {
     text.replace('\\', r"\\").replace('\'', quote)
 }
 
-/// `text` between dollars, with the first tag that does not occur in it.
+/// Quotes `text` with dollars and the first tag that does not occur in it.
 fn dollars(text: &str, tags: &[&str]) -> String {
     let tag = tags
         .iter()
@@ -59,7 +59,7 @@ fn dollars(text: &str, tags: &[&str]) -> String {
 }
 
 fn block_comment(text: &str) -> String {
-    // Whatever the text opens or closes, the comment is one.
+    // Keeps the text from opening or closing a comment.
     let inner = text.replace("*/", "* /").replace("/*", "/ *");
     let inner = inner.trim_end_matches(['/', '*']);
     format!("/* {inner} /* nested {inner} */ {inner} */")
@@ -104,7 +104,8 @@ fn part() -> impl Strategy<Value = Part> {
     ]
 }
 
-/// A statement of some parts, the names of its columns as far as they have one, and its row for the value `value`.
+/// Returns a statement of some parts, the names of its columns (if they have one), and its row for the value
+/// `value`.
 fn statement(parts: &[Part], value: &str) -> (String, Vec<Option<String>>, Vec<String>) {
     let (mut sql, mut names, mut row) = ("SELECT ".to_owned(), Vec::new(), Vec::new());
     for part in parts {
@@ -125,13 +126,13 @@ fn statement(parts: &[Part], value: &str) -> (String, Vec<Option<String>>, Vec<S
     (sql + "'end'", names, row)
 }
 
-/// How many parameters DuckDB sees in a statement; None for what it does not take as one SELECT.
+/// Counts the parameters that DuckDB sees in a statement; None if DuckDB does not read it as one SELECT.
 fn seen_by_duckdb(sql: &str) -> Option<usize> {
     let tree = CONNECTION.with(|connection| {
         let serialize = "SELECT json_serialize_sql(?::VARCHAR)::VARCHAR";
         connection.query_row(serialize, [sql], |row| row.get::<_, String>(0))
     });
-    // Nothing comes where DuckDB's message about a wrong statement is cut in the middle of a letter.
+    // Has no value if DuckDB's message about a wrong statement is cut in the middle of a letter.
     let tree: Value = serde_json::from_str(&tree.ok()?).ok()?;
     let is_one =
         tree["error"] == json!(false) && tree["statements"].as_array().is_some_and(|all| all.len() == 1);
@@ -156,7 +157,7 @@ fn seen_by_the_scanner(sql: &str) -> usize {
         .count()
 }
 
-/// The names and the values of the one row that a statement of texts gives.
+/// Returns the column names and values of the one row of a statement.
 fn answer(sql: &str, values: &[Scalar]) -> (Vec<String>, Vec<String>) {
     CONNECTION.with(|connection| {
         let mut statement = connection.prepare(sql).unwrap();
@@ -172,7 +173,7 @@ fn answer(sql: &str, values: &[Scalar]) -> (Vec<String>, Vec<String>) {
     })
 }
 
-/// A text of atoms that is often, and not always, ended as it was begun.
+/// Makes a text of atoms that often, but not always, ends with its opening quote.
 fn soup_piece() -> impl Strategy<Value = String> {
     let quotes = [
         ("'", "'"),
@@ -231,7 +232,7 @@ proptest! {
 
     #[test]
     fn a_soup_has_the_parameters_that_duckdb_sees(sql in soup()) {
-        // Whatever the scanner makes of it, this is a parameter where it is not inside of something.
+        // Independent of the scanner, DuckDB decides whether each `$1` is a parameter or part of a token.
         let marked = sql.replace(is_unicode_space, " ").replace("{{a}}", " $1 ");
         if let Some(seen) = seen_by_duckdb(&marked) {
             let has_foreign = scan(&sql).iter().any(|piece| matches!(piece, Piece::Placeholder { .. }));

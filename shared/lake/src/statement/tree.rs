@@ -1,4 +1,4 @@
-//! The parse tree of a statement, as `json_serialize_sql` gives it.
+//! Parses a statement to the tree of `json_serialize_sql`.
 
 use duckdb::Connection;
 use platform::{Error, Result};
@@ -7,19 +7,18 @@ use serde_json::Value;
 use crate::statement::messages;
 use crate::statement::parameters::Rewritten;
 
-/// The beginning of DuckDB's message for a PIVOT with parameters and without a list of values.
+/// Start of DuckDB's message for a PIVOT with parameters and without a list of values.
 const PIVOT_WITH_PARAMETERS: &str =
     "PIVOT statements with pivot elements extracted from the data cannot have parameters";
 
-/// A parse tree.
 pub(crate) struct Tree {
     pub(crate) value: Value,
-    /// The JSON text that DuckDB wrote.
+    /// JSON text as DuckDB wrote it.
     pub(crate) text: String,
 }
 
-/// Parses `rewritten`, made from the caller's `original`. None for a statement without a tree: one that is no
-/// SELECT, or one with a PIVOT without a list of values. 400 for a syntax error.
+/// Parses `rewritten`, made from the caller's `original`. Returns None for a statement without a tree: no
+/// SELECT, or a PIVOT without a list of values. Fails with 400 for a syntax error.
 pub(crate) fn parse(connection: &Connection, original: &str, rewritten: &Rewritten) -> Result<Option<Tree>> {
     if let Some(position) = rewritten.sql.find('\0') {
         let sentence = "A NUL character (U+0000) is not allowed in a query; chr(0) gives one";
@@ -65,12 +64,12 @@ pub(crate) fn parse(connection: &Connection, original: &str, rewritten: &Rewritt
 
 fn read(tree: &str) -> serde_json::Result<Value> {
     let mut reader = serde_json::Deserializer::from_str(tree);
-    // DuckDB refuses expressions deeper than 1,000, and the checking thread has a stack for that.
+    // DuckDB refuses expressions deeper than 1,000, and the checking thread has enough stack for that.
     reader.disable_recursion_limit();
     serde::Deserialize::deserialize(&mut reader)
 }
 
-/// `json` with null in place of NaN and infinities, which DuckDB writes as bare words.
+/// Replaces NaN and infinities, which DuckDB writes as bare words, by null.
 pub(crate) fn finite(json: &str) -> String {
     let mut finite = String::with_capacity(json.len());
     let (mut word, mut is_in_string, mut is_escaped) = (String::new(), false, false);

@@ -1,6 +1,7 @@
-//! What gives another answer each time it is asked, over the same data: chance and the clock.
+//! Lists functions and words whose result changes over the same data: randomness and the clock.
 
-/// Functions of the allow-list that depend on chance or on the time. DuckDB's catalog does not say it of all of them.
+/// Functions of the allow-list that depend on randomness or the time. DuckDB's catalog marks only some of
+/// them.
 const FUNCTIONS: [&str; 16] = [
     "age",
     "current_date",
@@ -20,7 +21,7 @@ const FUNCTIONS: [&str; 16] = [
     "uuidv7",
 ];
 
-/// Words that DuckDB takes for a function where no column has the name.
+/// Words that DuckDB reads as a function if no column has the name.
 const WORDS: [&str; 5] = [
     "current_date",
     "current_time",
@@ -29,12 +30,12 @@ const WORDS: [&str; 5] = [
     "localtimestamp",
 ];
 
-/// Whether the answer of the function may change by itself.
+/// Returns whether the function's result may change over the same data.
 pub(crate) fn is_volatile_function(name: &str) -> bool {
     FUNCTIONS.contains(&name)
 }
 
-/// Whether a column reference of this one name may be the time.
+/// Returns whether a column reference of this one name may mean the current time.
 pub(crate) fn is_volatile_word(name: &str) -> bool {
     WORDS.iter().any(|word| word.eq_ignore_ascii_case(name))
 }
@@ -74,7 +75,7 @@ mod tests {
         }
     }
 
-    /// A new name that smells of the clock or of chance must be looked at.
+    /// A new name that suggests the clock or randomness must be reviewed.
     #[test]
     fn no_other_function_has_a_name_of_time_or_chance() {
         let harmless = ["timezone"];

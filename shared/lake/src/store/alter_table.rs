@@ -1,4 +1,4 @@
-//! Changes of one table's columns.
+//! Changes the columns of one table.
 
 use platform::{Result, Tenant};
 
@@ -7,8 +7,8 @@ use crate::schema::alteration::TableAlteration;
 use crate::schema::plan::Plan;
 
 impl DataStores {
-    /// Changes the columns of a table: 404 for a table or column that is not there, 409 for what its rows or a relationship
-    /// forbid, 422 for values that do not convert.
+    /// Changes the columns of a table. Fails with 404 if the table or a column is missing, with 409 if its
+    /// rows or a relationship forbid the change, with 422 if values do not convert.
     pub async fn alter_table(
         &self,
         tenant: &Tenant,

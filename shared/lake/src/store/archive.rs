@@ -1,4 +1,4 @@
-//! Archiving: a store disappears from every path, and its name is free again. Its versions stay.
+//! Archives stores: an archived store is no longer accessible, and its name is free again. Its versions stay.
 
 use platform::records::Written;
 use platform::records::stores::{StoreRecord, StoreStatus};
@@ -8,7 +8,7 @@ use super::commit::{MAX_ATTEMPTS, contended, pause};
 use super::{Author, DataStores};
 
 impl DataStores {
-    /// Archives a store; a missing or archived one is a 404.
+    /// Archives a store; fails with 404 if it is missing or already archived.
     pub async fn archive(&self, tenant: &Tenant, author: &Author, store: &str) -> Result<()> {
         for attempt in 0..MAX_ATTEMPTS {
             let base = self.inner.records.get(tenant, store).await?;

@@ -1,4 +1,4 @@
-//! Many statements over one version, in one request: run, or only checked.
+//! Runs or checks many statements over one version in one request.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use tracing::error;
 use super::query::{MAX_ANSWER_BYTES, Query};
 use super::{DataStores, Loaded};
 
-/// The least that an answer takes.
+/// Bytes counted for a failed statement; with fewer bytes left, no further statement runs.
 const MIN_ANSWER_BYTES: usize = 256;
 
 impl DataStores {
-    /// Runs statements over one loaded version, one after another: what each answers as JSON, or why it does not. All of them
-    /// together have the time and the size of one query.
+    /// Runs statements over one loaded version, one after another; returns each answer as JSON, or its error.
+    /// All statements share the time and size limits of one query.
     pub async fn ask_all(
         &self,
         tenant: &Tenant,
@@ -43,7 +43,7 @@ impl DataStores {
             if let Err(failure) = &answer
                 && failure.is_transient()
             {
-                // The batch itself succeeds, so nothing else writes this down.
+                // The batch itself succeeds, so nothing else logs this error.
                 error!(%failure, "a query of a batch failed");
             }
             answers.push(answer);
@@ -51,8 +51,8 @@ impl DataStores {
         answers
     }
 
-    /// Checks statements against a loaded version without running them: what is wrong with each, if anything is. Fails itself
-    /// where the reason is not the statement.
+    /// Checks statements against a loaded version without running them; returns the error of each wrong one.
+    /// Fails if an error is not caused by a statement.
     pub async fn validate(&self, loaded: &Loaded, statements: &[String]) -> Result<Vec<Option<Error>>> {
         let time = Allowance::new(self.inner.engine.limits().deadline);
         let mut faults = Vec::with_capacity(statements.len());
@@ -77,7 +77,7 @@ impl DataStores {
     }
 }
 
-/// The time of a whole request.
+/// Time limit of a whole request.
 struct Allowance {
     due: Instant,
     allowed: Duration,

@@ -1,19 +1,19 @@
-//! Whether a Lambda function has the memory and the disk that its children and files may take.
+//! Checks that a Lambda function has enough memory and disk for its children and files.
 //!
-//! Lambda ends a function that takes more memory than it has, and every request with it. So the limits are
-//! added up at the start, and a function that is too small does not start.
+//! Lambda ends a function that exceeds its memory, and every request with it. So the limits are added up at
+//! start, and a function that is too small does not start.
 
 use platform::config::{AwsEnvironment, ConfigError, Environment};
 
 use super::{MIB, StoreConfig};
 use crate::child::limits::EngineLimits;
 
-/// Smallest limit of an import that is of any use.
+/// Smallest useful limit of an import.
 const MIN_INPUT_BYTES: u64 = 64 * MIB;
 
 impl StoreConfig {
-    /// Fits the configuration into the memory and the temporary disk of a Lambda function. Elsewhere it
-    /// stays as it is.
+    /// Fits the configuration into the memory and the temporary disk of a Lambda function. Outside of Lambda
+    /// it stays unchanged.
     pub fn fitting(self, environment: &Environment, machine: &AwsEnvironment) -> Result<Self, ConfigError> {
         let Some(memory_mb) = machine.function_memory_mb else {
             return Ok(self);
@@ -34,7 +34,7 @@ impl StoreConfig {
                 needed / MIB
             )));
         }
-        // Of an import the disk holds the files, those of them that are compressed again, and the segments.
+        // During an import, the disk holds the input files, recompressed copies of some, and the segments.
         let for_imports = disk_bytes.saturating_sub(self.cache_bytes + limits.temp_bytes);
         let max_input_bytes = self.max_input_bytes.min(for_imports / 3);
         if max_input_bytes < MIN_INPUT_BYTES {
@@ -48,7 +48,7 @@ impl StoreConfig {
         }
         Ok(Self {
             max_input_bytes,
-            // A copy is made between two requests, when Lambda stops the function.
+            // A native copy would be made between two requests, when Lambda suspends the function.
             max_copied_bytes: 0,
             ..self
         })

@@ -1,4 +1,4 @@
-//! Manifests in memory: they never change.
+//! Keeps manifests in memory; they are immutable.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::schema::manifest::Manifest;
 
-/// Manifests kept in memory; a manifest of a thousand tables has a few megabytes.
+/// Most manifests kept; the manifest of a thousand tables has a few megabytes.
 const MAX_MANIFESTS: usize = 32;
 
-/// Manifests by version id.
+/// Manifests by version id, the least recently used first.
 #[derive(Default)]
 pub(super) struct ManifestCache(Mutex<Vec<(String, Arc<Manifest>)>>);
 
 impl ManifestCache {
-    /// The manifest, which then is the last to be forgotten.
+    /// Returns the manifest and marks it as most recently used.
     pub(super) fn find(&self, version: &str) -> Option<Arc<Manifest>> {
         let mut kept = lock(&self.0);
         let index = kept.iter().position(|(id, _)| id == version)?;

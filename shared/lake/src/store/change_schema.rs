@@ -1,7 +1,8 @@
-//! The one way in which the schema changes: plan, see to the rows, commit.
+//! Changes the schema of a store: plans, prepares the rows, commits. Every schema change uses this path.
 //!
-//! The plan is pure and is made again after a lost race, so that two changes of different things both land, and of two that
-//! contradict each other the second is told so. Files that were rewritten in vain are not rewritten twice.
+//! The plan is pure and is made again after a lost race. So two independent changes both succeed, and the
+//! second of two contradictory changes fails with a clear error. Files that were already rewritten are not
+//! rewritten again.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,10 +18,10 @@ use crate::schema::difference::schema_difference;
 use crate::schema::manifest::{Manifest, ManifestColumn, Segment, TableVersion};
 use crate::schema::plan::Plan;
 
-/// Changes that a message of ours lists.
+/// Most changes listed in a generated message.
 const MAX_LISTED: usize = 3;
 
-/// What was rewritten of one table for which columns: the new segment of each old one.
+/// Rewritten segments of one table for one pair of old and new columns, by the id of the old segment.
 #[derive(Default)]
 struct Rewritten {
     from: Vec<ManifestColumn>,
@@ -28,7 +29,7 @@ struct Rewritten {
     segments: HashMap<String, Segment>,
 }
 
-/// Files in the making, of all attempts.
+/// Rewritten files of all attempts.
 struct Workshop<'a> {
     tenant: &'a Tenant,
     folder: TempDir,
@@ -38,7 +39,7 @@ struct Workshop<'a> {
 }
 
 impl DataStores {
-    /// Changes the schema as `plan` says; where that changes nothing, no version is made.
+    /// Changes the schema according to `plan`; makes no version if nothing changes.
     pub(super) async fn change_schema(
         &self,
         tenant: &Tenant,
@@ -82,7 +83,7 @@ impl DataStores {
         Err(contended())
     }
 
-    /// Rewrites the files of a table where that is needed, and checks its new rules: the table as it then is.
+    /// Rewrites the files of a table if needed, and checks its new rules. Returns the resulting table.
     async fn see_to_rows(
         &self,
         workshop: &mut Workshop<'_>,
@@ -109,7 +110,7 @@ impl DataStores {
         Ok(table)
     }
 
-    /// The new segments of a table, those that an earlier attempt made among them.
+    /// Returns the new segments of a table, including those of earlier attempts.
     async fn rewrite(
         &self,
         workshop: &mut Workshop<'_>,
@@ -186,7 +187,7 @@ fn replace(manifest: &mut Manifest, table: TableVersion) {
     }
 }
 
-/// A message for a version whose author gave none.
+/// Builds the message of a version whose author gave none.
 fn summary(changes: &[String]) -> String {
     let listed = changes.iter().take(MAX_LISTED).map(String::as_str);
     let listed = listed.collect::<Vec<_>>().join("; ");

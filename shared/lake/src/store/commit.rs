@@ -1,4 +1,4 @@
-//! Load, change, commit: the one way in which a store changes.
+//! Loads, changes and commits stores. Every change of a store uses this path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,38 +12,37 @@ use super::steps::Step;
 use super::{DataStores, keys};
 use crate::schema::manifest::Manifest;
 
-/// Lost races before the caller is asked to repeat.
+/// Lost races after which the request fails and the caller must repeat it.
 pub(super) const MAX_ATTEMPTS: u32 = 50;
 
-/// Who changes a store, for its records.
+/// Author of a change, for the store's records.
 #[derive(Clone, Debug)]
 pub struct Author {
     /// `user:<id>` or `apikey:<id>`.
     pub reference: String,
 }
 
-/// A store as it was read.
+/// A store at the time of reading.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The account and project that it belongs to.
+    /// Owner of the store.
     pub tenant: Tenant,
-    /// Its head.
     pub record: StoreRecord,
-    /// The manifest of its current version.
+    /// Manifest of the current version.
     pub manifest: Arc<Manifest>,
 }
 
-/// The next version: what it holds and why.
+/// Content of the next version, and the reason for it.
 pub(super) struct Change {
-    /// The whole next manifest; the commit gives it its version ids.
+    /// The whole next manifest; the commit sets its version ids.
     pub(super) manifest: Manifest,
     pub(super) message: String,
-    /// The import that this is; the commit gives its record the version.
+    /// The import that makes this version; the commit sets the version in its record.
     pub(super) import: Option<CompletedImport>,
 }
 
 impl DataStores {
-    /// The head of a store with its manifest; a missing or archived store is a 404.
+    /// Loads the head of a store with its manifest; fails with 404 if the store is missing or archived.
     pub async fn load(&self, tenant: &Tenant, store: &str) -> Result<Loaded> {
         let record = self.inner.records.get(tenant, store).await?;
         let manifest = self.manifest(tenant, store, &record.version_id).await?;
@@ -54,8 +53,8 @@ impl DataStores {
         })
     }
 
-    /// The manifest of a version. It is kept by the version's id alone, so the caller must know that the version is one of
-    /// this tenant's store.
+    /// Loads the manifest of a version. The cache key is the version's id alone, so the caller must know that
+    /// the version belongs to this tenant's store.
     pub(super) async fn manifest(
         &self,
         tenant: &Tenant,
@@ -73,7 +72,7 @@ impl DataStores {
         Ok(manifest)
     }
 
-    /// Writes the manifest of a version, before anything names it.
+    /// Writes the manifest of a version, before any record names it.
     pub(super) async fn write_manifest(&self, tenant: &Tenant, manifest: Manifest) -> Result<Arc<Manifest>> {
         let key = keys::manifest_key(tenant, &manifest.store_id, &manifest.version_id);
         self.inner.objects.put(&key, manifest.to_json()?).await?;
@@ -82,7 +81,8 @@ impl DataStores {
         Ok(manifest)
     }
 
-    /// Makes `change` the next version after `base`; None where somebody else was faster: load again and repeat.
+    /// Commits `change` as the next version after `base`. Returns None if another writer committed first;
+    /// then the caller must load again and repeat.
     pub(super) async fn commit(
         &self,
         tenant: &Tenant,
@@ -94,7 +94,7 @@ impl DataStores {
         Ok(committed.map(|(loaded, _)| loaded))
     }
 
-    /// As [`commit`](Self::commit), with the name of the snapshot that the version is, if it is one.
+    /// Commits like [`commit`](Self::commit), as a snapshot if a name is given.
     pub(super) async fn commit_as(
         &self,
         tenant: &Tenant,
@@ -157,8 +157,9 @@ impl DataStores {
                 version,
             )));
         }
-        // The answer of a write that took effect may be lost, and its repetition by the SDK is refused then. Whoever is
-        // told that it failed repeats the change; so the record of the version, written with the head, has the last word.
+        // A successful write can lose its response, and the SDK's retry of it is refused. A caller that
+        // receives an error would repeat the change, so the record of the version, written together with the
+        // head, decides.
         if self
             .inner
             .records
@@ -178,8 +179,8 @@ impl DataStores {
     }
 }
 
-/// A new id that sorts after `parent`, and its time: versions are listed by their ids, and the processes that give these out
-/// within one millisecond do not know of each other.
+/// Returns a new id that sorts after `parent`, and its time. Versions are listed by id, and processes that
+/// issue ids within one millisecond do not coordinate.
 fn id_after(parent: &str, now: UtcTime) -> (String, UtcTime) {
     let id = ids::new_id(now);
     if id.as_str() > parent {
@@ -189,7 +190,7 @@ fn id_after(parent: &str, now: UtcTime) -> (String, UtcTime) {
     (ids::new_id(later), later)
 }
 
-/// The record of the version that a manifest is.
+/// Makes the record of a manifest's version.
 pub(super) fn version_record(
     manifest: &Manifest,
     message: String,
@@ -225,14 +226,15 @@ fn with_totals(record: StoreRecord, manifest: &Manifest) -> StoreRecord {
     }
 }
 
-/// Waits a little after a lost race, longer after more of them, so that several writers do not go in step.
+/// Waits a random back-off after a lost race, longer after more of them, so that several writers do not retry
+/// at the same time.
 pub(super) async fn pause(attempt: u32) {
     let longest_ms = u64::from((attempt + 1).min(20)) * 10;
     let pause_ms = rand::rng().random_range(0..longest_ms);
     tokio::time::sleep(Duration::from_millis(pause_ms)).await;
 }
 
-/// The answer after too many lost races.
+/// Returns the error after too many lost races.
 pub(super) fn contended() -> Error {
     Error::unavailable("a data store lost too many races")
 }

@@ -1,6 +1,8 @@
-//! Compaction: many small segments of a table become few large ones, because each file costs a query time.
+//! Compacts stores: merges many small segments of a table into few large ones, because each file costs a
+//! query time.
 //!
-//! It makes a version like any change, whose rows are those of the version before; earlier versions keep their segments.
+//! It makes a version like any change, with the rows of the version before; earlier versions keep their
+//! segments.
 
 use std::collections::HashMap;
 
@@ -13,18 +15,19 @@ use crate::jobs::rewrite;
 use crate::schema::alter::{Altered, ValueSource};
 use crate::schema::manifest::{Manifest, ManifestColumn, Segment, TableVersion};
 
-/// A segment below this size is small. Reading one of it takes some hundred milliseconds; opening it takes one.
+/// A segment below this size is small. Reading it takes some hundred milliseconds; opening it takes one.
 const SMALL_BYTES: u64 = 32 * 1_024 * 1_024;
-/// Most bytes of the small segments that become one: what an instance fetches and rewrites in seconds.
+/// Most bytes of the small segments merged into one, so that an instance fetches and rewrites them in
+/// seconds.
 const MAX_GROUP_BYTES: u64 = 128 * 1_024 * 1_024;
-/// Fewer segments are not worth a version, unless they make a large one.
+/// Fewest segments that justify a version, unless they make a large one.
 const MIN_GROUP: usize = 8;
 
-/// Small segments of a table from which on it is due, unless the configuration says otherwise: from about 50 files on, a query
-/// takes noticeably longer.
+/// Small segments of a table at which it is due, unless the configuration says otherwise. From about 50
+/// files, a query takes noticeably longer.
 pub(super) const DUE_SEGMENTS: u64 = 32;
 
-/// Some segments of a table, and the one that holds their rows.
+/// Some segments of a table, and the new segment with their rows.
 struct Merged {
     table_id: u32,
     columns: Vec<ManifestColumn>,
@@ -33,7 +36,7 @@ struct Merged {
 }
 
 impl DataStores {
-    /// Merges the small segments of each table of a store; None where there is nothing to gain.
+    /// Merges the small segments of each table of a store; None if there is nothing to merge.
     pub async fn compact(&self, tenant: &Tenant, store: &str) -> Result<Option<Loaded>> {
         let author = Author {
             reference: "system".to_owned(),
@@ -108,7 +111,7 @@ impl DataStores {
     }
 }
 
-/// Whether a table of this version has as many small segments.
+/// Returns whether a table of this version has at least `at_segments` small segments.
 pub(super) fn is_due(manifest: &Manifest, at_segments: u64) -> bool {
     manifest.tables.iter().any(|table| {
         let small = table.segments.iter();
@@ -117,7 +120,7 @@ pub(super) fn is_due(manifest: &Manifest, at_segments: u64) -> bool {
     })
 }
 
-/// The small segments, in groups that are worth to become one each.
+/// Groups the small segments; returns the groups that are worth a merge into one segment each.
 fn groups(segments: &[Segment]) -> Vec<Vec<Segment>> {
     let mut groups: Vec<(u64, Vec<Segment>)> = Vec::new();
     for segment in segments.iter().filter(|segment| segment.bytes < SMALL_BYTES) {
@@ -137,7 +140,7 @@ fn groups(segments: &[Segment]) -> Vec<Vec<Segment>> {
     groups.map(|(_, group)| group).collect()
 }
 
-/// A rewriting that changes no value.
+/// Makes a rewrite that changes no value.
 fn as_it_is(table: &TableVersion) -> Altered {
     let kept = table
         .columns
@@ -149,8 +152,9 @@ fn as_it_is(table: &TableVersion) -> Altered {
     }
 }
 
-/// The next version with the merged segments in place of the old ones, where these are all still there: a table that was
-/// replaced or altered meanwhile stays as it is. None where nothing is left to do.
+/// Makes the next version with merged segments instead of the old ones, if all of a group's old segments
+/// still exist. A table that was replaced or altered meanwhile stays unchanged. Returns None if nothing is
+/// left to do.
 fn compacted(base: &Manifest, merged: &[Merged]) -> Option<(Manifest, String)> {
     let mut manifest = base.clone();
     let mut done: HashMap<String, (usize, usize)> = HashMap::new();
@@ -205,7 +209,7 @@ mod tests {
     #[test]
     fn what_is_due_has_something_to_gain() {
         assert_eq!(DUE_SEGMENTS, 32);
-        // As many as make a table due, of any small size: each size leaves fewer.
+        // Enough segments to make a table due, each of any small size: a merge leaves fewer.
         for mib in [0, 1, 4, 15, 20, 31] {
             assert!(!sizes(&[mib; 32]).is_empty(), "{mib} MiB");
         }

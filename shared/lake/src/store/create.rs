@@ -1,4 +1,4 @@
-//! A new store: an empty first version.
+//! Creates stores with an empty first version.
 
 use platform::records::stores::{StoreRecord, StoreStatus};
 use platform::{Result, Tenant, ids};
@@ -7,19 +7,18 @@ use super::commit::version_record;
 use super::{Author, DataStores, Loaded};
 use crate::schema::manifest::Manifest;
 
-/// What a new store is.
+/// Attributes of a new store.
 #[derive(Clone, Debug)]
 pub struct NewStore {
-    /// Its name, unique in the project without regard to case.
+    /// Unique in the project, ignoring case.
     pub name: String,
-    /// What it is for.
+    /// Meaning of the store, for people.
     pub description: Option<String>,
-    /// Free labels.
     pub tags: Vec<String>,
 }
 
 impl DataStores {
-    /// Makes a store; a taken name is a 409.
+    /// Creates a store; fails with 409 if the name is taken.
     pub async fn create(&self, tenant: &Tenant, author: &Author, new: NewStore) -> Result<Loaded> {
         let now = self.inner.clock.now();
         let (store_id, version_id) = (ids::new_id(now), ids::new_id(now));

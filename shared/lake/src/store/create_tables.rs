@@ -1,4 +1,4 @@
-//! New tables, all or none.
+//! Creates tables, all or none.
 
 use platform::{Error, Result, Tenant};
 
@@ -7,7 +7,7 @@ use crate::schema::definition::TableDefinition;
 use crate::schema::plan::{MAX_TABLES, Plan};
 
 impl DataStores {
-    /// Makes tables; a taken name is a 409.
+    /// Creates tables; fails with 409 if a name is taken.
     pub async fn create_tables(
         &self,
         tenant: &Tenant,

@@ -1,4 +1,4 @@
-//! What a statement would return, over a store's current version.
+//! Describes a statement's result over a store's current version.
 
 use platform::{Result, Tenant};
 use serde_json::{Map, Value};
@@ -7,8 +7,8 @@ use super::DataStores;
 use crate::jobs::describe::ResultColumn;
 
 impl DataStores {
-    /// Checks one read-only statement over the current version without running it, and names the columns of its result.
-    /// 400 says what is wrong. No data file is needed.
+    /// Checks one read-only statement over the current version without running it, and returns the columns of
+    /// its result. Fails with 400 and the statement's error. Reads no data file.
     pub async fn describe(
         &self,
         tenant: &Tenant,

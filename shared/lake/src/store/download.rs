@@ -1,7 +1,7 @@
-//! A version as one file: a DuckDB database, or Parquet in a zip archive.
+//! Exports a version as one file: a DuckDB database, or Parquet in a zip archive.
 //!
-//! It is built where it is asked for first, and kept under a key that the version names, so that it is built once. Building
-//! it twice at the same time does no harm: both are right.
+//! The first request builds the file and stores it under a key derived from the version, so that later
+//! requests reuse it. Two builds at the same time do no harm, because both produce the same content.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use zip::{CompressionMethod, ZipWriter};
 use super::{DataStores, Loaded, keys};
 use crate::schema::manifest::TableVersion;
 
-/// How long a link to a download holds.
+/// Validity of a download link.
 pub const LINK_LIFETIME: Duration = Duration::from_secs(900);
 
 /// The form of a download.
@@ -32,7 +32,7 @@ pub enum DownloadFormat {
 }
 
 impl DownloadFormat {
-    /// The ending of the file's name.
+    /// Returns the extension of the file's name.
     pub fn extension(self) -> &'static str {
         match self {
             Self::DuckDb => "duckdb",
@@ -42,7 +42,8 @@ impl DownloadFormat {
 }
 
 impl DataStores {
-    /// A link to a loaded version as a file, good for [`LINK_LIFETIME`]. 408 where building the file takes too long.
+    /// Returns a link to a loaded version as a file, valid for [`LINK_LIFETIME`]. Fails with 408 if building
+    /// the file takes too long.
     pub async fn download(&self, tenant: &Tenant, loaded: &Loaded, format: DownloadFormat) -> Result<String> {
         let manifest = &loaded.manifest;
         let key = keys::download_key(
@@ -52,7 +53,7 @@ impl DataStores {
             format.extension(),
         );
         if !self.inner.objects.exists(&key).await? {
-            // Fetching, building and storing: the two halves have the time of one step of an import each.
+            // Covers fetching, building and storing: twice the time limit of one import step.
             let allowed = self.inner.engine.limits().import_deadline * 2;
             tokio::time::timeout(allowed, self.build(tenant, loaded, format, &key))
                 .await
@@ -107,7 +108,7 @@ fn names(tables: &[TableVersion]) -> Vec<PathBuf> {
     names.collect()
 }
 
-/// Parquet is compressed already: the archive only holds the files together.
+/// Packs files into an archive without compression, because Parquet is already compressed.
 fn pack(folder: &Path, names: &[PathBuf], archive: &Path) -> io::Result<()> {
     let mut writer = ZipWriter::new(File::create(archive)?);
     for name in names {
@@ -122,7 +123,8 @@ fn pack(folder: &Path, names: &[PathBuf], archive: &Path) -> io::Result<()> {
     writer.finish()?.sync_all()
 }
 
-/// What a browser calls the file: letters and digits of the store's name, because not every program reads others.
+/// Returns the file name for a browser, with only letters and digits of the store's name, because some
+/// programs cannot read other characters.
 fn file_name(store: &str, format: DownloadFormat) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "._-".contains(c) {

@@ -1,4 +1,4 @@
-//! A table disappears from the next version on.
+//! Drops tables from the next version on.
 
 use platform::{Result, Tenant};
 
@@ -6,7 +6,8 @@ use super::{Author, DataStores};
 use crate::schema::plan::Plan;
 
 impl DataStores {
-    /// Drops a table and gives its name as it was written; a missing one is a 404, one that a relationship names a 409.
+    /// Drops a table and returns its name as stored. Fails with 404 if it is missing, with 409 if a
+    /// relationship names it.
     pub async fn drop_table(
         &self,
         tenant: &Tenant,

@@ -1,4 +1,4 @@
-//! Local copies of objects that never change, in a folder.
+//! Caches immutable objects as files in a local folder.
 
 use std::collections::HashMap;
 use std::io::Read as _;
@@ -10,8 +10,8 @@ use platform::objects::Objects;
 use platform::{Error, Result};
 use sha2::{Digest as _, Sha256};
 
-/// Files up to a number of bytes: the longest unused go first, those in use never. A file goes by its path
-/// below the folder. Cheap to clone.
+/// A cache with a size limit: it evicts the least recently used files, but never a pinned file. A file's name
+/// is its path below the folder. Cheap to clone.
 #[derive(Clone)]
 pub struct FileCache(Arc<Inner>);
 
@@ -35,7 +35,7 @@ struct CachedFile {
     pins: usize,
 }
 
-/// Keeps a file where it is.
+/// Keeps a file from being evicted.
 pub struct Pin {
     cache: FileCache,
     name: String,
@@ -43,7 +43,7 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// Stays until the pin is dropped.
+    /// The file exists at least until the pin is dropped.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -53,29 +53,29 @@ impl Drop for Pin {
     fn drop(&mut self) {
         let mut state = self.cache.lock();
         if let Some(file) = state.files.get_mut(&self.name) {
-            // One that was discarded and made again meanwhile has fewer pins.
+            // If the file was discarded and made again meanwhile, the new one has fewer pins.
             file.pins = file.pins.saturating_sub(1);
         }
         self.cache.evict(&mut state);
     }
 }
 
-/// An object that a cache keeps.
+/// An object to cache.
 #[derive(Clone, Copy, Debug)]
 pub struct CachedObject<'a> {
-    /// Its path below the cache's folder.
+    /// Path below the cache's folder.
     pub name: &'a str,
-    /// In the bucket.
+    /// Key in the bucket.
     pub key: &'a str,
-    /// As its item says; the cache makes room for so many before it fetches.
+    /// Size according to its record; the limit for the fetched object.
     pub bytes: u64,
-    /// SHA-256 of its bytes, in hexadecimal.
+    /// SHA-256 of the content, in lower-case hexadecimal.
     pub sha256: &'a str,
 }
 
 impl FileCache {
-    /// A cache over a folder, with those files that an earlier process left in it, at any depth, which
-    /// `keeps` names. The rest is removed.
+    /// Opens a cache over a folder. Files of an earlier process, at any depth, stay if `keeps` accepts them;
+    /// the others are removed.
     pub fn open(directory: &Path, max_bytes: u64, keeps: impl Fn(&Path) -> bool) -> std::io::Result<Self> {
         let mut state = State::default();
         let mut folders = vec![directory.to_owned()];
@@ -112,7 +112,7 @@ impl FileCache {
         Ok(cache)
     }
 
-    /// A file, if it is here and has the size that it must have.
+    /// Returns a file if it exists and has the expected size.
     pub fn find(&self, name: &str, bytes: Option<u64>) -> Option<Pin> {
         let mut state = self.lock();
         state.uses += 1;
@@ -124,9 +124,9 @@ impl FileCache {
         Some(self.pin(name))
     }
 
-    /// The file of an object, which is fetched where it is not here; once, also for several who want it.
-    /// `part` is where the object may be while it is fetched, on the same file system. 500 if the object is
-    /// missing or damaged.
+    /// Returns the file of an object, and fetches it if it is missing; concurrent callers share one fetch.
+    /// `part` is the temporary path during the fetch, on the same file system. Fails with 500 if the object
+    /// is missing or damaged.
     pub async fn fetch(&self, objects: &Objects, object: CachedObject<'_>, part: &Path) -> Result<Pin> {
         let find = || self.find(object.name, Some(object.bytes));
         if let Some(pin) = find() {
@@ -159,7 +159,7 @@ impl FileCache {
         }
     }
 
-    /// Takes a file over, which must be on the same file system.
+    /// Moves a file into the cache; it must be on the same file system.
     pub fn adopt(&self, name: &str, file: &Path) -> std::io::Result<Pin> {
         let bytes = std::fs::metadata(file)?.len();
         let mut state = self.lock();
@@ -182,7 +182,7 @@ impl FileCache {
         Ok(self.pin(name))
     }
 
-    /// Removes a file that is of no use.
+    /// Removes an unusable file.
     pub fn discard(&self, name: &str) {
         let mut state = self.lock();
         if let Some(file) = state.files.remove(name) {
@@ -191,19 +191,18 @@ impl FileCache {
         }
     }
 
-    /// Held while a file is fetched or made, so that those who want the same one do it once.
+    /// Returns the lock to hold while a file is fetched or made, so that concurrent callers do it once.
     pub fn fetch_lock(&self, name: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut fetching = lock(&self.0.fetching);
         fetching.retain(|_, lock| Arc::strong_count(lock) > 1);
         Arc::clone(fetching.entry(name.to_owned()).or_default())
     }
 
-    /// Most bytes of files.
     pub fn max_bytes(&self) -> u64 {
         self.0.max_bytes
     }
 
-    /// All files are directly in it.
+    /// The folder of the files; a file's name is its path below it.
     pub fn directory(&self) -> &Path {
         &self.0.directory
     }
@@ -323,7 +322,7 @@ mod tests {
         world.put("b.part", 4);
         let cache = open(world.folder.path());
         assert!(cache.find("part/a.parquet", Some(40)).is_some());
-        // A file of another size is not the one.
+        // A file of another size does not match.
         assert!(cache.find("part/a.parquet", Some(41)).is_none());
         assert!(!world.folder.path().join("files/b.part").exists());
     }

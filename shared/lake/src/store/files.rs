@@ -1,4 +1,4 @@
-//! The local files of a version's segments, fetched where they are missing.
+//! Provides the local files of a version's segments, and fetches missing ones.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -11,21 +11,21 @@ use super::{DataStores, keys};
 use crate::schema::manifest::{Segment, TableVersion};
 use crate::store::file_cache::{CachedObject, Pin};
 
-/// Segments fetched at a time: object stores answer slowly, and many at once.
+/// Concurrent fetches of segments: object stores have a high latency and serve many requests in parallel.
 const MAX_FETCHES: usize = 16;
 
-/// The files of some tables, which stay where they are as long as this lives.
+/// Pinned files of some tables.
 pub(super) struct Files {
     pins: Vec<Pin>,
 }
 
 impl Files {
-    /// Their paths, in the order of the tables and of their segments.
+    /// Returns the paths, in the order of the tables and their segments.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         self.pins.iter().map(|pin| pin.path().to_owned()).collect()
     }
 
-    /// Makes them known in a folder of the same file system too, under the same names: their paths there.
+    /// Links the files into a folder of the same file system under the same names; returns their paths there.
     pub(super) fn link_into(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         let links = self.pins.iter().map(|pin| {
             let link = folder.join(pin.path().file_name().unwrap_or_default());
@@ -39,7 +39,7 @@ impl Files {
 }
 
 impl DataStores {
-    /// Fetches what is missing of the tables' segments.
+    /// Fetches the missing files of the tables' segments.
     pub(super) async fn files(
         &self,
         tenant: &Tenant,

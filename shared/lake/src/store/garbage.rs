@@ -1,10 +1,11 @@
-//! Garbage collection: objects that no version names are removed, and versions that are older than they have to be kept.
+//! Collects garbage: removes objects that no version names, and versions past their retention.
 //!
-//! An object is written before a version names it, and a version that was just removed may be one that somebody is rolling
-//! back to. So an object is removed only where it was unreachable at an earlier collection already, a grace period ago and
-//! longer than any request or import takes. When each was found is kept in a list beside the store's objects.
+//! An object is written before a version names it, and a rollback to a version that was just removed may be
+//! in progress. So an object is removed only if an earlier collection already found it unreachable, at least
+//! a grace period ago, which is longer than any request or import. A list beside the store's objects records
+//! when each was found.
 //!
-//! **Invariant:** what a kept version names is never removed.
+//! **Invariant:** an object that a kept version names is never removed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::AddAssign;
@@ -19,39 +20,37 @@ use super::steps::Step;
 use super::{DataStores, keys};
 use crate::schema::manifest::Manifest;
 
-/// Manifests that are read, and objects that are removed, at a time.
+/// Concurrent reads of manifests and removals of objects.
 const AT_A_TIME: usize = 8;
 
-/// The format of the list.
+/// Format of the stored list.
 const FORMAT: u32 = 1;
 
-/// What is kept how long.
+/// Retention periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// How long versions are kept that are neither snapshots nor current; None for ever.
+    /// Retention of versions that are neither snapshots nor current; None keeps all.
     pub versions: Option<Duration>,
-    /// How long an object stays after it was found unreachable.
+    /// Time that an object stays after it was found unreachable.
     pub grace: Duration,
 }
 
-/// What a collection did.
+/// Result of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Collected {
-    /// Versions that were removed.
     pub removed_versions: u64,
-    /// Objects that were removed.
     pub removed_objects: u64,
-    /// Their bytes.
+    /// Bytes of the removed objects.
     pub removed_bytes: u64,
-    /// Objects that are unreachable, and whose grace is not over.
+    /// Unreachable objects whose grace period has not ended.
     pub waiting_objects: u64,
 }
 
 impl Retention {
-    /// How long an object stays: longer than any import or request that may be about to name it.
+    /// Grace period of unreachable objects: longer than any import or request that may still name them.
     pub const GRACE: Duration = Duration::from_secs(24 * 3_600);
 
-    /// With the age of `MILLRACE_KEEP_VERSIONS_DAYS`; every version is kept where it is missing.
+    /// Reads `MILLRACE_KEEP_VERSIONS_DAYS`; every version is kept if it is missing or 0.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         let days = environment.number("MILLRACE_KEEP_VERSIONS_DAYS", 0)?;
         Ok(Self {
@@ -70,23 +69,25 @@ impl AddAssign for Collected {
     }
 }
 
-/// What was unreachable at the last collection.
+/// Objects that were unreachable at the last collection.
 #[derive(Debug, Serialize, Deserialize)]
 struct GarbageList {
     format: u32,
-    /// By key, when it was first found so.
+    /// Time of the first finding, by key.
     unreachable: BTreeMap<String, UtcTime>,
 }
 
 impl DataStores {
-    /// Collects the garbage of one store, active or archived. It may be repeated, cut short, and run beside anything else.
+    /// Collects the garbage of one store, active or archived. It can be repeated, interrupted, and run
+    /// concurrently with any operation.
     pub async fn collect(&self, tenant: &Tenant, store: &str, retention: Retention) -> Result<Collected> {
         let now = self.inner.clock.now();
         let mut collected = Collected::default();
-        // Listed before it is asked what is reachable: what a later version names is not in the list, or was reachable before.
+        // Listed before the reachable objects are computed: an object that a later version names is not in
+        // this list, or was reachable before.
         let prefix = keys::store_folder(tenant, store);
         let objects = self.inner.objects.list(&prefix).await?;
-        // Behind a pointer: nested in what calls it, its type would be deeper than the compiler follows.
+        // Boxed, because the nested future type would exceed the compiler's recursion limit.
         let reachable = Box::pin(self.reachable(tenant, store, retention, now, &mut collected)).await?;
 
         let list_key = keys::garbage_key(tenant, store);
@@ -127,7 +128,7 @@ impl DataStores {
         Ok(collected)
     }
 
-    /// The keys of what the kept versions name; versions that are not kept any longer are removed.
+    /// Removes versions past their retention. Returns the keys of the objects that the other versions name.
     async fn reachable(
         &self,
         tenant: &Tenant,
@@ -138,8 +139,8 @@ impl DataStores {
     ) -> Result<HashSet<String>> {
         let records = &self.inner.records;
         let versions = records.versions(tenant, store).await?;
-        // After the list: a version is the current one when it is written and never again later, so that none of the list
-        // becomes it from here on. It may be one that is not in the list yet.
+        // Read after the list: a version is current once, from its writing on, so no listed version can
+        // become current after this read. The current version may be missing in the list.
         let current = records.find_any(tenant, store).await?.map(|head| head.version_id);
         let is_listed = |id: &String| versions.iter().any(|version| version.id == *id);
         let mut kept: Vec<_> = current.iter().filter(|id| !is_listed(id)).cloned().collect();
@@ -158,7 +159,7 @@ impl DataStores {
         let read = kept.into_iter().map(|version| async move {
             let key = keys::manifest_key(tenant, store, &version);
             let bytes = self.inner.objects.find(&key).await?;
-            // Without it nobody knows which segments are needed.
+            // Without this manifest, its segments are unknown.
             let bytes = bytes.ok_or_else(|| Error::internal(format!("the manifest {key} is missing")))?;
             let manifest = Manifest::from_json(&bytes)?;
             let segments = manifest.tables.iter().flat_map(|table| &table.segments);
@@ -178,7 +179,7 @@ impl DataStores {
             return Ok(BTreeMap::new());
         };
         let list: GarbageList = serde_json::from_slice(&bytes).map_err(Error::internal)?;
-        // One of a newer program says nothing to this one; everything waits once more.
+        // A list of a newer program is unreadable here; its objects wait a whole grace period again.
         Ok(if list.format == FORMAT {
             list.unreachable
         } else {
@@ -198,7 +199,7 @@ impl DataStores {
         self.inner.objects.put(key, text).await
     }
 
-    /// Every store that has objects, with its tenant.
+    /// Returns every store that has objects, with its tenant.
     pub async fn all_stores(&self) -> Result<Vec<(Tenant, String)>> {
         let objects = &self.inner.objects;
         let mut stores = Vec::new();

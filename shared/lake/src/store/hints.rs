@@ -1,4 +1,4 @@
-//! Messages about work in the background. Each is a hint: it may be lost, come twice or too late.
+//! Sends and follows hints at background work. A hint may be lost, delayed or delivered twice.
 
 use platform::queue::{Delivery, Queue};
 use platform::{Error, Result, Tenant};
@@ -9,24 +9,20 @@ use super::compaction::is_due;
 use super::{DataStores, ImportHint};
 use crate::schema::manifest::Manifest;
 
-/// The body of a message.
+/// Body of a queue message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Hint {
-    /// That an import waits.
+    /// An import waits.
     Import(ImportHint),
-    /// That a store has many small files. Where it is lost, the next import gives it again.
+    /// A store has many small segments. If this hint is lost, the next import sends another.
     Compact(StoreHint),
 }
 
-/// A store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreHint {
-    /// The account.
     pub account: String,
-    /// The project.
     pub project: String,
-    /// The store.
     pub store_id: String,
 }
 
@@ -44,9 +40,9 @@ impl Hint {
 }
 
 impl DataStores {
-    /// Does what a hint is about, where it is still to be done; an error where it is to be tried again.
+    /// Does the work that a hint names, if it is still due. Fails if the hint must be delivered again.
     ///
-    /// The work stands behind a pointer: nested in what calls it, its type would be deeper than the compiler follows.
+    /// The work is boxed, because the nested future type would exceed the compiler's recursion limit.
     pub async fn follow(&self, hint: &Hint) -> Result<()> {
         match hint {
             Hint::Import(hint) => {
@@ -64,7 +60,7 @@ impl DataStores {
     async fn compact_where_due(&self, tenant: &Tenant, store: &str) -> Result<()> {
         let loaded = match self.load(tenant, store).await {
             Ok(loaded) => loaded,
-            // It was archived meanwhile.
+            // The store was archived meanwhile.
             Err(error) if error.kind() == platform::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -76,7 +72,7 @@ impl DataStores {
         Ok(())
     }
 
-    /// Asks for a compaction of the version that an import made, where one is due.
+    /// Sends a hint to compact the version that an import made, if it is due.
     pub(super) async fn hint_at_compaction(&self, tenant: &Tenant, manifest: &Manifest) {
         let queue = self.inner.imports.queue.as_ref();
         let Some(queue) = queue.filter(|_| is_due(manifest, self.inner.compact_at_segments)) else {

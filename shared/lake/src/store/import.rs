@@ -1,8 +1,9 @@
-//! Imports: rows into tables, all of them or none.
+//! Imports rows into tables, all or none.
 //!
-//! Rows become segments first, one a table, checked for types and values. Then, against the version of the moment, keys
-//! are checked, also where values are at fault, so that a caller hears of everything at once, and one commit names the new
-//! segments. A lost race repeats the second half alone, unless a table's columns changed meanwhile.
+//! Rows first become segments, one per table, checked for types and values. Then keys are checked against the
+//! current version, even if values are wrong, so that a caller learns of all faults at once, and one commit
+//! names the new segments. A lost race repeats only the second half, unless a table's columns changed
+//! meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,71 +27,65 @@ use crate::import::overlap::may_share_a_key;
 use crate::import::rounding::Rounding;
 use crate::schema::manifest::{Manifest, TableVersion};
 
-/// What imports need beyond the store itself.
+/// Services that imports need besides the store itself.
 #[derive(Clone, Default)]
 pub struct ImportServices {
-    /// Where files elsewhere are fetched from; None where none is read.
+    /// Fetches remote files; None if remote files are not supported.
     pub sources: Option<Sources>,
-    /// Takes the hints at imports and compactions in the background; None where none is begun.
+    /// Queue for hints at background imports and compactions; None if there are none.
     pub queue: Option<Arc<dyn Queue>>,
 }
 
-/// An import.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// What goes where.
     pub tables: Vec<ImportTable>,
-    /// Whether the rows that are there stay.
+    /// Whether existing rows stay.
     pub mode: ImportMode,
-    /// How digits that a column does not keep are rounded; None to refuse them.
+    /// Rounding of digits that a column cannot hold; None refuses them.
     pub rounding: Option<Rounding>,
-    /// The caller's message.
     pub message: Option<String>,
-    /// Whether it runs after the request is answered. Not for rows in the request.
+    /// Whether the import runs after the response. Not possible for rows in the request.
     pub background: bool,
 }
 
-/// The rows of one table.
+/// The table of an import and the source of its rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ImportTable {
-    /// The table's name, without regard to case.
+    /// Name of the table, ignoring case.
     pub table: String,
-    /// Where the rows are.
     pub source: ImportSource,
 }
 
-/// Where the rows of a table are.
+/// Source of a table's rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportSource {
-    /// In the request: a JSON array of row objects.
+    /// Rows in the request: a JSON array of row objects.
     #[serde(skip)]
     Inline(Bytes),
     /// A file among the project's artifacts.
     Artifact {
-        /// Its path, such as `out/sales.csv`.
+        /// Path, such as `out/sales.csv`.
         path: String,
-        /// Its format.
         format: FileFormat,
     },
-    /// A file elsewhere.
+    /// A remote file.
     Remote {
-        /// Where it is.
+        /// Fetched by [`ImportServices::sources`].
         file: RemoteFile,
-        /// Its format.
         format: FileFormat,
     },
 }
 
-/// A table's new segment, and the columns that it was made for.
+/// A table's new segment, and the table version that it was made for.
 struct StagedTable {
     table: TableVersion,
     staged: Staged,
 }
 
 impl DataStores {
-    /// Imports rows. Where that fails for the rows' sake, the import is recorded as failed. The record that it returns tells
-    /// whether the import is over or goes on in the background.
+    /// Imports rows. If the rows cause a failure, the import is recorded as failed. The returned record says
+    /// whether the import has ended or continues in the background.
     pub async fn import(
         &self,
         tenant: &Tenant,
@@ -144,7 +139,7 @@ impl DataStores {
             Ok(completed) => return Ok(completed),
             Err(error) => error,
         };
-        // Only what is wrong with the rows is an import that failed; anything else is a request that was not carried out.
+        // Only wrong rows make a failed import; after any other error, the request was not carried out.
         if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Unprocessable) {
             return Err(error);
         }
@@ -162,7 +157,7 @@ impl DataStores {
         )))
     }
 
-    /// The record of an import that failed.
+    /// Makes the record of a failed import.
     pub(super) fn failed(&self, record: ImportRecord, error: &Error) -> ImportRecord {
         let details = error.details().map(|details| format!(" {details}"));
         ImportRecord {
@@ -174,7 +169,7 @@ impl DataStores {
         }
     }
 
-    /// Carries an import out. One with a job may turn out to be over already; then its record tells how it ended.
+    /// Runs an import. If an import with a job has already ended, returns its record.
     pub(super) async fn run(
         &self,
         tenant: &Tenant,
@@ -188,7 +183,7 @@ impl DataStores {
         let inputs = self.inputs(tenant, import, folder.path()).await?;
         let mut staged: BTreeMap<String, StagedTable> = BTreeMap::new();
         for attempt in 0..MAX_ATTEMPTS {
-            // Not for longer than it is needed: there are few children.
+            // Taken only while it is needed, because there are few children.
             let mut session = self.inner.engine.begin_import(tenant.account());
             let mut faults = Vec::new();
             for (wanted, input) in import.tables.iter().zip(&inputs) {
@@ -220,7 +215,7 @@ impl DataStores {
                 let keys = if is_staged || is_refused {
                     check.await?
                 } else {
-                    // At once: a segment that no version comes to name harms nobody.
+                    // Both at once: a segment that no version names does no harm.
                     try_join(self.keep(tenant, &base, made), check).await?.1
                 };
                 faults.push(faults::merge(made.faults.clone(), keys));
@@ -263,7 +258,7 @@ impl DataStores {
         Err(contended())
     }
 
-    /// Puts a new segment where versions have theirs.
+    /// Stores a new segment in the folder of the store's segments.
     async fn keep(&self, tenant: &Tenant, base: &Loaded, made: &Staged) -> Result<()> {
         if let Some((segment, path)) = &made.segment {
             let key = keys::segment_key(tenant, &base.record.id, &segment.segment_id);
@@ -285,7 +280,7 @@ impl DataStores {
         let Some((new, path)) = &staged.segment else {
             return Ok(Vec::new());
         };
-        // Rows that go cannot collide; those that come can, with one another.
+        // Replaced rows cannot conflict with new rows; new rows can conflict with each other.
         let mut kept = table.clone();
         kept.segments
             .retain(|segment| mode == ImportMode::Append && may_share_a_key(table, new, segment));
@@ -296,7 +291,7 @@ impl DataStores {
 }
 
 impl Import {
-    /// Whether rows are in the request.
+    /// Returns whether rows are in the request.
     pub(super) fn has_inline(&self) -> bool {
         self.tables
             .iter()
@@ -304,7 +299,7 @@ impl Import {
     }
 }
 
-/// The names of the tables, as the store writes them.
+/// Checks the import's tables; returns their names as stored.
 fn check(manifest: &Manifest, import: &Import) -> Result<Vec<String>> {
     let mut names = Vec::new();
     if import.tables.is_empty() {

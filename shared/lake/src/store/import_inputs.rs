@@ -1,4 +1,4 @@
-//! The files that imports read: whether they may be read, and getting them.
+//! Checks and fetches the input files of imports.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::DataStores;
 use super::import::{Import, ImportSource, ImportTable};
 use crate::import::file_format::FileFormat;
 
-/// A source's file, where it can be read.
+/// A source's local file.
 pub(super) struct Input {
     pub(super) format: FileFormat,
     pub(super) file: PathBuf,
@@ -22,7 +22,7 @@ impl DataStores {
         sources.ok_or_else(|| Error::internal("this program reads no files elsewhere"))
     }
 
-    /// Refuses a source that may not be read, as far as can be told before it is.
+    /// Refuses a source that may not be read, as far as this is known before the fetch.
     pub(super) fn check_sources(&self, tenant: &Tenant, import: &Import) -> Result<()> {
         for table in &import.tables {
             match &table.source {
@@ -37,7 +37,7 @@ impl DataStores {
         Ok(())
     }
 
-    /// Fetches the files of the sources, once, into a folder. Together they have at most `max_input_bytes`.
+    /// Fetches the files of the sources once into a folder. Together they have at most `max_input_bytes`.
     pub(super) async fn inputs(&self, tenant: &Tenant, import: &Import, folder: &Path) -> Result<Vec<Input>> {
         let mut inputs = Vec::new();
         let mut bytes_left = self.inner.max_input_bytes;
@@ -87,7 +87,7 @@ impl DataStores {
     }
 }
 
-/// The field of the request that names a table's file.
+/// Returns the request field that names a table's file.
 fn uri(table: &ImportTable) -> String {
     format!("tables.{}.uri", table.table)
 }

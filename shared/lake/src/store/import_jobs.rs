@@ -1,8 +1,10 @@
-//! Imports in the background: taken with a request, carried out by whoever reads the queue, once.
+//! Runs imports in the background: a request enqueues an import, and an importer that reads the queue runs it
+//! once.
 //!
-//! The truth is the job among the records, see [`platform::records::import_jobs`]; a message is a hint at it. It may be lost
-//! or come twice: a job that nobody holds is hinted at again when it is due, and whoever comes second finds it held, or gone.
-//! The version of an import and the end of its job are one write, so that its rows are there once however often it was begun.
+//! The job record is authoritative, see [`platform::records::import_jobs`]; a message is a hint at it. A hint
+//! may be lost or delivered twice: a due job without a lease gets another hint, and a second importer finds
+//! the job leased or gone. The import's version and the end of its job are one write, so its rows are
+//! committed once however often it was started.
 
 use std::time::Duration;
 
@@ -20,32 +22,28 @@ use super::steps::Step;
 use super::{Author, DataStores};
 use crate::import::rounding::Rounding;
 
-/// Beginnings after which an import that never comes to an end is given up.
+/// Attempts after which an unfinished import fails.
 const MAX_ATTEMPTS: u64 = 5;
-/// How long an import is held: longer than a function lives.
+/// Lease of an import: longer than a function can run.
 const HELD_FOR: Duration = Duration::from_secs(16 * 60);
-/// How long a message may take before another one is sent.
+/// Time allowed for the delivery of a hint before another one is sent.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(5 * 60);
-/// How long after a failure that may pass an import is begun again at the earliest.
+/// Shortest back-off after a transient failure.
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// Most that a job keeps, in bytes: a record has 400 KB at most.
+/// Most bytes of work in a job: a record has at most 400 KB.
 const MAX_WORK_BYTES: usize = 300_000;
 
-/// That an import waits.
+/// Hint at an import that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportHint {
-    /// The account.
     pub account: String,
-    /// The project.
     pub project: String,
-    /// The store.
     pub store_id: String,
-    /// The import.
     pub import_id: String,
 }
 
-/// What a job keeps of an import, beside its record.
+/// Input of an import in a job, besides its record.
 #[derive(Serialize, Deserialize)]
 struct Work {
     tables: Vec<ImportTable>,
@@ -54,7 +52,7 @@ struct Work {
 }
 
 impl DataStores {
-    /// Takes an import, so that it will be carried out. The record of one that is over already says so.
+    /// Stores an import for background execution. If the import has already ended, returns its record.
     pub(super) async fn enqueue(
         &self,
         tenant: &Tenant,
@@ -89,7 +87,7 @@ impl DataStores {
         let records = &self.inner.records;
         match records.insert_import_job(tenant, &record, &job, due_at).await? {
             Written::Done => {}
-            // It came to its end in the moment in which it was given up.
+            // The import was committed at the moment when its request stopped waiting for it.
             Written::Refused { .. } => return records.import(tenant, &record.store_id, &record.id).await,
             Written::Contended => return Err(Error::unavailable("an import is contended")),
         }
@@ -100,8 +98,8 @@ impl DataStores {
         Ok(record)
     }
 
-    /// Carries out an import that waits. Done where it is over, where somebody else is at it, or where it failed for good and
-    /// says so; an error where it is to be tried again.
+    /// Runs a waiting import. Returns Ok if it ended, if another importer holds its lease, or if it failed
+    /// permanently and its record says so. Fails if the import must be retried.
     pub async fn run_import(&self, hint: &ImportHint) -> Result<()> {
         let tenant = Tenant::new(&hint.account, &hint.project)?;
         let records = &self.inner.records;
@@ -189,7 +187,7 @@ impl DataStores {
         }
     }
 
-    /// Sends a message for each import that nobody holds any more: how many.
+    /// Sends a hint for each import whose lease has expired; returns their number.
     pub async fn requeue_due_imports(&self, queue: &dyn Queue) -> Result<usize> {
         let jobs = self.inner.records.due_import_jobs(self.inner.clock.now()).await?;
         for job in &jobs {
@@ -198,7 +196,8 @@ impl DataStores {
         Ok(jobs.len())
     }
 
-    /// The same for every import, and nobody holds one afterwards: for a service that is one process, when it starts.
+    /// Releases the leases of all imports and sends a hint for each. For a service with a single process, at
+    /// its start.
     pub async fn requeue_all_imports(&self, queue: &dyn Queue) -> Result<usize> {
         let now = self.inner.clock.now();
         let jobs = self
@@ -216,7 +215,7 @@ impl DataStores {
     }
 }
 
-/// Whether an error is ours, so that another attempt may succeed.
+/// Returns whether an error comes from the service, so that another attempt may succeed.
 fn may_pass(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Internal)
 }

@@ -1,9 +1,9 @@
-//! Data stores: versions in S3 and DynamoDB, and what callers do with them.
+//! Keeps data stores as versions in S3 and DynamoDB, and offers the operations on them.
 //!
-//! Everything that changes a store goes one way: load the head and its manifest, make the next manifest, write it under a
-//! new version id, and move the head on the condition that nobody else did. Data files and manifests are written before
-//! the head names them and never change afterwards, so a reader of a version sees it whole, and a crash leaves the old
-//! head with, at worst, files that nothing names.
+//! Every change follows one path: load the head and its manifest, make the next manifest, write it under a
+//! new version id, and move the head on the condition that no other writer moved it. Data files and manifests
+//! are written before the head names them and never change afterwards. So a reader of a version sees it
+//! whole, and a crash leaves the old head with, at worst, files that no version names.
 
 mod alter_table;
 mod archive;
@@ -64,45 +64,46 @@ pub use steps::Step;
 pub use versions::{MAX_LISTED_VERSIONS, Snapshot};
 
 const MIB: u64 = 1_024 * 1_024;
-/// Less than API Gateway waits for an answer, 29 s.
+/// Less than API Gateway's limit for a response, 29 s.
 const IMPORT_WAIT_SECONDS: u64 = 20;
 
-/// The largest file that an import reads while its request waits, in bytes.
+/// Largest file that an import reads while its request waits, in bytes.
 pub const MAX_INPUT_BYTES: u64 = 512 * MIB;
-/// The largest file that an import in the background reads, in bytes.
+/// Largest file that an import in the background reads, in bytes.
 pub const MAX_BACKGROUND_INPUT_BYTES: u64 = 4_096 * MIB;
 
-/// Where copies of data files are kept, and how much of the machine a query may use.
+/// Folder and limits of the data stores.
 #[derive(Clone, Debug)]
 pub struct StoreConfig {
-    /// The program whose `main` begins with [`crate::run_if_child`]: this one, unless another one is named, as by tests.
+    /// The program whose `main` begins with [`crate::run_if_child`]; None for this program. Tests name
+    /// another one.
     pub program: Option<PathBuf>,
-    /// A folder for cached data files and for files in the making.
+    /// Folder for cached data files and for temporary files.
     pub directory: PathBuf,
     /// Most bytes of cached data files.
     pub cache_bytes: u64,
-    /// The largest table, by the bytes of its segments, of which queries get a copy in DuckDB's own format; 0 for none.
+    /// Largest table, by the bytes of its segments, that gets a native copy; 0 for none.
     pub max_copied_bytes: u64,
-    /// The small segments of a table from which on it is compacted.
+    /// Small segments of a table at which it is compacted.
     pub compact_at_segments: u64,
     /// Most memory that DuckDB uses for one query, in bytes.
     pub query_memory_bytes: u64,
-    /// The most queries at a time.
+    /// Most concurrent queries.
     pub max_children: usize,
-    /// How long one step of an import, the reading of a table's rows or the check of its keys, may take.
+    /// Time limit of one step of an import: the reading of a table's rows, or the check of its keys.
     pub import_deadline: Duration,
-    /// How long a request waits for its import. One that is not over by then goes on in the background.
+    /// Time that a request waits for its import. Then the import continues in the background.
     pub import_patience: Duration,
-    /// The largest file that an import reads, in bytes.
+    /// Largest file that an import reads, in bytes.
     pub max_input_bytes: u64,
-    /// For tests: where the process is to die.
+    /// The step at which the process aborts; for tests.
     pub crash_at: Option<Step>,
 }
 
 impl StoreConfig {
-    /// From `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB`, `MILLRACE_COMPACT_AT_SEGMENTS`,
+    /// Reads `MILLRACE_CACHE_DIR`, `MILLRACE_CACHE_MB`, `MILLRACE_COMPACT_AT_SEGMENTS`,
     /// `MILLRACE_COPIED_TABLE_MB`, `MILLRACE_IMPORT_WAIT_SECONDS` and `MILLRACE_QUERY_MEMORY_MB`, for a
-    /// function that answers one request at a time.
+    /// function that handles one request at a time.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         Ok(Self {
             program: None,
@@ -112,7 +113,7 @@ impl StoreConfig {
             compact_at_segments: compact_at_segments(environment)?,
             query_memory_bytes: environment.number("MILLRACE_QUERY_MEMORY_MB", 512)? * MIB,
             max_children: 1,
-            // Both steps and the commit must end before API Gateway does, after 29 s.
+            // Both steps and the commit must end before API Gateway's limit of 29 s.
             import_deadline: Duration::from_secs(12),
             import_patience: import_patience(environment)?,
             max_input_bytes: MAX_INPUT_BYTES,
@@ -120,7 +121,7 @@ impl StoreConfig {
         })
     }
 
-    /// The same for imports in the background, in a function that has 15 minutes.
+    /// Adapts the limits to background imports, in a function that has 15 minutes.
     #[must_use]
     pub fn in_background(self) -> Self {
         Self {
@@ -131,13 +132,13 @@ impl StoreConfig {
     }
 }
 
-/// From `MILLRACE_IMPORT_WAIT_SECONDS`.
+/// Reads `MILLRACE_IMPORT_WAIT_SECONDS`.
 pub fn import_patience(environment: &Environment) -> Result<Duration, ConfigError> {
     let seconds = environment.number("MILLRACE_IMPORT_WAIT_SECONDS", IMPORT_WAIT_SECONDS)?;
     Ok(Duration::from_secs(seconds))
 }
 
-/// From `MILLRACE_COMPACT_AT_SEGMENTS`.
+/// Reads `MILLRACE_COMPACT_AT_SEGMENTS`.
 pub fn compact_at_segments(environment: &Environment) -> Result<u64, ConfigError> {
     environment.number("MILLRACE_COMPACT_AT_SEGMENTS", DUE_SEGMENTS)
 }
@@ -154,7 +155,7 @@ struct Inner {
     objects: Objects,
     engine: Engine,
     manifests: ManifestCache,
-    /// Segments, each `<segment id>.parquet`, and copies of tables for queries.
+    /// Segments, each `<segment id>.parquet`, and native copies of tables.
     segments: FileCache,
     copies: Copies,
     staging: PathBuf,
@@ -166,8 +167,8 @@ struct Inner {
 }
 
 impl DataStores {
-    /// Over records and objects. Makes the folders that it needs, and empties those of files in the making
-    /// and of children.
+    /// Opens the data stores over records and objects. Creates the needed folders, and empties those of
+    /// temporary files and of children.
     pub fn new(
         clock: Clock,
         records: Stores,
@@ -181,11 +182,11 @@ impl DataStores {
                 config.directory.display()
             ))
         };
-        // A child runs in a folder of its own, where a relative path leads nowhere.
+        // A child has its own working directory, so a relative path would not work there.
         let directory = std::path::absolute(&config.directory).map_err(|error| unusable(&error))?;
         let staging = directory.join("staging");
         let _ = std::fs::remove_dir_all(&staging);
-        // What the children of a process left that was killed.
+        // Leftovers of the children of a killed process.
         let _ = std::fs::remove_dir_all(directory.join("children"));
         for folder in ["staging", "segments", "children"] {
             std::fs::create_dir_all(directory.join(folder)).map_err(|error| unusable(&error))?;
@@ -227,12 +228,11 @@ impl DataStores {
         })
     }
 
-    /// Starts a child ahead of the first query.
+    /// Starts a child before the first query.
     pub fn warm(&self) -> Result<()> {
         self.inner.engine.warm()
     }
 
-    /// The records of the stores.
     pub fn records(&self) -> &Stores {
         &self.inner.records
     }

@@ -1,7 +1,8 @@
-//! Copies of tables that queries read faster than their segments: when they are made, and whether they are there.
+//! Makes and finds native copies of tables, which queries read faster than segments.
 //!
-//! A copy is made in the background, once the same rows of a table were read a few times. It lies among the cached segments,
-//! within their bounds, and is forgotten as they are. Queries go on over the segments until it is there.
+//! A copy is made in the background after a few reads of the same rows of a table. It is stored among the
+//! cached segments, within their size limit, and evicted like them. Until it exists, queries read the
+//! segments.
 
 use std::collections::HashMap;
 
@@ -16,19 +17,19 @@ use crate::schema::manifest::TableVersion;
 use crate::store::file_cache::Pin;
 use crate::tables::native::file_name;
 
-/// Reads of the same rows before they are copied.
+/// Reads of the same rows at which they are copied.
 const READS: u32 = 2;
-/// Smaller tables gain nothing: their copy has this size at least.
+/// Smaller tables gain nothing, because a copy has at least this size.
 const MIN_BYTES: u64 = 64 * 1_024;
 /// Most tables whose reads are counted.
 const MAX_COUNTED: usize = 4_096;
 
-/// What is known of copies that are not there yet.
+/// State of native copies that do not exist yet.
 pub(super) struct Copies {
     max_table_bytes: u64,
-    /// Reads by the name of the copy.
+    /// Number of reads, by the name of the copy.
     reads: Mutex<HashMap<String, u32>>,
-    /// One copy at a time: they must not take the machine from the queries.
+    /// Held while a copy is made: one at a time, so that queries keep most of the machine.
     making: tokio::sync::Mutex<()>,
 }
 
@@ -41,7 +42,7 @@ impl Copies {
         }
     }
 
-    /// Counts a read; true when it is time for the copy, which happens once.
+    /// Counts a read; returns true once, when the copy is due.
     fn count(&self, name: &str) -> bool {
         let mut reads = self.lock();
         if reads.len() >= MAX_COUNTED && !reads.contains_key(name) {
@@ -66,7 +67,7 @@ impl Copies {
 }
 
 impl DataStores {
-    /// The copy of a table, if there is one.
+    /// Returns the native copy of a table, if it exists.
     pub(super) fn find_copy(&self, table: &TableVersion) -> Option<Pin> {
         if !self.may_be_copied(table) {
             return None;
@@ -78,17 +79,17 @@ impl DataStores {
         for table in tables {
             let name = file_name(table);
             self.inner.segments.discard(&name);
-            // Not counted anew: whatever was wrong may be so again.
+            // Not counted again, because the same error may repeat.
             self.inner.copies.give_up(name);
         }
     }
 
-    /// Counts a read of each table, and starts the copying of those that were read often enough.
+    /// Counts a read of each table, and starts the copying of tables that were read often enough.
     pub(super) fn count_reads(&self, tenant: &Tenant, loaded: &Loaded, tables: &[&TableVersion]) {
         for table in tables.iter().filter(|table| self.may_be_copied(table)) {
             let name = file_name(table);
             if self.inner.segments.find(&name, None).is_some() {
-                // When it is evicted, it is read over its segments again, and counted from there.
+                // After an eviction, the table is read from its segments and counted from zero.
                 self.inner.copies.forget(&name);
             } else if self.inner.copies.count(&name) {
                 let (stores, tenant) = (self.clone(), tenant.clone());
@@ -106,7 +107,7 @@ impl DataStores {
         }
     }
 
-    /// Whether a copy of the table would bring anything, and leave room for others.
+    /// Returns whether a copy of the table would be useful and leave room for others.
     fn may_be_copied(&self, table: &TableVersion) -> bool {
         let (bytes, copies) = (table.bytes(), &self.inner.copies);
         let most = copies.max_table_bytes.min(self.inner.segments.max_bytes() / 4);

@@ -1,4 +1,4 @@
-//! Queries over a version of a store.
+//! Runs queries over a version of a store.
 
 use std::time::Duration;
 
@@ -18,29 +18,25 @@ use crate::engine::Session;
 use crate::query::answer::{Answer, Format};
 use crate::schema::manifest::TableVersion;
 
-/// A query.
 #[derive(Clone, Debug)]
 pub struct Query<'a> {
-    /// One statement.
     pub sql: &'a str,
-    /// The values of its parameters.
     pub params: &'a Map<String, Value>,
     /// Most rows of the answer; it is cut to [`crate::child::limits::MAX_ROWS`].
     pub limit: Option<usize>,
-    /// The form of the answer.
     pub format: Format,
 }
 
-/// An answer and how long it holds.
+/// An answer, and whether it can be cached.
 #[derive(Clone, Debug)]
 pub struct Answered {
-    /// The answer.
     pub answer: Answer,
-    /// Whether the same query over the same version may have another answer: it depends on chance or on the time.
+    /// Whether the same query over the same version can have another answer, because it depends on randomness
+    /// or the time.
     pub is_volatile: bool,
 }
 
-/// Most bytes of an answer as they are sent, beside what a handler puts around it.
+/// Most bytes of an answer as sent, without the handler's envelope.
 pub(super) const MAX_ANSWER_BYTES: usize = MAX_SENT_BYTES - 50_000;
 
 impl DataStores {
@@ -70,7 +66,7 @@ impl DataStores {
             .await
     }
 
-    /// As [`ask`](Self::ask), in an answer with `room` bytes as they are sent.
+    /// Runs a statement like [`ask`](Self::ask), with at most `room` bytes as sent.
     pub(super) async fn ask_within(
         &self,
         tenant: &Tenant,
@@ -81,14 +77,14 @@ impl DataStores {
     ) -> Result<Answered> {
         let max_bytes = room.min(self.inner.engine.limits().max_result_bytes);
         let max_bytes = match query.format {
-            // An answer that is no text is sent as base64, which is a third larger.
+            // A binary answer is sent as base64, which is a third larger.
             Format::Arrow => max_bytes / 4 * 3,
             Format::Json | Format::Csv => max_bytes,
         };
         let began = Instant::now();
         let mut session = self.session(loaded, allowed).await?;
         let mut plan = session.plan(query.sql, Some(query.params)).await?;
-        // Whatever of the files is removed while it is read, or made new, the child keeps what it has.
+        // A file that is removed or replaced while the child reads it stays readable for the child.
         let mut copies = Vec::new();
         let mut others = Vec::new();
         for table in plan.tables.clone() {
@@ -130,7 +126,8 @@ impl DataStores {
         })
     }
 
-    /// Up to `limit` rows of a table of a loaded version, as a JSON array of objects in the order of the columns.
+    /// Returns up to `limit` rows of a table of a loaded version, as a JSON array of objects with members in
+    /// the order of the columns.
     pub async fn sample(
         &self,
         tenant: &Tenant,
@@ -160,7 +157,7 @@ impl DataStores {
         }
     }
 
-    /// Brings the files that a session needs; 408 where that takes longer than the session has.
+    /// Fetches the files that a session needs; fails with 408 after the session's time limit.
     async fn files_in_time(
         &self,
         session: &Session<'_>,

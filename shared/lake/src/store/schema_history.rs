@@ -1,4 +1,4 @@
-//! What changed in the schema, version by version.
+//! Lists the schema changes of a store, version by version.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use super::{DataStores, keys};
 use crate::schema::difference::schema_difference;
 use crate::schema::manifest::Manifest;
 
-/// Manifests of versions that are read at a time: each can have some megabytes.
+/// Manifests of versions read at a time: each can have some megabytes.
 const READ_AHEAD: usize = 4;
 
 /// A version that changed the schema.
 #[derive(Clone, Debug)]
 pub struct SchemaChange {
-    /// The version.
     pub version: StoreVersion,
-    /// What changed, a sentence each.
+    /// One sentence per change.
     pub changes: Vec<String>,
 }
 
 impl DataStores {
-    /// The last `limit` versions that changed the schema, newest first. The empty first version changed nothing.
+    /// Returns the last `limit` versions that changed the schema, newest first. The empty first version is no
+    /// change.
     pub async fn schema_history(
         &self,
         tenant: &Tenant,
@@ -37,7 +37,7 @@ impl DataStores {
         let read = changed.into_iter().map(|(version, parent)| async move {
             let manifest = self.read_manifest(tenant, store, &version.id).await?;
             let parent = self.read_manifest(tenant, store, &parent).await?;
-            // Where one of the two is no longer kept, nothing can be said.
+            // If one of the two manifests is no longer kept, the changes are unknown.
             let changes = match (parent, manifest) {
                 (Some(before), Some(after)) => schema_difference(&before, &after),
                 _ => Vec::new(),
@@ -50,7 +50,7 @@ impl DataStores {
             .await
     }
 
-    /// A manifest that is not kept in memory afterwards: a long history would push out those in use.
+    /// Reads a manifest without adding it to the cache, because a long history would evict manifests in use.
     async fn read_manifest(
         &self,
         tenant: &Tenant,
@@ -68,8 +68,9 @@ impl DataStores {
     }
 }
 
-/// The last versions whose schema version is not that of the version before, newest first, with the version before. The
-/// order is that of the versions' making, from each to the one that it was made from: ids of one millisecond do not tell.
+/// Returns the last versions whose schema version differs from their parent's, newest first, with the
+/// parent's id. The order follows the links to parents, because ids of one millisecond do not show the order
+/// of creation.
 fn changed(versions: Vec<StoreVersion>, head: &str, limit: usize) -> Vec<(StoreVersion, String)> {
     let versions = versions.into_iter().map(|version| (version.id.clone(), version));
     let mut versions: HashMap<_, _> = versions.collect();

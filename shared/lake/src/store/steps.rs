@@ -1,37 +1,37 @@
-//! Points at which a process may die, each between two writes that belong together.
+//! Names the points between two related writes at which a process may die.
 //!
-//! Nothing that is half done is ever visible: what is written before the head names it is unreachable until then, and is
-//! collected if it stays so. Tests prove that by ending the process at each of these points.
+//! No half-done change is ever visible: an object written before the head names it is unreachable until then,
+//! and is collected if it stays so. Tests prove this by ending the process at each point.
 
 use platform::config::{ConfigError, Environment};
 
 use super::DataStores;
 
-/// A point, named after what was just done.
+/// A point, named after the step that was just done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// An import wrote a segment.
     SegmentWritten,
     /// A commit wrote the manifest of the next version.
     ManifestWritten,
-    /// A commit moved the head to the next version, and nobody was told.
+    /// A commit moved the head to the next version, and the caller has no response yet.
     HeadMoved,
     /// A compaction wrote its segments.
     CompactedSegmentsWritten,
     /// A collection removed the record of an old version.
     VersionRemoved,
-    /// A collection wrote the list of what it found unreachable.
+    /// A collection wrote its list of unreachable objects.
     GarbageListed,
     /// A collection removed an object.
     ObjectRemoved,
-    /// An import in the background was written with its job, and no message was sent.
+    /// A background import and its job were written, and no hint was sent.
     ImportEnqueued,
-    /// An importer took a job, and has done nothing of it.
+    /// An importer took a job, and has not started its work.
     ImportBegun,
 }
 
 impl Step {
-    /// All of them, in the order of the numbers that they go by, from 1.
+    /// All steps, in the order of their numbers, which start at 1.
     pub const ALL: [Self; 9] = [
         Self::SegmentWritten,
         Self::ManifestWritten,
@@ -44,7 +44,8 @@ impl Step {
         Self::ImportBegun,
     ];
 
-    /// The step that `MILLRACE_CRASH_AT` names by its number; for the local runner and the operator command alone.
+    /// Reads the number of a step from `MILLRACE_CRASH_AT`; only for the local runner and the operator
+    /// command.
     pub fn from_environment(environment: &Environment) -> Result<Option<Self>, ConfigError> {
         let number: u64 = environment.number("MILLRACE_CRASH_AT", 0)?;
         let index = usize::try_from(number)
@@ -55,7 +56,7 @@ impl Step {
 }
 
 impl DataStores {
-    /// Ends the process, as a kill would, where a test asked for it: no destructor runs, nothing is flushed.
+    /// Ends the process like a kill if a test configured this step: no destructor runs, nothing is flushed.
     pub(super) fn reached(&self, step: Step) {
         if self.inner.crash_at == Some(step) {
             std::process::abort();

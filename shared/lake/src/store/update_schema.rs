@@ -1,4 +1,4 @@
-//! A change of the whole schema, all or nothing.
+//! Changes the whole schema, all or nothing.
 
 use platform::{Result, Tenant};
 
@@ -7,7 +7,7 @@ use crate::schema::plan::Plan;
 use crate::schema::update::SchemaUpdate;
 
 impl DataStores {
-    /// Drops tables, creates and changes others, and replaces the relationships. Errors as for
+    /// Drops tables, creates and changes others, and replaces the relationships. Fails like
     /// [`alter_table`](Self::alter_table).
     pub async fn update_schema(
         &self,

@@ -1,4 +1,4 @@
-//! The versions of a store: listed, named, read and rolled back to. None of it touches a data file.
+//! Lists, names, reads and rolls back versions of a store, without access to data files.
 
 use std::sync::Arc;
 
@@ -12,17 +12,14 @@ use crate::schema::manifest::Manifest;
 /// Most versions of one listing.
 pub const MAX_LISTED_VERSIONS: usize = 1_000;
 
-/// A snapshot that was made.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Its version.
     pub version: StoreVersion,
-    /// What it holds.
     pub manifest: Arc<Manifest>,
 }
 
 impl DataStores {
-    /// The newest `limit` versions of a store, newest first; only the named ones on demand.
+    /// Returns the newest `limit` versions of a store, newest first; on demand only the named ones.
     pub async fn versions(
         &self,
         tenant: &Tenant,
@@ -39,15 +36,16 @@ impl DataStores {
         }
     }
 
-    /// The head of a store, as it is now, with the manifest of one of its versions. A missing version is a 404, so is one of
-    /// another store.
+    /// Loads the current head of a store with the manifest of one of its versions. Fails with 404 if the
+    /// version is missing or belongs to another store.
     pub async fn load_version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<Loaded> {
         let records = &self.inner.records;
         let (record, version) = tokio::join!(
             records.get(tenant, store),
             records.version(tenant, store, version)
         );
-        // A missing store first, whichever read ends first: its versions are missing too.
+        // The error of a missing store takes precedence, whichever read ends first, because its versions are
+        // missing too.
         let (record, version) = (record?, version?);
         let manifest = self.manifest(tenant, store, &version.id).await?;
         Ok(Loaded {
@@ -57,10 +55,11 @@ impl DataStores {
         })
     }
 
-    /// Makes a snapshot: a version with a name and the content of the current one. A taken name is a 409.
+    /// Makes a snapshot: a version with a name and the content of the current one. Fails with 409 if the name
+    /// is taken.
     ///
-    /// It is a version of its own rather than a mark on the current one, so that it has its own message, author and time,
-    /// and one content can have several names.
+    /// It is a separate version and not a mark on the current one, so that it has its own message, author and
+    /// time, and one content can have several names.
     pub async fn snapshot(
         &self,
         tenant: &Tenant,
@@ -92,8 +91,8 @@ impl DataStores {
         Err(contended())
     }
 
-    /// Makes a new version with the content of an earlier one; a missing version is a 404. What was there in between stays
-    /// in the history, also what others committed while this was on its way.
+    /// Makes a new version with the content of an earlier one; fails with 404 if that is missing. Versions in
+    /// between stay in the history, including those that other writers commit during this call.
     pub async fn roll_back(
         &self,
         tenant: &Tenant,

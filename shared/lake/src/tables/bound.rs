@@ -1,4 +1,4 @@
-//! Tables of a version that a child process reads.
+//! Defines the tables of a version as a child process reads them.
 
 use std::path::PathBuf;
 

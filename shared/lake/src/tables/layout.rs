@@ -1,9 +1,9 @@
-//! Reading Parquet segments as a table, as fast as DuckDB reads them.
+//! Reads Parquet segments as a table, as fast as DuckDB reads plain files.
 //!
-//! A column is its field id; a segment holds it under the name and the type that it had when the segment was written.
-//! `read_parquet` can map field ids itself, with its option `schema`, but then it forgets the statistics of the files, and
-//! joins are planned blindly. So the fields of each file are read, and every run of files with the same fields becomes a
-//! plain `read_parquet` with the names and the types of now around it.
+//! A column is identified by its field id; a segment has it under the name and type at the time of writing.
+//! `read_parquet` can map field ids itself with its option `schema`, but then it ignores the files'
+//! statistics, and joins are planned badly. So this module reads the fields of each file, and wraps every run
+//! of files with equal fields in a plain `read_parquet` with the current names and types around it.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use crate::schema::manifest::ManifestColumn;
 use crate::statement::messages;
 use crate::tables::sql;
 
-/// Most runs of files: beyond, planning a query over them costs more than the statistics bring.
+/// Most runs of files. With more, planning a query costs more than the statistics save.
 const MAX_RUNS: usize = 16;
 
-/// A field of a file.
+/// A column in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Field {
     id: u32,
@@ -25,14 +25,14 @@ struct Field {
     duckdb_type: String,
 }
 
-/// Files one after the other that hold the same fields.
+/// Consecutive files with the same fields.
 struct Run<'a> {
     fields: Vec<Field>,
     files: Vec<&'a Path>,
 }
 
-/// A relation with exactly `columns`, in their order, over files that are at hand: see [`sql::table_relation`], which it
-/// equals in all but speed.
+/// Returns a relation with exactly `columns`, in their order, over files in the cache. Equals
+/// [`sql::table_relation`] except in speed.
 pub(crate) fn relation(
     connection: &Connection,
     columns: &[ManifestColumn],
@@ -59,7 +59,7 @@ fn select(columns: &[ManifestColumn], run: &Run<'_>) -> Result<String> {
             Some(field) => sql::identifier(&field.name),
             None => sql::literal_or_null(column.initial_default.as_deref()),
         };
-        // DuckDB leaves out a cast to the type that is there already.
+        // DuckDB removes a cast to the type that the value already has.
         let duckdb_type = column.column_type.duckdb_type();
         format!(
             "CAST({value} AS {duckdb_type}) AS {}",
@@ -73,7 +73,7 @@ fn select(columns: &[ManifestColumn], run: &Run<'_>) -> Result<String> {
     ))
 }
 
-/// The fields of each file, in the order of the files.
+/// Returns the fields of each file, in the order of the files.
 fn fields(connection: &Connection, files: &[PathBuf]) -> Result<Vec<(String, Field)>> {
     let query = format!(
         "SELECT file_name, field_id, name, duckdb_type FROM parquet_schema({}) WHERE field_id IS NOT NULL",

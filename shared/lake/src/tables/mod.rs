@@ -1,4 +1,4 @@
-//! SQL over the tables of a version: names, reads of segments, native copies.
+//! Writes SQL over the tables of a version: names, reads of segments, native copies.
 
 pub(crate) mod bound;
 pub(crate) mod layout;

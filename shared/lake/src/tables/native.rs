@@ -1,8 +1,10 @@
-//! The native tier: copies of tables that are read often, as DuckDB database files, which are read faster than Parquet.
+//! Names native copies and reads them: DuckDB database files of often read tables, which are faster than
+//! Parquet.
 //!
-//! A copy is one table in a file of its own, in the folder of the segments. Its name says what it holds: the segments, and
-//! the columns that are read from them. Versions with the same rows share it, and a rename of a column does not touch it,
-//! because it names its columns by their field ids. It can be made again from the segments at any time.
+//! A copy is one table in its own file, in the folder of the segments. Its name identifies its content: the
+//! segments, and the columns read from them. Versions with the same rows share it, and a rename of a column
+//! does not affect it, because it names columns by field id. It can be made again from the segments at any
+//! time.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +14,14 @@ use crate::schema::manifest::{ManifestColumn, TableVersion};
 use crate::tables::bound::BoundTable;
 use crate::tables::sql;
 
-/// The ending of the names of the files.
+/// Extension of a copy's file name.
 pub(crate) const EXTENSION: &str = "duckdb";
-/// The name of the table in its file.
+/// Name of the table in its file.
 const TABLE: &str = "t";
-/// Part of every name: rises when copies are written in another way.
+/// Part of every file name; must rise when the form of copies changes.
 const FORM: &str = "1";
 
-/// The name of the file that holds a copy of `table`.
+/// Returns the file name of the copy of `table`.
 pub(crate) fn file_name(table: &TableVersion) -> String {
     let mut hash = Sha256::new();
     let mut add = |text: &str| {
@@ -29,26 +31,27 @@ pub(crate) fn file_name(table: &TableVersion) -> String {
     add(FORM);
     for segment in &table.segments {
         add(&segment.segment_id);
-        // Ids are unique by themselves; the sum makes a mistake there harmless.
+        // Segment ids are unique; the hash protects against a mistake there.
         add(&segment.sha256);
     }
     add("");
     for column in &table.columns {
         add(&column.field_id.to_string());
         add(&column.column_type.duckdb_type());
-        // None and an empty text differ.
+        // Distinguishes None from an empty text.
         add(&sql::literal_or_null(column.initial_default.as_deref()));
     }
     format!("{}.{EXTENSION}", hex::encode(hash.finalize()))
 }
 
-/// What DuckDB opens for a copy in `folder`: the file, and the log beside it, which is never there.
+/// Returns the files that DuckDB opens for a copy in `folder`: the copy, and a log beside it, which never
+/// exists.
 pub(crate) fn files(folder: &Path, table: &TableVersion) -> [PathBuf; 2] {
     let name = file_name(table);
     [folder.join(&name), folder.join(format!("{name}.wal"))]
 }
 
-/// The table as its copy holds it, over the files of its segments.
+/// Returns the table as its copy stores it, over the files of its segments.
 pub(crate) fn copied(mut table: BoundTable) -> BoundTable {
     TABLE.clone_into(&mut table.name);
     for column in &mut table.columns {
@@ -58,7 +61,7 @@ pub(crate) fn copied(mut table: BoundTable) -> BoundTable {
     table
 }
 
-/// A relation with `columns` over the copy in an attached database.
+/// Returns a relation with `columns` over the copy in an attached database.
 pub(crate) fn relation(columns: &[ManifestColumn], database: &str) -> String {
     let columns = columns
         .iter()

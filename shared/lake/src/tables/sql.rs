@@ -1,4 +1,4 @@
-//! Writing SQL: the only places where a name or a text becomes part of a statement.
+//! Writes SQL: the only module in which a name or a text becomes part of a statement.
 
 use std::path::Path;
 
@@ -6,37 +6,37 @@ use platform::{Error, Result};
 
 use crate::schema::manifest::ManifestColumn;
 
-/// `text` as a string literal.
+/// Quotes `text` as a string literal.
 pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// `text` as a string literal, or NULL.
+/// Quotes `text` as a string literal; None becomes NULL.
 pub(crate) fn literal_or_null(text: Option<&str>) -> String {
     text.map_or_else(|| "NULL".to_owned(), literal)
 }
 
-/// `name` as a quoted identifier.
+/// Quotes `name` as an identifier.
 pub(crate) fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// `path` as a string literal.
+/// Quotes `path` as a string literal; fails if it is not UTF-8.
 pub(crate) fn path(path: &Path) -> Result<String> {
     path.to_str()
         .map(literal)
         .ok_or_else(|| Error::internal("a path is not UTF-8"))
 }
 
-/// `paths` as a list of string literals.
+/// Quotes `paths` as a list of string literals.
 pub(crate) fn paths<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<String> {
     let literals = paths.into_iter().map(path).collect::<Result<Vec<_>>>()?;
     Ok(format!("[{}]", literals.join(", ")))
 }
 
-/// A relation with exactly `columns`, in their order, over Parquet files that were written under their field
-/// ids: a file without a column gives its initial default, a renamed column is found by its id, a narrower
-/// one is widened.
+/// Returns a relation with exactly `columns`, in their order, over Parquet files written under field ids. A
+/// file without a column gives its initial default, a renamed column is found by its id, and a narrower type
+/// is widened.
 pub(crate) fn table_relation(columns: &[ManifestColumn], files: &[impl AsRef<Path>]) -> Result<String> {
     if files.is_empty() {
         let typed: Vec<_> = columns

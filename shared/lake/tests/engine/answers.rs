@@ -1,4 +1,4 @@
-//! Steps of a statement and forms of its answer.
+//! Tests the steps of a statement and the formats of its answer.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn csv_is_that_of_rfc_4180() {
     ] {
         let found = csv(&store, sql).await;
         let rows = |text: &str| text.split_once("\r\n").map(|(_, rows)| rows.to_owned());
-        // The names that DuckDB gives to expressions are its own.
+        // DuckDB names expressions in its own way.
         if sql.contains("1.50") {
             assert_eq!(rows(&found), rows(text), "{sql}");
         } else {
@@ -115,7 +115,7 @@ async fn no_form_outgrows_its_bound() {
     }
 }
 
-/// DuckDB gives 2,048 rows at a time.
+/// DuckDB returns 2,048 rows per batch.
 #[tokio::test]
 async fn a_result_of_many_batches_is_whole_and_in_order() {
     let store = Store::with_orders(limits()).await;
@@ -185,12 +185,12 @@ async fn only_the_files_of_named_tables_must_be_there() {
         .await
         .unwrap();
     let warm = store.engine.idle_children();
-    // Brought later, as a fetch would, to the same child.
+    // Moved later, like a fetched file, for the same child.
     std::fs::rename(&elsewhere, &file).unwrap();
     assert_eq!(store.rows("select * from b").await, json!([[2]]));
     assert_eq!(store.rows("select a.id, b.id from a, b").await, json!([[1, 2]]));
     assert_eq!(store.engine.idle_children(), warm);
-    // A check does not read files, also not those of tables that were read before.
+    // A check reads no files, not even those of tables that were read before.
     std::fs::remove_file(&file).unwrap();
     store
         .engine
@@ -222,7 +222,7 @@ async fn a_plan_says_what_the_statement_needs() {
         .unwrap();
     assert_eq!(plan.tables.len(), 1);
     assert!(plan.is_volatile);
-    // One plan, one run.
+    // A plan can be run only once.
     session
         .query(&plan, 1_000, Format::Json, 1_000_000)
         .await

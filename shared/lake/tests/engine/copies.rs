@@ -1,4 +1,4 @@
-//! Tables read from their copies: the same answers as from their segments, whatever happened to the columns.
+//! Tests that native copies give the same answers as segments, after any changes of columns.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ const TYPES: [&str; 10] = [
     "JSON",
 ];
 
-/// Numbers that are the same each time.
+/// Reproducible pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -60,7 +60,7 @@ impl Numbers {
         text
     }
 
-    /// One change of columns, as the description of a version has it.
+    /// Applies one change of columns to the table's description.
     fn alter(&mut self, table: &mut TableVersion) {
         let at = self.below(table.columns.len() - 1) + 1;
         let id = table.next_field_id;
@@ -86,7 +86,7 @@ impl Numbers {
                     "DATE" => Some("2024-01-02"),
                     _ => None,
                 };
-                // Sometimes under the name of one that was dropped.
+                // Sometimes reuses the name of a dropped column.
                 let name = format!("added{}", self.below(8));
                 if table.column(&name).is_none() {
                     let column = serde_json::from_value(json!({ "name": name, "type": added })).unwrap();
@@ -181,7 +181,7 @@ async fn a_child_goes_from_tier_to_tier() {
         store.engine.idle_children().iter().any(|id| child.contains(id)),
         "the same child all the time"
     );
-    // A copy that cannot be opened is nobody's mistake but ours.
+    // A copy that cannot be opened is an internal error, not the caller's.
     store.reads_copies = false;
     store.probe().await;
     let file = store.scope().copy(&store.tables[0]);

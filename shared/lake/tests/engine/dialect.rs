@@ -1,7 +1,8 @@
-//! The dialect of queries: each statement of the corpus has the columns, types and rows of plain DuckDB.
+//! Tests the SQL dialect of queries: each statement of the corpus returns the same columns, types and rows as
+//! plain DuckDB.
 //!
-//! A line of the corpus is a statement, or a comment after `-- `. A line that begins with `=` is the statement that
-//! plain DuckDB runs in place of the line before it: its driver cannot read VARIANT.
+//! A line of the corpus is a statement, or a comment after `-- `. A line that begins with `=` replaces the
+//! line before it for plain DuckDB, whose driver cannot read VARIANT.
 
 use duckdb::Connection;
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ const CORPUS: [(&str, &str); 13] = [
     ("windows", include_str!("../fixtures/dialect/windows.sql")),
 ];
 
-/// Keeps the corpus from shrinking unseen.
+/// Keeps the corpus from shrinking unnoticed.
 const LEAST_STATEMENTS: usize = 480;
 
 struct Statement<'a> {
@@ -50,7 +51,7 @@ fn statements(file: &str) -> Vec<Statement<'_>> {
     statements
 }
 
-/// Plain DuckDB with the tables of the corpus, and a store with the same.
+/// Opens plain DuckDB with the tables of the corpus, and a store with the same tables.
 async fn both() -> (Connection, Store) {
     let plain = Connection::open_in_memory().unwrap();
     plain.execute_batch("SET TimeZone = 'UTC'").unwrap();
@@ -77,7 +78,7 @@ async fn both() -> (Connection, Store) {
     (plain, store)
 }
 
-/// The difference between the two answers, if there is one.
+/// Returns the difference between the two answers, if there is one.
 async fn difference(plain: &Connection, store: &Store, statement: &Statement<'_>) -> Option<String> {
     let expected = match reference::answer(plain, statement.reference) {
         Ok(expected) => expected,

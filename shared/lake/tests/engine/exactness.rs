@@ -1,5 +1,6 @@
-//! What an import promises of values: what is read back equals what was sent, or the import failed. Over every source and
-//! type, against the conversions of [`crate::oracle`].
+//! Tests that imported values read back equal to the input, or the import fails.
+//!
+//! Covers every source and type, against the conversions of [`crate::oracle`].
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -27,12 +28,12 @@ const TYPES: [&str; 11] = [
     "TIMESTAMP",
 ];
 
-/// The text of a value that reads like any that was sent.
+/// Formats a value like the input texts.
 fn read(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Texts of numbers: short and long, with a fraction or without, with an exponent or without.
+/// Makes texts of numbers: short and long, with or without a fraction, with or without an exponent.
 fn numbers() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "-?(0|[1-9][0-9]{0,3})(\\.[0-9]{1,3}(0{0,3}))?",
@@ -66,19 +67,19 @@ fn texts(kind: &'static str) -> BoxedStrategy<String> {
     match kind {
         "STRING" => "[a-z0-9 ,é\"'.\\n]{1,12}".boxed(),
         "BOOLEAN" => "true|false|maybe".boxed(),
-        // A day alone is a time at midnight as well, which the oracle does not know.
+        // A day without a time is also a time at midnight, which the oracle does not support.
         "TIMESTAMP" => times().prop_filter("a time", |text| text.len() > 10).boxed(),
         "DATE" => times().boxed(),
         _ => numbers().boxed(),
     }
 }
 
-/// A value of each type.
+/// Makes one value of each type.
 fn row() -> impl Strategy<Value = Vec<String>> {
     TYPES.map(texts).to_vec()
 }
 
-/// Rows in which each value of `wanted` fits, or all but one do: the faults of a row hide one another.
+/// Makes rows in which all values fit, or all but one, because the faults of a row hide one another.
 fn rows() -> impl Strategy<Value = Vec<Vec<String>>> {
     let good = TYPES.map(|kind| {
         texts(kind)
@@ -115,7 +116,7 @@ fn csv(rows: &[&Vec<String>]) -> String {
     csv
 }
 
-/// Numbers go as numbers: a JSON number keeps its digits.
+/// Writes a row as an object; numbers are JSON numbers, which keep their digits.
 fn object(row: &[String]) -> String {
     let fields = row.iter().zip(TYPES).enumerate().map(|(index, (text, kind))| {
         let is_bare = match kind {
@@ -146,7 +147,7 @@ fn array(rows: &[&Vec<String>]) -> String {
     format!("[{}]", rows.join(","))
 }
 
-/// Stages the rows, checks that those at fault are named, and that the others read back as they were sent.
+/// Stages the rows, and checks that the error names the wrong rows and that the others read back as sent.
 async fn check(format: FileFormat, write: fn(&[&Vec<String>]) -> String, rows: &[Vec<String>]) {
     let all: Vec<_> = rows.iter().collect();
     let expected: BTreeSet<u64> = (1..)
@@ -176,7 +177,7 @@ async fn check(format: FileFormat, write: fn(&[&Vec<String>]) -> String, rows: &
         .collect();
     let staged = store.stage_bytes(0, format, write(&good)).await.unwrap();
     store.keep(0, staged);
-    // As texts, because the JSON reader of these tests reads a DOUBLE to its last bit but one.
+    // Read as texts, because these tests' JSON parser can lose the last bit of a DOUBLE.
     let columns = (0..TYPES.len()).map(|index| match TYPES[index] {
         "FLOAT" | "DOUBLE" => format!("cast(c{index} as varchar)"),
         _ => format!("c{index}"),
@@ -226,7 +227,7 @@ fn rows_of_ndjson_read_back_as_they_were_sent() {
     });
 }
 
-/// As inline rows come.
+/// In the form of inline rows.
 #[test]
 fn rows_of_a_json_array_read_back_as_they_were_sent() {
     for_all(6, rows(), async |rows| {
@@ -234,7 +235,7 @@ fn rows_of_a_json_array_read_back_as_they_were_sent() {
     });
 }
 
-/// A type of Parquet, a value of it in SQL, and the text that it stands for.
+/// Makes a Parquet type, a value of it in SQL, and the text of the value.
 fn parquet_value() -> impl Strategy<Value = (String, String)> {
     let of_numbers = prop_oneof![
         (-99_999_999_i64..99_999_999)

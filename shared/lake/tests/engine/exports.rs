@@ -1,4 +1,4 @@
-//! A version as files for other programs, read back by a DuckDB that knows nothing of us.
+//! Tests exports of a version by reading the files with plain DuckDB.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::fixture::{Store, limits, table};
 
-/// Two tables, one of them with a schema that is younger than its files, and an empty one.
+/// Makes a store with two tables, one with a schema newer than its files, and one empty.
 async fn store() -> Store {
     let orders = table(
         "Orders",

@@ -1,4 +1,4 @@
-//! A store on disk, built through the engine itself.
+//! Builds a store on disk through the engine itself.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ pub(crate) struct Store {
     pub(crate) directory: TempDir,
     pub(crate) tables: Vec<TableVersion>,
     pub(crate) files: HashMap<String, PathBuf>,
-    /// How imports round.
+    /// Rounding of imports.
     pub(crate) rounding: Option<Rounding>,
-    /// Whether queries read copies of the tables, where there are any.
+    /// Whether queries read native copies, for tables that have one.
     pub(crate) reads_copies: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn engine(directory: &TempDir, limits: EngineLimits) -> Engine {
     Engine::new(config)
 }
 
-/// A table from column definitions; the field ids are 1, 2 and so on.
+/// Makes a table from column definitions; the field ids are 1, 2 and so on.
 pub(crate) fn table(name: &str, columns: Value) -> TableVersion {
     let columns: Vec<Column> = serde_json::from_value(columns).unwrap();
     let columns: Vec<_> = (1..)
@@ -70,7 +70,7 @@ impl Store {
         }
     }
 
-    /// A store with one table of three orders.
+    /// Makes a store with one table of three orders.
     pub(crate) async fn with_orders(limits: EngineLimits) -> Self {
         let orders = table(
             "orders",
@@ -127,7 +127,7 @@ impl Store {
             segment_id: &segment_id,
             ..stage
         };
-        // All files of an import are in its folder.
+        // All files of an import must be in its folder.
         let own = self.directory.path().join("own-input");
         std::fs::copy(input, &own).unwrap();
         let mut import = self.engine.begin_import("acme");
@@ -196,7 +196,7 @@ impl Store {
         Ok(answer.body)
     }
 
-    /// Copies the tables, and reads the copies from now on.
+    /// Makes native copies of the tables, and reads the copies from now on.
     pub(crate) async fn copy(&mut self) {
         for table in &self.tables {
             let file = self.scope().copy(table);
@@ -207,7 +207,7 @@ impl Store {
         self.reads_copies = true;
     }
 
-    /// The rows of an answer; panics on an error.
+    /// Returns the rows of an answer; panics on an error.
     pub(crate) async fn rows(&self, sql: &str) -> Value {
         self.query(sql)
             .await
@@ -215,7 +215,7 @@ impl Store {
             .take()
     }
 
-    /// That the engine still serves.
+    /// Checks that the engine still works.
     pub(crate) async fn probe(&self) {
         assert_eq!(
             self.rows("select count(*), sum(qty) from orders").await,

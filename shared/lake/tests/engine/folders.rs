@@ -1,5 +1,5 @@
-//! The platform's own statements over one folder: what they reach, what they return, and which child runs
-//! them.
+//! Tests the platform's own statements over one folder: their access, their results, and the children that
+//! run them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -193,7 +193,7 @@ async fn statements_of_one_folder_share_a_child_and_two_folders_never_do() {
     let warm = world.engine.idle_children();
     assert_eq!(world.rows("SELECT a FROM t", &[]).await.unwrap(), [[json!(1)]]);
     assert_eq!(world.engine.idle_children(), warm);
-    // The statement that failed for a reason of its own cost its child.
+    // The statement's internal error ended its child.
     assert_ne!(first, warm);
 
     let beta = world.path("beta");

@@ -1,4 +1,4 @@
-//! JSON and Parquet files: what is read, what is refused, and what the message says.
+//! Tests imports of JSON and Parquet files: accepted and refused input, and the messages.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::fixture::{Store, limits, table};
 
-/// A store with one table of every type, each column with the name of its type.
+/// Makes a store with one table that has a column of every type, named after it.
 fn every_type() -> Store {
     let types = [
         ("string", "STRING"),
@@ -43,7 +43,7 @@ async fn refused(store: &Store, format: FileFormat, bytes: impl AsRef<[u8]>) -> 
     error
 }
 
-/// A Parquet file of what a query of DuckDB gives.
+/// Writes the result of a DuckDB query to a Parquet file.
 fn parquet(query: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
@@ -216,7 +216,7 @@ async fn compressed_json_is_read_whole_or_refused() {
             let expected = format!("the {compression} file is cut off or damaged");
             assert!(error.message().contains(&expected), "{cut}: {error}");
         }
-        // A zstd file need not carry a checksum, and DuckDB's do not.
+        // A checksum is optional in a zstd file, and DuckDB writes none.
         if compression == "gzip" {
             let mut damaged = bytes.clone();
             let checksum = damaged.len() - 6;
@@ -226,7 +226,7 @@ async fn compressed_json_is_read_whole_or_refused() {
     }
 }
 
-/// A gzip file of 10 GB of one byte, made of the same member again and again.
+/// Makes a gzip file that decompresses to 10 GB of one byte, from one repeated member.
 fn bomb(start: &[u8], filling: &[u8]) -> Vec<u8> {
     let member = |bytes: &[u8], times: usize| {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
@@ -428,7 +428,7 @@ async fn damaged_parquet_is_told_as_such() {
         let error = refused(&store, FileFormat::Parquet, bytes).await;
         assert!(error.message().starts_with("Table 't': the "), "{what}: {error}");
     }
-    // Whatever byte is changed: read, or refused, and never a fault of ours.
+    // A file with any changed byte is read or refused, and never causes an internal error.
     for n in 0..60 {
         let mut damaged = bytes.clone();
         let at = 4 + (n * 7_919) % (damaged.len() - 12);

@@ -1,4 +1,5 @@
-//! Methods, DESCRIBE, SUMMARIZE, PIVOT without a list, USING KEY, VARIANT: parameters, limits and errors.
+//! Tests methods, DESCRIBE, SUMMARIZE, PIVOT without a list, USING KEY and VARIANT: parameters, limits and
+//! errors.
 
 use std::time::{Duration, Instant};
 
@@ -77,7 +78,7 @@ async fn the_columns_of_a_pivot_are_called_after_the_values() {
         json!([" ", "a\"b", "x'); drop view orders; --", "ö"])
     );
     assert_eq!(answer["rows"], json!([[1, 1, 1, 1]]));
-    // The next statement knows nothing of the values of the one before.
+    // The next statement does not see the values of this one.
     let none = store
         .query("pivot (select * from orders where false) on customer using sum(qty) group by id")
         .await;
@@ -196,7 +197,7 @@ async fn each_form_can_be_validated() {
         ("summarize select id from orders where qty > {{n}}", None),
         ("select customer.lower() from orders", None),
         ("pivot orders on customer using sum(qty)", None),
-        // Columns of the data are known only from the rows.
+        // Columns named after data are known only from the rows.
         ("select ada from (pivot orders on customer using sum(qty))", None),
         ("pivot orders on customer || {{a}} using sum(qty)", None),
         ("select 1::variant", None),
@@ -295,7 +296,7 @@ async fn no_form_outlasts_the_deadline() {
     ] {
         let started = Instant::now();
         let error = store.query(sql).await.expect_err(sql);
-        // A recursion may fill the memory first.
+        // A recursion may exhaust the memory first.
         assert!([408, 422].contains(&error.status()), "{sql}: {}", error.message());
         assert!(
             started.elapsed() < Duration::from_secs(5),

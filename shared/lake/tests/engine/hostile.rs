@@ -1,5 +1,4 @@
-//! Statements of a hostile tenant: each is refused, or runs and tells nothing; after each the store is as it
-//! was.
+//! Runs statements of a hostile tenant: each is refused or reveals nothing, and the store stays unchanged.
 
 use crate::fixture::{Store, limits};
 

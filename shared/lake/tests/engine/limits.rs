@@ -1,4 +1,4 @@
-//! Deadlines, memory, crashes: the job fails clearly, and the next one works.
+//! Tests deadlines, memory limits and crashes: the job fails with a clear error, and the next one works.
 
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ async fn a_function_that_cannot_be_interrupted_is_killed() {
 
 #[tokio::test]
 async fn a_memory_hog_is_refused_and_the_next_query_works() {
-    // A long deadline, because a busy machine takes its time to fill memory.
+    // A long deadline, because filling the memory takes long on a busy machine.
     let store = Store::with_orders(EngineLimits {
         deadline: Duration::from_secs(300),
         ..tight()
@@ -85,7 +85,7 @@ fn kill(id: u32) {
     assert!(status.success());
 }
 
-/// Ends the children of this store's engine, which its directory is an argument of.
+/// Kills the children of this store's engine, found by its directory in their arguments.
 fn kill_children(store: &Store) {
     let directory = store.directory.path().to_str().unwrap();
     let is_ours = |id: &u32| {
@@ -95,7 +95,7 @@ fn kill_children(store: &Store) {
     let entries = std::fs::read_dir("/proc").unwrap();
     let ids = entries.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
     for id in ids.filter(is_ours) {
-        // It may be gone already.
+        // The process may have ended already.
         let _ = std::process::Command::new("kill")
             .args(["-9", &u32::to_string(&id)])
             .status();
@@ -107,7 +107,7 @@ async fn a_child_that_dies_fails_its_job_only() {
     let store = Store::with_orders(limits()).await;
     store.probe().await;
     let endless = store.query("select count(*) from range(1000000000000) a, range(1000000) b");
-    // Whichever child takes the job: one that is ended before it has begun is replaced.
+    // Any child may take the job; one that is killed before the job starts is replaced.
     let killer = async {
         loop {
             kill_children(&store);
@@ -126,7 +126,7 @@ async fn a_child_that_died_while_it_waited_is_replaced() {
     store.probe().await;
     for id in store.engine.idle_children() {
         kill(id);
-        // Gone once the system says so: the process is ours, so it stays a zombie until it is collected.
+        // Waits until the process is a zombie: it is a child of this process, which has not collected it yet.
         while std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
             tokio::task::yield_now().await;
         }
@@ -223,7 +223,7 @@ async fn a_child_inherits_no_environment_but_the_loaders_path() {
     }
 }
 
-/// A parent that was killed closes its end of the pipe; the child must not go on with its job.
+/// A killed parent closes its end of the pipe, and the child must stop its job.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test has no configuration")]
 fn a_child_ends_when_its_input_does() {

@@ -1,4 +1,4 @@
-//! The engine with real child processes, through its public interface.
+//! Tests the engine with real child processes, through its public interface.
 
 #[cfg(test)]
 mod answers;

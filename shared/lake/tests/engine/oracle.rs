@@ -1,6 +1,6 @@
-//! What a column holds of a text, and whether two texts say the same: conversions that know nothing of DuckDB.
+//! Decides independently of DuckDB which texts a column can hold and which texts are equal.
 
-/// A number as its sign, its digits without zeros at their ends, and where the point stands.
+/// A number as its sign, its digits without leading and trailing zeros, and the position of its point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Number {
     is_negative: bool,
@@ -38,7 +38,8 @@ fn number(text: &str) -> Option<Number> {
     })
 }
 
-/// Whether a type holds what a text says: what an import has to take, and to refuse.
+/// Returns whether a type can hold the value of a text: an import must accept it then, and refuse it
+/// otherwise.
 pub(crate) fn fits(kind: &str, text: &str) -> bool {
     let whole_below = |limit: f64| text.parse::<f64>().is_ok_and(|value| value.abs() < limit);
     let is_whole = |number: Number| number.exponent >= 0;
@@ -96,7 +97,7 @@ fn floating(text: &str, greatest: f64, nearest: impl Fn(f64) -> f64) -> bool {
         || number.digits.is_empty()
 }
 
-/// Whether what was read says the same as what was sent.
+/// Returns whether the value read back equals the value sent.
 pub(crate) fn equals(kind: &str, sent: &str, read_back: &str) -> bool {
     match kind {
         "STRING" | "BOOLEAN" | "DATE" => sent == read_back,

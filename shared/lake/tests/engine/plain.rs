@@ -1,10 +1,10 @@
-//! Files of plain values, which DuckDB converts while it reads.
+//! Tests files of plain values, which DuckDB converts while it reads.
 
 use serde_json::json;
 
 use crate::fixture::{Store, limits, table};
 
-/// A file whose values are plain is converted in another way than one that holds a value in quotes.
+/// A file with a quoted value is converted on the other path.
 #[tokio::test]
 async fn plain_values_are_converted_as_others_are() {
     let types = [

@@ -1,4 +1,4 @@
-//! Answers: values as JSON, parameters, limits, evolution of the schema.
+//! Tests answers: values as JSON, parameters, limits, changes of the schema.
 
 use lake::EngineLimits;
 use lake::manifest::ManifestColumn;

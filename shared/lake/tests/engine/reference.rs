@@ -1,4 +1,4 @@
-//! The answers of plain DuckDB as JSON, by a second implementation of the rules for values.
+//! Returns the answers of plain DuckDB as JSON, with a second implementation of the rules for values.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -14,7 +14,7 @@ pub(crate) struct Reference {
     pub(crate) rows: Value,
 }
 
-/// Runs a statement without any fence or checker.
+/// Runs a statement without a fence and without the check.
 pub(crate) fn answer(connection: &Connection, sql: &str) -> duckdb::Result<Reference> {
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
@@ -88,7 +88,7 @@ fn json_of(value: DuckValue, kind: Option<&LogicalTypeHandle>) -> Value {
         DuckValue::UInt(value) => value.into(),
         DuckValue::UBigInt(value) => integer(value.into()),
         DuckValue::UHugeInt(value) => value.to_string().into(),
-        // The shortest digits of a FLOAT, not those of the DOUBLE with its value.
+        // The shortest digits of the FLOAT, not those of the DOUBLE with the same value.
         DuckValue::Float(value) => value.to_string().parse::<f64>().unwrap().into(),
         DuckValue::Double(value) => value.into(),
         DuckValue::Decimal(value) => value.to_string().into(),
@@ -128,7 +128,8 @@ fn json_of(value: DuckValue, kind: Option<&LogicalTypeHandle>) -> Value {
                 json!({ "key": key, "value": json_of(value.clone(), child(1).as_ref()) })
             })
             .collect(),
-        // The driver does not say which member it is; only a single member's type is known.
+        // The driver does not report which member the value has; the type is known only if there is a single
+        // member.
         DuckValue::Union(value) => {
             let only = kind.filter(|kind| kind.num_children() == 1);
             json_of(*value, only.map(|kind| kind.child(0)).as_ref())
@@ -163,7 +164,7 @@ fn timestamp(micros: i64) -> Value {
     }
 }
 
-/// A text that ends in six decimals, with three where these are all.
+/// Shortens six decimals to three if the last three are zeros.
 fn fraction(text: &str) -> String {
     text.strip_suffix("000").unwrap_or(text).to_owned()
 }

@@ -1,4 +1,4 @@
-//! Imports: what is read, what is refused, and what the message says.
+//! Tests imports: accepted and refused input, and the messages.
 
 use serde_json::{Value, json};
 
@@ -154,7 +154,7 @@ async fn rows_of_the_wrong_shape_are_refused() {
             "row 3: the quote opened in row 3 is not closed;",
         ),
         (b"id,name\n1,\"a\"b\n", "row 1: text follows a closing quote"),
-        // Empty lines are no rows, whatever the fault is.
+        // Empty lines are not rows, for any kind of fault.
         (
             b"id,name\n1,a\n\n\nx,b\n",
             "row 2: column 'id': 'x' is not a BIGINT",

@@ -1,4 +1,4 @@
-//! Rows on their way to DuckDB: objects taken apart into the texts of columns, and those gathered into batches.
+//! Splits row objects into the texts of columns, and collects these into batches for DuckDB.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -18,14 +18,15 @@ use crate::import::fault_search::Flaw;
 use crate::import::faults::{cut, shown};
 use crate::schema::types::ColumnType;
 
-/// Rows that DuckDB takes at a time.
+/// Most rows that DuckDB takes at a time.
 const MAX_BATCH_ROWS: usize = 2_048;
-/// Bytes at which a batch is handed over before it is full.
+/// Bytes at which a batch is sent before it is full.
 const MAX_BATCH_BYTES: usize = 4 * 1_024 * 1_024;
-/// How deep a value may nest. Most readers of JSON end there, and so would readers of our answers.
+/// Deepest nesting of a value. Most JSON readers stop there, and so would readers of an answer with the
+/// value.
 const MAX_DEPTH: usize = 128;
 
-/// A row as it was sent: a key may occur twice, which is told rather than half forgotten.
+/// A row as sent. It keeps repeated keys, so that they are reported and not silently dropped.
 struct Row<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Row<'de> {
@@ -52,11 +53,11 @@ impl<'de> Deserialize<'de> for Row<'de> {
     }
 }
 
-/// Rows on their way to DuckDB.
+/// Rows that are sent to DuckDB in batches.
 pub(super) struct Rows<'a> {
     reading: &'a Reading,
     sender: &'a SyncSender<Message>,
-    /// Where each column is, by its folded name.
+    /// Index of each column, by its name in lower case.
     places: HashMap<String, usize>,
     texts: Vec<StringBuilder>,
     absent: Vec<Option<StringBuilder>>,
@@ -64,7 +65,7 @@ pub(super) struct Rows<'a> {
     rows: usize,
     bytes: usize,
     row_bytes: Rc<Cell<u64>>,
-    /// Why a row could not be handed over.
+    /// The reason why a row could not be sent.
     pub(super) failed: Option<AnyError>,
 }
 
@@ -96,7 +97,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Adds a row; an error only where it cannot be handed over.
+    /// Adds a row; fails only if a batch cannot be sent.
     pub(super) fn add(&mut self, raw: &RawValue) -> serde_json::Result<()> {
         self.row_bytes.set(0);
         let added = match serde_json::from_str::<Row<'_>>(raw.get()) {
@@ -155,7 +156,7 @@ impl<'a> Rows<'a> {
         self.next(bytes)
     }
 
-    /// Adds a row of which nothing is known but what is wrong with it.
+    /// Adds a row that has only a flaw.
     pub(super) fn flawed(&mut self, flaw: &Flaw) -> Result<(), AnyError> {
         let flaw = serde_json::to_string(flaw)?;
         self.texts.iter_mut().for_each(StringBuilder::append_null);
@@ -192,7 +193,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Takes the elements of an array one by one.
+/// Reads the elements of an array one by one.
 impl<'de> Visitor<'de> for &mut Rows<'_> {
     type Value = ();
 
@@ -208,13 +209,13 @@ impl<'de> Visitor<'de> for &mut Rows<'_> {
     }
 }
 
-/// A value that is none of its column's type.
+/// A value that does not fit its column's type.
 struct Unfit {
     value: String,
     reason: String,
 }
 
-/// The text that stands for a value; an error if its JSON type does not go with the column's.
+/// Returns the text of a value; fails if its JSON type does not match the column's type.
 fn text<'a>(column: &Column, value: &'a RawValue) -> Result<Option<Cow<'a, str>>, Unfit> {
     use ColumnType::{Bigint, Boolean, Decimal, Double, Float, Integer, Json};
     let raw = value.get();
@@ -238,7 +239,7 @@ fn text<'a>(column: &Column, value: &'a RawValue) -> Result<Option<Cow<'a, str>>
     }
 }
 
-/// How deep valid JSON nests.
+/// Returns the nesting depth of valid JSON.
 fn depth(json: &str) -> usize {
     let (mut depth, mut deepest, mut in_text, mut is_escaped) = (0_usize, 0, false, false);
     for byte in json.bytes() {
