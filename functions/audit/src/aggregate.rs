@@ -2,6 +2,7 @@
 //!
 //! Counts each platform event once, archived or not. The operation is a read, so it leaves no audit record.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use event_log::aggregate::{AggregateEvents, Aggregation};
@@ -12,7 +13,11 @@ use platform::http::{Call, Json, Reply};
 use crate::App;
 use crate::scope::project;
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    post_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("aggregateEvents")
         .tag("audit trail")
@@ -32,7 +37,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         })
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<permission::AggregateEvents>,
     State(app): State<App>,
     Json(body): Json<AggregateEvents>,

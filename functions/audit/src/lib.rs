@@ -5,7 +5,6 @@ mod list;
 mod scope;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{get_with, post_with};
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use event_log::LogStore;
@@ -31,11 +30,8 @@ pub fn routes(platform: Platform, log: LogStore) -> ApiRouter {
         log,
     };
     ApiRouter::new()
-        .api_route("/audit-trail", get_with(list::handler, list::doc))
-        .api_route(
-            "/audit-trail/aggregate",
-            post_with(aggregate::handler, aggregate::doc),
-        )
+        .api_route("/audit-trail", list::route())
+        .api_route("/audit-trail/aggregate", aggregate::route())
         .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
         .with_state(app)
 }

@@ -3,6 +3,7 @@
 //! A principal with `account:admin` sees the account, or one project if the query names it. A principal with
 //! `project:admin` sees its own project, whatever the query names.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use std::collections::BTreeSet;
 
 use aide::transform::TransformOperation;
@@ -71,7 +72,11 @@ pub struct AuditPage {
     pub offset: u64,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listAuditEvents")
         .tag("audit trail")
@@ -88,7 +93,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<AuditPage>>()
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadAuditTrail>,
     State(app): State<App>,
     Query(query): Query<AuditQuery>,

@@ -1,10 +1,12 @@
 //! `DELETE /data/{store_id}`: archives a store.
 
+use aide::axum::routing::{ApiMethodRouter, delete_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use platform::Result;
 use platform::auth::permission::DeleteStores;
-use platform::http::{Call, Path, Reply};
+use platform::http::{Call, Path, Reply, audited};
+use platform::records::audit::AuditAction;
+use platform::{Platform, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,7 +23,11 @@ pub struct ArchivedResource {
     pub status: &'static str,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Delete, "data_store").on(delete_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("archiveDataStore")
         .tag("data stores")
@@ -34,7 +40,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<ArchivedResource>>()
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<DeleteStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

@@ -1,5 +1,6 @@
 //! `POST /data`: creates an empty store.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::store::NewStore;
@@ -8,8 +9,9 @@ use platform::http::openapi::{answer_header, problem};
 use platform::http::text::{
     MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, check_description, check_name, check_tags,
 };
-use platform::http::{Call, Json, Reply};
-use platform::{ErrorKind, Result};
+use platform::http::{Call, Json, Reply, audited};
+use platform::records::audit::AuditAction;
+use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -31,7 +33,11 @@ pub struct CreateDataStore {
     pub tags: Vec<String>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Create, "data_store").on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("createDataStore")
         .tag("data stores")
@@ -50,7 +56,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Json(body): Json<CreateDataStore>,

@@ -1,22 +1,30 @@
 //! `DELETE /data/{store_id}/dashboards/{dashboard_id}`: archives a dashboard. It can still be read, and its
 //! name becomes free.
 
+use aide::axum::routing::{ApiMethodRouter, delete_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use platform::Result;
 use platform::auth::permission::DeleteStores;
 use platform::http::openapi::conditional_write;
-use platform::http::{Call, Path, Reply};
+use platform::http::{Call, Path, Reply, audited};
 use platform::records::Outcome;
+use platform::records::audit::AuditAction;
 use platform::records::dashboards::DashboardStatus;
+use platform::{Platform, Result};
 
 use crate::App;
 use crate::archive::ArchivedResource;
 use crate::dashboard_change::{Attempts, changed};
 use crate::dashboard_model::DashboardPath;
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Delete, "dashboard")
+        .identified_by("dashboard_id")
+        .on(delete_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("archiveDashboard")
         .tag("dashboards")
@@ -30,7 +38,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(conditional_write)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<DeleteStores>,
     State(app): State<App>,
     Path(path): Path<DashboardPath>,

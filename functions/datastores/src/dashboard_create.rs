@@ -1,16 +1,18 @@
 //! `POST /data/{store_id}/dashboards`: creates a dashboard with version 1.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::limits::MAX_ROWS;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{created, problem};
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH};
-use platform::http::{Call, Json, Path, Reply, strict};
+use platform::http::{Call, Json, Path, Reply, audited, strict};
+use platform::records::audit::AuditAction;
 use platform::records::dashboards::{
     DashboardContent, DashboardRecord, DashboardStatus, DashboardVersionRecord,
 };
-use platform::{ErrorKind, Result};
+use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -52,7 +54,13 @@ pub struct CreateDashboard {
     pub tags: Vec<String>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Create, "dashboard")
+        .identified_by("dashboard_id")
+        .on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("createDashboard")
         .tag("dashboards")
@@ -73,7 +81,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(too_large)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

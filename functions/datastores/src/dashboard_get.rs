@@ -1,6 +1,7 @@
 //! `GET /data/{store_id}/dashboards/{dashboard_id}`: returns the current version of a dashboard, active or
 //! archived.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
@@ -11,7 +12,11 @@ use platform::http::{Call, Path, Reply};
 use crate::App;
 use crate::dashboard_model::{Dashboard, DashboardPath, etag};
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("getDashboard")
         .tag("dashboards")
@@ -24,7 +29,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(tagged)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<DashboardPath>,

@@ -4,14 +4,16 @@
 //! The promoted version itself becomes current, and no other version changes; another promotion undoes this
 //! one. The version's query is not checked, so it may name tables that the store no longer has.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{conditional_write, problem, tagged};
-use platform::http::{Call, Path, Reply};
+use platform::http::{Call, Path, Reply, audited};
 use platform::records::Outcome;
-use platform::{ErrorKind, Result};
+use platform::records::audit::AuditAction;
+use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -30,7 +32,13 @@ pub struct DashboardVersionPath {
     pub version_id: String,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "dashboard")
+        .identified_by("dashboard_id")
+        .on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("promoteDashboardVersion")
         .tag("dashboards")
@@ -53,7 +61,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Path(path): Path<DashboardVersionPath>,

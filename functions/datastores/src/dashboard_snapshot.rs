@@ -4,23 +4,31 @@
 //! The snapshot is a copy of the current version, which stays current. So editors can continue, and their
 //! `If-Match` still holds.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{answer_header, conditional_write, problem};
 use platform::http::text::{check_name, check_text};
-use platform::http::{Call, Json, Path, Reply};
+use platform::http::{Call, Json, Path, Reply, audited};
 use platform::records::Outcome;
+use platform::records::audit::AuditAction;
 use platform::records::dashboards::{DashboardRecord, DashboardVersionRecord};
-use platform::{ErrorKind, Result};
+use platform::{ErrorKind, Platform, Result};
 
 use crate::App;
 use crate::dashboard_change::{Attempts, next_version};
 use crate::dashboard_model::{DashboardPath, DashboardVersion};
 use crate::model::CreateSnapshot;
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "dashboard")
+        .identified_by("dashboard_id")
+        .on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("createDashboardSnapshot")
         .tag("dashboards")
@@ -40,7 +48,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Path(path): Path<DashboardPath>,

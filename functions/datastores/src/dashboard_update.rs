@@ -3,6 +3,7 @@
 //! With versioning on, every update makes a new version. With versioning off, an update changes the current
 //! version in place, unless that is a snapshot: snapshots never change, so the update makes a new version.
 
+use aide::axum::routing::{ApiMethodRouter, put_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -10,10 +11,11 @@ use lake::limits::MAX_ROWS;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{conditional_write, problem, tagged};
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, MAX_TEXT_LENGTH, check_text};
-use platform::http::{Call, OptionalJson, Path, Reply, strict};
+use platform::http::{Call, OptionalJson, Path, Reply, audited, strict};
 use platform::records::Outcome;
+use platform::records::audit::AuditAction;
 use platform::records::dashboards::DashboardContent;
-use platform::{ErrorKind, Result};
+use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -107,7 +109,13 @@ impl UpdateDashboard {
     }
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "dashboard")
+        .identified_by("dashboard_id")
+        .on(put_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("updateDashboard")
         .tag("dashboards")
@@ -133,7 +141,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(too_large)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Path(path): Path<DashboardPath>,

@@ -1,6 +1,7 @@
 //! `GET /data/{store_id}/dashboards/{dashboard_id}/versions`: lists the versions of a dashboard, newest
 //! first.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
@@ -24,7 +25,11 @@ pub struct DashboardVersionListQuery {
     pub offset: Option<usize>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listDashboardVersions")
         .tag("dashboards")
@@ -39,7 +44,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(list_too_large)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<DashboardPath>,

@@ -3,15 +3,17 @@
 //! With versioning off, updates change the current version in place. Switching it on again makes a version
 //! with the current content, so that the next update does not change that content.
 
+use aide::axum::routing::{ApiMethodRouter, put_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use platform::Result;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{conditional_write, tagged};
-use platform::http::{Call, Json, Path, Reply};
+use platform::http::{Call, Json, Path, Reply, audited};
 use platform::records::Outcome;
+use platform::records::audit::AuditAction;
 use platform::records::dashboards::DashboardRecord;
+use platform::{Platform, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +39,13 @@ pub struct DashboardVersioning {
     pub version: u64,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "dashboard")
+        .identified_by("dashboard_id")
+        .on(put_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("setDashboardVersioning")
         .tag("dashboards")
@@ -53,7 +61,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(conditional_write)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Path(path): Path<DashboardPath>,

@@ -1,5 +1,6 @@
 //! `GET /data/{store_id}/download`: returns a temporary link to a version as a file.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::store::{DownloadFormat, LINK_LIFETIME};
@@ -43,7 +44,11 @@ pub struct DownloadLink {
     pub format: DownloadFormat,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("downloadDataStore")
         .tag("data stores")
@@ -72,7 +77,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

@@ -1,5 +1,6 @@
 //! `GET /data/{store_id}`: returns a store with its schema.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
@@ -9,7 +10,11 @@ use platform::http::{Call, Path, Reply};
 use crate::App;
 use crate::model::{DataStore, StorePath};
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("getDataStore")
         .tag("data stores")
@@ -21,7 +26,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<DataStore>>()
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

@@ -1,5 +1,7 @@
 //! `POST /data/{store_id}/import`: imports rows into tables, all or none.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
+use platform::records::audit::AuditAction;
 use std::collections::BTreeMap;
 
 use aide::transform::TransformOperation;
@@ -10,10 +12,10 @@ use lake::{FileFormat, Rounding};
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{answer_header, problem};
 use platform::http::text::{MAX_TEXT_LENGTH, check_text};
-use platform::http::{Call, Json, Path, Reply, strict};
+use platform::http::{Call, Json, Path, Reply, audited, strict};
 use platform::records::stores::{ImportMode, ImportStatus};
 use platform::sources::RemoteFile;
-use platform::{Error, ErrorKind, Result};
+use platform::{Error, ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -131,7 +133,11 @@ pub struct ImportResult {
     pub version_id: Option<String>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::BulkUpdate, "data_store").on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("importRows")
         .tag("imports")
@@ -186,7 +192,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

@@ -41,15 +41,12 @@ mod version_rollback;
 mod version_snapshot;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{delete_with, get_with, post_with, put_with};
 use axum::Extension;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use lake::store::DataStores;
 use platform::Platform;
-use platform::http::audit::record;
-use platform::http::{BodyLimit, Credentials, audited, authenticate};
-use platform::records::audit::AuditAction;
+use platform::http::{BodyLimit, Credentials, authenticate};
 use platform::records::dashboards::Dashboards;
 
 /// Maximum number of bytes of a body. Lambda accepts 6 MB, in which each quote counts twice
@@ -71,142 +68,70 @@ impl FromRef<App> for Platform {
 
 /// Returns the routes relative to the API root.
 pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
-    let mutation = |action| from_fn_with_state(audited(&platform, action, "data_store"), record);
-    let creates = mutation(AuditAction::Create);
-    let updates = mutation(AuditAction::Update);
-    let imports = mutation(AuditAction::BulkUpdate);
-    let deletes = mutation(AuditAction::Delete);
-    let (snapshots, rollbacks) = (updates.clone(), updates.clone());
-    let of_dashboard = |action| {
-        let audited = audited(&platform, action, "dashboard").identified_by("dashboard_id");
-        from_fn_with_state(audited, record)
-    };
-    let creates_dashboard = of_dashboard(AuditAction::Create);
-    let updates_dashboard = of_dashboard(AuditAction::Update);
-    let deletes_dashboard = of_dashboard(AuditAction::Delete);
     let app = App {
         dashboards: Dashboards::new(platform.records.clone()),
         platform: platform.clone(),
         stores,
     };
 
+    let p = &platform;
     ApiRouter::new()
-        .api_route("/data", get_with(list::handler, list::doc))
-        .api_route(
-            "/data",
-            post_with(create::handler, create::doc).route_layer(creates),
-        )
-        .api_route("/data/{store_id}", get_with(get::handler, get::doc))
-        .api_route(
-            "/data/{store_id}",
-            delete_with(archive::handler, archive::doc).route_layer(deletes),
-        )
+        .api_route("/data", list::route().merge(create::route(p)))
+        .api_route("/data/{store_id}", get::route().merge(archive::route(p)))
         .api_route(
             "/data/{store_id}/dashboards",
-            get_with(dashboard_list::handler, dashboard_list::doc),
-        )
-        .api_route(
-            "/data/{store_id}/dashboards",
-            post_with(dashboard_create::handler, dashboard_create::doc).route_layer(creates_dashboard),
+            dashboard_list::route().merge(dashboard_create::route(p)),
         )
         .api_route(
             "/data/{store_id}/dashboards/{dashboard_id}",
-            get_with(dashboard_get::handler, dashboard_get::doc),
-        )
-        .api_route(
-            "/data/{store_id}/dashboards/{dashboard_id}",
-            put_with(dashboard_update::handler, dashboard_update::doc).route_layer(updates_dashboard.clone()),
-        )
-        .api_route(
-            "/data/{store_id}/dashboards/{dashboard_id}",
-            delete_with(dashboard_archive::handler, dashboard_archive::doc).route_layer(deletes_dashboard),
+            dashboard_get::route()
+                .merge(dashboard_update::route(p))
+                .merge(dashboard_archive::route(p)),
         )
         .api_route(
             "/data/{store_id}/dashboards/{dashboard_id}/versioning",
-            put_with(dashboard_versioning::handler, dashboard_versioning::doc)
-                .route_layer(updates_dashboard.clone()),
+            dashboard_versioning::route(p),
         )
         .api_route(
             "/data/{store_id}/dashboards/{dashboard_id}/versions",
-            get_with(dashboard_version_list::handler, dashboard_version_list::doc),
-        )
-        .api_route(
-            "/data/{store_id}/dashboards/{dashboard_id}/versions",
-            post_with(dashboard_snapshot::handler, dashboard_snapshot::doc)
-                .route_layer(updates_dashboard.clone()),
+            dashboard_version_list::route().merge(dashboard_snapshot::route(p)),
         )
         .api_route(
             "/data/{store_id}/dashboards/{dashboard_id}/versions/{version_id}/promote",
-            post_with(dashboard_promote::handler, dashboard_promote::doc).route_layer(updates_dashboard),
+            dashboard_promote::route(p),
         )
-        .api_route(
-            "/data/{store_id}/download",
-            get_with(download::handler, download::doc),
-        )
-        .api_route(
-            "/data/{store_id}/import",
-            post_with(import_create::handler, import_create::doc).route_layer(imports),
-        )
-        .api_route(
-            "/data/{store_id}/import/{import_id}",
-            get_with(import_get::handler, import_get::doc),
-        )
-        .api_route("/data/{store_id}/query", post_with(query::handler, query::doc))
-        .api_route(
-            "/data/{store_id}/query/batch",
-            post_with(query_batch::handler, query_batch::doc),
-        )
-        .api_route(
-            "/data/{store_id}/query/validate",
-            post_with(query_validate::handler, query_validate::doc),
-        )
+        .api_route("/data/{store_id}/download", download::route())
+        .api_route("/data/{store_id}/import", import_create::route(p))
+        .api_route("/data/{store_id}/import/{import_id}", import_get::route())
+        .api_route("/data/{store_id}/query", query::route())
+        .api_route("/data/{store_id}/query/batch", query_batch::route())
+        .api_route("/data/{store_id}/query/validate", query_validate::route())
         .api_route(
             "/data/{store_id}/schema",
-            get_with(schema_get::handler, schema_get::doc),
+            schema_get::route().merge(schema_update::route(p)),
         )
-        .api_route(
-            "/data/{store_id}/schema",
-            put_with(schema_update::handler, schema_update::doc).route_layer(updates.clone()),
-        )
-        .api_route(
-            "/data/{store_id}/schema/history",
-            get_with(schema_history::handler, schema_history::doc),
-        )
+        .api_route("/data/{store_id}/schema/history", schema_history::route())
         .api_route(
             "/data/{store_id}/tables",
-            get_with(table_list::handler, table_list::doc),
-        )
-        .api_route(
-            "/data/{store_id}/tables",
-            post_with(table_create::handler, table_create::doc).route_layer(updates.clone()),
+            table_list::route().merge(table_create::route(p)),
         )
         .api_route(
             "/data/{store_id}/tables/{table_name}",
-            get_with(table_get::handler, table_get::doc),
-        )
-        .api_route(
-            "/data/{store_id}/tables/{table_name}",
-            put_with(table_alter::handler, table_alter::doc).route_layer(updates.clone()),
-        )
-        .api_route(
-            "/data/{store_id}/tables/{table_name}",
-            delete_with(table_drop::handler, table_drop::doc).route_layer(updates),
+            table_get::route()
+                .merge(table_alter::route(p))
+                .merge(table_drop::route(p)),
         )
         .api_route(
             "/data/{store_id}/versions",
-            get_with(version_list::handler, version_list::doc),
-        )
-        .api_route(
-            "/data/{store_id}/versions",
-            post_with(version_snapshot::handler, version_snapshot::doc).route_layer(snapshots),
+            version_list::route().merge(version_snapshot::route(p)),
         )
         .api_route(
             "/data/{store_id}/versions/{version_id}/query",
-            post_with(version_query::handler, version_query::doc),
+            version_query::route(),
         )
         .api_route(
             "/data/{store_id}/versions/{version_id}/rollback",
-            post_with(version_rollback::handler, version_rollback::doc).route_layer(rollbacks),
+            version_rollback::route(p),
         )
         .layer(from_fn_with_state(
             (platform, Credentials::TokenOrApiKey),

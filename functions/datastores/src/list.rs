@@ -1,5 +1,6 @@
 //! `GET /data`: lists the stores of the project, oldest first.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
@@ -11,7 +12,11 @@ use platform::records::stores::StoreStatus;
 use crate::App;
 use crate::model::DataStoreListItem;
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listDataStores")
         .tag("data stores")
@@ -27,7 +32,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(pages)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Query(query): Query<PageQuery>,

@@ -1,5 +1,6 @@
 //! `POST /data/{store_id}/query`: runs one read-only SQL statement over the current version.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, ETAG, VARY};
@@ -57,7 +58,11 @@ pub struct QueryResult {
     pub execution_time_ms: f64,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    post_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("queryDataStore")
         .tag("data stores")
@@ -70,7 +75,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(query_answers)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

@@ -1,6 +1,7 @@
 //! `POST /data/{store_id}/query/batch`: runs several statements over one version; a failed statement does not
 //! fail the others.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -96,7 +97,11 @@ pub struct FailedQuery {
     pub column: Option<usize>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    post_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("queryDataStoreBatch")
         .tag("data stores")
@@ -111,7 +116,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<QueryBatchResult>>()
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

@@ -1,5 +1,6 @@
 //! `GET /data/{store_id}/schema`: returns the schema, whole or as a summary for a language model.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
@@ -39,7 +40,11 @@ pub enum StoreSchema {
     Ai(AiSchema),
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("getSchema")
         .tag("data stores")
@@ -52,7 +57,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<StoreSchema>>()
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

@@ -1,6 +1,7 @@
 //! `GET /data/{store_id}/schema/history`: lists the versions that changed the schema, with the changes,
 //! newest first.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::store::SchemaChange;
@@ -59,7 +60,11 @@ impl SchemaHistoryItem {
     }
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listSchemaChanges")
         .tag("data stores")
@@ -74,7 +79,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         })
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

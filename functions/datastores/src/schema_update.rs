@@ -3,6 +3,7 @@
 //! The order is: drop tables, create and change tables, replace relationships. Whatever the request does not
 //! name stays, so sending back an older copy of the schema removes nothing.
 
+use aide::axum::routing::{ApiMethodRouter, put_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::manifest::Relationship;
@@ -11,8 +12,9 @@ use lake::schema::update::{MAX_RELATIONSHIPS, SchemaUpdate, TableUpdate};
 use platform::auth::permission::{DeleteStores, Required as _, WriteStores};
 use platform::http::openapi::problem;
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_TEXT_LENGTH, check_text};
-use platform::http::{Call, Json, Path, Reply, strict};
-use platform::{ErrorKind, Result};
+use platform::http::{Call, Json, Path, Reply, audited, strict};
+use platform::records::audit::AuditAction;
+use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
@@ -48,7 +50,11 @@ fn given_objects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Ve
     strict::objects(deserializer).map(Some)
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "data_store").on(put_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("updateSchema")
         .tag("data stores")
@@ -89,7 +95,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

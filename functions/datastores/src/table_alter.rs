@@ -3,6 +3,7 @@
 //! The order is: drop, rename, modify, add. Adding, dropping, renaming and widening cost the same at any
 //! table size; any other change of type rewrites the table's files.
 
+use aide::axum::routing::{ApiMethodRouter, put_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::alteration::{ColumnChange, ColumnRename, TableAlteration};
@@ -10,8 +11,9 @@ use lake::schema::{Column, MAX_COLUMNS};
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::problem;
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_TEXT_LENGTH, check_text};
-use platform::http::{Call, Json, Path, Reply, strict};
-use platform::{Error, ErrorKind, Result};
+use platform::http::{Call, Json, Path, Reply, audited, strict};
+use platform::records::audit::AuditAction;
+use platform::{Error, ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -46,7 +48,11 @@ pub struct AlterTable {
     pub message: Option<String>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "data_store").on(put_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("alterTable")
         .tag("data stores")
@@ -79,7 +85,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Path(path): Path<TablePath>,

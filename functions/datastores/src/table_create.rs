@@ -1,5 +1,6 @@
 //! `POST /data/{store_id}/tables`: creates tables, all or none.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::plan::MAX_TABLES;
@@ -7,8 +8,9 @@ use lake::schema::TableDefinition;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{answer_header, problem};
 use platform::http::text::{MAX_TEXT_LENGTH, check_text};
-use platform::http::{Call, Json, Path, Reply, strict};
-use platform::{ErrorKind, Result};
+use platform::http::{Call, Json, Path, Reply, audited, strict};
+use platform::records::audit::AuditAction;
+use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -27,7 +29,11 @@ pub struct CreateTables {
     pub message: Option<String>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "data_store").on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("createTables")
         .tag("data stores")
@@ -50,7 +56,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

@@ -1,11 +1,13 @@
 //! `DELETE /data/{store_id}/tables/{table_name}`: drops a table. Earlier versions keep it.
 
+use aide::axum::routing::{ApiMethodRouter, delete_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::DeleteStores;
 use platform::http::openapi::problem;
-use platform::http::{Call, Path, Reply};
-use platform::{ErrorKind, Result};
+use platform::http::{Call, Path, Reply, audited};
+use platform::records::audit::AuditAction;
+use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,7 +21,11 @@ pub struct DroppedTable {
     pub dropped: String,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "data_store").on(delete_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("dropTable")
         .tag("data stores")
@@ -38,7 +44,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<DeleteStores>,
     State(app): State<App>,
     Path(path): Path<TablePath>,

@@ -1,6 +1,7 @@
 //! `GET /data/{store_id}/tables/{table_name}`: returns a table with its columns and, on request, some of its
 //! rows.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::ReadStores;
@@ -23,7 +24,11 @@ pub struct TableQuery {
     pub sample: bool,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("getTable")
         .tag("data stores")
@@ -40,7 +45,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<TablePath>,

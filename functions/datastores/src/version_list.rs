@@ -1,5 +1,6 @@
 //! `GET /data/{store_id}/versions`: lists the versions of a store, newest first.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use lake::store::MAX_LISTED_VERSIONS;
@@ -26,7 +27,11 @@ pub struct VersionsQuery {
     pub limit: Option<usize>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listStoreVersions")
         .tag("data stores")
@@ -41,7 +46,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         })
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

@@ -1,6 +1,7 @@
 //! `POST /data/{store_id}/versions/{version_id}/query`: runs one read-only SQL statement over a version of
 //! the store.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -25,7 +26,11 @@ pub struct VersionQueryResult {
     pub answer: QueryResult,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    post_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("queryStoreVersion")
         .tag("data stores")
@@ -40,7 +45,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(query_answers)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadStores>,
     State(app): State<App>,
     Path(path): Path<VersionPath>,

@@ -1,16 +1,22 @@
 //! `POST /data/{store_id}/versions/{version_id}/rollback`: makes a new version with the content of an earlier
 //! one.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use platform::Result;
 use platform::auth::permission::WriteStores;
-use platform::http::{Call, Path, Reply};
+use platform::http::{Call, Path, Reply, audited};
+use platform::records::audit::AuditAction;
+use platform::{Platform, Result};
 
 use crate::App;
 use crate::model::{DataStore, VersionPath, author};
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "data_store").on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("rollBackDataStore")
         .tag("data stores")
@@ -27,7 +33,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         })
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Path(path): Path<VersionPath>,

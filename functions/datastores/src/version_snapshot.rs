@@ -1,5 +1,7 @@
 //! `POST /data/{store_id}/versions`: takes a snapshot: gives the current content a name.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
+use platform::records::audit::AuditAction;
 use std::collections::BTreeMap;
 
 use aide::transform::TransformOperation;
@@ -7,9 +9,9 @@ use axum::extract::State;
 use platform::auth::permission::WriteStores;
 use platform::http::openapi::{answer_header, problem};
 use platform::http::text::{check_name, check_text};
-use platform::http::{Call, Json, Path, Reply};
+use platform::http::{Call, Json, Path, Reply, audited};
 use platform::records::stores::StoreVersion;
-use platform::{ErrorKind, Result};
+use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,7 +36,11 @@ pub struct SnapshotTable {
     pub row_count: u64,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "data_store").on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("createStoreSnapshot")
         .tag("data stores")
@@ -54,7 +60,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteStores>,
     State(app): State<App>,
     Path(path): Path<StorePath>,

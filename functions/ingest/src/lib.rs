@@ -10,7 +10,6 @@ mod rate;
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::post_with;
 use axum::Extension;
 use events::publish::Publisher;
 use platform::config::{ConfigError, Environment};
@@ -78,7 +77,7 @@ pub fn routes(ingest: Ingest) -> ApiRouter {
     ApiRouter::new()
         .api_route(
             "/webhooks/events/{account_id}/{project_id}/{channel_id}",
-            post_with(post::handler, post::doc),
+            post::route(),
         )
         .layer(Extension(limit))
         .with_state(ingest)

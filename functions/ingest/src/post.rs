@@ -1,6 +1,7 @@
 //! `POST /webhooks/events/{account_id}/{project_id}/{channel_id}`: accepts an external event. 202 once the
 //! event is written.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
@@ -64,7 +65,11 @@ pub struct IngestedEvent {
     event_id: String,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<Ingest> {
+    post_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("ingestEvent")
         .tag("ingest")
@@ -101,7 +106,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     State(ingest): State<Ingest>,
     path: Result<Path<IngestPath>, PathRejection>,
     request: Request<Body>,

@@ -1,13 +1,15 @@
 //! `POST /prompts`: creates a template, as draft, with version 1.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use platform::Result;
 use platform::auth::permission::WritePrompts;
 use platform::http::openapi::created;
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, check_description, check_name};
-use platform::http::{Call, Json, Reply, strict};
+use platform::http::{Call, Json, Reply, audited, strict};
+use platform::records::audit::AuditAction;
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
+use platform::{Platform, Result};
 use prompts::Checker;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -49,7 +51,11 @@ pub struct CreatePrompt {
     pub tags: Vec<String>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Create, "prompt").on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("createPrompt")
         .tag("prompts")
@@ -63,7 +69,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(created)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WritePrompts>,
     State(app): State<App>,
     Json(body): Json<CreatePrompt>,

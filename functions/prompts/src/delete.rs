@@ -1,14 +1,16 @@
 //! `DELETE /prompts/{pt_id}`: removes a template from every read. Its versions, and the `parent` of its
 //! forks, stay.
 
+use aide::axum::routing::{ApiMethodRouter, delete_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use platform::auth::permission::DeletePrompts;
 use platform::http::openapi::conditional_write;
-use platform::http::{Call, Path, Reply, if_match};
+use platform::http::{Call, Path, Reply, audited, if_match};
 use platform::records::Written;
-use platform::{Error, Result};
+use platform::records::audit::AuditAction;
+use platform::{Error, Platform, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,7 +24,11 @@ pub struct DeletedPrompt {
     pub id: String,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Delete, "prompt").on(delete_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("deletePrompt")
         .tag("prompts")
@@ -35,7 +41,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(conditional_write)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<DeletePrompts>,
     State(app): State<App>,
     Path(path): Path<PromptPath>,

@@ -1,5 +1,6 @@
 //! `POST /prompts/facets`: counts templates by name, role, tag and so on.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use std::collections::BTreeMap;
 
 use aide::transform::TransformOperation;
@@ -71,7 +72,11 @@ pub struct FacetResponse {
     pub facets: BTreeMap<String, Vec<FacetBucket>>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    post_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("countPromptFacets")
         .tag("prompts")
@@ -84,7 +89,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<FacetResponse>>()
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadPrompts>,
     State(app): State<App>,
     Json(body): Json<FacetRequest>,

@@ -1,13 +1,15 @@
 //! `POST /prompts/{pt_id}/fork`: creates a template with the content of another, as draft, with version 1.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::Permission;
 use platform::auth::permission::WritePrompts;
 use platform::http::openapi::created;
-use platform::http::{Call, OptionalJson, Path, Reply};
+use platform::http::{Call, OptionalJson, Path, Reply, audited};
+use platform::records::audit::AuditAction;
 use platform::records::prompts::{PromptRecord, PromptStatus};
-use platform::{Result, Tenant};
+use platform::{Platform, Result, Tenant};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -25,7 +27,11 @@ pub struct ForkPrompt {
     pub target_project: Option<String>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Create, "prompt").on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("forkPrompt")
         .tag("prompts")
@@ -39,7 +45,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(created)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WritePrompts>,
     State(app): State<App>,
     Path(path): Path<PromptPath>,

@@ -1,5 +1,6 @@
 //! `GET /prompts/{pt_id}`: returns the current version of a template.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
@@ -10,7 +11,11 @@ use platform::http::{Call, Path, Reply};
 use crate::App;
 use crate::model::{PromptPath, PromptTemplate, etag};
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("getPrompt")
         .tag("prompts")
@@ -23,7 +28,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(tagged)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadPrompts>,
     State(app): State<App>,
     Path(path): Path<PromptPath>,

@@ -1,5 +1,6 @@
 //! `GET /prompts/{pt_id}/interactions`: lists the interactions that use a template.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
@@ -21,7 +22,11 @@ pub struct PromptInteractions {
     pub interactions: Vec<InteractionUse>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listPromptInteractions")
         .tag("prompts")
@@ -33,7 +38,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<PromptInteractions>>()
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadPrompts>,
     State(app): State<App>,
     Path(path): Path<PromptPath>,

@@ -15,13 +15,10 @@ mod validate;
 mod versions;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{delete_with, get_with, post_with, put_with};
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use platform::Platform;
-use platform::http::audit::record;
-use platform::http::{Credentials, audited, authenticate};
-use platform::records::audit::AuditAction;
+use platform::http::{Credentials, authenticate};
 use platform::records::interactions::Interactions;
 use platform::records::prompts::Prompts;
 use sandbox::Sandbox;
@@ -50,40 +47,19 @@ pub fn routes(platform: Platform, sandbox: Sandbox) -> ApiRouter {
         platform: platform.clone(),
         sandbox,
     };
-    let mutation = |action| from_fn_with_state(audited(&platform, action, "prompt"), record);
-    let creates = mutation(AuditAction::Create);
-    let updates = mutation(AuditAction::Update);
-    let deletes = mutation(AuditAction::Delete);
 
+    let p = &platform;
     ApiRouter::new()
-        .api_route("/prompts", get_with(list::handler, list::doc))
-        .api_route(
-            "/prompts",
-            post_with(create::handler, create::doc).route_layer(creates.clone()),
-        )
-        .api_route("/prompts/facets", post_with(facets::handler, facets::doc))
-        .api_route("/prompts/{pt_id}", get_with(get::handler, get::doc))
+        .api_route("/prompts", list::route().merge(create::route(p)))
+        .api_route("/prompts/facets", facets::route())
         .api_route(
             "/prompts/{pt_id}",
-            put_with(update::handler, update::doc).route_layer(updates),
+            get::route().merge(update::route(p)).merge(delete::route(p)),
         )
-        .api_route(
-            "/prompts/{pt_id}",
-            delete_with(delete::handler, delete::doc).route_layer(deletes),
-        )
-        .api_route(
-            "/prompts/{pt_id}/fork",
-            post_with(fork::handler, fork::doc).route_layer(creates),
-        )
-        .api_route("/prompts/{pt_id}/forks", get_with(forks::handler, forks::doc))
-        .api_route(
-            "/prompts/{pt_id}/interactions",
-            get_with(interactions::handler, interactions::doc),
-        )
-        .api_route(
-            "/prompts/{pt_id}/versions",
-            get_with(versions::handler, versions::doc),
-        )
+        .api_route("/prompts/{pt_id}/fork", fork::route(p))
+        .api_route("/prompts/{pt_id}/forks", forks::route())
+        .api_route("/prompts/{pt_id}/interactions", interactions::route())
+        .api_route("/prompts/{pt_id}/versions", versions::route())
         .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
         .with_state(app)
 }

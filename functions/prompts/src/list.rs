@@ -1,5 +1,6 @@
 //! `GET /prompts`: lists the templates of the project, oldest first.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::ReadPrompts;
@@ -14,7 +15,11 @@ use crate::search::{PromptSearchQuery, Verdict};
 /// Templates that a search reads per request; DynamoDB returns fewer if they exceed 1 MB.
 const SEARCHED_AT_ONCE: usize = 1_000;
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listPrompts")
         .tag("prompts")
@@ -28,7 +33,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(pages)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadPrompts>,
     State(app): State<App>,
     Query(query): Query<PromptSearchQuery>,

@@ -3,6 +3,8 @@
 //! Without `If-Match` the last writer wins: after a lost race the template is read again and the same fields
 //! applied to it. So no version number is skipped or used twice, and every accepted body becomes a version.
 
+use aide::axum::routing::{ApiMethodRouter, put_with};
+use platform::records::audit::AuditAction;
 use std::time::Duration;
 
 use aide::transform::TransformOperation;
@@ -11,10 +13,10 @@ use axum::http::HeaderMap;
 use platform::auth::permission::WritePrompts;
 use platform::http::openapi::{conditional_write, tagged};
 use platform::http::text::{MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH, check_description, check_name};
-use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
+use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict};
 use platform::records::Written;
 use platform::records::prompts::{ContentType, PromptRecord, PromptStatus};
-use platform::{Error, Result, Tenant};
+use platform::{Error, Platform, Result, Tenant};
 use prompts::Checker;
 use rand::RngExt as _;
 use schemars::JsonSchema;
@@ -83,7 +85,11 @@ impl UpdatePrompt {
     }
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "prompt").on(put_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("updatePrompt")
         .tag("prompts")
@@ -98,7 +104,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(conditional_write)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WritePrompts>,
     State(app): State<App>,
     Path(path): Path<PromptPath>,

@@ -1,5 +1,6 @@
 //! `GET /prompts/{pt_id}/versions`: lists the versions of a template, newest first.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::ReadPrompts;
@@ -10,7 +11,11 @@ use platform::{Error, Result};
 use crate::App;
 use crate::model::{PromptPath, PromptVersionItem};
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listPromptVersions")
         .tag("prompts")
@@ -23,7 +28,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(pages)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadPrompts>,
     State(app): State<App>,
     Path(path): Path<PromptPath>,

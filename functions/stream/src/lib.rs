@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::get_with;
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use platform::Platform;
@@ -118,10 +117,7 @@ pub fn routes(platform: Platform, stream: Stream) -> ApiRouter {
         stream,
     };
     ApiRouter::new()
-        .api_route(
-            "/workflows/runs/{workflow_id}/{run_id}/stream",
-            get_with(stream::handler, stream::doc),
-        )
+        .api_route("/workflows/runs/{workflow_id}/{run_id}/stream", stream::route())
         .layer(from_fn_with_state(
             (platform, Credentials::TokenOrQuery),
             authenticate,

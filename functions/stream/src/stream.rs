@@ -1,6 +1,7 @@
 //! `GET /workflows/runs/{workflow_id}/{run_id}/stream`: streams the update messages of a run as server-sent
 //! events.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::body::Body;
 use axum::extract::State;
@@ -40,7 +41,11 @@ pub struct StreamQuery {
     pub access_token: Option<String>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("streamRunUpdates")
         .tag("workflow runs")
@@ -75,7 +80,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         })
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     Path(path): Path<StreamPath>,

@@ -1,13 +1,15 @@
 //! `POST /events/channels`: creates a channel. Only this answer shows its token, and its signing secret if it
 //! has one.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use events::channel::Channel as StoredChannel;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{created, problem};
-use platform::http::{Call, Json, Reply, strict};
-use platform::{ErrorKind, Result};
+use platform::http::{Call, Json, Reply, audited, strict};
+use platform::records::audit::AuditAction;
+use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,7 +46,11 @@ pub struct CreateChannel {
     pub enabled: Option<bool>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Create, "event_channel").on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("createChannel")
         .tag("channels")
@@ -65,7 +71,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteEvents>,
     State(app): State<App>,
     Json(body): Json<CreateChannel>,

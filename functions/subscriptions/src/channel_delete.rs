@@ -1,17 +1,23 @@
 //! `DELETE /events/channels/{channel_id}`: deletes a channel. Later requests to it are refused; its events
 //! stay.
 
+use aide::axum::routing::{ApiMethodRouter, delete_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
-use platform::Result;
 use platform::auth::permission::WriteEvents;
-use platform::http::{Call, Path, Reply};
+use platform::http::{Call, Path, Reply, audited};
+use platform::records::audit::AuditAction;
+use platform::{Platform, Result};
 
 use crate::App;
 use crate::channel_model::ChannelPath;
 use crate::subscription_model::Deleted;
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Delete, "event_channel").on(delete_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("deleteChannel")
         .tag("channels")
@@ -24,7 +30,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response_with::<200, axum::Json<Deleted>, _>(|response| response.description("The channel is deleted."))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteEvents>,
     State(app): State<App>,
     Path(path): Path<ChannelPath>,

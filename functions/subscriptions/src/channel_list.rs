@@ -1,5 +1,6 @@
 //! `GET /events/channels`: lists the channels of the project, oldest first.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use events::channel::Channel as StoredChannel;
@@ -11,7 +12,11 @@ use platform::http::{Call, PageQuery, Query, Reply};
 use crate::App;
 use crate::channel_model::Channel;
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listChannels")
         .tag("channels")
@@ -24,7 +29,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(pages)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadEvents>,
     State(app): State<App>,
     Query(query): Query<PageQuery>,

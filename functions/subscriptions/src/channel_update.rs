@@ -2,15 +2,17 @@
 //!
 //! Only this answer shows a new token or signing secret. The replaced token or secret stops working at once.
 
+use aide::axum::routing::{ApiMethodRouter, put_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use events::channel::Channel as StoredChannel;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{conditional_write, tagged};
-use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
+use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict};
 use platform::records::Written;
-use platform::{Result, UtcTime};
+use platform::records::audit::AuditAction;
+use platform::{Platform, Result, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -92,7 +94,11 @@ impl UpdateChannel {
     }
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "event_channel").on(put_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("updateChannel")
         .tag("channels")
@@ -109,7 +115,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(conditional_write)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteEvents>,
     State(app): State<App>,
     Path(path): Path<ChannelPath>,

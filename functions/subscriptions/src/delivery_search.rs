@@ -1,5 +1,6 @@
 //! `POST /events/deliveries/search`: searches deliveries and their results, newest first.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use events::search::DeliverySelection;
@@ -56,7 +57,11 @@ pub struct DeliveryList {
     pub next_cursor: Option<String>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    post_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("searchDeliveries")
         .tag("subscriptions")
@@ -70,7 +75,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response_with::<200, axum::Json<DeliveryList>, _>(|response| response.description("A page of deliveries, newest first."))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadEvents>,
     State(app): State<App>,
     OptionalJson(body): OptionalJson<SearchDeliveries>,

@@ -18,19 +18,16 @@ mod subscription_update;
 use std::sync::Arc;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{delete_with, get_with, post_with, put_with};
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use events::search::DeliverySearch;
 use platform::Platform;
 use platform::config::{AwsEnvironment, ConfigError};
 use platform::deployment::Deployment;
-use platform::http::audit::record;
-use platform::http::{Credentials, audited, authenticate};
+use platform::http::{Credentials, authenticate};
 use platform::outbound::Outbound;
 use platform::page_token::PageTokens;
 use platform::records::Table;
-use platform::records::audit::AuditAction;
 use platform::records::channels::Channels;
 use platform::records::deliveries::Deliveries;
 use platform::records::processes::Processes;
@@ -105,60 +102,29 @@ pub fn routes(platform: Platform, parts: Subscriptions) -> ApiRouter {
         workflow_types: parts.workflow_types,
         platform: platform.clone(),
     };
-    let of_channel = |action| from_fn_with_state(audited(&platform, action, "event_channel"), record);
-    let creates_channel = of_channel(AuditAction::Create);
-    let updates_channel = of_channel(AuditAction::Update);
-    let deletes_channel = of_channel(AuditAction::Delete);
-    let of_subscription =
-        |action| from_fn_with_state(audited(&platform, action, "event_subscription"), record);
-    let creates = of_subscription(AuditAction::Create);
-    let updates = of_subscription(AuditAction::Update);
-    let deletes = of_subscription(AuditAction::Delete);
 
+    let p = &platform;
     ApiRouter::new()
         .api_route(
             "/events/channels",
-            get_with(channel_list::handler, channel_list::doc),
-        )
-        .api_route(
-            "/events/channels",
-            post_with(channel_create::handler, channel_create::doc).route_layer(creates_channel),
+            channel_list::route().merge(channel_create::route(p)),
         )
         .api_route(
             "/events/channels/{channel_id}",
-            get_with(channel_get::handler, channel_get::doc),
+            channel_get::route()
+                .merge(channel_update::route(p))
+                .merge(channel_delete::route(p)),
         )
-        .api_route(
-            "/events/channels/{channel_id}",
-            put_with(channel_update::handler, channel_update::doc).route_layer(updates_channel),
-        )
-        .api_route(
-            "/events/channels/{channel_id}",
-            delete_with(channel_delete::handler, channel_delete::doc).route_layer(deletes_channel),
-        )
-        .api_route(
-            "/events/deliveries/search",
-            post_with(delivery_search::handler, delivery_search::doc),
-        )
+        .api_route("/events/deliveries/search", delivery_search::route())
         .api_route(
             "/events/subscriptions",
-            get_with(subscription_list::handler, subscription_list::doc),
-        )
-        .api_route(
-            "/events/subscriptions",
-            post_with(subscription_create::handler, subscription_create::doc).route_layer(creates),
+            subscription_list::route().merge(subscription_create::route(p)),
         )
         .api_route(
             "/events/subscriptions/{subscription_id}",
-            get_with(subscription_get::handler, subscription_get::doc),
-        )
-        .api_route(
-            "/events/subscriptions/{subscription_id}",
-            put_with(subscription_update::handler, subscription_update::doc).route_layer(updates),
-        )
-        .api_route(
-            "/events/subscriptions/{subscription_id}",
-            delete_with(subscription_delete::handler, subscription_delete::doc).route_layer(deletes),
+            subscription_get::route()
+                .merge(subscription_update::route(p))
+                .merge(subscription_delete::route(p)),
         )
         .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
         .with_state(app)

@@ -1,6 +1,7 @@
 //! `POST /events/subscriptions`: creates a subscription. Only this answer shows its signing secret, if it has
 //! one.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use events::filter::Filter;
@@ -8,8 +9,9 @@ use events::subscription::{Priority, RunAsRole, Scope, Subscription as StoredSub
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{created, problem};
 use platform::http::text::MAX_DESCRIPTION_LENGTH;
-use platform::http::{Call, Json, Reply, strict};
-use platform::{Error, ErrorKind, Result, Tenant};
+use platform::http::{Call, Json, Reply, audited, strict};
+use platform::records::audit::AuditAction;
+use platform::{Error, ErrorKind, Platform, Result, Tenant};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -47,7 +49,11 @@ pub struct CreateSubscription {
     pub overrides_system_subscription_id: Option<String>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Create, "event_subscription").on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("createSubscription")
         .tag("subscriptions")
@@ -71,7 +77,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteEvents>,
     State(app): State<App>,
     Json(mut body): Json<CreateSubscription>,

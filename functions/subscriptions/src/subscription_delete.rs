@@ -1,18 +1,24 @@
 //! `DELETE /events/subscriptions/{subscription_id}`: deletes a subscription, and stops its deliveries, open
 //! ones included.
 
+use aide::axum::routing::{ApiMethodRouter, delete_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use events::subscription::Subscription as StoredSubscription;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::problem;
-use platform::http::{Call, Path, Reply};
-use platform::{ErrorKind, Result};
+use platform::http::{Call, Path, Reply, audited};
+use platform::records::audit::AuditAction;
+use platform::{ErrorKind, Platform, Result};
 
 use crate::App;
 use crate::subscription_model::{Deleted, SubscriptionPath};
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Delete, "event_subscription").on(delete_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("deleteSubscription")
         .tag("subscriptions")
@@ -29,7 +35,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteEvents>,
     State(app): State<App>,
     Path(path): Path<SubscriptionPath>,

@@ -1,5 +1,6 @@
 //! `GET /events/subscriptions/{subscription_id}`: returns one subscription.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use events::subscription::Subscription as StoredSubscription;
@@ -11,7 +12,11 @@ use platform::http::{Call, Path, Reply};
 use crate::App;
 use crate::subscription_model::{Subscription, SubscriptionPath};
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("getSubscription")
         .tag("subscriptions")
@@ -23,7 +28,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(tagged)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadEvents>,
     State(app): State<App>,
     Path(path): Path<SubscriptionPath>,

@@ -1,6 +1,7 @@
 //! `GET /events/subscriptions`: lists the subscriptions of the project, system subscriptions included, oldest
 //! first.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use events::subscription::Subscription as StoredSubscription;
@@ -12,7 +13,11 @@ use platform::http::{Call, PageQuery, Query, Reply};
 use crate::App;
 use crate::subscription_model::Subscription;
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listSubscriptions")
         .tag("subscriptions")
@@ -27,7 +32,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .with(pages)
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<ReadEvents>,
     State(app): State<App>,
     Query(query): Query<PageQuery>,

@@ -2,6 +2,8 @@
 //!
 //! The change also applies to open deliveries at once, because each attempt reads the subscription again.
 
+use aide::axum::routing::{ApiMethodRouter, put_with};
+use platform::records::audit::AuditAction;
 use std::collections::BTreeMap;
 
 use aide::transform::TransformOperation;
@@ -16,9 +18,9 @@ use events::target::MAX_ITERATIONS;
 use platform::auth::permission::WriteEvents;
 use platform::http::openapi::{conditional_write, problem, tagged};
 use platform::http::text::MAX_DESCRIPTION_LENGTH;
-use platform::http::{Call, OptionalJson, Path, Reply, if_match, strict};
+use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict};
 use platform::records::Written;
-use platform::{Error, ErrorKind, Result};
+use platform::{Error, ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -118,7 +120,11 @@ fn given_object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Map
     strict::json_object(deserializer).map(Some)
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "event_subscription").on(put_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("updateSubscription")
         .tag("subscriptions")
@@ -141,7 +147,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<WriteEvents>,
     State(app): State<App>,
     Path(path): Path<SubscriptionPath>,

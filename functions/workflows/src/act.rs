@@ -1,12 +1,14 @@
 //! `POST /workflows/runs/{workflow_id}/{run_id}/actions/{action}`: cancels or terminates a run.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
 use platform::http::openapi::problem;
 use platform::http::text::check_text;
-use platform::http::{Call, OptionalJson, Path, Reply};
-use platform::{Error, ErrorKind, Result};
+use platform::http::{Call, OptionalJson, Path, Reply, audited};
+use platform::records::audit::AuditAction;
+use platform::{Error, ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use workflow::engine::Caller;
@@ -34,7 +36,13 @@ pub struct Act {
     pub reason: Option<String>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "workflow")
+        .identified_by("run_id")
+        .on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("actOnWorkflowRun")
         .tag("workflow runs")
@@ -53,7 +61,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     Path(path): Path<ActPath>,

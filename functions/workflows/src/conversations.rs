@@ -1,6 +1,7 @@
 //! `POST /workflows/conversations`: lists the runs that are conversations with an agent. Deprecated: the
 //! listing of runs has a `type`.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
@@ -13,7 +14,11 @@ use crate::list::{ListRuns, page};
 
 const AGENT_CONVERSATION: &str = "AgentConversation";
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    post_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listConversations")
         .tag("workflow runs")
@@ -30,7 +35,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         })
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     OptionalJson(body): OptionalJson<ListRuns>,

@@ -1,5 +1,6 @@
 //! `GET /workflows/runs/{workflow_id}/{run_id}`: returns one run in full, with its history on request.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
@@ -45,7 +46,11 @@ impl DetailQuery {
     }
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("getWorkflowRun")
         .tag("workflow runs")
@@ -59,7 +64,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<WorkflowRun>>()
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     Path(path): Path<RunPath>,

@@ -13,17 +13,14 @@ mod update_list;
 mod update_post;
 
 use aide::axum::ApiRouter;
-use aide::axum::routing::{get_with, post_with};
 use axum::extract::FromRef;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use platform::Platform;
 use platform::config::ConfigError;
 use platform::deployment::Deployment;
-use platform::http::audit::record;
-use platform::http::{Credentials, audited, authenticate};
+use platform::http::{Credentials, authenticate};
 use platform::page_token::PageTokens;
-use platform::records::audit::AuditAction;
 use platform::records::runs::Runs;
 use platform::telemetry::{self, Format};
 use runs::process::{Evaluator, Expressions};
@@ -88,26 +85,16 @@ pub fn routes(platform: Platform, workflows: Workflows) -> ApiRouter {
         platform: platform.clone(),
         workflows,
     };
-    let updates = audited(&platform, AuditAction::Update, "workflow").identified_by("run_id");
-    let updates = from_fn_with_state(updates, record);
 
+    let p = &platform;
     ApiRouter::new()
-        .api_route(
-            "/workflows/conversations",
-            post_with(conversations::handler, conversations::doc),
-        )
-        .api_route("/workflows/runs", post_with(list::handler, list::doc))
-        .api_route(
-            "/workflows/runs/{run_id}/updates",
-            post_with(update_post::handler, update_post::doc).route_layer(updates.clone()),
-        )
-        .api_route(
-            "/workflows/runs/{workflow_id}/{run_id}",
-            get_with(detail::handler, detail::doc),
-        )
+        .api_route("/workflows/conversations", conversations::route())
+        .api_route("/workflows/runs", list::route())
+        .api_route("/workflows/runs/{run_id}/updates", update_post::route(p))
+        .api_route("/workflows/runs/{workflow_id}/{run_id}", detail::route())
         .api_route(
             "/workflows/runs/{workflow_id}/{run_id}/actions/{action}",
-            post_with(act::handler, act::doc).route_layer(updates.clone()),
+            act::route(p),
         )
         .route(
             "/workflows/runs/{workflow_id}/{run_id}/query",
@@ -115,17 +102,17 @@ pub fn routes(platform: Platform, workflows: Workflows) -> ApiRouter {
         )
         .api_route(
             "/workflows/runs/{workflow_id}/{run_id}/query/{query_name}",
-            get_with(query::handler, query::doc),
+            query::route(),
         )
         .api_route(
             "/workflows/runs/{workflow_id}/{run_id}/signal/{signal_name}",
-            post_with(signal::handler, signal::doc).route_layer(updates),
+            signal::route(p),
         )
         .api_route(
             "/workflows/runs/{workflow_id}/{run_id}/updates",
-            get_with(update_list::handler, update_list::doc),
+            update_list::route(),
         )
-        .api_route("/workflows/types", get_with(type_list::handler, type_list::doc))
+        .api_route("/workflows/types", type_list::route())
         .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
         .with_state(app)
 }

@@ -1,5 +1,6 @@
 //! `POST /workflows/runs`: lists the matching runs of the project, newest first.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
@@ -50,7 +51,11 @@ pub struct ListRuns {
     pub next_page_token: Option<String>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    post_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listWorkflowRuns")
         .tag("workflow runs")
@@ -64,7 +69,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<WorkflowRunPage>>()
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     OptionalJson(body): OptionalJson<ListRuns>,

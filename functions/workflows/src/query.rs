@@ -1,6 +1,7 @@
 //! `GET /workflows/runs/{workflow_id}/{run_id}/query/{query_name}`: asks a run's code for its state. The run
 //! does not change.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
@@ -25,7 +26,11 @@ pub struct QueryPath {
     pub query_name: String,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("queryWorkflowRun")
         .tag("workflow runs")
@@ -52,7 +57,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     Path(path): Path<QueryPath>,

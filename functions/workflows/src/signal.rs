@@ -3,13 +3,15 @@
 //! The answer comes when the signal is in the run's history. When the run's code reads it depends on that
 //! code.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
 use platform::http::openapi::problem;
 use platform::http::text::check_name;
-use platform::http::{Call, Json, Path, Reply, strict};
-use platform::{Error, ErrorKind, Result};
+use platform::http::{Call, Json, Path, Reply, audited, strict};
+use platform::records::audit::AuditAction;
+use platform::{Error, ErrorKind, Platform, Result};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -64,7 +66,13 @@ pub struct SignalSent {
     pub message: String,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "workflow")
+        .identified_by("run_id")
+        .on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("signalWorkflowRun")
         .tag("workflow runs")
@@ -82,7 +90,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         ))
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     Path(path): Path<SignalPath>,

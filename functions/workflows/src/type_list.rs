@@ -1,5 +1,6 @@
 //! `GET /workflows/types`: lists the workflow types of this installation, so that clients can discover them.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
@@ -30,7 +31,11 @@ pub struct WorkflowTypes {
     pub types: Vec<WorkflowTypeView>,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listWorkflowTypes")
         .tag("workflow runs")
@@ -42,7 +47,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<WorkflowTypes>>()
 }
 
-pub async fn handler(call: Call<ReadWorkflowTypes>, State(app): State<App>) -> Result<Reply<WorkflowTypes>> {
+async fn handler(call: Call<ReadWorkflowTypes>, State(app): State<App>) -> Result<Reply<WorkflowTypes>> {
     // Every endpoint below `/workflows` refuses a token without a project.
     call.tenant()?;
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();

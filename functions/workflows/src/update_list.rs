@@ -1,6 +1,7 @@
 //! `GET /workflows/runs/{workflow_id}/{run_id}/updates`: lists a run's update messages: the newest 1,000 of
 //! the last 90 days.
 
+use aide::axum::routing::{ApiMethodRouter, get_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::Result;
@@ -22,7 +23,11 @@ pub struct UpdatesQuery {
     pub since: i64,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route() -> ApiMethodRouter<App> {
+    get_with(handler, doc)
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("listRunUpdates")
         .tag("workflow runs")
@@ -35,7 +40,7 @@ pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
         .response::<200, axum::Json<RunUpdatePage>>()
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     Path(path): Path<RunPath>,

@@ -1,13 +1,15 @@
 //! `POST /workflows/runs/{run_id}/updates`: publishes an update message of a run. Meant for the run's own
 //! work, not for clients.
 
+use aide::axum::routing::{ApiMethodRouter, post_with};
 use aide::transform::TransformOperation;
 use axum::extract::State;
 use platform::auth::permission::UseRuns;
 use platform::http::strict::optional_json;
 use platform::http::text::check_name;
-use platform::http::{Call, OptionalJson, Path, Reply};
-use platform::{Error, Result};
+use platform::http::{Call, OptionalJson, Path, Reply, audited};
+use platform::records::audit::AuditAction;
+use platform::{Error, Platform, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -50,7 +52,13 @@ pub struct UpdatePublished {
     pub success: bool,
 }
 
-pub fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
+pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
+    audited(platform, AuditAction::Update, "workflow")
+        .identified_by("run_id")
+        .on(post_with(handler, doc))
+}
+
+fn doc(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     operation
         .id("publishRunUpdate")
         .tag("workflow runs")
@@ -73,7 +81,7 @@ fn check_message(message: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-pub async fn handler(
+async fn handler(
     call: Call<UseRuns>,
     State(app): State<App>,
     Path(path): Path<UpdatePath>,

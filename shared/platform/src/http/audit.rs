@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use aide::axum::routing::ApiMethodRouter;
 use axum::extract::{FromRequestParts as _, RawPathParams, Request, State};
-use axum::middleware::Next;
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument as _, error, warn};
@@ -55,6 +56,14 @@ impl Audited {
     pub fn identified_by(mut self, parameter: &'static str) -> Self {
         self.parameter = Some(parameter);
         self
+    }
+
+    /// Adds the record to a route.
+    pub fn on<S>(self, route: ApiMethodRouter<S>) -> ApiMethodRouter<S>
+    where
+        S: Clone + Send + Sync + 'static,
+    {
+        route.route_layer(from_fn_with_state(self, record))
     }
 }
 
