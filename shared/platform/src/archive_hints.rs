@@ -1,5 +1,6 @@
-//! Hints at logs that have new records, for the archiver. A lost one only delays: the head of each log is
-//! due anyway.
+//! Sends hints about logs with new records to the archiver. A lost hint only delays archiving, because the
+//! head of
+//! each log becomes due anyway.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,25 +16,24 @@ use crate::error::Error;
 use crate::queue::{Delivery, Queue};
 use crate::records::logs::LogId;
 
-/// How long a hint is held back, so that one pass archives the records of that time together.
+/// Delay of a hint, so that one pass archives all records written in that time.
 const WINDOW: Duration = Duration::from_secs(60);
-/// A process sends one hint at a log in this time, in milliseconds. Shorter than the window, because a record
-/// is written a moment before its hint.
+/// Minimum time between two hints of a process about one log, in milliseconds. Shorter than the window,
+/// because a
+/// record is written slightly before its hint.
 const SILENCE_MS: u64 = 50_000;
-/// A record's answer waits for its hint no longer.
+/// Maximum time that a record's answer waits for its hint.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Most logs that a process remembers to have hinted at.
+/// Maximum number of logs whose last hint a process remembers.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// As JSON: `{"account_id": …, "project_id": … or null, "kind": …}`.
+/// JSON form: `{"account_id": …, "project_id": … or null, "kind": …}`.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArchiveHint {
-    /// The log to look at.
     #[serde(flatten)]
     pub log: LogId,
 }
 
-/// Sends hints at logs that have new records.
 #[derive(Clone)]
 pub struct ArchiveHints {
     queue: Arc<dyn Queue>,
@@ -41,7 +41,7 @@ pub struct ArchiveHints {
 }
 
 impl ArchiveHints {
-    /// Over the archiver's queue.
+    /// Sends to the archiver's queue.
     pub fn new(queue: Arc<dyn Queue>) -> Self {
         Self {
             queue,
@@ -49,7 +49,7 @@ impl ArchiveHints {
         }
     }
 
-    /// Hints at a log that has a new record, unless this process did a moment ago.
+    /// Sends a hint about a log with a new record, unless this process sent one recently.
     pub async fn new_record(&self, log: &LogId, now: UtcTime) {
         {
             let mut sent = self.sent.lock();
@@ -64,7 +64,7 @@ impl ArchiveHints {
         self.send(log, WINDOW).await;
     }
 
-    /// Hints at a log whose pass is due.
+    /// Sends a hint about a log whose pass is due.
     pub async fn due(&self, log: &LogId) {
         self.send(log, Duration::ZERO).await;
     }

@@ -1,9 +1,10 @@
-//! The consumer's side of SQS: handles each message of a batch by itself, and has failed ones delivered
-//! again soon.
+//! Consumes SQS batches: handles each message by itself, and has failed messages redelivered soon.
 //!
-//! A message that failed would come back after the visibility timeout of its queue, which is longer than
-//! its function may run: after 16 minutes, ten times, before an alarm hears of it. So its visibility is set
-//! to a back-off.
+//! Without this, a failed message returns after the visibility timeout of its queue, which is longer than its
+//! function may
+//! run: ten deliveries, 16 minutes apart, before an alarm fires. So the visibility of a failed message is set
+//! to
+//! a back-off.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -20,28 +21,28 @@ use crate::error::{Error, Result};
 use crate::metrics;
 use crate::queue::Inbox;
 
-/// From the end of the work to the end of the function.
+/// Time between the end of the work and the end of the function.
 const MARGIN: Duration = Duration::from_secs(2);
-/// Longest time for setting the visibility of the failed messages.
+/// Maximum time for setting the visibility of the failed messages.
 const POSTPONING: Duration = Duration::from_secs(1);
-/// First and longest back-off of a message that failed.
+/// First and longest back-off of a failed message.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// How long a message stays away that failed with its `receives`-th delivery.
+/// Returns the back-off of a message that failed at its `receives`-th delivery.
 pub fn back_off(receives: u32) -> Duration {
     let doublings = receives.saturating_sub(1).min(16);
     (FIRST_PAUSE * 2_u32.pow(doublings)).min(LONGEST_PAUSE)
 }
 
-/// The messages of one call of a consumer.
+/// The messages of one invocation of a consumer.
 pub struct Batch {
     messages: Vec<SqsMessage>,
     work_ends: Option<Instant>,
 }
 
 impl From<SqsEvent> for Batch {
-    /// Without a deadline.
+    /// Creates a batch without a deadline.
     fn from(event: SqsEvent) -> Self {
         Self {
             messages: event.records,
@@ -51,7 +52,7 @@ impl From<SqsEvent> for Batch {
 }
 
 impl Batch {
-    /// Keeps one of several messages with the same body: the others ask for the same.
+    /// Keeps one of several messages with the same body, because the others request the same work.
     #[must_use]
     pub fn without_repeats(mut self) -> Self {
         let mut bodies = HashSet::new();
@@ -60,8 +61,9 @@ impl Batch {
         self
     }
 
-    /// Handles the messages at the same time. The answer names those to deliver again: that failed, or were
-    /// not finished when the function had to end.
+    /// Handles the messages concurrently. The response names the messages to redeliver: those that failed, or
+    /// were not
+    /// finished before the deadline.
     pub async fn each<F>(self, work: impl Fn(String) -> F) -> SqsBatchResponse
     where
         F: Future<Output = Result<()>>,
@@ -92,8 +94,9 @@ impl Batch {
     }
 }
 
-/// Handles the batch of an invocation: ends the work before Lambda ends the function, and sets the back-off
-/// of what failed.
+/// Handles the batch of an invocation: stops the work before Lambda ends the function, and sets the back-off
+/// of the
+/// failed messages.
 pub async fn consume<F>(
     event: LambdaEvent<SqsEvent>,
     inbox: &dyn Inbox,
@@ -116,7 +119,7 @@ where
         .iter()
         .filter_map(|failure| receipts.get(&failure.item_identifier));
     let postponed = failed.map(|(receipt, receives)| inbox.postpone(receipt, back_off(*receives)));
-    // Without it the message comes back after the visibility timeout.
+    // On a timeout the message returns after the visibility timeout.
     if timeout(POSTPONING, join_all(postponed)).await.is_err() {
         warn!("the back-off of failed messages is not set in time");
     }
@@ -124,7 +127,7 @@ where
     response
 }
 
-/// The id of a message, its receipt handle, and how often it was received.
+/// Returns the id of a message, its receipt handle, and its receive count.
 fn receipt(message: &SqsMessage) -> Option<(String, (String, u32))> {
     let receives = message.attributes.get("ApproximateReceiveCount");
     let receives = receives.and_then(|count| count.parse().ok()).unwrap_or(1);
@@ -161,7 +164,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Keeps what it is asked.
+    /// Records its calls.
     #[derive(Default)]
     struct Kept(Mutex<Vec<(String, u64)>>);
 

@@ -1,8 +1,10 @@
-//! Time, passed in.
+//! Provides the time as a value that is passed in.
 //!
-//! Nothing outside this module asks the machine for the time: a [`Clock`] is handed down from `main`, and a test hands
-//! down one that it moves. [`UtcTime`] is the only timestamp that leaves the service: ISO 8601 in UTC with
-//! milliseconds, so that texts sort as the times they stand for.
+//! Nothing outside this module reads the machine's clock: `main` passes a [`Clock`] down, and a test passes
+//! one
+//! that it moves. [`UtcTime`] is the only timestamp format of the service: ISO 8601 in UTC with milliseconds,
+//! so
+//! that the order of the texts is the order of the times.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,23 +19,22 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use tokio::time::Instant;
 
-/// A point in time, in UTC, cut to milliseconds. As text: `2026-01-02T03:04:05.678Z`.
+/// Point in time in UTC, truncated to milliseconds. Text form: `2026-01-02T03:04:05.678Z`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcTime(Timestamp);
 
-/// The beginning of the year 1, in milliseconds since the Unix epoch.
+/// Start of the year 1, in milliseconds since the Unix epoch.
 const COMMON_ERA_MS: i64 = -62_135_596_800_000;
 
 impl UtcTime {
-    /// The Unix epoch.
     pub const EPOCH: Self = Self(Timestamp::UNIX_EPOCH);
 
-    /// The time that is `millis` milliseconds after the Unix epoch; None outside the years that can be written.
+    /// Converts milliseconds since the Unix epoch; None for years that have no text form.
     pub fn from_millis(millis: i64) -> Option<Self> {
         Timestamp::from_millisecond(millis).ok().map(Self)
     }
 
-    /// The time so many milliseconds later; the latest that can be written where there is none.
+    /// Adds milliseconds; returns the latest possible time on overflow.
     #[must_use]
     pub fn plus_ms(self, millis: u64) -> Self {
         let later = i64::try_from(millis)
@@ -42,26 +43,27 @@ impl UtcTime {
         later.and_then(Self::from_millis).unwrap_or(Self(Timestamp::MAX))
     }
 
-    /// Milliseconds from an earlier time to this one; 0 where that one is later.
+    /// Returns the milliseconds since an earlier time; 0 where `earlier` is later.
     pub fn millis_since(self, earlier: Self) -> u64 {
         u64::try_from(self.as_millis().saturating_sub(earlier.as_millis())).unwrap_or(0)
     }
 
-    /// A time as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`; None for any other text.
+    /// Parses an HTTP date such as `Sun, 06 Nov 1994 08:49:37 GMT`; None for any other text.
     pub fn from_http_date(text: &str) -> Option<Self> {
         let zoned = jiff::fmt::rfc2822::parse(text).ok()?;
         Self::from_millis(zoned.timestamp().as_millisecond())
     }
 
-    /// The day in UTC, `YYYY-MM-DD`.
+    /// Returns the day in UTC as `YYYY-MM-DD`.
     pub fn day(self) -> String {
         let mut text = self.to_string();
         text.truncate(text.find('T').unwrap_or(text.len()));
         text
     }
 
-    /// Whether the year has four digits and is at least 1. The texts of these times are in the order of the
-    /// times, and every database reads them.
+    /// Whether the year has four digits and is at least 1. The text order of such times is their time order,
+    /// and every
+    /// database can read them.
     pub fn is_in_common_era(self) -> bool {
         self.as_millis() >= COMMON_ERA_MS
     }
@@ -89,15 +91,14 @@ impl fmt::Debug for UtcTime {
     }
 }
 
-/// How much of a text that is no time is shown, in bytes.
+/// Maximum length of a quoted invalid timestamp, in bytes.
 const MAX_SHOWN_BYTES: usize = 100;
 
-/// Reads any ISO 8601 timestamp. Without an offset it is in UTC; a plain date is its midnight in UTC.
+/// Parses any ISO 8601 timestamp. One without an offset is in UTC; a plain date is midnight in UTC.
 impl FromStr for UtcTime {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // Without an offset it is in UTC.
         let parsed = text.parse::<Timestamp>().or_else(|_| {
             let time: DateTime = text.parse()?;
             Ok::<_, jiff::Error>(time.to_zoned(TimeZone::UTC)?.timestamp())
@@ -142,29 +143,28 @@ impl JsonSchema for UtcTime {
     }
 }
 
-/// Where the time comes from: the machine, or a test.
+/// Source of the time.
 #[derive(Clone, Debug)]
 pub enum Clock {
-    /// The machine's clock.
     System,
-    /// A clock that stands still until it is moved; milliseconds since the Unix epoch.
+    /// Stands still until it is moved; milliseconds since the Unix epoch.
     Manual(Arc<AtomicI64>),
-    /// The machine's clock, moved by so many milliseconds.
+    /// The machine's clock plus an offset in milliseconds.
     Shifted(Arc<AtomicI64>),
 }
 
 impl Clock {
-    /// A clock that stands at `start` until [`advance_ms`](Self::advance_ms) moves it.
+    /// Creates a clock that stands at `start` until [`advance_ms`](Self::advance_ms) moves it.
     pub fn manual(start: UtcTime) -> Self {
         Self::Manual(Arc::new(AtomicI64::new(start.as_millis())))
     }
 
-    /// The machine's clock until [`advance_ms`](Self::advance_ms) moves it.
+    /// Creates a clock that follows the machine's, shifted by the sum of all
+    /// [`advance_ms`](Self::advance_ms).
     pub fn shifted() -> Self {
         Self::Shifted(Arc::default())
     }
 
-    /// The time now.
     #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
     pub fn now(&self) -> UtcTime {
         match self {
@@ -178,13 +178,14 @@ impl Clock {
         .unwrap_or(UtcTime::EPOCH)
     }
 
-    /// The moment of a Unix time in milliseconds, for timers. One that is over is now.
+    /// Converts a Unix time in milliseconds for timers. A past time becomes now.
     pub fn instant_of(&self, unix_ms: u64) -> Instant {
         let now_ms = u64::try_from(self.now().as_millis()).unwrap_or_default();
         Instant::now() + Duration::from_millis(unix_ms.saturating_sub(now_ms))
     }
 
-    /// Moves a manual or shifted clock by `millis`, which may be negative; the machine's clock does not move.
+    /// Moves a manual or shifted clock by `millis`, which may be negative; has no effect on the machine's
+    /// clock.
     pub fn advance_ms(&self, millis: i64) {
         if let Self::Manual(now) | Self::Shifted(now) = self {
             now.fetch_add(millis, Ordering::SeqCst);

@@ -1,7 +1,8 @@
-//! What a function is told by its environment, read once at start into small typed structs.
+//! Reads a function's environment once, at start, into small typed structs.
 //!
-//! Every variable begins with `MILLRACE_`. A missing one, or one that no struct knows (a misspelt name would silently
-//! fall back to a default), stops the start with a sentence that says how to set it.
+//! Every variable begins with `MILLRACE_`. A missing or an unknown variable stops the start with a sentence
+//! that says
+//! how to set it; a misspelt name would otherwise silently use a default.
 
 mod retention;
 mod variables;
@@ -17,17 +18,16 @@ use hyper::Uri;
 pub use retention::Retention;
 pub use variables::VARIABLES;
 
-/// Why a start was refused: one sentence for the person who set it up.
+/// Reason why the start was refused: one sentence for the operator.
 #[derive(Debug)]
 pub struct ConfigError(String);
 
 impl ConfigError {
-    /// A refusal with this sentence.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
 
-    /// The refusal of a start without this variable.
+    /// Error for a missing variable.
     pub fn missing(name: &'static str) -> Self {
         let what = VARIABLES
             .iter()
@@ -45,17 +45,16 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// A text that is never printed.
+/// Text that is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a secret text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, where it is used.
+    /// Returns the secret text.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -67,12 +66,11 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The `MILLRACE_` variables of the process.
 #[derive(Clone, Debug)]
 pub struct Environment(BTreeMap<String, Secret>);
 
 impl Environment {
-    /// Reads the environment of this process. Refuses a `MILLRACE_` variable that nothing reads.
+    /// Reads the environment of this process. Rejects a `MILLRACE_` variable that is unknown.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that reads the environment"
@@ -81,7 +79,7 @@ impl Environment {
         Self::from_variables(std::env::vars())
     }
 
-    /// The same over given variables.
+    /// As [`read`](Self::read), from the given variables.
     pub fn from_variables(
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
@@ -105,7 +103,7 @@ impl Environment {
         }
     }
 
-    /// The value of a variable that may be missing; an empty one counts as missing.
+    /// Returns the value of an optional variable; an empty value counts as missing.
     pub fn optional(&self, name: &'static str) -> Option<&str> {
         self.0
             .get(name)
@@ -113,20 +111,19 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
-    /// The value of a variable that must be there.
     pub fn required(&self, name: &'static str) -> Result<String, ConfigError> {
         self.optional(name)
             .map(str::to_owned)
             .ok_or_else(|| ConfigError::missing(name))
     }
 
-    /// The folder for files that can be made again: `MILLRACE_CACHE_DIR`, else that of temporary files.
+    /// Returns the folder for files that can be recreated: `MILLRACE_CACHE_DIR`, or the temporary folder.
     pub fn cache_folder(&self) -> PathBuf {
         self.optional("MILLRACE_CACHE_DIR")
             .map_or_else(std::env::temp_dir, PathBuf::from)
     }
 
-    /// A whole number, or `default` where the variable is missing.
+    /// Returns a whole number, or `default` where the variable is missing.
     pub fn number(&self, name: &'static str, default: u64) -> Result<u64, ConfigError> {
         match self.optional(name) {
             None => Ok(default),
@@ -139,21 +136,20 @@ impl Environment {
     }
 }
 
-/// What Lambda says of the cloud around a function.
+/// Variables that Lambda sets for a function.
 #[derive(Clone, Debug, Default)]
 pub struct AwsEnvironment {
     /// `AWS_REGION`.
     pub region: Option<String>,
-    /// `AWS_ENDPOINT_URL`: services elsewhere than in the cloud.
+    /// `AWS_ENDPOINT_URL`: the address of services outside AWS.
     pub endpoint_url: Option<String>,
-    /// `AWS_LAMBDA_FUNCTION_NAME`: set in a Lambda function, and there alone.
+    /// `AWS_LAMBDA_FUNCTION_NAME`: set only in a Lambda function.
     pub function_name: Option<String>,
     /// `AWS_LAMBDA_FUNCTION_MEMORY_SIZE`.
     pub function_memory_mb: Option<u64>,
 }
 
 impl AwsEnvironment {
-    /// Reads the environment of this process.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that reads the environment"
@@ -169,11 +165,12 @@ impl AwsEnvironment {
         }
     }
 
-    /// Whether AWS is an emulator on this machine: `AWS_ENDPOINT_URL` is a loopback address. A function with
-    /// such a value reaches no service of AWS, so no deployed function has one.
+    /// Whether AWS is an emulator on this machine: `AWS_ENDPOINT_URL` is a loopback address. No deployed
+    /// function has
+    /// such a value, because it would reach no service of AWS.
     pub fn is_emulated(&self) -> bool {
         let endpoint = self.endpoint_url.as_deref();
-        // The parser of the SDK's HTTP client, so that both see one host.
+        // Uses the parser of the SDK's HTTP client, so that both see the same host.
         let uri = endpoint.and_then(|endpoint| endpoint.parse::<Uri>().ok());
         let url = uri.as_ref().filter(|uri| uri.scheme().is_some());
         let Some(host) = url.and_then(Uri::host) else {
@@ -187,14 +184,15 @@ impl AwsEnvironment {
     }
 }
 
-/// The variable by which the loader is told of libraries beyond its own places.
+/// Variable with additional library folders for the loader.
 pub const LIBRARY_PATH: &str = if cfg!(target_os = "macos") {
     "DYLD_FALLBACK_LIBRARY_PATH"
 } else {
     "LD_LIBRARY_PATH"
 };
 
-/// Where the loader looks for libraries beyond its own places, for a child process whose environment is otherwise empty.
+/// Returns the additional library folders of the loader, for a child process whose environment is otherwise
+/// empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place that reads the environment"
@@ -203,19 +201,18 @@ pub fn library_path() -> Option<OsString> {
     std::env::var_os(LIBRARY_PATH)
 }
 
-/// Origins that a browser may call from.
+/// Origins allowed to call from a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CorsOrigins {
-    /// None: no CORS header is sent.
+    /// No CORS header is sent.
     None,
-    /// Any origin.
     Any,
-    /// These, each as `scheme://host[:port]`.
+    /// Each as `scheme://host[:port]`.
     List(Vec<String>),
 }
 
 impl CorsOrigins {
-    /// From `MILLRACE_CORS_ORIGINS`; none where it is missing.
+    /// Reads `MILLRACE_CORS_ORIGINS`; `None` where it is missing.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         let origins = environment.optional("MILLRACE_CORS_ORIGINS");
         if let Some(list) = origins.filter(|list| *list != "*" && list.contains('*')) {
@@ -231,15 +228,13 @@ impl CorsOrigins {
     }
 }
 
-/// What the edge of a function is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgeConfig {
-    /// Origins that a browser may call from.
     pub cors: CorsOrigins,
 }
 
 impl EdgeConfig {
-    /// From `MILLRACE_CORS_ORIGINS`.
+    /// Reads `MILLRACE_CORS_ORIGINS`.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         Ok(Self {
             cors: CorsOrigins::from_environment(environment)?,

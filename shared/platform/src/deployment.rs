@@ -1,4 +1,4 @@
-//! A deployed function: the variables of its environment, and the services that they name.
+//! Provides a deployed function's environment variables and the services that they name.
 
 use std::sync::Arc;
 
@@ -13,37 +13,34 @@ use crate::secrets::{SecretSource, SecretStore};
 use crate::signing::SigningKey;
 use crate::sources::RemoteObjects;
 
-/// The services that a deployment runs on. Nothing is connected to before its first use.
+/// Services of a deployment. A service is connected to at its first use.
 pub trait Backend: Send + Sync {
-    /// Every table.
+    /// Serves every table.
     fn records(&self) -> Arc<dyn RecordStore>;
 
-    /// Every bucket.
+    /// Serves every bucket.
     fn objects(&self) -> Arc<dyn ObjectStore>;
 
-    /// The queue at this URL, to send to.
+    /// Returns the queue at this URL, for sending.
     fn queue(&self, url: String) -> Arc<dyn Queue>;
 
-    /// The queue at this URL, to receive from.
+    /// Returns the queue at this URL, for receiving.
     fn inbox(&self, url: String) -> Arc<dyn Inbox>;
 
-    /// The bus of this name.
     fn bus(&self, name: &str) -> Arc<dyn Bus>;
 
-    /// The key of this id that seals.
+    /// Returns the encryption key with this id.
     fn sealer(&self, key_id: String) -> Arc<dyn Sealer>;
 
-    /// The key of this id that signs.
     fn signing_key(&self, key_id: String) -> Arc<dyn SigningKey>;
 
-    /// Secrets by name.
     fn secrets(&self) -> Arc<dyn SecretStore>;
 
-    /// Buckets of callers.
+    /// Serves the buckets of callers.
     fn remote_objects(&self) -> Arc<dyn RemoteObjects>;
 }
 
-/// A deployed function. Cheap to clone.
+/// A deployed function; cheap to clone.
 #[derive(Clone)]
 pub struct Deployment {
     environment: Arc<Environment>,
@@ -51,7 +48,6 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// With these variables on these services.
     pub fn new(environment: Environment, backend: Arc<dyn Backend>) -> Self {
         Self {
             environment: Arc::new(environment),
@@ -59,49 +55,49 @@ impl Deployment {
         }
     }
 
-    /// Its variables.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// The table that a variable names.
+    /// Returns the table named in a variable.
     pub fn table(&self, variable: &'static str) -> Result<Table, ConfigError> {
         let name = self.environment.required(variable)?;
         Ok(Table::new(self.backend.records(), &name))
     }
 
-    /// The bucket that a variable names.
+    /// Returns the bucket named in a variable.
     pub fn bucket(&self, variable: &'static str) -> Result<Objects, ConfigError> {
         let name = self.environment.required(variable)?;
         Ok(Objects::new(self.backend.objects(), &name))
     }
 
-    /// The queue whose URL a variable holds, to send to.
+    /// Returns the queue whose URL is in a variable, for sending.
     pub fn queue(&self, variable: &'static str) -> Result<Arc<dyn Queue>, ConfigError> {
         Ok(self.backend.queue(self.environment.required(variable)?))
     }
 
-    /// The queue whose URL a variable holds, to receive from.
+    /// Returns the queue whose URL is in a variable, for receiving.
     pub fn inbox(&self, variable: &'static str) -> Result<Arc<dyn Inbox>, ConfigError> {
         Ok(self.backend.inbox(self.environment.required(variable)?))
     }
 
-    /// The bus that a variable names.
+    /// Returns the bus named in a variable.
     pub fn bus(&self, variable: &'static str) -> Result<Arc<dyn Bus>, ConfigError> {
         Ok(self.backend.bus(&self.environment.required(variable)?))
     }
 
-    /// The key that a variable names, which seals.
+    /// Returns the encryption key named in a variable.
     pub fn sealer(&self, variable: &'static str) -> Result<Arc<dyn Sealer>, ConfigError> {
         Ok(self.backend.sealer(self.environment.required(variable)?))
     }
 
-    /// The key that a variable names, which signs.
+    /// Returns the signing key named in a variable.
     pub fn signing_key(&self, variable: &'static str) -> Result<Arc<dyn SigningKey>, ConfigError> {
         Ok(self.backend.signing_key(self.environment.required(variable)?))
     }
 
-    /// The secret in the variable `value`, or of the name in the variable `name`. None where both are
+    /// Returns the secret in the variable `value`, or the stored secret named in the variable `name`. None
+    /// where both are
     /// missing.
     pub fn secret(
         &self,
@@ -111,12 +107,11 @@ impl Deployment {
         SecretSource::from_environment(&self.environment, &self.backend.secrets(), value, name)
     }
 
-    /// Secrets by name.
     pub fn secrets(&self) -> Arc<dyn SecretStore> {
         self.backend.secrets()
     }
 
-    /// Buckets of callers.
+    /// Returns the buckets of callers.
     pub fn remote_objects(&self) -> Arc<dyn RemoteObjects> {
         self.backend.remote_objects()
     }

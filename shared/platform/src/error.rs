@@ -1,8 +1,10 @@
-//! The one error type.
+//! Defines the service's only error type.
 //!
-//! An [`Error`] carries two texts: a sentence for the caller, which says what to do and holds nothing
-//! internal, and a cause for the log. It knows no HTTP until the edge asks for its [`status`](Error::status); a
-//! worker asks [`is_transient`](Error::is_transient) instead, to choose between a retry and the dead-letter queue.
+//! An [`Error`] carries two texts: a sentence for the caller, which says what to do and contains nothing
+//! internal,
+//! and a cause for the log. It does not depend on HTTP until the edge reads its [`status`](Error::status). A
+//! worker
+//! reads [`is_transient`](Error::is_transient) to choose between a retry and the dead-letter queue.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -10,41 +12,41 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What went wrong, as a caller can tell it apart. The text of [`code`](Self::code) is part of the API.
+/// Kind of an error, as callers distinguish it. The text of [`code`](Self::code) is part of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The request itself is wrong: malformed, a value of the wrong type, a rule broken.
+    /// The request is wrong: malformed, a value of the wrong type, or a broken rule.
     InvalidRequest,
-    /// No credentials, or credentials that do not hold.
+    /// Missing or invalid credentials.
     Unauthenticated,
-    /// Known caller, missing permission.
+    /// The caller is known but lacks the permission.
     Forbidden,
-    /// No such resource for this caller, whether it exists for another one or not.
+    /// The resource does not exist for this caller; it may exist for another one.
     NotFound,
-    /// No such method on this path.
+    /// The path does not support the method.
     MethodNotAllowed,
-    /// The request took longer than it may.
+    /// The request exceeded its time limit.
     Timeout,
-    /// The request contradicts the present state: a name taken, a constraint broken.
+    /// The request contradicts the current state: a name is taken, a constraint is broken.
     Conflict,
     /// `If-Match` names a version that is not the current one.
     PreconditionFailed,
-    /// The body is larger than the operation takes.
+    /// The body exceeds the operation's size limit.
     PayloadTooLarge,
-    /// The body is of a content type that the operation does not read.
+    /// The operation does not accept the body's content type.
     UnsupportedMediaType,
-    /// Well-formed, but it cannot be carried out: values of an import that do not convert.
+    /// Well-formed but not executable, such as an import with values that do not convert.
     Unprocessable,
     /// More requests than a limit allows.
     TooManyRequests,
-    /// A fault of ours.
+    /// A fault of the service.
     Internal,
-    /// A service behind us is away or busy; the same request may succeed later.
+    /// A service that this one depends on is unavailable or busy; the same request may succeed later.
     Unavailable,
 }
 
 impl ErrorKind {
-    /// The stable code of the error body's `error` field.
+    /// Returns the stable code in the error body's `error` field.
     pub const fn code(self) -> &'static str {
         match self {
             Self::InvalidRequest | Self::MethodNotAllowed => "invalid_request",
@@ -62,7 +64,6 @@ impl ErrorKind {
         }
     }
 
-    /// The HTTP status that stands for it.
     pub const fn status(self) -> u16 {
         match self {
             Self::InvalidRequest => 400,
@@ -82,7 +83,6 @@ impl ErrorKind {
         }
     }
 
-    /// Every kind, for tables and tests.
     pub const ALL: [Self; 14] = [
         Self::InvalidRequest,
         Self::Unauthenticated,
@@ -101,33 +101,32 @@ impl ErrorKind {
     ];
 }
 
-/// A row of an import at fault.
+/// Row that makes an import fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RowError {
-    /// Name of the table.
+    /// Table name.
     pub table: String,
-    /// Number of the row in the data of its table; the first row of data is 1.
+    /// Number of the row in the data of its table, counted from 1.
     pub row: u64,
-    /// Name of the column at fault, the first of its row; missing if it is not one column.
+    /// First faulty column of the row; missing if the fault is not in one column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
-    /// Text of the value at fault, its first 100 characters; missing if there is none.
+    /// First 100 characters of the faulty value; missing if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// What is wrong.
+    /// Description of the fault.
     pub reason: String,
 }
 
-/// Something in a document of the caller that keeps it from being taken.
+/// Fault that makes the service refuse a document of the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
-    /// JSON pointer to the value at fault; empty for the whole document.
+    /// JSON pointer to the faulty value; empty for the whole document.
     pub pointer: String,
-    /// What is wrong, and how to mend it.
+    /// Description of the fault, and how to correct it.
     pub message: String,
 }
 
-/// A failed operation: a kind, a sentence for the caller and, for the log, the cause.
 pub struct Error {
     kind: ErrorKind,
     message: String,
@@ -139,11 +138,9 @@ pub struct Error {
     retry_after_s: Option<u64>,
 }
 
-/// `Result` with the one [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of `kind` with a sentence for the caller.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -157,37 +154,37 @@ impl Error {
         }
     }
 
-    /// 400: the request is wrong in the way that `message` says.
+    /// 400.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidRequest, message)
     }
 
-    /// 401: no credentials, or bad ones.
+    /// 401.
     pub fn unauthenticated(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unauthenticated, message)
     }
 
-    /// 403: the caller is known and may not do this.
+    /// 403.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Forbidden, message)
     }
 
-    /// 404: "The `what` '`id`' does not exist." The same for what belongs to somebody else.
+    /// 404: "The `what` '`id`' does not exist." Also used for a resource of another tenant.
     pub fn not_found(what: &str, id: &str) -> Self {
         Self::new(ErrorKind::NotFound, format!("The {what} '{id}' does not exist."))
     }
 
-    /// 409: the request contradicts the present state.
+    /// 409.
     pub fn conflict(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Conflict, message)
     }
 
-    /// 422: understood, but it cannot be carried out.
+    /// 422: the request is well-formed but cannot be executed.
     pub fn unprocessable(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unprocessable, message)
     }
 
-    /// 429: more than a limit allows; the caller may come again after so many seconds.
+    /// 429: a limit is exceeded; the caller may retry after this many seconds.
     pub fn too_many_requests(message: impl Into<String>, retry_after_s: u64) -> Self {
         Self {
             retry_after_s: Some(retry_after_s),
@@ -195,12 +192,12 @@ impl Error {
         }
     }
 
-    /// 408: it took longer than it may.
+    /// 408.
     pub fn timeout(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Timeout, message)
     }
 
-    /// 503: something behind us is away or busy, and `cause` says what for the log.
+    /// 503: a service that this one depends on is unavailable or busy. `cause` goes to the log.
     pub fn unavailable(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::new(
             ErrorKind::Unavailable,
@@ -209,7 +206,7 @@ impl Error {
         .with_source(cause)
     }
 
-    /// 500: a fault of ours, and `cause` says which for the log. The caller learns nothing of it.
+    /// 500: a fault of the service. `cause` goes to the log and is hidden from the caller.
     pub fn internal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::new(
             ErrorKind::Internal,
@@ -218,21 +215,21 @@ impl Error {
         .with_source(cause)
     }
 
-    /// Adds more for the caller, beyond the one sentence.
+    /// Adds further information for the caller.
     #[must_use]
     pub fn with_details(mut self, details: impl Into<String>) -> Self {
         self.details = Some(details.into());
         self
     }
 
-    /// Adds the rows at fault, for the caller.
+    /// Adds the faulty rows of an import, for the caller.
     #[must_use]
     pub fn with_row_errors(mut self, errors: Vec<RowError>) -> Self {
         self.row_errors = errors.into_boxed_slice();
         self
     }
 
-    /// Adds what is wrong in a document, for the caller.
+    /// Adds the faults in a document, for the caller.
     #[must_use]
     pub fn with_faults(mut self, faults: Vec<Fault>) -> Self {
         self.faults = faults.into_boxed_slice();
@@ -246,49 +243,47 @@ impl Error {
         self
     }
 
-    /// Says that the texts quote data of the caller, so that the log leaves them out.
+    /// Marks the texts as quoting the caller's data, so that the log omits them.
     #[must_use]
     pub fn quoting_data(mut self) -> Self {
         self.quotes_data = true;
         self
     }
 
-    /// The seconds after which the caller may come again.
+    /// Returns the seconds after which the caller may retry.
     pub fn retry_after_s(&self) -> Option<u64> {
         self.retry_after_s
     }
 
-    /// What went wrong.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The sentence for the caller.
+    /// Returns the sentence for the caller.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// More for the caller, where there is more.
+    /// Returns further information for the caller, if any.
     pub fn details(&self) -> Option<&str> {
         self.details.as_deref()
     }
 
-    /// The rows at fault, where an import fails for their sake.
+    /// Returns the faulty rows of an import.
     pub fn row_errors(&self) -> &[RowError] {
         &self.row_errors
     }
 
-    /// What is wrong in a document, where it is refused for that.
+    /// Returns the faults in a document.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
-    /// The HTTP status of the answer.
     pub fn status(&self) -> u16 {
         self.kind.status()
     }
 
-    /// Whether the same work may succeed later: a worker retries it, where any other error is final.
+    /// Whether a retry may succeed: a worker retries such work, and treats any other error as final.
     pub fn is_transient(&self) -> bool {
         matches!(
             self.kind,
@@ -297,7 +292,7 @@ impl Error {
     }
 }
 
-/// What a log says of it.
+/// Text for the log.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.quotes_data {
@@ -310,7 +305,7 @@ impl fmt::Display for Error {
         let mut source: Option<&(dyn StdError + 'static)> = self.source.as_deref().map(|source| source as _);
         while let Some(cause) = source {
             write!(f, ": {cause}")?;
-            // One of ours has told its own causes, or keeps them back.
+            // An `Error` prints its own causes, or omits them.
             source = cause.source().filter(|_| !cause.is::<Self>());
         }
         Ok(())

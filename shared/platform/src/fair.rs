@@ -1,5 +1,6 @@
-//! Permits for scarce work, shared by account: each account waits in a queue of its own, and none holds more
-//! than its share.
+//! Limits scarce work with permits that accounts share: each account has its own queue, and none holds more
+//! than its
+//! share.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -10,21 +11,21 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 
-/// Most requests of one account that wait for a permit at a time, where nothing else bounds them.
+/// Default limit on the requests of one account that wait for a permit.
 pub const MAX_WAITING_REQUESTS: usize = 64;
 
-/// Permits for `max` pieces of work at a time. Clones share them.
+/// Permits for `max` concurrent pieces of work. Clones share them.
 #[derive(Clone)]
 pub struct FairPermits {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    /// Most permits of one account.
+    /// Maximum number of permits of one account.
     share: usize,
-    /// Most of one account that wait; more are refused.
+    /// Maximum number of waiting requests of one account; further ones are refused.
     max_waiting: usize,
-    /// Most permits that are lent on.
+    /// Maximum number of lent permits.
     max_lent: usize,
     state: Mutex<State>,
 }
@@ -32,17 +33,17 @@ struct Inner {
 struct State {
     free: usize,
     next_id: u64,
-    /// Permits that are lent.
+    /// Ids of lent permits.
     lent: HashSet<u64>,
-    /// Permits to be lent as soon as one fewer is, the oldest first.
+    /// Ids of permits that wait to be lent until fewer are, oldest first.
     to_lend: VecDeque<u64>,
     held: HashMap<Arc<str>, usize>,
-    /// The accounts that wait, the one whose turn is next first; each is here once.
+    /// Waiting accounts, each once; the front is next.
     turns: VecDeque<Arc<str>>,
     waiting: HashMap<Arc<str>, VecDeque<oneshot::Sender<Permit>>>,
 }
 
-/// Permission for one piece of work, until it is dropped.
+/// Permission for one piece of work; ends when dropped.
 pub struct Permit {
     inner: Arc<Inner>,
     account: Arc<str>,
@@ -51,8 +52,9 @@ pub struct Permit {
 
 impl Permit {
     /// Lends the permit to the next account in turn while its work continues, because the work takes long and
-    /// gives way to any other. The account still holds the permit. Half of the permits can be lent at a time;
-    /// one more is lent when an earlier one is dropped.
+    /// yields to any other. The account still holds the permit. Up to half of the permits can be lent; a
+    /// further one is
+    /// lent when an earlier one is dropped.
     pub fn lend(&self) {
         {
             let mut state = self.inner.lock();
@@ -67,7 +69,7 @@ impl Permit {
 }
 
 impl FairPermits {
-    /// `max` permits, of which one account holds at most half; one where there is only one.
+    /// Creates `max` permits. One account holds at most half of them, but can always hold one.
     pub fn new(max: usize, max_waiting: usize) -> Self {
         let max = max.max(1);
         let state = State {
@@ -89,15 +91,16 @@ impl FairPermits {
         }
     }
 
-    /// A permit for `account`. 503 where none comes within `patience`, or too many of the account wait
-    /// already.
+    /// Acquires a permit for `account`. 503 where none becomes free within `patience`, or the account has too
+    /// many
+    /// waiting requests.
     pub async fn acquire(&self, account: &str, patience: Duration) -> Result<Permit> {
         tokio::time::timeout(patience, self.wait(account))
             .await
             .map_err(|_| Error::unavailable("no permit came in time"))?
     }
 
-    /// The same, however long it takes.
+    /// Acquires a permit without a time limit.
     pub async fn wait(&self, account: &str) -> Result<Permit> {
         let mine = self.inner.enqueue(account)?;
         self.inner.hand_out();
@@ -122,8 +125,8 @@ impl Inner {
         Ok(mine)
     }
 
-    /// Gives free permits to the next accounts in turn. A waiter that went away frees its permit by dropping
-    /// it.
+    /// Gives free permits to the next accounts in turn. A waiter that has gone away drops its permit, which
+    /// frees it.
     fn hand_out(self: &Arc<Self>) {
         loop {
             let Some((waiter, account, id)) = self.lock().next(self.share) else {
@@ -144,7 +147,8 @@ impl Inner {
 }
 
 impl State {
-    /// Takes a free permit for the first account in turn that holds less than its share, and moves it to the
+    /// Takes a free permit for the first account in turn that holds less than its share, and moves the
+    /// account to the
     /// end.
     fn next(&mut self, share: usize) -> Option<(oneshot::Sender<Permit>, Arc<str>, u64)> {
         let Self { held, waiting, .. } = self;
@@ -244,7 +248,7 @@ mod tests {
             permits.acquire("d", Duration::from_secs(1)).await.is_err(),
             "half are lent"
         );
-        // The third of the slow ones is lent once the first is gone.
+        // The third slow permit is lent after the first one is dropped.
         slow.remove(0);
         let of_d = acquire(&permits, "d").await;
         drop((slow, of_c, of_d));
@@ -285,7 +289,7 @@ mod tests {
         for _ in 0..3 {
             assert!(permits.acquire("a", Duration::from_millis(1)).await.is_err());
         }
-        // One whose permit comes and is never taken.
+        // Its permit is granted but never taken.
         let mut never_asked = Box::pin(permits.acquire("a", LONG));
         assert!(never_asked.as_mut().now_or_never().is_none());
         drop(held);

@@ -1,4 +1,4 @@
-//! Ids: UUIDv7 in lower-case text, so that ids sort by the time they were made.
+//! Creates ids: UUIDv7 in lower-case text, so that ids sort by their creation time.
 
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -7,12 +7,12 @@ use uuid::{Builder, Timestamp, Uuid};
 
 use crate::clock::UtcTime;
 
-/// Longest id that a path takes, in characters. Ids are opaque to callers.
+/// Maximum length of an id in a path, in characters. Ids are opaque to callers.
 pub const MAX_ID_LENGTH: usize = 200;
 
 static CONTEXT: Mutex<ContextV7> = Mutex::new(ContextV7::new());
 
-/// A new id for something made at `now`. Ids of one process rise even within a millisecond.
+/// Creates an id with the time `now`. Ids of one process increase even within a millisecond.
 pub fn new_id(now: UtcTime) -> String {
     let millis = now.as_millis().max(0).unsigned_abs();
     let nanos = u32::try_from((millis % 1_000) * 1_000_000).unwrap_or(0);
@@ -20,8 +20,9 @@ pub fn new_id(now: UtcTime) -> String {
     Uuid::new_v7(Timestamp::from_unix(&*context, millis / 1_000, nanos)).to_string()
 }
 
-/// The id of something made at `now` whose randomness is `seed`: the same of both is the same id. For what is made again by
-/// code that is replayed.
+/// Derives an id from the time `now` and `seed`; equal inputs give equal ids. For objects that replayed code
+/// creates
+/// again.
 pub fn derived_id(now: UtcTime, seed: &str) -> String {
     let millis = now.as_millis().max(0).unsigned_abs();
     let digest = Sha256::digest(seed.as_bytes());
@@ -34,13 +35,13 @@ pub fn derived_id(now: UtcTime, seed: &str) -> String {
         .to_string()
 }
 
-/// The id that a text in upper or lower case is; None for what is no UUID with its hyphens.
+/// Parses a hyphenated UUID in upper or lower case; None for any other text.
 pub fn read(text: &str) -> Option<String> {
     let uuid = Uuid::try_parse(text).ok()?.to_string();
     uuid.eq_ignore_ascii_case(text).then_some(uuid)
 }
 
-/// When an id was made; None for what is no UUIDv7.
+/// Returns the creation time of an id; None if it is not a UUIDv7.
 pub fn time_of(id: &str) -> Option<UtcTime> {
     let timestamp = Uuid::try_parse(id).ok()?.get_timestamp()?;
     if read(id).as_deref() != Some(id) || !id.get(14..).is_some_and(|rest| rest.starts_with('7')) {

@@ -1,4 +1,4 @@
-//! What every function shares: errors, identity, HTTP edges, records, queues and objects.
+//! Provides what all functions share: errors, identity, HTTP edges, records, queues and objects.
 
 pub mod api;
 pub mod archive_hints;
@@ -41,29 +41,25 @@ use records::Table;
 use records::api_keys::ApiKeys;
 use records::audit::AuditTrail;
 
-/// What every HTTP function has: the time, who may call, the records and the audit trail.
+/// Shared context of every HTTP function.
 #[derive(Clone)]
 pub struct Platform {
-    /// The time.
     pub clock: Clock,
-    /// Access tokens.
+    /// Verifies access tokens.
     pub verifier: Arc<Verifier>,
-    /// API keys.
     pub api_keys: ApiKeys,
-    /// The table of records.
     pub records: Table,
-    /// The audit trail, to write.
+    /// Audit trail, for writing.
     pub audit: AuditLog,
-    /// Hints at logs with new records, for the archiver.
+    /// Sends hints about logs with new records to the archiver.
     pub archive_hints: ArchiveHints,
-    /// The edge around the routes.
     pub edge: EdgeConfig,
-    /// Requests at a time, where a process has many: each until its answer is taken.
+    /// Permits that limit concurrent requests, in a process with many; each is held until its answer is
+    /// received.
     pub requests: Option<FairPermits>,
 }
 
 impl Platform {
-    /// Of a deployed function.
     pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
         let environment = deployment.environment();
         let records = deployment.table("MILLRACE_RECORDS_TABLE")?;

@@ -1,9 +1,11 @@
-//! Metrics of the service in CloudWatch: lines of the embedded metric format, which Lambda's log becomes
-//! metrics of.
+//! Writes metrics for CloudWatch, as log lines in the embedded metric format, which CloudWatch turns into
+//! metrics.
 //!
-//! Every name and dimension is here, because alarms and the dashboard of `template.yaml` read them. Where
-//! no namespace is set, as in the local runner, nothing is kept. A function writes what it counted before
-//! its answer leaves: Lambda stops it then.
+//! All names and dimensions are defined here, because alarms and the dashboard of `template.yaml` read them.
+//! Without
+//! a namespace, as in the local runner, nothing is recorded. A function writes its metrics before it answers,
+//! because
+//! Lambda stops it afterwards.
 
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
@@ -16,7 +18,7 @@ use crate::config::{AwsEnvironment, ConfigError, Environment};
 
 static COLLECTOR: OnceLock<&'static Collector> = OnceLock::new();
 
-/// Counts for the namespace `MILLRACE_METRICS_NAMESPACE`, where it is set, and counts the start of the
+/// Records metrics for the namespace `MILLRACE_METRICS_NAMESPACE`, if set, and counts the cold start of the
 /// function.
 pub fn init(environment: &Environment, machine: &AwsEnvironment) -> Result<(), ConfigError> {
     let Some(namespace) = environment.optional("MILLRACE_METRICS_NAMESPACE") else {
@@ -48,7 +50,7 @@ pub fn init(environment: &Environment, machine: &AwsEnvironment) -> Result<(), C
     Ok(())
 }
 
-/// Writes what was counted since the last time to standard output.
+/// Writes the metrics since the last flush to standard output.
 pub fn flush() {
     let Some(collector) = COLLECTOR.get() else {
         return;
@@ -62,46 +64,47 @@ pub fn flush() {
     }
 }
 
-/// An attempt of a delivery: `delivered`, `retrying`, `failed`, or `skipped` where its subscription is
-/// disabled or gone.
+/// Counts an attempt of a delivery: `delivered`, `retrying`, `failed`, or `skipped` if its subscription is
+/// disabled or
+/// deleted.
 pub fn delivery_attempted(outcome: &'static str) {
     counter!("Deliveries", "outcome" => outcome).increment(1);
 }
 
-/// What the sweeper found: `runs`, `events` or `logs` whose time has come.
+/// Records how many due `runs`, `events` or `logs` the sweeper found.
 pub fn due(kind: &'static str, count: usize) {
     gauge!("DueBacklog", "kind" => kind).set(count as f64);
 }
 
-/// The time that finding the subscriptions of an event took.
+/// Records the time for finding the subscriptions of an event.
 pub fn event_matched(took: Duration) {
     histogram!("MatchTime").record(took.as_secs_f64() * 1e3);
 }
 
-/// The time that a statement took, the fetching of its files included.
+/// Records the time of a statement, including the fetch of its files.
 pub fn query_done(took: Duration) {
     histogram!("QueryTime").record(took.as_secs_f64() * 1e3);
 }
 
-/// A turn of a run that failed.
 pub fn turn_failed() {
     counter!("TurnFailures").increment(1);
 }
 
-/// An audit record that neither the table nor the retry queue took.
+/// Counts an audit record that neither the table nor the retry queue accepted.
 pub fn audit_record_lost() {
     counter!("AuditRecordsLost").increment(1);
 }
 
-/// A pass over a log: records that are in files now, files that were written, and the age of the oldest
-/// record that was in none, in seconds.
+/// Records a pass over a log: the archived records, the files written, and the age of the oldest record that
+/// was not
+/// archived before the pass, in seconds.
 pub fn log_archived(records: u64, files: u64, lag_s: u64) {
     counter!("LogRecordsArchived").increment(records);
     counter!("LogFilesWritten").increment(files);
     histogram!("ArchiveLag").record(lag_s as f64);
 }
 
-/// A request to an ingest channel beyond its rate.
+/// Counts a request to an ingest channel above its rate limit.
 pub fn ingest_rate_limited() {
     counter!("IngestRateLimited").increment(1);
 }

@@ -1,5 +1,6 @@
-//! Tokens by which a listing goes on where a page of it ended: opaque to callers, signed, and good only for the listing that
-//! they were given for.
+//! Issues tokens with which a listing continues after a page: opaque to callers, signed, and valid only for
+//! the listing
+//! that they were issued for.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -13,24 +14,23 @@ use crate::deployment::Deployment;
 use crate::error::{Error, Result};
 use crate::secrets::{SecretSource, Versions};
 
-/// Bytes of a signature.
+/// Length of a signature, in bytes.
 const TAG_BYTES: usize = 32;
 
-/// Makes and reads page tokens.
+/// Issues and reads page tokens.
 #[derive(Clone, Debug)]
 pub struct PageTokens {
     key: SecretSource,
 }
 
 impl PageTokens {
-    /// With the key that signs them.
     pub fn new(key: Secret) -> Self {
         Self {
             key: SecretSource::given(key),
         }
     }
 
-    /// From `MILLRACE_PAGE_TOKEN_KEY` or the secret that `MILLRACE_PAGE_TOKEN_SECRET` names.
+    /// Reads `MILLRACE_PAGE_TOKEN_KEY`, or the secret named in `MILLRACE_PAGE_TOKEN_SECRET`.
     pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
         let (value, name) = ("MILLRACE_PAGE_TOKEN_KEY", "MILLRACE_PAGE_TOKEN_SECRET");
         let key = deployment.secret(value, name)?;
@@ -38,7 +38,7 @@ impl PageTokens {
             .ok_or_else(|| ConfigError::missing(name))
     }
 
-    /// The token for a place in a listing.
+    /// Issues a token for a position in a listing.
     pub async fn issue(&self, listing: &impl Serialize, place: &impl Serialize) -> Result<String> {
         let place = serde_json::to_vec(place).map_err(Error::internal)?;
         let key = self.key.versions().await?.current;
@@ -46,7 +46,8 @@ impl PageTokens {
         Ok(BASE64.encode([tag.as_slice(), &place].concat()))
     }
 
-    /// The place that a token was given for. 400 for a token of another listing, and for one that was not made here.
+    /// Returns the position of a token. 400 for a token of another listing, and for one that this service did
+    /// not issue.
     pub async fn read<T: DeserializeOwned>(&self, listing: &impl Serialize, token: &str) -> Result<T> {
         let refusal = || {
             Error::invalid(

@@ -1,7 +1,9 @@
-//! Sealing: secrets that must be read back, such as those that sign deliveries, are encrypted before they are stored.
+//! Seals secrets: those that must be read back, such as signing secrets of deliveries, are encrypted before
+//! storage.
 //!
-//! A secret that is only compared (an API key, a token) is not sealed but hashed. What is sealed opens only at the
-//! [`Place`] that it was sealed for: copied into a record of another tenant, or into another record, it stays shut.
+//! A secret that is only compared (an API key, a token) is hashed instead. A sealed secret opens only at the
+//! [`Place`] that
+//! it was sealed for: a copy in a record of another tenant, or in another record, cannot be opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,24 +15,23 @@ use crate::error::{Error, Result};
 use crate::queue::BoxFuture;
 use crate::tenant::Tenant;
 
-/// Longest secret, in bytes: what one call of KMS encrypts.
+/// Maximum length of a secret, in bytes; the limit of a KMS encryption.
 pub const MAX_SECRET_BYTES: usize = 4096;
 
-/// Where a sealed secret is stored: whose record, and which.
+/// Location of a sealed secret.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// Whose record.
+    /// Owner of the record.
     pub tenant: &'a Tenant,
-    /// Which record and field, unique within the tenant, such as `subscription/<id>/signing_secret`.
+    /// Name of the record and field, unique within the tenant, such as `subscription/<id>/signing_secret`.
     pub name: &'a str,
 }
 
-/// Seals secrets and opens them again.
 pub trait Sealer: Send + Sync {
-    /// The secret as a text to be stored. 400 for one of more than [`MAX_SECRET_BYTES`].
+    /// Returns the sealed text to store. 400 for a secret of more than [`MAX_SECRET_BYTES`].
     fn seal<'a>(&'a self, place: Place<'a>, secret: &'a Secret) -> BoxFuture<'a, Result<String>>;
 
-    /// The secret behind a stored text. 500 for one that was not sealed for this place with this key.
+    /// Returns the secret in a sealed text. 500 for one that was not sealed for this place with this key.
     fn open<'a>(&'a self, place: Place<'a>, sealed: &'a str) -> BoxFuture<'a, Result<Secret>>;
 }
 
@@ -45,17 +46,16 @@ pub fn check_length(secret: &Secret) -> Result<()> {
     Ok(())
 }
 
-/// Opened secrets that are kept in memory.
+/// Maximum number of opened secrets in memory.
 const MAX_OPENED: usize = 1_000;
 
-/// A sealer that opens a text once: for those who need a secret with each request.
+/// Caches opened secrets, for callers that need a secret with each request.
 pub struct OpenedOnce {
     inner: Arc<dyn Sealer>,
     opened: Mutex<HashMap<String, Secret>>,
 }
 
 impl OpenedOnce {
-    /// Over a sealer.
     pub fn new(inner: Arc<dyn Sealer>) -> Self {
         Self {
             inner,
@@ -75,7 +75,7 @@ impl Sealer for OpenedOnce {
 
     fn open<'a>(&'a self, place: Place<'a>, sealed: &'a str) -> BoxFuture<'a, Result<Secret>> {
         Box::pin(async move {
-            // It opens at its place alone, so that the place is part of the question.
+            // The place is part of the cache key, because a text opens only there.
             let key = format!("{}/{}/{sealed}", place.tenant, place.name);
             if let Some(secret) = self.opened().get(&key) {
                 return Ok(secret.clone());

@@ -1,7 +1,7 @@
-//! Secrets of the deployment, such as signing keys: given by value, or by name in a [`SecretStore`].
+//! Provides secrets of the deployment, such as signing keys, given by value or by name in a [`SecretStore`].
 //!
-//! A named secret does not show in a function's configuration and rotates without a deployment. It is
-//! fetched with its first use, because a fetch at start would lengthen every cold start.
+//! A named secret is not visible in a function's configuration and rotates without a deployment. It is
+//! fetched at its first use, because a fetch at start would lengthen every cold start.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,25 +16,23 @@ use crate::queue::BoxFuture;
 
 /// How long a fetched secret is used, in milliseconds.
 const FRESH_MS: u64 = 300_000;
-/// Least time between two fetches for a text that no known version has signed, in milliseconds.
+/// Minimum time between two fetches that are caused by an unknown signature, in milliseconds.
 const RENEWAL_MS: u64 = 10_000;
 
-/// The versions of a secret that are in use.
+/// Versions of a secret that are in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versions {
     /// Signs and encrypts.
     pub current: Secret,
-    /// The one before the last rotation. Only verifies.
+    /// The version before the last rotation. Only verifies.
     pub previous: Option<Secret>,
 }
 
-/// Where secrets are by name.
 pub trait SecretStore: Send + Sync {
-    /// The versions in use of a secret. 500 where there is none of this name, or it has no text.
+    /// Returns the versions of a secret in use. 500 if the secret does not exist, or is not a text.
     fn versions<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Versions>>;
 }
 
-/// A secret, by value or by name.
 #[derive(Clone)]
 pub struct SecretSource(Arc<Source>);
 
@@ -51,7 +49,6 @@ struct Stored {
 }
 
 impl SecretSource {
-    /// By value.
     pub fn given(value: Secret) -> Self {
         Self(Arc::new(Source::Given(Versions {
             current: value,
@@ -67,7 +64,7 @@ impl SecretSource {
         })))
     }
 
-    /// By its name in a store; fetched with its first use.
+    /// Reads the secret of this name from a store, at its first use.
     pub fn stored(store: Arc<dyn SecretStore>, name: &str, clock: Clock) -> Self {
         Self(Arc::new(Source::Stored(Stored {
             store,
@@ -77,7 +74,7 @@ impl SecretSource {
         })))
     }
 
-    /// From the variable `value`, or of the name in the variable `name`. None where both are missing.
+    /// Uses the variable `value`, or the secret named in the variable `name`. None if both are missing.
     pub fn from_environment(
         environment: &Environment,
         store: &Arc<dyn SecretStore>,
@@ -94,7 +91,7 @@ impl SecretSource {
         }
     }
 
-    /// The value, where it was given by value.
+    /// Returns the value, if it was given by value.
     pub fn value(&self) -> Option<&Secret> {
         match self.0.as_ref() {
             Source::Given(versions) => Some(&versions.current),
@@ -102,13 +99,15 @@ impl SecretSource {
         }
     }
 
-    /// The versions in use, at most five minutes old. 503 where the store does not answer and none is
+    /// Returns the versions in use, at most five minutes old. 503 if the store does not answer and no version
+    /// is
     /// known.
     pub async fn versions(&self) -> Result<Versions> {
         self.fetched_within(FRESH_MS).await
     }
 
-    /// The versions in use, at most ten seconds old: another instance may know of a rotation before this one.
+    /// Returns the versions in use, at most ten seconds old: another instance may see a rotation before this
+    /// one.
     pub async fn renewed(&self) -> Result<Versions> {
         self.fetched_within(RENEWAL_MS).await
     }
@@ -154,7 +153,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
 
-    /// A store of one secret. Counts what it is asked.
+    /// A store with one secret, which counts its calls.
     #[derive(Default)]
     struct Store(StdMutex<(Option<Versions>, usize)>);
 

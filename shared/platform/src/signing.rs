@@ -1,4 +1,4 @@
-//! Keys that sign, and the compact JWS that they make: service tokens, and the digests of the event log.
+//! Signs compact JWS: service tokens, and the digests of the event log.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -8,20 +8,21 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::queue::BoxFuture;
 
-/// Characters of a line of a PEM, of RFC 7468.
+/// Characters per line of a PEM (RFC 7468).
 const PEM_LINE: usize = 64;
 
 /// An RSA key of 2,048 bits.
 pub trait SigningKey: Send + Sync {
-    /// The signature of a message: RSASSA-PKCS1-v1_5 with SHA-256, which JWTs call RS256.
+    /// Signs a message with RSASSA-PKCS1-v1_5 and SHA-256, which JWTs call RS256.
     fn sign<'a>(&'a self, message: &'a [u8]) -> BoxFuture<'a, Result<Vec<u8>>>;
 
-    /// The public key: the DER of an X.509 SubjectPublicKeyInfo.
+    /// Returns the public key as the DER of an X.509 SubjectPublicKeyInfo.
     fn public_key(&self) -> BoxFuture<'_, Result<Vec<u8>>>;
 }
 
-/// The JWS compact serialization of RFC 7515, 7.1, signed with RS256. The library signs only with keys that
-/// it holds.
+/// Builds the compact JWS serialization of RFC 7515, 7.1, signed with RS256. Not done by the library, which
+/// signs only with
+/// keys that it holds.
 pub async fn compact_jws(key: &dyn SigningKey, key_id: &str, claims: &impl Serialize) -> Result<String> {
     let mut header = Header::new(Algorithm::RS256);
     header.kid = Some(key_id.to_owned());
@@ -35,7 +36,7 @@ fn encoded(part: &impl Serialize) -> Result<String> {
     Ok(URL_SAFE_NO_PAD.encode(json))
 }
 
-/// The PEM of a public key's DER (RFC 7468, 13).
+/// Encodes a public key's DER as PEM (RFC 7468, 13).
 pub fn public_key_pem(der: &[u8]) -> String {
     let text = STANDARD.encode(der);
     let mut pem = "-----BEGIN PUBLIC KEY-----\n".to_owned();

@@ -1,7 +1,7 @@
-//! Logs: one JSON object a line in the cloud, lines for people on a laptop.
+//! Writes logs: one JSON object per line in the cloud, readable lines on a laptop.
 //!
-//! What callers send stands in both. So every character that could end a line, or that a terminal obeys, is
-//! written as an escape.
+//! Both contain texts of callers. So every character that could end a line, or that a terminal interprets, is
+//! escaped.
 
 use std::io::{self, Write};
 
@@ -14,16 +14,15 @@ use tracing_subscriber::{Layer as _, fmt};
 use crate::config::{AwsEnvironment, ConfigError, Environment};
 use crate::metrics;
 
-/// How a log line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// For people.
+    /// Readable lines.
     Text,
 }
 
-/// Starts logging to standard error, at the level that `MILLRACE_LOG` names, and counting.
+/// Starts logging to standard error, at the level in `MILLRACE_LOG`, and starts metrics.
 pub fn init(environment: &Environment, format: Format, default_filter: &str) -> Result<(), ConfigError> {
     let filter = environment.optional("MILLRACE_LOG").unwrap_or(default_filter);
     let filter: Targets = filter.parse().map_err(|error| {
@@ -50,18 +49,19 @@ pub fn init(environment: &Environment, format: Format, default_filter: &str) -> 
     metrics::init(environment, &AwsEnvironment::read())
 }
 
-/// At the level `trace` the SDK, its HTTP client and Lambda's runtime log whole requests and answers, tokens
-/// and records with secrets among them.
+/// At the level `trace` the SDK, its HTTP client and Lambda's runtime log whole requests and answers,
+/// including tokens
+/// and records with secrets.
 fn below_secrets() -> Targets {
     let targets = ["aws_", "h2", "hyper", "lambda_", "rustls"].map(|target| (target, LevelFilter::DEBUG));
     Targets::new()
         .with_default(LevelFilter::TRACE)
         .with_targets(targets)
-        // Quotes what MCP servers answer, and these may echo the secrets that they were sent.
+        // It quotes answers of MCP servers, which may echo the secrets sent to them.
         .with_target("rmcp", LevelFilter::OFF)
 }
 
-/// Makes writers that escape.
+/// Creates escaping writers.
 struct Escaping<M>(M);
 
 impl<'a, M: MakeWriter<'a>> MakeWriter<'a> for Escaping<M> {
@@ -72,7 +72,7 @@ impl<'a, M: MakeWriter<'a>> MakeWriter<'a> for Escaping<M> {
     }
 }
 
-/// Is given one event at a time, whole, with the end of its line.
+/// Each write must be one whole event, including its line end.
 struct EscapingWriter<W>(W);
 
 impl<W: Write> Write for EscapingWriter<W> {
@@ -87,7 +87,7 @@ impl<W: Write> Write for EscapingWriter<W> {
     }
 }
 
-/// An event in one line, with the escapes of JSON, which are valid in both formats.
+/// Escapes an event into one line, with the escapes of JSON, which are valid in both formats.
 fn escaped(event: &str) -> String {
     let line = event.strip_suffix('\n');
     let mut escaped = String::with_capacity(event.len());
@@ -104,7 +104,7 @@ fn escaped(event: &str) -> String {
     escaped
 }
 
-/// Control characters, other ends of lines, and marks that turn the direction of text. All are below U+10000.
+/// Control characters, other line ends, and marks that change the direction of text. All are below U+10000.
 fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

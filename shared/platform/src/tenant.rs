@@ -1,4 +1,4 @@
-//! Whose data it is: an account and one of its projects. Every record key begins with it.
+//! Identifies the owner of data: an account and one of its projects. Every record key starts with it.
 
 use std::fmt;
 
@@ -11,12 +11,13 @@ pub struct Tenant {
     project: String,
 }
 
-/// Longest account, project or user id, in bytes.
+/// Maximum length of an account, project or user id, in bytes.
 pub const MAX_TENANT_ID_LENGTH: usize = 128;
 
 impl Tenant {
-    /// The tenant of an account's project. Ids are 1 to 128 of `[A-Za-z0-9._:@-]`: the `#` and `/` that separate the
-    /// parts of record keys and object keys cannot occur in one.
+    /// Creates the tenant of an account's project. Ids are 1 to 128 of `[A-Za-z0-9._:@-]`, so they cannot
+    /// contain the `#` and
+    /// `/` that separate the parts of record keys and object keys.
     pub fn new(account: &str, project: &str) -> Result<Self> {
         check_id("account", account)?;
         check_id("project", project)?;
@@ -26,17 +27,15 @@ impl Tenant {
         })
     }
 
-    /// The account's id.
     pub fn account(&self) -> &str {
         &self.account
     }
 
-    /// The project's id.
     pub fn project(&self) -> &str {
         &self.project
     }
 
-    /// Another project of the same account.
+    /// Returns the tenant of another project of the same account.
     pub fn with_project(&self, project: &str) -> Result<Self> {
         Self::new(&self.account, project)
     }
@@ -48,7 +47,7 @@ impl fmt::Display for Tenant {
     }
 }
 
-/// Refuses an id that could not be part of a key.
+/// Refuses an id that cannot be part of a key.
 pub fn check_id(what: &str, id: &str) -> Result<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._:@-".contains(&byte);
     let dots_only = id.bytes().all(|byte| byte == b'.');

@@ -1,4 +1,4 @@
-//! The edge around a router, with requests as Lambda gives them.
+//! Tests the edge around a router, with requests as Lambda passes them.
 #![cfg(test)]
 
 use std::future::pending;
@@ -18,7 +18,7 @@ use platform::{Clock, Error};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-/// A request by API Gateway: the path that the caller asked for, and the one that the function is told.
+/// A request of API Gateway: the path that the caller requested, and the one that the function receives.
 fn request(requested: &str, path: &str, milliseconds: i64) -> lambda_http::Request {
     let mut gateway = ApiGatewayProxyRequestContext::default();
     gateway.path = Some(requested.to_owned());

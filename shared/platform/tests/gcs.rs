@@ -1,4 +1,4 @@
-//! Files of Google Cloud Storage, from a stand-in of its HTTP API that fails as the real one may.
+//! Tests files of Google Cloud Storage, with a stand-in for its HTTP API that fails as the real one may.
 #![cfg(test)]
 
 use std::sync::{Arc, Mutex};
@@ -21,10 +21,10 @@ use serde_json::json;
 
 const CONTENT: &[u8] = b"id,name\n1,a\n2,b\n3,c\n";
 
-/// What was asked for: the object, and the range of it.
+/// Requests: the object and its range.
 type Log = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
-/// Each object says by its name how the store behaves.
+/// The name of an object determines how the store behaves.
 async fn object(State(log): State<Log>, Path(name): Path<String>, headers: HeaderMap) -> Response {
     let range = headers
         .get("range")
@@ -60,7 +60,7 @@ async fn object(State(log): State<Log>, Path(name): Path<String>, headers: Heade
         "acme/busy.csv" => head(rest.len()).body(Body::from(rest)).unwrap(),
         "acme/breaks.csv" if times == 0 => {
             let cut = async {
-                // What was sent before goes out meanwhile.
+                // Lets the earlier part be sent first.
                 tokio::task::yield_now().await;
                 Err(std::io::Error::other("cut"))
             };
@@ -79,7 +79,7 @@ async fn object(State(log): State<Log>, Path(name): Path<String>, headers: Heade
     }
 }
 
-/// Neither S3 nor secrets by name are used.
+/// For tests that use neither S3 nor secrets by name.
 struct Nothing;
 
 impl RemoteObjects for Nothing {

@@ -1,4 +1,4 @@
-//! Service tokens: how long they hold, what they grant, and forged ones.
+//! Tests the lifetime and the permissions of service tokens, and forged ones.
 #![cfg(test)]
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ struct Key {
     pair: Arc<KeyPair>,
     signed: Arc<AtomicU32>,
     read: Arc<AtomicU32>,
-    /// How often the public key cannot be read, from the first time on.
+    /// Number of first reads of the public key that fail.
     unavailable: u32,
 }
 
@@ -147,7 +147,7 @@ async fn a_token_is_kept_for_four_minutes_and_holds_for_five() {
     setup.clock.advance_ms(1_000);
     assert!(setup.tokens.token(&first).await.unwrap() != token);
 
-    // 60 s remain, and the 30 s by which clocks may differ.
+    // 60 s remain, plus the 30 s of clock tolerance.
     setup.clock.advance_ms(89_000);
     assert!(setup.verifier.verify(token.expose()).await.is_ok());
     setup.clock.advance_ms(1_000);
@@ -252,13 +252,13 @@ async fn forged_tokens_are_refused() {
 #[tokio::test]
 async fn the_issuers_tokens_do_not_pass_as_service_tokens_and_the_reverse() {
     let setup = setup();
-    // The issuer's own secret, its own key id, and the claims of a service token.
+    // The issuer's own secret and key id, with the claims of a service token.
     let mut issuers = Header::new(Algorithm::HS256);
     issuers.kid = Some("issuer".to_owned());
     let secret = EncodingKey::from_secret(SHARED_SECRET.as_bytes());
     let token = encode(&issuers, &claims(), &secret).unwrap();
     assert_eq!(setup.verifier.verify(&token).await.unwrap_err().status(), 401);
-    // A service token that leaves out the key id is one of the issuer's, whose keys cannot be read here.
+    // Without the key id, a service token counts as one of the issuer, whose keys cannot be read here.
     let key = EncodingKey::from_rsa_pem(setup.key.pem().as_bytes()).unwrap();
     let token = encode(&Header::new(Algorithm::RS256), &claims(), &key).unwrap();
     assert_eq!(setup.verifier.verify(&token).await.unwrap_err().status(), 503);

@@ -1,4 +1,4 @@
-//! Access tokens of every algorithm, good and bad, against key sets in files, with a clock that is moved.
+//! Tests access tokens of every algorithm, valid and invalid, against key sets in files, with a manual clock.
 #![cfg(test)]
 
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ impl Issuer {
     }
 }
 
-/// No token here is a service token.
+/// For tests without service tokens.
 struct NoServiceKey;
 
 impl SigningKey for NoServiceKey {
@@ -154,7 +154,7 @@ async fn every_algorithm_of_the_contract_is_verified() {
         assert!(principal.permissions.contains(&Permission::InteractionRead));
         assert!(principal.permissions.contains(&Permission::AuditRead));
         assert!(!principal.permissions.contains(&Permission::InteractionWrite));
-        // The same key id, but another key.
+        // The same key id with another key.
         let forger = Issuer::new(algorithm, "k1");
         assert_eq!(
             refusal(&setup, &forger.token(&claims())).await,
@@ -175,7 +175,7 @@ async fn a_token_cannot_choose_how_it_is_checked() {
             refusal(&setup, &format!("{header}.{payload}.{signature}")).await;
         }
     }
-    // Signed with the public key as if it were a shared secret.
+    // Signed with the public key as a shared secret.
     let public = serde_json::to_vec(&issuer.jwk()).unwrap();
     let mut header = Header::new(Algorithm::HS256);
     header.kid = Some("k1".to_owned());
@@ -271,7 +271,7 @@ async fn a_new_key_is_found_and_a_withdrawn_one_forgotten() {
     setup.verifier.verify(&lasting(&old)).await.unwrap();
 
     write_keys(&setup.path, &[&new]);
-    // Not read again at once: a flood of tokens with made-up key ids must not become a flood of reads.
+    // Not read again immediately: a flood of tokens with invented key ids must not cause a flood of reads.
     refusal(&setup, &lasting(&new)).await;
     setup.clock.advance_ms(31_000);
     setup.verifier.verify(&lasting(&new)).await.unwrap();

@@ -1,13 +1,11 @@
-//! The answer to a call of the API.
+//! Parses answers of the platform's API.
 
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// An answer, whatever its status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The HTTP status.
     pub status: u16,
     /// Null for an empty body.
     pub body: Value,
@@ -27,7 +25,7 @@ impl Answer {
         Ok(Self { status, body })
     }
 
-    /// The body of a success; an error answer becomes the error that it tells of.
+    /// Returns the body of a success. An error answer becomes the error that it reports.
     pub fn success(self) -> Result<Value> {
         if (200..300).contains(&self.status) {
             return Ok(self.body);
@@ -38,7 +36,7 @@ impl Answer {
             .into_iter()
             .find(|kind| kind.status() == self.status);
         let kind = match self.status {
-            // API Gateway answers 429 above its rate, and 502 or 504 for a function that gave no answer.
+            // API Gateway answers 429 above its rate limit, and 502 or 504 when a function does not answer.
             429 | 500.. => ErrorKind::Unavailable,
             _ => known.unwrap_or(ErrorKind::InvalidRequest),
         };

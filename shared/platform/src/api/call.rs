@@ -1,11 +1,10 @@
-//! A call of the API.
+//! Builds calls of the platform's API.
 
 use reqwest::{Method, Url};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// An operation of the API with its arguments.
 #[derive(Clone, Debug)]
 pub struct Call {
     method: Method,
@@ -16,8 +15,9 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call of `method` at a path below the API's root, given as its unescaped segments: a segment is never more than
-    /// one, whatever characters it has.
+    /// Builds a call of `method` at a path below the API's root. Each item of `path` is one unescaped segment
+    /// and stays
+    /// one, whatever characters it contains.
     pub fn new<S: Into<String>>(method: Method, path: impl IntoIterator<Item = S>) -> Self {
         Self {
             method,
@@ -27,24 +27,21 @@ impl Call {
         }
     }
 
-    /// A GET.
     pub fn get<S: Into<String>>(path: impl IntoIterator<Item = S>) -> Self {
         Self::new(Method::GET, path)
     }
 
-    /// A POST with a body.
     pub fn post<S: Into<String>>(path: impl IntoIterator<Item = S>, body: Value) -> Self {
         Self::new(Method::POST, path).with_body(body)
     }
 
-    /// The same with a body.
     #[must_use]
     pub fn with_body(mut self, body: Value) -> Self {
         self.body = Some(body);
         self
     }
 
-    /// The same with a parameter in the query.
+    /// Adds a query parameter.
     #[must_use]
     pub fn with_query(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.query.push((name.into(), value.into()));
@@ -59,7 +56,7 @@ impl Call {
         self.body.as_ref()
     }
 
-    /// 400 for a segment that would name another path.
+    /// 400 for a segment that would change the path.
     pub(super) fn url(&self, base: &Url) -> Result<Url> {
         let mut url = base.clone();
         {

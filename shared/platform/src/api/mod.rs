@@ -1,7 +1,8 @@
-//! The platform's own API, called by workflow runs.
+//! Calls the platform's own API for workflow runs.
 //!
-//! What a run does inside the platform is a call like that of any other client, with a service token of the run. So
-//! permission is decided in one place, and the process that executes the run needs nothing of the endpoint's.
+//! A run calls the API as any other client does, with a service token of the run. So permissions are decided
+//! in one
+//! place, and the process that executes the run needs no access to the endpoint's resources.
 
 mod answer;
 mod call;
@@ -19,14 +20,13 @@ use crate::auth::service::ServiceTokens;
 use crate::config::ConfigError;
 use crate::error::{Error, Result};
 
-/// A little more than the 29 s that API Gateway waits for an answer.
+/// Slightly longer than the 29 s that API Gateway waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(32);
-/// How long a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Most bytes of an answer that are read: the 6 MB that a Lambda function may answer, rounded up.
+/// Maximum size of an answer: the 6 MB limit of a Lambda response, rounded up.
 const MAX_ANSWER_BYTES: usize = 7 * 1_024 * 1_024;
 
-/// The API at a URL.
+/// Client of the API.
 pub struct Api {
     base: Url,
     tokens: ServiceTokens,
@@ -34,7 +34,7 @@ pub struct Api {
 }
 
 impl Api {
-    /// The API whose root is at `base`, such as `https://api.example.com/prod/api/v1`.
+    /// Creates a client for the API root `base`, such as `https://api.example.com/prod/api/v1`.
     pub fn new(base: &str, tokens: ServiceTokens) -> Result<Self, ConfigError> {
         let base = Url::parse(base).ok().filter(is_safe).ok_or_else(|| {
             ConfigError::new(format!(
@@ -51,7 +51,7 @@ impl Api {
         Ok(Self { base, tokens, http })
     }
 
-    /// Makes a call as the run. 503 if no answer came; the call may have been carried out then.
+    /// Makes a call as the run. 503 if no answer arrived; the call may still have been executed.
     pub async fn call(&self, run: &RunPrincipal, call: &Call) -> Result<Answer> {
         let token = self.tokens.token(run).await?;
         let mut request = self
@@ -76,13 +76,13 @@ impl Api {
     }
 }
 
-/// Whether a token may be sent there.
+/// Whether a token may be sent to this URL.
 fn is_safe(url: &Url) -> bool {
     let is_loopback = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
     url.scheme() == "https" || (url.scheme() == "http" && is_loopback)
 }
 
-/// Without the URL, whose query may hold data.
+/// Drops the URL, whose query may contain data.
 fn unavailable(error: reqwest::Error) -> Error {
     Error::unavailable(error.without_url())
 }

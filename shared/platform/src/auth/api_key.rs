@@ -1,7 +1,9 @@
-//! API keys of the data store API.
+//! Creates and verifies API keys of the data store API.
 //!
-//! A key reads `sk-<where>.<secret>`: `where` is the URL-safe base64 of `<account>/<project>/<key id>`, so that the record
-//! is found by a key that begins with its tenant, and `secret` is 32 random bytes. Only the SHA-256 of the secret is kept.
+//! A key has the form `sk-<where>.<secret>`. `where` is the URL-safe base64 of `<account>/<project>/<key
+//! id>`, so the
+//! table key of its record starts with the tenant. `secret` is 32 random bytes, of which only the SHA-256 is
+//! stored.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -15,31 +17,25 @@ use crate::error::{Error, Result};
 use crate::records::api_keys::ApiKeys;
 use crate::tenant::{Tenant, check_id};
 
-/// What a key begins with.
 pub const PREFIX: &str = "sk-";
 
-/// The record of a key. The key itself is shown once, when it is made.
+/// Stored record of a key. The key itself is shown once, when it is created.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ApiKey {
-    /// Its id.
     pub id: String,
-    /// What it is for, in its owner's words.
+    /// Purpose of the key, in the owner's words.
     pub name: String,
-    /// Account that it belongs to.
     pub account_id: String,
-    /// Project that it belongs to.
     pub project_id: String,
-    /// Its roles.
     pub roles: Vec<String>,
     /// SHA-256 of the secret part, in lower-case hex.
     pub secret_sha256: String,
     /// The last four characters of the key, to tell keys apart.
     pub hint: String,
-    /// When it was made.
     pub created_at: UtcTime,
 }
 
-/// Makes a key: its record to keep, and the text to show once.
+/// Creates a key: the record to store, and the text to show once.
 pub fn create(
     tenant: &Tenant,
     id: String,
@@ -64,12 +60,12 @@ pub fn create(
     (record, format!("{PREFIX}{location}.{secret}"))
 }
 
-/// The principal of a key. 401, in one and the same words, for a key that is malformed, unknown, revoked or wrong.
+/// Returns the principal of a key. 401 with the same message for a malformed, unknown, revoked or wrong key.
 pub async fn verify(keys: &ApiKeys, text: &str) -> Result<Principal> {
     let refused = || Error::unauthenticated("The API key does not hold.");
     let (tenant, id, secret) = parse(text).ok_or_else(refused)?;
     let record = keys.find(&tenant, &id).await?.ok_or_else(refused)?;
-    // Both sides are hashes, so that the time of the comparison tells nothing of the secret.
+    // Both sides are hashes, so the time of the comparison reveals nothing about the secret.
     if record.secret_sha256 != hash(secret) {
         return Err(refused());
     }

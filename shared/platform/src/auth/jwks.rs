@@ -1,4 +1,4 @@
-//! The public keys that sign access tokens, from a file or a URL, kept and refreshed.
+//! Reads the public keys that verify access tokens from a file or a URL, and refreshes them.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,24 +14,23 @@ use crate::clock::{Clock, UtcTime};
 use crate::config::ConfigError;
 use crate::error::{Error, Result};
 
-/// Keys older than this are read again, so that a withdrawn key stops counting.
+/// Maximum age of the keys: older ones are read again, so that a withdrawn key stops being accepted.
 const MAX_AGE_MS: i64 = 15 * 60 * 1_000;
-/// A token with an unknown key id makes the keys be read again, but at most this often.
+/// Minimum time between two reads. A token with an unknown key id triggers a read, but not more often than
+/// this.
 const MIN_AGE_MS: i64 = 30 * 1_000;
-/// Most bytes of a key set that are read.
+/// Maximum size of a key set.
 const MAX_BYTES: usize = 512 * 1_024;
 
-/// Where the key set is.
 #[derive(Clone, Debug)]
 pub enum JwksSource {
-    /// A file.
     File(PathBuf),
-    /// A URL: https, or http to this very machine.
+    /// https, or http to a loopback address.
     Url(reqwest::Url),
 }
 
 impl JwksSource {
-    /// From the text of `MILLRACE_JWKS`.
+    /// Parses the value of `MILLRACE_JWKS`.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         if !text.contains("://") {
             return Ok(Self::File(PathBuf::from(text)));
@@ -51,11 +50,10 @@ impl JwksSource {
     }
 }
 
-/// One public key and the only algorithm it is used with.
+/// A public key and the only algorithm that it is used with.
 pub struct VerifyingKey {
-    /// The key.
     pub key: DecodingKey,
-    /// Decided by the key, never by the token: a token cannot choose how it is checked.
+    /// Determined by the key, never by the token, so that a token cannot choose how it is checked.
     pub algorithm: Algorithm,
 }
 
@@ -65,24 +63,22 @@ struct Loaded {
     generation: u64,
 }
 
-/// The attempts to read the keys.
 #[derive(Default)]
 struct Attempts {
     successes: u64,
     last_ms: Option<i64>,
 }
 
-/// The key set, read at its first use.
+/// Key set, read at its first use.
 pub struct Jwks {
     source: JwksSource,
     clock: Clock,
     loaded: RwLock<Option<Arc<Loaded>>>,
-    /// Held while the keys are read.
+    /// Held while the keys are being read.
     loading: Mutex<Attempts>,
 }
 
 impl Jwks {
-    /// A key set that is read from `source` at its first use.
     pub fn new(source: JwksSource, clock: Clock) -> Self {
         Self {
             source,
@@ -92,7 +88,8 @@ impl Jwks {
         }
     }
 
-    /// The key with this id, None where the set has none. The single key of a set stands for a token without key id.
+    /// Returns the key with this id, or None. For a token without a key id it returns the only key of a
+    /// one-key set.
     pub async fn find(&self, key_id: Option<&str>) -> Result<Option<Arc<VerifyingKey>>> {
         if let Some(loaded) = self.fresh(MAX_AGE_MS)
             && let Some(key) = pick(&loaded, key_id)
@@ -112,7 +109,7 @@ impl Jwks {
                 attempts.successes += 1;
                 Ok(pick(&loaded, key_id))
             }
-            // The keys that there are go on counting while the issuer is away.
+            // The known keys stay valid while the issuer is unreachable.
             Err(cause) => match known.and_then(|known| pick(&known, key_id)) {
                 Some(key) => {
                     tracing::warn!(%cause, "the key set could not be read again");
@@ -123,7 +120,7 @@ impl Jwks {
         }
     }
 
-    /// How often the keys were read; None before the first time, and where they are to be read again.
+    /// Counts the successful reads. None before the first read, and when the keys are due to be read again.
     pub(super) fn generation(&self) -> Option<u64> {
         self.fresh(MAX_AGE_MS).map(|loaded| loaded.generation)
     }
@@ -165,7 +162,7 @@ fn pick(loaded: &Loaded, key_id: Option<&str>) -> Option<Arc<VerifyingKey>> {
     }
 }
 
-/// RSA keys check RS256, P-256 keys ES256, Ed25519 keys EdDSA; any other key is left out.
+/// Uses RS256 for RSA keys, ES256 for P-256 keys and EdDSA for Ed25519 keys; ignores all other keys.
 fn verifying_key(jwk: &Jwk) -> Option<VerifyingKey> {
     let algorithm = match &jwk.algorithm {
         AlgorithmParameters::RSA(_) => Algorithm::RS256,

@@ -1,4 +1,4 @@
-//! Who calls, and what they may do: tokens and keys become a [`Principal`], roles become permissions.
+//! Authenticates and authorises callers: tokens and keys become a [`Principal`], roles become permissions.
 
 pub mod api_key;
 pub mod jwks;

@@ -1,9 +1,10 @@
-//! Permissions, the roles that expand to them, and the marker types by which a handler's signature names what it needs.
+//! Defines permissions, the roles that expand to them, and the marker types that state what a handler
+//! requires.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a principal may do; the text is the one that tokens and error messages carry.
+/// Permission of a principal. Tokens and error messages contain its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Permission {
     /// `interaction:read`: read prompt templates, their versions, forks, facets and interactions.
@@ -30,14 +31,13 @@ pub enum Permission {
     WorkflowRead,
     /// `workflow:admin`: change subscriptions and channels.
     WorkflowAdmin,
-    /// `workflow_superadmin`: see everybody's conversations.
+    /// `workflow_superadmin`: see the conversations of all users.
     WorkflowSuperadmin,
 }
 
 use Permission::*;
 
 impl Permission {
-    /// Every permission.
     pub const ALL: [Self; 13] = [
         InteractionRead,
         InteractionWrite,
@@ -54,7 +54,6 @@ impl Permission {
         WorkflowSuperadmin,
     ];
 
-    /// Its text.
     pub const fn as_str(self) -> &'static str {
         match self {
             InteractionRead => "interaction:read",
@@ -91,7 +90,7 @@ impl FromStr for Permission {
     }
 }
 
-/// A named set of permissions, fixed here.
+/// A named, fixed set of permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Reads prompts, stores and runs.
@@ -100,7 +99,7 @@ pub enum Role {
     Executor,
     /// An executor that also writes stores and prompts.
     Automation,
-    /// A person who builds: everything in a project but its administration.
+    /// A developer: everything in a project except its administration.
     Developer,
     /// Administers one project.
     ProjectAdmin,
@@ -109,7 +108,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// Every role.
     pub const ALL: [Self; 6] = [
         Self::Reader,
         Self::Executor,
@@ -119,7 +117,7 @@ impl Role {
         Self::AccountAdmin,
     ];
 
-    /// Its text, as in a token's `roles`.
+    /// Returns the name in a token's `roles`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Reader => "reader",
@@ -131,7 +129,6 @@ impl Role {
         }
     }
 
-    /// What it may do.
     pub const fn permissions(self) -> &'static [Permission] {
         match self {
             Self::Reader => &[InteractionRead, ContentRead, WorkflowRead],
@@ -183,9 +180,8 @@ impl FromStr for Role {
     }
 }
 
-/// What a handler requires; any one of the permissions is enough.
+/// Requirement of a handler: any one of the permissions is enough.
 pub trait Required: Send + Sync + 'static {
-    /// The permissions of which one is enough.
     const ANY_OF: &'static [Permission];
 }
 

@@ -1,4 +1,4 @@
-//! The authenticated caller.
+//! Describes the authenticated caller.
 
 use std::collections::BTreeSet;
 
@@ -6,42 +6,42 @@ use crate::auth::permission::{Permission, Role};
 use crate::error::{Error, Result};
 use crate::tenant::Tenant;
 
-/// What kind of caller a principal is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrincipalKind {
-    /// A person, by user id.
+    /// A person; contains the user id.
     User(String),
-    /// An API key, by its id.
+    /// Contains the key's id.
     ApiKey(String),
-    /// A workflow run, by its id.
+    /// Contains the run's id.
     Run(String),
     /// The operator command or the platform itself.
     System,
 }
 
-/// The authenticated caller: who, for which account and project, with which permissions.
+/// The authenticated caller, its account and project, and its permissions.
 #[derive(Clone, Debug)]
 pub struct Principal {
-    /// Who it is.
     pub kind: PrincipalKind,
-    /// The account that everything it does belongs to.
+    /// Account of everything that the principal does.
     pub account_id: String,
-    /// Its project; none for an account-scoped principal.
+    /// None for an account-scoped principal.
     pub project_id: Option<String>,
-    /// The tenant that the token names, where it names one.
+    /// Tenant in the token, if any.
     pub tenant_id: Option<String>,
-    /// The account's readable name.
+    /// Readable name.
     pub account_name: Option<String>,
-    /// The project's readable name.
+    /// Readable name.
     pub project_name: Option<String>,
-    /// Its roles, as given; an unknown one grants nothing.
+    /// Roles as given; an unknown role grants nothing.
     pub roles: Vec<String>,
-    /// Permissions: those of its roles and those named one by one.
+    /// Permissions of the roles and those granted individually.
     pub permissions: BTreeSet<Permission>,
 }
 
 impl Principal {
-    /// The operator command or the platform itself, at work in a project. It asks nobody for permission, and has none.
+    /// The operator command or the platform itself, working in a project. It bypasses permission checks and
+    /// has no
+    /// permissions.
     pub fn system(tenant: &Tenant) -> Self {
         Self {
             kind: PrincipalKind::System,
@@ -55,7 +55,7 @@ impl Principal {
         }
     }
 
-    /// Expands roles and single permissions; unknown texts of either grant nothing.
+    /// Expands roles and individual permissions; unknown names grant nothing.
     pub fn expand(roles: &[String], permissions: &[String]) -> BTreeSet<Permission> {
         let of_roles = roles
             .iter()
@@ -67,7 +67,8 @@ impl Principal {
             .collect()
     }
 
-    /// The form that `created_by` and `initiated_by` carry: `user:<id>`, `apikey:<id>`, `run:<id>` or `system`.
+    /// Formats the principal as in `created_by` and `initiated_by`: `user:<id>`, `apikey:<id>`, `run:<id>` or
+    /// `system`.
     pub fn reference(&self) -> String {
         match &self.kind {
             PrincipalKind::User(id) => format!("user:{id}"),
@@ -77,7 +78,8 @@ impl Principal {
         }
     }
 
-    /// The principal's account and project. 403 for an account-scoped principal, which has no project.
+    /// Returns the principal's account and project. 403 for an account-scoped principal, which has no
+    /// project.
     pub fn tenant(&self) -> Result<Tenant> {
         match &self.project_id {
             Some(project) => Tenant::new(&self.account_id, project),
@@ -87,7 +89,7 @@ impl Principal {
         }
     }
 
-    /// Refuses with 403 unless the principal has one of `any_of`.
+    /// 403 unless the principal has one of `any_of`.
     pub fn require(&self, any_of: &[Permission]) -> Result<()> {
         if any_of
             .iter()

@@ -1,4 +1,4 @@
-//! The role of a run's service identity.
+//! Defines the roles of a run's service identity.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,10 +21,9 @@ pub enum RunAsRole {
 }
 
 impl RunAsRole {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Automation, Self::Executor, Self::Reader];
 
-    /// The role that grants its permissions.
+    /// Returns the role with the same permissions.
     pub const fn role(self) -> Role {
         match self {
             Self::Automation => Role::Automation,

@@ -1,19 +1,17 @@
-//! The identity that a workflow run has inside the platform.
+//! Describes the identity of a workflow run inside the platform.
 
 use super::run_as_role::RunAsRole;
 use crate::tenant::Tenant;
 
-/// A workflow run as a caller of the platform's API: one project, one role.
+/// A workflow run as a caller of the platform's API, with one project and one role.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunPrincipal {
-    /// The account and project.
     pub tenant: Tenant,
-    /// The run's id.
     pub run_id: String,
-    /// The only role that it has.
+    /// The run's only role.
     pub role: RunAsRole,
-    /// Who started the run: `user:<id>`, or `unknown`. Grants nothing.
+    /// Principal that started the run: `user:<id>`, or `unknown`. Grants nothing.
     pub initiated_by: String,
-    /// Tenant that the events of its calls carry.
+    /// Tenant in the events of the run's calls.
     pub tenant_id: Option<String>,
 }

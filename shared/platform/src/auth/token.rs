@@ -1,7 +1,8 @@
-//! Access tokens: JWTs checked against a key set, with issuer, audience, expiry and not-before.
+//! Verifies access tokens: JWTs checked against a key set, with issuer, audience, expiry and not-before.
 //!
-//! `alg: none` does not exist here, and HS256 only where a shared secret was configured explicitly: the algorithm comes
-//! from the key, so a token signed with a public key as if it were a secret finds no key at all.
+//! `alg: none` is never accepted, and HS256 only where a shared secret is configured. The algorithm comes
+//! from the key,
+//! so a token that uses a public key as an HS256 secret matches no key.
 
 use std::sync::Arc;
 
@@ -22,32 +23,29 @@ use crate::error::{Error, Result};
 use crate::signing::SigningKey;
 use crate::tenant::check_id;
 
-/// How far the issuer's clock may differ from ours, in seconds.
+/// Tolerated difference between the issuer's clock and ours, in seconds.
 const LEEWAY_SECONDS: i64 = 30;
 
-/// The claims of an access token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Claims {
     /// User id.
     pub sub: String,
-    /// Account.
     pub account_id: String,
-    /// Project; absent for an account-scoped principal.
+    /// Absent for an account-scoped principal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,
-    /// Tenant, where the issuer knows one.
+    /// Present only where the issuer knows a tenant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant_id: Option<String>,
-    /// Role names.
     #[serde(default)]
     pub roles: Vec<String>,
-    /// Single permissions, beyond those of the roles.
+    /// Individual permissions, in addition to those of the roles.
     #[serde(default)]
     pub permissions: Vec<String>,
-    /// Readable name of the account.
+    /// Readable name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account_name: Option<String>,
-    /// Readable name of the project.
+    /// Readable name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_name: Option<String>,
     /// Expiry, in seconds since the Unix epoch.
@@ -55,37 +53,32 @@ pub struct Claims {
     /// Not valid before, in seconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nbf: Option<i64>,
-    /// Issuer.
     pub iss: String,
-    /// Audience.
     pub aud: Audience,
 }
 
-/// One audience or several.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Audience {
-    /// One.
     One(String),
-    /// Several.
     Many(Vec<String>),
 }
 
-/// What a token is checked against.
+/// Expectations that a token is checked against.
 #[derive(Clone, Debug)]
 pub struct VerifierConfig {
-    /// Where the public keys are.
     pub jwks: JwksSource,
-    /// The `iss` it must carry.
+    /// Required `iss`.
     pub issuer: String,
-    /// The `aud` it must carry.
+    /// Required `aud`.
     pub audience: String,
-    /// Accepts HS256 tokens signed with this secret as well.
+    /// Secret with which HS256 tokens are also accepted.
     pub shared_secret: Option<Secret>,
 }
 
 impl VerifierConfig {
-    /// From `MILLRACE_JWKS`, `MILLRACE_TOKEN_ISSUER`, `MILLRACE_TOKEN_AUDIENCE`, `MILLRACE_TOKEN_SHARED_SECRET`.
+    /// Reads `MILLRACE_JWKS`, `MILLRACE_TOKEN_ISSUER`, `MILLRACE_TOKEN_AUDIENCE` and
+    /// `MILLRACE_TOKEN_SHARED_SECRET`.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         Ok(Self {
             jwks: JwksSource::parse(&environment.required("MILLRACE_JWKS")?)?,
@@ -98,7 +91,6 @@ impl VerifierConfig {
     }
 }
 
-/// Turns a token into a [`Principal`], or says why not.
 pub struct Verifier {
     config: VerifierConfig,
     jwks: Jwks,
@@ -108,7 +100,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// A verifier that reads its keys at their first use: those of the issuer, and the one of service tokens.
+    /// Creates a verifier that reads the issuer's keys and the service key at their first use.
     pub fn new(config: VerifierConfig, service_key: Arc<dyn SigningKey>, clock: Clock) -> Self {
         let jwks = Jwks::new(config.jwks.clone(), clock.clone());
         Self {
@@ -120,7 +112,7 @@ impl Verifier {
         }
     }
 
-    /// The principal of a token. 401 for a token that does not hold, 503 where the keys cannot be read.
+    /// Returns the principal of a token. 401 for an invalid token, 503 where the keys cannot be read.
     pub async fn verify(&self, token: &str) -> Result<Principal> {
         let generation = self.jwks.generation();
         let claims = match generation.and_then(|generation| self.verified.find(token, generation)) {
@@ -139,7 +131,7 @@ impl Verifier {
 
     async fn check(&self, token: &str, header: &Header, generation: Option<u64>) -> Result<Arc<Claims>> {
         let claims = Arc::new(self.claims(token, header).await?);
-        // Only what was surely checked with these keys: they may have been read again meanwhile.
+        // Only if the keys were not read again during the check.
         if let Some(generation) = generation.filter(|before| self.jwks.generation() == Some(*before)) {
             self.verified.keep(token, generation, Arc::clone(&claims));
         }
@@ -168,7 +160,7 @@ impl Verifier {
         validation.set_issuer(&[&self.config.issuer]);
         validation.set_audience(&[&self.config.audience]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        // Expiry is checked by the caller, against the clock that was passed in.
+        // The caller checks the expiry, against the clock that was passed in.
         validation.validate_exp = false;
         validation.validate_nbf = false;
         decode::<Claims>(token, key, &validation)
@@ -191,7 +183,7 @@ pub(super) fn check_times(exp: i64, nbf: Option<i64>, now: UtcTime) -> Result<()
     Ok(())
 }
 
-/// 401 for a token that was refused.
+/// 401 for a rejected token.
 pub(super) fn refusal(error: JwtError) -> Error {
     let message = match error.kind() {
         JwtErrorKind::InvalidSignature => "The signature of the access token does not hold.".to_owned(),
@@ -208,7 +200,7 @@ pub(super) fn refusal(error: JwtError) -> Error {
     Error::unauthenticated(message).with_source(error)
 }
 
-/// The header of a token. What the library's reading of it lets pass is refused here.
+/// Parses the header of a token. Rejects headers that the library accepts although they are invalid.
 fn header(token: &str) -> Result<Header> {
     let is_no_token = || Error::unauthenticated("The access token is not a JWT.");
     let header = decode_header(token).map_err(|error| is_no_token().with_source(error))?;
@@ -222,8 +214,8 @@ fn header(token: &str) -> Result<Header> {
     if !raw.get("alg").is_some_and(Value::is_string) {
         return Err(is_no_token());
     }
-    // RFC 7515, 4.1.11: what is critical and not understood makes the token invalid, and nothing is
-    // understood here.
+    // RFC 7515, 4.1.11: an unsupported critical extension makes the token invalid, and this service supports
+    // none.
     if raw.contains_key("crit") {
         return Err(Error::unauthenticated(
             "The access token demands extensions ('crit') that this service does not have.",

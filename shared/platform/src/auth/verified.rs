@@ -1,8 +1,10 @@
-//! Tokens whose signature was checked a moment ago.
+//! Caches the claims of tokens whose signature was checked recently.
 //!
-//! A client sends the same token with every call, and checking its signature is the dearest part of a small one. What is kept
-//! is the claims under the token's SHA-256; expiry is checked against them each time, and they count only as long as the keys
-//! that they were checked with.
+//! A client sends the same token with every call, and the signature check is the most expensive part of a
+//! small call.
+//! The cache maps the token's SHA-256 to its claims. Expiry is checked on every use, and an entry is valid
+//! only as long
+//! as the keys that it was checked with.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,10 +14,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::auth::token::Claims;
 
-/// Most tokens kept; a function instance sees few callers. Past that all are forgotten, which costs one check each.
+/// Maximum number of cached tokens; a function instance sees few callers. When it is full, all entries are
+/// dropped, which
+/// costs one check each.
 const MAX_TOKENS: usize = 1_024;
 
-/// Checked claims, by token, of one generation of keys.
+/// Checked claims by token, for one generation of keys.
 #[derive(Default)]
 pub(super) struct Verified(Mutex<Kept>);
 
@@ -26,7 +30,7 @@ struct Kept {
 }
 
 impl Verified {
-    /// The claims of a token that was checked with the keys of this generation.
+    /// Returns the claims of a token that was checked with this generation of keys.
     pub(super) fn find(&self, token: &str, generation: u64) -> Option<Arc<Claims>> {
         let kept = self.0.lock();
         if kept.generation != generation {
@@ -35,7 +39,6 @@ impl Verified {
         kept.claims.get(&digest(token)).cloned()
     }
 
-    /// Keeps the claims of a token that was checked.
     pub(super) fn keep(&self, token: &str, generation: u64, claims: Arc<Claims>) {
         let mut kept = self.0.lock();
         if kept.generation != generation || kept.claims.len() >= MAX_TOKENS {

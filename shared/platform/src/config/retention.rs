@@ -1,18 +1,17 @@
-//! How long ended records are kept.
+//! Configures how long ended records are kept.
 //!
-//! A record gets its end when it is written for the last time, so a changed setting counts for what ends from
-//! then on.
+//! A record's expiry is set with its last write, so a changed setting applies only to records that end later.
 
 use super::{ConfigError, Environment};
 use crate::clock::UtcTime;
 
 const DAY_MS: u64 = 24 * 3_600_000;
-/// Where nothing is configured.
+/// Default for every setting.
 const DEFAULT_DAYS: u64 = 90;
-/// Fewest days of runs, deliveries and audit records: the run of a webhook's delivery ends before, and an
-/// archiver that was away for a weekend has caught up.
+/// Minimum for runs, deliveries and audit records: the run of a webhook's delivery ends within this time, and
+/// an archiver that was down for a weekend has caught up.
 const MIN_DAYS: u64 = 7;
-/// Fewest days of events: an idempotency key names one for so long.
+/// Minimum for events: an idempotency key stays valid for this long.
 const MIN_EVENT_DAYS: u64 = 30;
 const MAX_DAYS: u64 = 3_650;
 
@@ -21,16 +20,17 @@ const DELIVERIES: &str = "MILLRACE_RETAIN_DELIVERIES_DAYS";
 const EVENTS: &str = "MILLRACE_RETAIN_EVENTS_DAYS";
 const AUDIT: &str = "MILLRACE_RETAIN_AUDIT_DAYS";
 
-/// How long ended records are kept, in days.
+/// Retention of ended records, in days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Runs after their end, with history and payloads. At least as long as deliveries, which name their run.
+    /// Runs after their end, with history and payloads. Not shorter than for deliveries, which refer to their
+    /// run.
     pub runs_days: u64,
     /// Deliveries after their end.
     pub deliveries_days: u64,
-    /// Events after they were archived. At least as long as deliveries, which name their event.
+    /// Events after they are archived. Not shorter than for deliveries, which refer to their event.
     pub events_days: u64,
-    /// Audit records after they were archived.
+    /// Audit records after they are archived.
     pub audit_days: u64,
 }
 
@@ -46,7 +46,7 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// From the variables `MILLRACE_RETAIN_…_DAYS`; 90 days where one is missing.
+    /// Reads the variables `MILLRACE_RETAIN_…_DAYS`; a missing one means 90 days.
     pub fn from_environment(environment: &Environment) -> Result<Self, ConfigError> {
         let retention = Self {
             runs_days: days(environment, RUNS, MIN_DAYS)?,
@@ -69,22 +69,22 @@ impl Retention {
         Ok(retention)
     }
 
-    /// When a run goes that ended then.
+    /// Returns when a run expires that ended at this time.
     pub fn run_until(&self, ended: UtcTime) -> UtcTime {
         after_days(ended, self.runs_days)
     }
 
-    /// When a delivery goes that ended then.
+    /// Returns when a delivery expires that ended at this time.
     pub fn delivery_until(&self, ended: UtcTime) -> UtcTime {
         after_days(ended, self.deliveries_days)
     }
 
-    /// When an event goes that was archived then.
+    /// Returns when an event expires that was archived at this time.
     pub fn event_until(&self, archived: UtcTime) -> UtcTime {
         after_days(archived, self.events_days)
     }
 
-    /// When an audit record goes that was archived then.
+    /// Returns when an audit record expires that was archived at this time.
     pub fn audit_until(&self, archived: UtcTime) -> UtcTime {
         after_days(archived, self.audit_days)
     }

@@ -1,6 +1,6 @@
-//! The variables that there are.
+//! Lists the known environment variables.
 
-/// Every variable that any function reads, with what it is for.
+/// Every variable that any function reads, with its purpose.
 pub const VARIABLES: &[(&str, &str)] = &[
     ("MILLRACE_RECORDS_TABLE", "name of the DynamoDB table of records"),
     (

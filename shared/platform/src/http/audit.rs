@@ -1,8 +1,12 @@
-//! The audit record of a mutation: a layer on its route, so that refusals and failures are recorded as well.
+//! Writes the audit record of a mutation, as a layer on its route, so that refusals and failures are recorded
+//! too.
 //!
-//! The record is written before the answer leaves. Where DynamoDB takes it not even after the SDK's retries, it goes to the
-//! retry queue, whose consumer writes it later and whose dead-letter queue raises an alarm; where that fails too, the whole
-//! record is one error line of the log. A caller without valid credentials leaves no record: no account is known.
+//! The record is written before the answer is sent. If DynamoDB rejects it even after the SDK's retries, it
+//! goes to the
+//! retry queue, whose consumer writes it later and whose dead-letter queue raises an alarm; if that fails
+//! too, the whole
+//! record is logged as one error line. A call without valid credentials leaves no record, because its account
+//! is unknown.
 
 use std::sync::Arc;
 
@@ -28,18 +32,18 @@ use crate::metrics;
 use crate::queue::Queue;
 use crate::records::audit::{AuditAction, AuditEvent, AuditTrail};
 
-/// What a route does to what, for [`record`].
+/// Action and resource of a route, for [`record`].
 #[derive(Clone)]
 pub struct Audited {
     audit: AuditLog,
     clock: Clock,
     action: AuditAction,
     resource_type: &'static str,
-    /// The path parameter that is the resource's id; the first one where it is None.
+    /// Path parameter with the resource's id; None means the first parameter.
     parameter: Option<&'static str>,
 }
 
-/// The state of [`record`] for a route: what it does to what kind of resource.
+/// Creates the state of [`record`] for a route.
 pub fn audited(platform: &Platform, action: AuditAction, resource_type: &'static str) -> Audited {
     Audited {
         audit: platform.audit.clone(),
@@ -51,7 +55,7 @@ pub fn audited(platform: &Platform, action: AuditAction, resource_type: &'static
 }
 
 impl Audited {
-    /// For a resource below another one: its id is the path parameter of this name.
+    /// Sets the path parameter with the resource's id, for a resource below another one.
     #[must_use]
     pub fn identified_by(mut self, parameter: &'static str) -> Self {
         self.parameter = Some(parameter);
@@ -67,8 +71,10 @@ impl Audited {
     }
 }
 
-/// Runs the route, then writes its audit record. The resource is the one that the route made, else the
-/// path's first id or the one that [`Audited::identified_by`] names; none where no id can be like that.
+/// Runs the route, then writes its audit record. The resource is the one that the route created, else the
+/// path
+/// parameter that [`Audited::identified_by`] names, else the first one; none where that value cannot be an
+/// id.
 pub async fn record(State(audited): State<Audited>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let in_path = match RawPathParams::from_request_parts(&mut parts, &()).await {
@@ -85,7 +91,7 @@ pub async fn record(State(audited): State<Audited>, request: Request, next: Next
         .get::<RequestId>()
         .map(|id| id.0.clone())
         .unwrap_or_default();
-    // On its own task: a caller who goes away, or a panic, leaves no mutation without its record.
+    // Runs in its own task, so that a disconnected caller or a panic does not lose the record of a mutation.
     let deadline = parts.extensions.get::<Deadline>().cloned();
     let work_ends = deadline.as_ref().map(Deadline::keep);
     let mut handled = tokio::spawn(next.run(Request::from_parts(parts, body)).in_current_span());
@@ -126,7 +132,8 @@ pub async fn record(State(audited): State<Audited>, request: Request, next: Next
         .unwrap_or_else(|panic| Error::internal(panic).into_response())
 }
 
-/// A record of something that `principal` did successfully at `now`; the resource and the request are to be filled in.
+/// Builds a record of a successful action of `principal` at `now`; the caller must fill in the resource and
+/// the request.
 pub fn event(action: AuditAction, resource_type: &str, principal: &Principal, now: UtcTime) -> AuditEvent {
     let (principal_type, principal_id, principal_user_id) = match &principal.kind {
         PrincipalKind::User(id) => ("user", None, Some(id.clone())),
@@ -156,7 +163,7 @@ pub fn event(action: AuditAction, resource_type: &str, principal: &Principal, no
     }
 }
 
-/// Writes audit records, and never drops one in silence.
+/// Writes audit records, and reports every failure.
 #[derive(Clone)]
 pub struct AuditLog {
     trail: AuditTrail,
@@ -165,7 +172,7 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// Over the table, with the queue for records that it does not take.
+    /// Writes to the table, and to the queue where the table fails.
     pub fn new(trail: AuditTrail, retry: Arc<dyn Queue>) -> Self {
         Self {
             trail,
@@ -174,19 +181,19 @@ impl AuditLog {
         }
     }
 
-    /// Hints at the logs of records that it writes.
+    /// Also sends hints about the logs of the records.
     #[must_use]
     pub fn hinting(mut self, hints: ArchiveHints) -> Self {
         self.hints = Some(hints);
         self
     }
 
-    /// Writes a record, or hands it to the retry queue, or to the log.
+    /// Writes a record to the table, else to the retry queue, else to the log.
     pub async fn write(&self, event: &AuditEvent) {
         self.write_by(event, None).await;
     }
 
-    /// The same, where the table has until `table_ends` to take it.
+    /// As [`write`](Self::write); stops waiting for the table at `table_ends`.
     async fn write_by(&self, event: &AuditEvent, table_ends: Option<Instant>) {
         let insert = self.trail.insert(event);
         let inserted = match table_ends {
@@ -240,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Never answers.
+    /// A record store that never answers.
     struct Silent;
 
     impl RecordStore for Silent {
@@ -294,8 +301,8 @@ mod tests {
         }
     }
 
-    /// Invariant: a mutation leaves its record, also where its handler and the table hang until Lambda ends
-    /// the function.
+    /// Invariant: a mutation leaves its record even if its handler and the table hang until Lambda ends the
+    /// function.
     #[tokio::test]
     async fn a_mutation_that_takes_too_long_leaves_its_record() {
         let queue = Arc::new(Kept::default());

@@ -1,4 +1,4 @@
-//! Who calls: the token or key of a request becomes a principal, once, before anything else looks at it.
+//! Authenticates each request once, before any other layer reads it: its token or key becomes a principal.
 
 use std::sync::Arc;
 
@@ -13,22 +13,23 @@ use crate::Platform;
 use crate::auth::{Principal, api_key};
 use crate::error::{Error, Result};
 
-/// Which credentials a group of routes takes.
+/// Credentials that a group of routes accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credentials {
-    /// Access tokens.
     Token,
-    /// Access tokens and API keys: the data store API.
+    /// Access tokens and API keys, for the data store API.
     TokenOrApiKey,
-    /// Access tokens, also as `access_token` in the query: a browser's EventSource cannot set a header.
+    /// Access tokens, also as `access_token` in the query, because a browser's EventSource cannot set a
+    /// header.
     TokenOrQuery,
 }
 
-/// The outcome, for the extractors and layers further in; a request extension.
+/// The result, for inner extractors and layers; a request extension.
 #[derive(Clone)]
 pub struct Caller(pub std::result::Result<Arc<Principal>, Arc<Error>>);
 
-/// Puts a [`Caller`] into the request. It refuses nothing itself: [`super::Call`] does, where a handler needs a principal.
+/// Puts a [`Caller`] into the request. It refuses no request: [`super::Call`] does where a handler needs a
+/// principal.
 pub async fn authenticate(
     State((platform, credentials)): State<(Platform, Credentials)>,
     mut request: Request,
@@ -47,7 +48,7 @@ pub async fn authenticate(
     request
         .extensions_mut()
         .insert(Caller(principal.map(Arc::new).map_err(Arc::new)));
-    // Streams have permits of their own, and no end to wait for.
+    // Streams have their own permits and no end to wait for.
     if credentials == Credentials::TokenOrQuery {
         return next.run(request).await;
     }
@@ -61,7 +62,7 @@ pub async fn authenticate(
     response.map(|body| permit.over_answer(body))
 }
 
-/// The token in the query, where that is taken and no header has one.
+/// Returns the token in the query, if allowed and no header has one.
 fn query_token(credentials: Credentials, request: &Request) -> Option<String> {
     if credentials != Credentials::TokenOrQuery || request.headers().contains_key(header::AUTHORIZATION) {
         return None;

@@ -1,4 +1,5 @@
-//! The context of a call, which is also its permission: a handler without one knows no tenant and reaches no record.
+//! Provides the context of a call, which is also its permission: a handler without one has no tenant and no
+//! records.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -21,24 +22,21 @@ use crate::tenant::Tenant;
 
 /// An authenticated call whose principal has the permission `P`.
 pub struct Call<P> {
-    /// Who calls.
     pub principal: Arc<Principal>,
-    /// When the call began.
+    /// Start of the call.
     pub now: UtcTime,
-    /// The request's id.
     pub request_id: String,
-    /// Held until the handler ends, even if the caller has gone.
+    /// Held until the handler ends, even if the caller disconnects.
     _permit: Option<RequestPermit>,
     permission: PhantomData<P>,
 }
 
 impl<P> Call<P> {
-    /// The caller's account and project. 403 for an account-scoped principal.
+    /// 403 for an account-scoped principal.
     pub fn tenant(&self) -> Result<Tenant, Error> {
         self.principal.tenant()
     }
 
-    /// A new id.
     pub fn new_id(&self) -> String {
         ids::new_id(self.now)
     }
@@ -79,7 +77,7 @@ where
     }
 }
 
-/// The refusal once more: it is shared with the other layers.
+/// Copies the refusal, which is shared with the other layers.
 fn again(refusal: &Arc<Error>) -> Error {
     match refusal.kind() {
         ErrorKind::Unauthenticated => Error::unauthenticated(refusal.message()),

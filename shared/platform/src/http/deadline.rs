@@ -1,8 +1,8 @@
 //! Answers a request before Lambda ends its function.
 //!
-//! A function that Lambda ends says nothing: the caller gets a 503 and a mutation leaves no audit record.
-//! So the work of a request ends [`MARGIN`] before, with a 408, and its audit record is written in the time
-//! that is left.
+//! When Lambda ends a function, the caller gets a 503 and a mutation leaves no audit record. So the work of a
+//! request
+//! stops [`MARGIN`] earlier, with a 408, and the remaining time is used to write its audit record.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,18 +14,20 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::Error;
 
-/// From the end of the work to the end of the function: an audit record and the answer.
+/// Time between the end of the work and the end of the function, for an audit record and the answer.
 const MARGIN: Duration = Duration::from_secs(2);
-/// From the last moment at which the table may take an audit record; then the retry queue gets it.
+/// Time between the table's deadline for an audit record and the end of the function. After that deadline the
+/// record
+/// goes to the retry queue.
 const RECORD_MARGIN: Duration = Duration::from_secs(1);
-/// From the last answer to the end of the function.
+/// Time between the latest possible answer and the end of the function.
 const LAST: Duration = Duration::from_millis(500);
 
-/// When the work of a request ends; a request extension.
+/// Deadline for the work of a request; a request extension.
 #[derive(Clone, Debug)]
 pub(super) struct Deadline {
     function_ends: Instant,
-    /// The audit layer ends the work itself and then writes its record.
+    /// Set when the audit layer stops the work itself and then writes its record.
     is_kept: Arc<AtomicBool>,
 }
 
@@ -37,18 +39,18 @@ impl Deadline {
         }
     }
 
-    /// The time at which the layer that calls this ends the work.
+    /// Returns the time at which the calling layer must stop the work.
     pub(super) fn keep(&self) -> Instant {
         self.is_kept.store(true, Ordering::Relaxed);
         self.function_ends - MARGIN
     }
 
-    /// The time at which the audit layer gives the table up.
+    /// Returns the time at which the audit layer stops waiting for the table.
     pub(super) fn record_ends(&self) -> Instant {
         self.function_ends - RECORD_MARGIN
     }
 
-    /// The answer of `work`, or a 408 where it takes too long.
+    /// Returns the answer of `work`, or a 408 where it exceeds the limit.
     pub(super) async fn limit(self, work: impl Future<Output = Response>) -> Response {
         tokio::pin!(work);
         if let Ok(response) = timeout_at(self.function_ends - MARGIN, &mut work).await {
@@ -63,7 +65,7 @@ impl Deadline {
     }
 }
 
-/// What a caller is told. The work may have come to its end all the same.
+/// Error for the caller. The work may have completed all the same.
 pub(super) fn too_slow() -> Error {
     Error::timeout(
         "The request took longer than a function may. Ask for less at a time; read what it changes before you repeat it.",

@@ -1,4 +1,4 @@
-//! The outermost layer of every function: the request's id, its one log line, the body of an error.
+//! Wraps every function in its outermost layer: request id, one log line, and error body.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,45 +25,45 @@ use crate::config::{CorsOrigins, EdgeConfig};
 use crate::error::{Error, ErrorKind, Fault, RowError};
 use crate::ids;
 
-/// The request's id, in every answer, log line and audit record; a request extension.
+/// Id in every answer, log line and audit record of a request; a request extension.
 #[derive(Clone, Debug)]
 pub struct RequestId(pub String);
 
-/// After how many seconds a caller may repeat what met a service that is busy or away.
+/// `retry-after` of an answer for a busy or unavailable service, in seconds.
 const BUSY_S: u64 = 1;
-/// Most characters of an error's message, of its details, and of a cause in the log.
+/// Maximum length of an error's message, its details, and a cause in the log, in characters.
 const MAX_QUOTED: usize = 4_000;
 
-/// How long a browser may keep the answer to a preflight. Chromium keeps it for two hours at most.
+/// How long a browser may cache the answer to a preflight. Chromium caches it for at most two hours.
 const PREFLIGHT_AGE: Duration = Duration::from_hours(2);
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The body of every answer that is an error.
+/// Body of every error answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ErrorBody {
-    /// The HTTP status.
+    /// HTTP status.
     pub status: u16,
-    /// A stable code.
+    /// Stable code of the error.
     pub error: &'static str,
     /// One sentence for the caller.
     pub message: String,
-    /// More, where there is more.
+    /// Further information, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
-    /// The first 100 rows at fault, by table and row, where an import fails for their sake.
+    /// First 100 faulty rows, by table and row, of an import that failed because of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub errors: Vec<RowError>,
-    /// What is wrong in a definition of a process, where it is refused for that.
+    /// Faults of a refused process definition.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub faults: Vec<Fault>,
-    /// The request's id, to find it in the log.
+    /// Id of the request, to find it in the log.
     pub request_id: String,
 }
 
-/// Leaves the body to [`finish`], which knows the request's id.
+/// Leaves the body to [`finish`], which has the request's id.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -77,7 +77,7 @@ impl aide::OperationOutput for Error {
     type Inner = ErrorBody;
 }
 
-/// Puts the edge around a router: unknown paths and methods, request ids, error bodies, CORS.
+/// Wraps a router: unknown paths and methods, request ids, error bodies, CORS.
 pub fn edge(router: Router, clock: Clock, config: EdgeConfig) -> Router {
     let router = router
         .fallback(|| async { Error::new(ErrorKind::NotFound, "There is nothing at this path.") })
@@ -109,7 +109,7 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
         layer
             .max_age(PREFLIGHT_AGE)
             .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
-            // By name: a wildcard does not stand for the authorization header.
+            // Listed by name, because a wildcard does not include the authorization header.
             .allow_headers([
                 AUTHORIZATION,
                 CONTENT_TYPE,
@@ -130,7 +130,7 @@ fn cors(origins: &CorsOrigins) -> Option<CorsLayer> {
     )
 }
 
-/// Gives the request its id, runs it, completes an error's body, and writes the one log line.
+/// Sets the request's id, runs the request, completes an error's body, and writes the one log line.
 pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next) -> Response {
     let began = clock.now();
     let aws = request.extensions_mut().remove::<AwsIds>().unwrap_or_default();
@@ -141,7 +141,7 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
     let deadline = request.extensions().get::<Deadline>().cloned();
     request.extensions_mut().insert(RequestId(id.clone()));
     let method = request.method().clone();
-    // The path alone: a query may hold a token.
+    // Without the query, which may contain a token.
     let path = request.uri().path().to_owned();
     let route = request
         .extensions()
@@ -187,7 +187,7 @@ pub async fn finish(State(clock): State<Clock>, mut request: Request, next: Next
             headers.insert(REQUEST_ID.clone(), value);
         }
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        // An answer is data; a page brings a policy of its own.
+        // An answer is data. A page sets its own policy.
         headers
             .entry(CONTENT_SECURITY_POLICY)
             .or_insert(HeaderValue::from_static(
@@ -225,7 +225,8 @@ fn error_response(failure: &Error, refused: Response, request_id: &str) -> Respo
     response
 }
 
-/// A text that can quote the caller, who can send megabytes. Its end says what to do.
+/// Shortens a text that may quote the caller, who can send megabytes. The end is kept, because it says what
+/// to do.
 fn shortened(mut text: String) -> String {
     let over = text.char_indices().nth(MAX_QUOTED);
     let begin = text.char_indices().nth(MAX_QUOTED / 2);
@@ -236,7 +237,7 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-/// The caller's request id where it is 1 to 128 of `[A-Za-z0-9._-]`.
+/// Returns the caller's request id if it is 1 to 128 of `[A-Za-z0-9._-]`.
 fn request_id(request: &Request) -> Option<String> {
     let text = request.headers().get(&REQUEST_ID)?.to_str().ok()?;
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);

@@ -1,7 +1,8 @@
-//! What Lambda and API Gateway say of a request: its deadline, its ids, and the path that it came by.
+//! Reads what Lambda and API Gateway report about a request: its deadline, its ids, and its base path.
 //!
-//! A stage and a path mapping of a custom domain stand before the API root, and one deployment has both. So
-//! the base path is taken from each request and not from a setting.
+//! The base path before the API root is a stage or a path mapping of a custom domain, and one deployment has
+//! both. So it
+//! is taken from each request and not from a setting.
 
 use axum::extract::Request;
 use axum::http::Uri;
@@ -13,20 +14,20 @@ use super::deadline::Deadline;
 use super::serve::API_ROOT;
 use crate::clock::Clock;
 
-/// What stands before the API root in the URL of the request; a request extension.
+/// Path before the API root in the request's URL; a request extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BasePath(pub(super) String);
 
-/// Ids that AWS gave the request, for the log; a request extension.
+/// Ids that AWS assigned to the request, for the log; a request extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct AwsIds {
     /// `requestId` in the access log of API Gateway.
     pub(super) gateway_request_id: Option<String>,
-    /// The root of the X-Ray trace.
+    /// Root of the X-Ray trace.
     pub(super) trace_id: Option<String>,
 }
 
-/// Takes over what Lambda says of a request. A request of the local runner passes as it is.
+/// Adopts what Lambda reports about a request. A request of the local runner passes unchanged.
 pub(super) fn adopt(mut request: Request, clock: &Clock) -> Request {
     let Some(context) = request.lambda_context_ref() else {
         return request;
@@ -57,7 +58,7 @@ pub(super) fn adopt(mut request: Request, clock: &Clock) -> Request {
     request
 }
 
-/// `Root=1-6…;Parent=…;Sampled=1`
+/// Parses `Root=1-6…;Parent=…;Sampled=1`.
 fn trace_root(header: &str) -> Option<String> {
     let root = header.split(';').find_map(|part| part.strip_prefix("Root="))?;
     Some(root.to_owned())
@@ -70,7 +71,7 @@ fn before_root(path: &str) -> Option<&str> {
     path.get(..place)
 }
 
-/// The URI without its base path. None where it does not begin with one.
+/// Removes the base path from the URI. None where the URI does not start with it.
 fn without(uri: &Uri, base_path: &str) -> Option<Uri> {
     let path_and_query = uri.path_and_query()?.as_str();
     let below = path_and_query

@@ -1,4 +1,4 @@
-//! JSON bodies in, whose rejections name the JSON path.
+//! Reads JSON bodies; rejections name the JSON path.
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -15,7 +15,7 @@ use super::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use super::strict::Object;
 use crate::error::{Error, ErrorKind};
 
-/// Most bytes that a function's bodies may have; a request extension that its router sets.
+/// Maximum body size of a function, in bytes; a request extension that its router sets.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyLimit(pub usize);
 
@@ -26,11 +26,10 @@ impl Default for BodyLimit {
     }
 }
 
-/// A JSON body.
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
-/// A JSON body that may be left out, content type and all.
+/// JSON body that may be missing, together with its content type.
 #[derive(Debug)]
 pub struct OptionalJson<T>(pub T);
 
@@ -92,7 +91,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Error> {
     ))
 }
 
-/// Reads a whole body, up to the function's limit.
+/// Reads a whole body, up to the function's size limit.
 pub async fn body(request: Request<Body>) -> Result<bytes::Bytes, Error> {
     let BodyLimit(limit) = request
         .extensions()
@@ -124,7 +123,7 @@ pub async fn body(request: Request<Body>) -> Result<bytes::Bytes, Error> {
     }
 }
 
-/// Whether a server gave up waiting for the rest of a body.
+/// Whether the server timed out waiting for the rest of a body.
 fn is_late(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |cause| cause.source());
     causes.any(|cause| {
@@ -133,7 +132,7 @@ fn is_late(error: &(dyn std::error::Error + 'static)) -> bool {
     })
 }
 
-/// Reads JSON; a rejection names the JSON path, the line and the column.
+/// Parses JSON; a rejection names the JSON path, the line and the column.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::invalid("The body is empty; send a JSON object."));
@@ -157,7 +156,7 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     Ok(value)
 }
 
-/// Reads a part of a body that was kept as it came; a rejection names the JSON path from the body's root.
+/// Parses a part of a body that was kept unparsed; a rejection names the JSON path from the body's root.
 pub fn parse_part<T: DeserializeOwned>(path: &str, part: Value) -> Result<T, Error> {
     serde_path_to_error::deserialize(part).map_err(|error| {
         let below = error.path().to_string();

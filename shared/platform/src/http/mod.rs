@@ -1,10 +1,14 @@
-//! The HTTP edge that every function shares.
+//! Provides the HTTP edge that all functions share.
 //!
-//! A handler sees none of it: its signature names a [`Call`] with the permission that it needs, a [`Json`]
-//! body, a [`Query`] or a [`Path`], and what it returns is a [`Reply`] or an [`Error`](crate::Error).
-//! Around the handlers stand, from the outside in: what Lambda says of the request (`invocation`), trailing
-//! slashes, request ids with the one log line and the error body, CORS ([`mod@edge`]), the token
-//! ([`mod@authenticate`]), and the audit record of a mutation ([`audit`]).
+//! A handler does not see it: its signature names a [`Call`] with the required permission, a [`Json`] body, a
+//! [`Query`]
+//! or a [`Path`], and it returns a [`Reply`] or an [`Error`](crate::Error). The layers around the handlers
+//! are, from the
+//! outside in: what Lambda reports about the request (`invocation`), trailing slashes, request ids with the
+//! one log line
+//! and the error body, CORS ([`mod@edge`]), the token ([`mod@authenticate`]), and the audit record of a
+//! mutation
+//! ([`audit`]).
 
 pub mod audit;
 pub mod authenticate;

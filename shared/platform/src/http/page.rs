@@ -1,9 +1,10 @@
-//! Lists whose answers are arrays: complete, or page by page where the caller asks for pages.
+//! Answers lists as arrays: complete, or page by page if the caller requests pages.
 //!
-//! An array has no room for the token of the next page, so that is a header. A token is the position of the
-//! last entry of its page: a page reads what it answers with and no more, and entries that are made or
-//! deleted meanwhile move no other entry from one page to another. It opens nothing that its caller could not
-//! read anyway, so it is not signed.
+//! An array has no place for the token of the next page, so the token is a header. It is the position of the
+//! last entry
+//! of its page. So a page reads only its own entries, and entries that are created or deleted meanwhile do
+//! not move other
+//! entries between pages. A token gives no access that its caller lacks, so it is not signed.
 
 use axum::http::HeaderName;
 use schemars::JsonSchema;
@@ -14,28 +15,30 @@ use super::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use super::text::check_resource_id;
 use crate::error::{Error, Result};
 
-/// The header with the token of the next page; missing on the last one.
+/// Header with the token of the next page; missing on the last page.
 pub static NEXT_PAGE_TOKEN: HeaderName = HeaderName::from_static("x-next-page-token");
 
 const MAX_PAGE_SIZE: usize = 1_000;
 
-/// Which page of a list. Without both fields the answer is the complete list, or a 422 if that is too large to be sent.
+/// Page of a list. Without both fields the answer is the complete list, or a 422 if that is too large to
+/// send.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct PageQuery {
-    /// Most entries of a page. A page ends earlier at 6.2 MB. Default: with `next_page_token` 1,000, else no pages.
+    /// Maximum number of entries on a page. A page also ends at 6.2 MB. Default: 1,000 with
+    /// `next_page_token`, otherwise no pages.
     #[schemars(range(min = 1, max = MAX_PAGE_SIZE))]
     pub page_size: Option<usize>,
-    /// Value of the header `x-next-page-token` of the page before.
+    /// Value of the header `x-next-page-token` of the previous page.
     pub next_page_token: Option<String>,
 }
 
 impl PageQuery {
-    /// Whether it asks for a page.
+    /// Whether a page is requested.
     pub fn is_given(&self) -> bool {
         self.page_size.is_some() || self.next_page_token.is_some()
     }
 
-    /// An empty page, to be filled. 400 where a field is not as it must be.
+    /// Creates an empty page to fill. 400 for an invalid field.
     pub fn page<T>(self) -> Result<Page<T>> {
         if self
             .page_size
@@ -60,7 +63,7 @@ impl PageQuery {
     }
 }
 
-/// Bytes of an array without entries.
+/// Size of an empty array, in bytes.
 const BRACKETS: usize = 2;
 
 /// A page, or a complete list, that is being filled.
@@ -76,21 +79,22 @@ pub struct Page<T> {
 }
 
 impl<T: Serialize> Page<T> {
-    /// The position that the page begins behind; None for the beginning of the list.
+    /// Position after which the page starts; None for the start of the list.
     pub fn after(&self) -> Option<&str> {
         self.after.as_deref()
     }
 
-    /// How many records to read at once, so that a small page reads few.
+    /// Returns how many records to read at a time, so that a small page reads few.
     pub fn read_at_once(&self) -> usize {
-        // One more tells whether there is a next page.
+        // One more shows whether there is a next page.
         self.size
             .map_or(MAX_PAGE_SIZE, |size| size + 1)
             .min(MAX_PAGE_SIZE)
     }
 
-    /// Takes the next entry of the list, whose position in it is `position`. False where the page was full before, and
-    /// is not to be given another one; 422 where the complete list is too large to be sent.
+    /// Adds the next entry of the list, at `position`. False if the page is already full, after which it must
+    /// not get
+    /// another entry; 422 where the complete list is too large to send.
     pub fn take(&mut self, position: &str, entry: T) -> Result<bool> {
         let json = serde_json::to_vec(&entry).map_err(Error::internal)?;
         let comma = usize::from(!self.entries.is_empty());
@@ -117,7 +121,6 @@ impl<T: Serialize> Page<T> {
         Ok(true)
     }
 
-    /// The answer.
     pub fn reply(self) -> Reply<Vec<T>> {
         Reply::ok(self.entries).next_page_token(self.next)
     }
@@ -137,7 +140,7 @@ mod tests {
         .unwrap()
     }
 
-    /// How many entries of a size a page takes, and the token of the next one.
+    /// Returns how many entries fit on a page, and the token of the next page.
     fn fill(mut page: Page<String>, entry: &str, count: usize) -> Result<(usize, Option<String>)> {
         for number in 1..=count {
             if !page.take(&number.to_string(), entry.to_owned())? {
@@ -162,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_page_ends_at_what_can_be_sent_and_a_complete_list_is_refused() {
-        // The quotes of each text count twice, as does what is escaped in it.
+        // The quotes of each text count twice, as do its escaped characters.
         let megabyte = "\u{1}".repeat(1_000_000 / 7);
         assert_eq!(fill(page(Some(10)), &megabyte, 6).unwrap(), (6, None));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Path parameters: opaque ids of up to 200 characters.
+//! Reads path parameters: opaque ids of up to 200 characters.
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -11,7 +11,6 @@ use serde::de::DeserializeOwned;
 use crate::error::Error;
 use crate::ids::MAX_ID_LENGTH;
 
-/// The parameters of the path.
 #[derive(Debug)]
 pub struct Path<T>(pub T);
 
@@ -43,7 +42,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     }
 }
 
-/// Whether a text can be an id. A `#` would reach into the keys of another record.
+/// Whether a text can be an id. A `#` could address the keys of another record.
 pub(super) fn is_id(text: &str) -> bool {
     let is_odd = |character: char| character.is_control() || character == '#';
     text.chars().count() <= MAX_ID_LENGTH && !text.chars().any(is_odd)

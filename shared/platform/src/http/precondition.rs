@@ -1,11 +1,12 @@
-//! `If-Match`: a write that holds only for the version that the caller read. `If-None-Match`: an answer that the caller has
-//! already need not be made again.
+//! Evaluates `If-Match`, for a write that is valid only for the version that the caller read, and
+//! `If-None-Match`, for an
+//! answer that the caller already has.
 
 use axum::http::{HeaderMap, header};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Refuses with 412 unless `If-Match` is missing, `*`, or names the current tag; `current` is the text between the quotes.
+/// 412 unless `If-Match` is missing, `*`, or names the current tag; `current` is the text between the quotes.
 pub fn if_match(headers: &HeaderMap, current: &str) -> Result<()> {
     let given: Vec<_> = headers.get_all(header::IF_MATCH).iter().collect();
     let names_it = |text: &str| text.trim() == "*" || text.trim().trim_matches('"') == current;
@@ -23,7 +24,8 @@ pub fn if_match(headers: &HeaderMap, current: &str) -> Result<()> {
     ))
 }
 
-/// Whether `If-None-Match` names this tag, weak or strong; `current` is the text between the quotes. A `*` names none.
+/// Whether `If-None-Match` names this tag, weak or strong; `current` is the text between the quotes. `*`
+/// matches no tag.
 pub fn if_none_match(headers: &HeaderMap, current: &str) -> bool {
     let names_it = |text: &str| {
         let text = text.trim();

@@ -1,4 +1,4 @@
-//! Query parameters in, whose rejections name the parameter.
+//! Reads query parameters; rejections name the parameter.
 
 use aide::OperationInput;
 use aide::generate::GenContext;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::error::Error;
 
-/// The query parameters of a request. Unknown ones are ignored.
+/// Query parameters of a request. Unknown ones are ignored.
 #[derive(Debug)]
 pub struct Query<T>(pub T);
 

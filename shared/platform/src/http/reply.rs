@@ -1,4 +1,4 @@
-//! What a handler answers with.
+//! Builds the answers of handlers.
 
 use aide::OperationOutput;
 use aide::generate::GenContext;
@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::page::NEXT_PAGE_TOKEN;
 
-/// The id of the resource that a request made, for its audit record; a response extension.
+/// Id of the resource that a request created, for its audit record; a response extension.
 #[derive(Clone, Debug)]
 pub struct CreatedResource(pub String);
 
-/// An answer: status, headers and a JSON body.
+/// An answer with status, headers and a JSON body.
 pub struct Reply<T> {
     status: StatusCode,
     location: Option<String>,
@@ -49,7 +49,7 @@ impl<T> Reply<T> {
         }
     }
 
-    /// 202 with a body, and the path under the API root where to see how it goes on.
+    /// 202 with a body, and the path under the API root that shows the progress.
     pub fn accepted(path: &str, body: T) -> Self {
         Self {
             status: StatusCode::ACCEPTED,
@@ -65,7 +65,7 @@ impl<T> Reply<T> {
         self
     }
 
-    /// Adds where the next page of a list begins, where there is one.
+    /// Adds the token of the next page of a list, if there is one.
     #[must_use]
     pub fn next_page_token(mut self, token: Option<String>) -> Self {
         self.next_page_token = token;

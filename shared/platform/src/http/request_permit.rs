@@ -1,7 +1,8 @@
-//! The permit of a request, in a process that limits how many requests it works on.
+//! Holds the permit of a request, in a process that limits its concurrent requests.
 //!
-//! [`super::Call`] takes the permit inside the audit layer, so that a refusal for want of one has its audit
-//! record. The permit is held until the handler has ended and the caller has taken the answer.
+//! [`super::Call`] takes the permit inside the audit layer, so that a refusal for lack of a permit is
+//! audited. The permit
+//! is held until the handler has ended and the caller has received the answer.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,13 +17,13 @@ use tokio::time::{Instant, Sleep, sleep};
 use crate::error::Result;
 use crate::fair::{FairPermits, Permit};
 
-/// Longest wait for a permit.
+/// Maximum wait for a permit.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// A request whose body pauses for longer lends its permit.
+/// A request whose body pauses for longer than this lends its permit.
 const BODY_PAUSE: Duration = Duration::from_secs(1);
-/// Largest piece of an answer in bytes. The server holds one piece at a time outside of the permit.
+/// Maximum size of a piece of an answer, in bytes. The server holds one piece at a time outside the permit.
 const PIECE_BYTES: usize = 64 * 1_024;
-/// Longest time from the first piece of an answer to its last: about 100 KB/s for the largest answer.
+/// Maximum time from the first piece of an answer to its last: about 100 KB/s for the largest answer.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 
 /// A request extension. Clones share the permit.
@@ -35,7 +36,7 @@ struct Inner {
 }
 
 impl RequestPermit {
-    /// For one request; nothing is taken yet.
+    /// Creates the permit of one request; nothing is acquired yet.
     pub fn new(permits: FairPermits) -> Self {
         Self(Arc::new(Inner {
             permits,
@@ -43,13 +44,13 @@ impl RequestPermit {
         }))
     }
 
-    /// Takes the permit once. 503 when none is free in time.
+    /// Acquires the permit once. 503 if none becomes free in time.
     pub async fn take(&self, account: &str) -> Result<()> {
         let acquire = || self.0.permits.acquire(account, PATIENCE);
         self.0.permit.get_or_try_init(acquire).await.map(|_| ())
     }
 
-    /// The body of the request, which lends the permit while the caller pauses.
+    /// Wraps the body of the request; lends the permit while the caller pauses.
     pub fn over_request(&self, body: Body) -> Body {
         if body.is_end_stream() {
             return body;
@@ -61,7 +62,7 @@ impl RequestPermit {
         })
     }
 
-    /// The body of the answer in pieces, which holds the permit until the last piece is taken.
+    /// Splits the body of the answer into pieces, and holds the permit until the last piece is sent.
     pub fn over_answer(self, body: Body) -> Body {
         Body::new(Held {
             body,
@@ -115,7 +116,7 @@ impl hyper::body::Body for Awaited {
 
 struct Held {
     body: Body,
-    /// Data of a frame that is not given out yet.
+    /// Data of a frame that has not been sent yet.
     rest: Bytes,
     since: Option<Instant>,
     _permit: RequestPermit,
@@ -173,7 +174,7 @@ mod tests {
         permit
     }
 
-    /// Whether another account gets a permit at once.
+    /// Whether another account gets a permit immediately.
     fn is_free(permits: &FairPermits) -> bool {
         let other = permits.acquire("b", Duration::from_secs(60)).now_or_never();
         other.is_some_and(|permit| permit.is_ok())

@@ -1,8 +1,8 @@
-//! What a body takes when Lambda carries it.
+//! Computes the size of a body as Lambda transfers it.
 //!
 //! A request and its answer are JSON texts of at most 6 MB each, in which the body is a string: a quote, a
-//! backslash and a line break take two bytes. An answer beyond that fails after the function has ended, as
-//! a 503 that tells the caller nothing. So it is counted here first.
+//! backslash and a line break take two bytes each. A larger answer fails after the function has ended, with
+//! a 503 that explains nothing to the caller. So the size is checked first.
 
 use axum::body::{Body, to_bytes};
 use axum::http::header::CONTENT_TYPE;
@@ -11,10 +11,11 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::error::Error;
 
-/// Most bytes of a body as it is sent: of the 6,291,556 of Lambda, the rest is for the head.
+/// Maximum size of a transferred body, in bytes. Lambda's limit is 6,291,556; the rest is for status and
+/// headers.
 pub const MAX_SENT_BYTES: usize = 6_200_000;
 
-/// The bytes of a text as a JSON string.
+/// Returns the size of a text as a JSON string, in bytes.
 pub fn sent_bytes(text: &[u8]) -> usize {
     let escapes = text.iter().map(|byte| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
@@ -24,14 +25,14 @@ pub fn sent_bytes(text: &[u8]) -> usize {
     text.len() + escapes.sum::<usize>()
 }
 
-/// Replaces an answer that Lambda could not send by a 422. Not for streams.
+/// Replaces an answer that is too large for Lambda by a 422. Not for streams.
 pub(super) async fn bounded(response: Response) -> Response {
     let (parts, body) = response.into_parts();
     let Ok(body) = to_bytes(body, usize::MAX).await else {
         return Error::internal("the answer broke off").into_response();
     };
     let sent = match is_text(&parts.headers) {
-        // Most answers are small.
+        // Most answers are small and need no count.
         true if body.len() > MAX_SENT_BYTES / 6 => sent_bytes(&body),
         true => body.len(),
         false => body.len().div_ceil(3) * 4,
@@ -46,7 +47,7 @@ pub(super) async fn bounded(response: Response) -> Response {
     Response::from_parts(parts, Body::from(body))
 }
 
-/// As Lambda's runtime decides: what is no text is sent as base64.
+/// Decides as Lambda's runtime does: a body that is not text is sent as base64.
 fn is_text(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).map(HeaderValue::to_str);
     let Some(Ok(kind)) = kind else { return true };

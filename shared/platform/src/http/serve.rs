@@ -1,4 +1,4 @@
-//! From a function's routes to a running Lambda.
+//! Serves a function's routes to Lambda.
 
 use aide::axum::ApiRouter;
 use axum::Router;
@@ -15,21 +15,22 @@ use crate::clock::Clock;
 use crate::config::EdgeConfig;
 use crate::metrics;
 
-/// The API root, which the base URL ends in.
+/// API root; the base URL ends in it.
 pub const API_ROOT: &str = "/api/v1";
 
-/// A function's routes, whole: below the API root, inside the edge, with or without a trailing slash.
+/// Builds a function's service: the routes below the API root, inside the edge, with or without a trailing
+/// slash.
 pub fn service(routes: ApiRouter, clock: Clock, config: EdgeConfig) -> NormalizePath<Router> {
     let router: Router = ApiRouter::new().nest(API_ROOT, routes).into();
     normalized(edge(router, clock, config))
 }
 
-/// Makes `/prompts/` the same as `/prompts`, before routing.
+/// Treats `/prompts/` as `/prompts`, before routing.
 pub fn normalized(router: Router) -> NormalizePath<Router> {
     NormalizePathLayer::trim_trailing_slash().layer(router)
 }
 
-/// The same service for requests as Lambda gives them. Metrics are written before an answer leaves.
+/// Adapts a service to Lambda's requests. Metrics are written before an answer is sent.
 pub fn invoked<S>(
     service: S,
     clock: Clock,
@@ -46,7 +47,7 @@ pub fn invoked<S>(
     })
 }
 
-/// The same for routes whose answers are streams.
+/// Serves routes whose answers are streams.
 pub async fn serve_streaming(
     routes: ApiRouter,
     clock: Clock,
@@ -56,7 +57,7 @@ pub async fn serve_streaming(
     lambda_http::run_with_streaming_response(invoked(service, clock)).await
 }
 
-/// The same for routes that are not below the API root: a Function URL.
+/// Serves routes that are not below the API root, for a Function URL.
 pub async fn serve_at_root(
     routes: ApiRouter,
     clock: Clock,
@@ -66,7 +67,7 @@ pub async fn serve_at_root(
     lambda_http::run(invoked(service, clock)).await
 }
 
-/// Serves a function's routes to Lambda, until the runtime ends it.
+/// Serves a function's routes to Lambda until the runtime ends it.
 pub async fn serve(routes: ApiRouter, clock: Clock, config: EdgeConfig) -> Result<(), lambda_http::Error> {
     let service = service(routes, clock.clone(), config);
     lambda_http::run(invoked(service, clock)).await

@@ -1,8 +1,10 @@
-//! Reading JSON as strictly as the contract writes it.
+//! Reads JSON as strictly as the contract defines it.
 //!
-//! Serde's derived readers take an array of fields where an object belongs, and report a wrong type where the name of an enum
-//! belongs as a syntax error; free JSON keeps the last of two equal keys. A caller who sent such a thing made a mistake, and
-//! is told so.
+//! Serde's derived readers accept an array of fields where an object belongs, and report a wrong type in
+//! place of an
+//! enum's name as a syntax error; free JSON keeps the last of two equal keys. Such input is a mistake of the
+//! caller, so
+//! it is rejected with a clear error.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +15,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Error, MapAccess, SeqAccess, 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
-/// A value that is read from an object, and from nothing else.
+/// A value that is read only from an object.
 #[derive(Debug, Default)]
 pub struct Object<T>(pub T);
 
@@ -37,7 +39,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// For `deserialize_with`, beside `default`: tells null, which takes a value away, from a field that was left out.
+/// For `deserialize_with`, together with `default`: distinguishes null, which removes a value, from an
+/// omitted field.
 pub fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
@@ -49,7 +52,7 @@ pub fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -
     Object::deserialize(deserializer).map(|Object(value)| value)
 }
 
-/// For `deserialize_with`, beside `default`: one object, or null.
+/// For `deserialize_with`, together with `default`: one object, or null.
 pub fn optional_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -62,7 +65,7 @@ pub fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) 
     Ok(list.into_iter().map(|Object(value)| value).collect())
 }
 
-/// For `deserialize_with`: an object whose values are objects; a key that occurs twice is refused.
+/// For `deserialize_with`: an object whose values are objects; a repeated key is rejected.
 pub fn object_of_objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
@@ -110,7 +113,7 @@ pub fn name<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> 
     deserializer.deserialize_str(NameVisitor(PhantomData))
 }
 
-/// For `deserialize_with`, beside `default`: an enum by its name, or null.
+/// For `deserialize_with`, together with `default`: an enum by its name, or null.
 pub fn optional_name<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -125,7 +128,7 @@ pub fn optional_name<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     Ok(Option::<Name<T>>::deserialize(deserializer)?.map(|Name(value)| value))
 }
 
-/// Free JSON in which no key occurs twice in one object.
+/// Free JSON without repeated keys in an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Json(pub Value);
 
@@ -135,12 +138,12 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// For `deserialize_with`, beside `default`: free JSON, or null.
+/// For `deserialize_with`, together with `default`: free JSON, or null.
 pub fn optional_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Ok(Option::<Json>::deserialize(deserializer)?.map(|Json(value)| value))
 }
 
-/// For `deserialize_with`, beside `default`: an object of free JSON, or null for an empty one.
+/// For `deserialize_with`, together with `default`: an object of free JSON, or null for an empty one.
 pub fn json_object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
     match optional_json(deserializer)? {
         None => Ok(Map::new()),

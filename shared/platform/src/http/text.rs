@@ -1,11 +1,11 @@
-//! Rules for texts that people write.
+//! Checks texts that people write.
 
 use crate::error::{Error, Result};
 
-/// Longest name, in characters.
+/// Maximum length of a name, in characters.
 pub const MAX_NAME_LENGTH: usize = 200;
 
-/// A name: 1 to 200 characters, not only white space, no control characters. Refusals name the field.
+/// Checks a name: 1 to 200 characters, not only white space, no control characters. Errors name the field.
 pub fn check_name(field: &str, text: &str) -> Result<()> {
     if text.trim().is_empty() {
         return Err(Error::invalid(format!("The field '{field}' must not be empty.")));
@@ -23,18 +23,18 @@ pub fn check_name(field: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Longest message, reason or default, in characters.
+/// Maximum length of a message, reason or default, in characters.
 pub const MAX_TEXT_LENGTH: usize = 2_000;
 
-/// Longest description, in characters.
+/// Maximum length of a description, in characters.
 pub const MAX_DESCRIPTION_LENGTH: usize = 10_000;
 
-/// A text of some sentences, such as a message or a reason, which may be missing.
+/// Checks an optional text of a few sentences, such as a message or a reason.
 pub fn check_text(field: &str, text: Option<&str>) -> Result<()> {
     check_length(field, text, MAX_TEXT_LENGTH)
 }
 
-/// The description of whatever a caller makes, which may be missing.
+/// Checks an optional description.
 pub fn check_description(field: &str, text: Option<&str>) -> Result<()> {
     check_length(field, text, MAX_DESCRIPTION_LENGTH)
 }
@@ -48,11 +48,12 @@ fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<()> {
     }
 }
 
-/// Longest id of a resource that somebody else named, in bytes: two of them fit into the 1,024 bytes of a sort key.
+/// Maximum length of an external resource id, in bytes: two of them fit into the 1,024 bytes of a sort key.
 const MAX_ID_BYTES: usize = 400;
 
-/// The id of a resource that somebody else named: 1 to 200 characters, none of them a control character or a `#`, which
-/// separates the parts of record keys.
+/// Checks the id of an external resource: 1 to 200 characters, without control characters and `#`, which
+/// separates the
+/// parts of record keys.
 pub fn check_resource_id(field: &str, id: &str) -> Result<()> {
     check_name(field, id)?;
     if id.len() > MAX_ID_BYTES {
@@ -68,7 +69,7 @@ pub fn check_resource_id(field: &str, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// Tags: at most 50, each a name.
+/// Checks tags: at most 50, each a name.
 pub fn check_tags(tags: &[String]) -> Result<()> {
     if tags.len() > 50 {
         return Err(Error::invalid("The field 'tags' has more than 50 entries."));

@@ -1,4 +1,4 @@
-//! Objects: immutable files, written once under keys that begin with their tenant.
+//! Stores objects: immutable files, written once under keys that start with their tenant.
 
 mod store;
 
@@ -12,7 +12,8 @@ use crate::clock::UtcTime;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tenant::Tenant;
 
-/// The key of a project's artifact, a file that imports read. 400 for a path that could leave the project's
+/// Returns the key of a project's artifact, a file that imports read. 400 for a path that could leave the
+/// project's
 /// folder.
 pub fn artifact_key(tenant: &Tenant, path: &str) -> Result<String> {
     let fits =
@@ -30,18 +31,16 @@ pub fn artifact_key(tenant: &Tenant, path: &str) -> Result<String> {
     ))
 }
 
-/// An entry of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedObject {
-    /// Whole, with the prefix.
+    /// Full key, including the prefix.
     pub key: String,
-    /// When it was written.
+    /// Time of the write.
     pub modified: UtcTime,
-    /// Size of the object.
     pub bytes: u64,
 }
 
-/// The error of a reader that takes at most `max_bytes` of an object: 413.
+/// 413, for a reader that accepts at most `max_bytes` of an object.
 pub fn too_large(max_bytes: u64) -> Error {
     Error::new(
         ErrorKind::PayloadTooLarge,
@@ -49,7 +48,7 @@ pub fn too_large(max_bytes: u64) -> Error {
     )
 }
 
-/// One bucket. Cheap to clone.
+/// A bucket; cheap to clone.
 #[derive(Clone)]
 pub struct Objects {
     store: Arc<dyn ObjectStore>,
@@ -57,7 +56,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// S3 must have the bucket; among files its first object makes it.
+    /// In S3 the bucket must exist; a file store creates it with its first object.
     pub fn new(store: Arc<dyn ObjectStore>, bucket: &str) -> Self {
         Self {
             store,
@@ -65,13 +64,13 @@ impl Objects {
         }
     }
 
-    /// Writes an object.
     pub async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<()> {
         self.store.put(&self.bucket, key, bytes).await
     }
 
-    /// Writes an object unless there is one: false then. A repeat after a lost response may be refused by the
-    /// first attempt.
+    /// Writes an object; false if it exists already. A retry after a lost response may return false because
+    /// of the first
+    /// attempt.
     pub async fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<bool> {
         self.store.put_new(&self.bucket, key, bytes).await
     }
@@ -81,53 +80,53 @@ impl Objects {
         self.store.put_file(&self.bucket, key, path).await
     }
 
-    /// Reads an object whole; None where there is none.
+    /// Reads a whole object; None if it does not exist.
     pub async fn find(&self, key: &str) -> Result<Option<Vec<u8>>> {
         self.store.get(&self.bucket, key, None).await
     }
 
-    /// Reads at most so many bytes from the beginning of an object; None where there is none.
+    /// Reads up to `max_bytes` from the start of an object; None if it does not exist.
     pub async fn find_beginning(&self, key: &str, max_bytes: usize) -> Result<Option<Vec<u8>>> {
         let length = u64::try_from(max_bytes).unwrap_or(u64::MAX);
         self.range(key, 0, length).await
     }
 
-    /// Reads at most `length` bytes of an object, behind its first `from`: fewer, or none, where it ends
-    /// earlier. None where there is no object.
+    /// Reads at most `length` bytes of an object, starting at `from`; fewer, or none, where it ends earlier.
+    /// None if the
+    /// object does not exist.
     pub async fn range(&self, key: &str, from: u64, length: u64) -> Result<Option<Vec<u8>>> {
         let range = Range { from, length };
         self.store.get(&self.bucket, key, Some(range)).await
     }
 
-    /// Reads an object into a new file, at most `max_bytes` of it. False where there is none, 413 where it
-    /// is larger.
+    /// Downloads an object of at most `max_bytes` into a new file. False if it does not exist, 413 if it is
+    /// larger.
     pub async fn find_to_file(&self, key: &str, path: &Path, max_bytes: u64) -> Result<bool> {
         self.store.get_to_file(&self.bucket, key, path, max_bytes).await
     }
 
-    /// A link that reads an object without credentials for as long as `lifetime`, and saves it as
-    /// `file_name`.
+    /// Returns a URL that reads an object without credentials for `lifetime`, and saves it as `file_name`.
     pub async fn link(&self, key: &str, lifetime: Duration, file_name: &str) -> Result<String> {
         self.store.link(&self.bucket, key, lifetime, file_name).await
     }
 
-    /// The objects whose keys begin with `prefix`, by key.
+    /// Lists the objects whose keys start with `prefix`, ordered by key.
     pub async fn list(&self, prefix: &str) -> Result<Vec<ListedObject>> {
         self.store.list(&self.bucket, prefix).await
     }
 
-    /// The folders right below a prefix that ends in a slash, such as `stores/acme/`, each with that prefix
-    /// and a slash.
+    /// Lists the folders directly below a prefix that ends in a slash, such as `stores/acme/`. Each result
+    /// has that prefix
+    /// and a final slash.
     pub async fn folders(&self, prefix: &str) -> Result<Vec<String>> {
         self.store.folders(&self.bucket, prefix).await
     }
 
-    /// Removes an object; one that is gone already is no error.
+    /// Removes an object; a missing one is not an error.
     pub async fn remove(&self, key: &str) -> Result<()> {
         self.store.remove(&self.bucket, key).await
     }
 
-    /// Whether there is an object.
     pub async fn exists(&self, key: &str) -> Result<bool> {
         self.store.exists(&self.bucket, key).await
     }

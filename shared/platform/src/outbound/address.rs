@@ -1,12 +1,14 @@
-//! Which addresses are somebody else's public service.
+//! Decides which addresses are public.
 //!
-//! Everything that the registries of IANA set aside for a special purpose is refused, and every form in which an IPv6
-//! address carries an IPv4 one: what such an address reaches is decided by whoever routes it. (`is_global` of the standard
-//! library would do, but is not stable.)
+//! Refuses all special-purpose blocks of the IANA registries, and every form in which an IPv6 address
+//! contains an IPv4
+//! address, because the network's routing decides what such an address reaches. (`is_global` of the standard
+//! library
+//! would do, but is not stable.)
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Blocks of IPv4 that are not public: first address and length of the prefix.
+/// Blocks of IPv4 that are not public: first address and prefix length.
 const SPECIAL_V4: [(Ipv4Addr, u32); 16] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8),        // this network, unspecified
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // private
@@ -17,7 +19,7 @@ const SPECIAL_V4: [(Ipv4Addr, u32); 16] = [
     (Ipv4Addr::new(172, 16, 0, 0), 12),    // private
     (Ipv4Addr::new(192, 0, 0, 0), 24),     // protocol assignments; metadata of one cloud
     (Ipv4Addr::new(192, 0, 2, 0), 24),     // documentation
-    (Ipv4Addr::new(192, 88, 99, 0), 24),   // relays of 6to4
+    (Ipv4Addr::new(192, 88, 99, 0), 24),   // 6to4 relays
     (Ipv4Addr::new(192, 168, 0, 0), 16),   // private
     (Ipv4Addr::new(198, 18, 0, 0), 15),    // benchmarks
     (Ipv4Addr::new(198, 51, 100, 0), 24),  // documentation
@@ -26,11 +28,13 @@ const SPECIAL_V4: [(Ipv4Addr, u32); 16] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),      // reserved, broadcast
 ];
 
-/// The only block of IPv6 that is given to services. Outside of it are loopback, unspecified, mapped and translated IPv4
-/// (`::ffff:0:0/96`, `64:ff9b::/96`, `64:ff9b:1::/48`), unique local, link-local, site-local and multicast addresses.
+/// The only block of IPv6 for public services. Outside it are loopback, unspecified, mapped and translated
+/// IPv4
+/// (`::ffff:0:0/96`, `64:ff9b::/96`, `64:ff9b:1::/48`), unique local, link-local, site-local and multicast
+/// addresses.
 const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// Blocks within it that are not public.
+/// Blocks within `GLOBAL_V6` that are not public.
 const SPECIAL_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocol assignments, Teredo
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
@@ -38,12 +42,12 @@ const SPECIAL_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 
-/// Whether an address is in public space, and nothing but itself.
+/// Whether an address is public and contains no other address.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|block| holds_v4(*block, address)),
         IpAddr::V6(address) => {
-            // ISATAP carries an IPv4 address behind any prefix.
+            // ISATAP embeds an IPv4 address behind any prefix.
             let [.., kind, isatap, _, _] = address.segments();
             let is_isatap = isatap == 0x5efe && (kind == 0 || kind == 0x200);
             holds_v6(GLOBAL_V6, address)
@@ -146,7 +150,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the predicates of the standard library that are stable.
+        /// Compares with the stable predicates of the standard library.
         #[test]
         fn no_special_address_is_public(v4: u32, v6: u128) {
             let v4 = Ipv4Addr::from_bits(v4);
@@ -161,7 +165,7 @@ mod tests {
             }
         }
 
-        /// Whatever the IPv4 address is, no form of it in an IPv6 address is public.
+        /// No IPv6 form of any IPv4 address is public.
         #[test]
         fn no_carried_address_is_public(v4: u32, prefix: u64) {
             let v4 = Ipv4Addr::from_bits(v4);
@@ -173,7 +177,7 @@ mod tests {
             prop_assert!(!is_public(Ipv6Addr::from_bits((u128::from(prefix) << 64) | (0x5efe << 32) | bits).into()));
         }
 
-        /// Every address of a private block, from its first to its last.
+        /// Every address of a special block, from the first to the last.
         #[test]
         fn whole_blocks_are_refused(host: u32, index in 0..SPECIAL_V4.len()) {
             let (first, prefix) = SPECIAL_V4[index];

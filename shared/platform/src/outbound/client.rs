@@ -1,7 +1,8 @@
-//! The HTTP client: hyper's, over TLS with the system's certificates.
+//! Sends HTTP requests with hyper, over TLS with the system's certificates.
 //!
-//! It does one request over one connection and nothing by itself: no redirect, no proxy, no cookie, no decompression. Beside that it
-//! tells of provisional answers, which other clients skip for as long as they come.
+//! It sends one request over one connection and does nothing else: no redirect, no proxy, no cookie, no
+//! decompression. It
+//! also limits provisional answers, which other clients skip without a limit.
 
 use std::io;
 use std::sync::Arc;
@@ -27,28 +28,29 @@ use tower::util::BoxCloneSyncService;
 use super::resolver::{Checked, NotPublic};
 use super::{OutboundError, Reuse};
 
-/// How long a connection may take, the handshake included. It may go on when whoever asked for it is gone.
+/// Maximum time of a connection, including the handshake. A connection may outlive the request that opened
+/// it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a connection is kept that nobody uses.
+/// How long an idle connection is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// Most connections to one host that are kept.
+/// Maximum number of idle connections to one host.
 const MAX_IDLE: usize = 16;
-/// Most bytes of an answer's head.
+/// Maximum size of an answer's head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1_024;
-/// Most bytes of what is said about a certificate.
+/// Maximum length of a quoted certificate error, in bytes.
 const MAX_REASON_BYTES: usize = 200;
-/// Most provisional answers, with a status below 200, before the one that counts.
+/// Maximum number of provisional answers (status below 200) before the final one.
 const MAX_PROVISIONAL: u32 = 16;
 
-/// Makes connections, over TLS or not.
+/// Opens connections, with or without TLS.
 type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
 
-/// The client. Clones share their connections.
+/// Clones share their connections.
 #[derive(Clone)]
 pub(super) struct HttpClient(Client<Connector, Full<Bytes>>);
 
 impl HttpClient {
-    /// One that asks the addresses of this resolver.
+    /// Connects only to addresses from this resolver.
     pub(super) fn new(checked: Checked, reuse: Reuse) -> Result<Self, OutboundError> {
         let mut connector = HttpConnector::new_with_resolver(checked);
         connector.enforce_http(false);
@@ -72,7 +74,7 @@ impl HttpClient {
         Ok(Self(client))
     }
 
-    /// Sends a request; what comes back once its head is there. Says who asks, unless the request does.
+    /// Sends a request, and returns once the head of its answer has arrived. Adds a default `user-agent`.
     pub(super) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -96,7 +98,8 @@ impl HttpClient {
     }
 }
 
-/// The error of a request that was not answered; a bad address and a bad certificate are told from a bad connection.
+/// Classifies the error of an unanswered request: a refused address, a rejected certificate, or no
+/// connection.
 fn unreachable(error: Box<dyn std::error::Error + Send + Sync>) -> OutboundError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error.as_ref());
     while let Some(current) = cause {
@@ -106,7 +109,8 @@ fn unreachable(error: Box<dyn std::error::Error + Send + Sync>) -> OutboundError
         if let Some(rustls::Error::InvalidCertificate(why)) = current.downcast_ref() {
             return OutboundError::Certificate(shortened(why.to_string()));
         }
-        // An I/O error names as its source that of the error which it holds.
+        // The source of an I/O error is the source of its inner error, so the inner error itself is visited
+        // first.
         let held = current.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         cause = match held {
             Some(held) => Some(held),
@@ -116,7 +120,7 @@ fn unreachable(error: Box<dyn std::error::Error + Send + Sync>) -> OutboundError
     OutboundError::Unreachable(error)
 }
 
-/// The beginning of a text that a stranger has written parts of: a certificate may have thousands of names.
+/// Truncates a text that is partly written by the receiver: a certificate may contain thousands of names.
 pub(super) fn shortened(mut text: String) -> String {
     if text.len() > MAX_REASON_BYTES {
         text.truncate(text.floor_char_boundary(MAX_REASON_BYTES));

@@ -1,4 +1,4 @@
-//! What the environment of a function lets it ask.
+//! Tests which targets the environment of a function allows.
 #![cfg(test)]
 
 use super::*;

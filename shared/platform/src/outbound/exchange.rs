@@ -1,4 +1,4 @@
-//! One request with any method, and its whole answer: a call that a caller's definition makes.
+//! Sends a request with any method and reads its whole answer, for calls of callers' process definitions.
 
 use std::time::Duration;
 
@@ -11,14 +11,12 @@ use tokio::time::timeout;
 
 use super::{Outbound, OutboundError, target};
 
-/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// HTTP status, redirects included: none is followed.
+    /// HTTP status. Redirects are not followed.
     pub status: u16,
-    /// Headers of the answer.
     pub headers: HeaderMap,
-    /// The whole body, as it was sent.
+    /// The whole body, undecoded.
     pub body: Vec<u8>,
 }
 

@@ -1,8 +1,10 @@
-//! Requests to services that somebody else names: the files of imports, and whatever else a caller gives a URL for.
+//! Sends requests to URLs that callers name, such as the files of imports.
 //!
-//! Whoever names a URL must not reach through us what he cannot reach himself. So: https to a port of web servers; no
-//! address outside of public space, however it is written, checked where the connection is made; no redirect; no proxy;
-//! a body up to a cap, as it was sent, and one deadline over all.
+//! A caller must not reach through this service what it cannot reach itself. So: https to a port of web
+//! servers; no
+//! address outside public space, in any notation, checked where the connection is made; no redirect; no
+//! proxy; a body up
+//! to a cap, undecoded, and one deadline for everything.
 //!
 //! **Invariant:** no request goes to an address that was not checked at that moment.
 
@@ -35,12 +37,12 @@ pub use open::Opened;
 pub use post::Answer;
 pub use target::MAX_URL_BYTES;
 
-/// Which addresses may be asked.
+/// Addresses that requests may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Policy {
     /// Public ones, over https.
     Public,
-    /// This machine as well, and plain http: for development.
+    /// Also this machine, and plain http; for development.
     Local,
 }
 
@@ -50,43 +52,39 @@ impl Policy {
     }
 }
 
-/// How long a name may take to be looked up while its URL is checked.
+/// Maximum time of a name lookup while its URL is checked.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Why there is no answer, as the end of a sentence about the URL.
+/// Reason why there is no answer, worded as the end of a sentence about the URL.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboundError {
-    /// It may not be asked.
     #[error("{0}")]
     Refused(String),
-    /// It answered with a redirect.
     #[error("it answered with a redirect ({0}), which is not followed; give the address that it leads to")]
     Redirect(u16),
-    /// It answered with a status that is no success.
+    /// A status that is not a success.
     #[error("it answered with the status {0}")]
     Status(u16),
-    /// It sent so many answers with a status below 200, and went on.
+    /// Too many answers with a status below 200.
     #[error("it sends more than {0} provisional answers")]
     Provisional(u32),
-    /// The body is larger than the cap.
     #[error("it sends more than the {0} bytes that can be read")]
     TooLarge(u64),
-    /// The deadline passed.
     #[error("it took longer than {} seconds", .0.as_secs_f64())]
     TooSlow(Duration),
-    /// No connection, or one that broke off.
+    /// No connection, or a connection that broke off.
     #[error("it cannot be reached, or broke off")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The certificate is not that of the host, not of an authority that the machine trusts, or out of date.
+    /// The certificate is not for this host, expired, or from an authority that the machine does not trust.
     #[error("its certificate is not accepted: {0}")]
     Certificate(String),
-    /// The body could not be kept.
+    /// The body could not be stored.
     #[error("the file cannot be written")]
     File(#[source] std::io::Error),
 }
 
 impl OutboundError {
-    /// What is behind it, for the log; it never holds the URL.
+    /// Returns the cause for the log; it never contains the URL.
     pub fn cause(&self) -> Option<String> {
         let first = std::error::Error::source(self)?;
         let causes = std::iter::successors(Some(first), |cause| cause.source());
@@ -98,10 +96,10 @@ impl OutboundError {
     }
 }
 
-/// The client.
 #[derive(Clone)]
 pub struct Outbound {
-    /// Made for the first request: otherwise each cold start of a function would read the system's certificates.
+    /// Created for the first request; otherwise each cold start of a function would read the system's
+    /// certificates.
     client: Arc<OnceLock<HttpClient>>,
     lookup: Arc<dyn Lookup>,
     policy: Policy,
@@ -112,18 +110,19 @@ pub struct Outbound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reuse {
     Kept,
-    /// For a process that is frozen between two requests: meanwhile the other side closes the connection,
-    /// and the next request would count as an attempt that failed.
+    /// For a process that is frozen between two requests: the receiver closes the connection meanwhile, and
+    /// the next
+    /// request would count as a failed attempt.
     Never,
 }
 
 impl Outbound {
-    /// For the cloud: public services alone.
+    /// Allows only public services; for the cloud.
     pub fn public() -> Self {
         Self::over(Arc::new(System), Policy::Public)
     }
 
-    /// Public services alone, or where `MILLRACE_LOCAL_TARGETS` is `true`, this machine as well.
+    /// Allows only public services, or also this machine where `MILLRACE_LOCAL_TARGETS` is `true`.
     pub fn from_environment(
         environment: &Environment,
         machine: &AwsEnvironment,
@@ -144,8 +143,9 @@ impl Outbound {
         Ok(Self { reuse, ..outbound })
     }
 
-    /// For development: this machine as well, and plain http. Refused in a Lambda function, whatever its
-    /// settings are, except where an emulator on this machine runs it.
+    /// Also allows this machine and plain http, for development. Refused in a Lambda function unless an
+    /// emulator on this
+    /// machine runs it.
     pub fn local(machine: &AwsEnvironment) -> Result<Self, ConfigError> {
         if machine.function_name.is_some() && !machine.is_emulated() {
             return Err(ConfigError::new(
@@ -173,17 +173,18 @@ impl Outbound {
             policy: self.policy,
         };
         let made = HttpClient::new(checked, self.reuse)?;
-        // Where two make one at once, both take the first.
+        // If two callers create a client at the same time, both use the first.
         Ok(self.client.get_or_init(|| made))
     }
 
-    /// Whether a URL may be asked, as far as can be told without the network.
+    /// Checks whether a URL is allowed, without using the network.
     pub fn check(&self, url: &str) -> Result<(), OutboundError> {
         target::parse(url, self.policy).map(drop)
     }
 
-    /// The same, and looks a name up once. A name that is not known, or not within a second, may be asked: it
-    /// is looked up again at every connection.
+    /// As [`check`](Self::check), and looks the name up once. An unknown name, or one not resolved within a
+    /// second, is
+    /// allowed, because the name is looked up again for every connection.
     pub async fn check_now(&self, url: &str) -> Result<(), OutboundError> {
         let uri = target::parse(url, self.policy)?;
         let host = uri.host().unwrap_or_default();
@@ -199,7 +200,7 @@ impl Outbound {
         }
     }
 
-    /// Gets what a URL has, at most `max_bytes` of it and within `deadline`, into a new file.
+    /// Downloads up to `max_bytes` from a URL within `deadline`, into a new file.
     pub async fn get_to_file(
         &self,
         url: &str,

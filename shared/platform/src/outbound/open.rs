@@ -1,4 +1,4 @@
-//! A request of any method, whose answer is read piece by piece.
+//! Sends a request with any method and reads its answer piece by piece.
 
 use std::time::Duration;
 
@@ -11,12 +11,11 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Outbound, OutboundError, target};
 
-/// An answer whose head has come.
+/// An answer whose head has arrived.
 #[derive(Debug)]
 pub struct Opened {
-    /// The HTTP status, redirects included: none is followed.
+    /// HTTP status. Redirects are not followed.
     pub status: u16,
-    /// The headers.
     pub headers: HeaderMap,
     body: Incoming,
     left_bytes: usize,
@@ -26,8 +25,9 @@ pub struct Opened {
 }
 
 impl Outbound {
-    /// Sends a request. The deadline is over all, the body of the answer included, of which at most
-    /// `max_bytes` are read.
+    /// Sends a request. The deadline covers everything, including the body of the answer, of which at most
+    /// `max_bytes` are
+    /// read.
     pub async fn open(
         &self,
         method: Method,
@@ -59,7 +59,8 @@ impl Outbound {
 }
 
 impl Opened {
-    /// The next piece of the body; None at its end. [`OutboundError::TooLarge`] for the piece that exceeds
+    /// Returns the next piece of the body; None at its end. [`OutboundError::TooLarge`] for the piece that
+    /// exceeds
     /// the cap.
     pub async fn next(&mut self) -> Result<Option<Bytes>, OutboundError> {
         loop {
@@ -69,7 +70,7 @@ impl Opened {
                 Ok(None) => return Ok(None),
                 Ok(Some(frame)) => frame.map_err(|error| OutboundError::Unreachable(error.into()))?,
             };
-            // What is no data is the trailer.
+            // A frame without data is the trailer.
             let Ok(piece) = frame.into_data() else { continue };
             let left = self.left_bytes.checked_sub(piece.len());
             self.left_bytes = left.ok_or(OutboundError::TooLarge(self.max_bytes as u64))?;
@@ -77,7 +78,7 @@ impl Opened {
         }
     }
 
-    /// The rest of the body, and whether it is whole: the cap cuts it.
+    /// Reads the rest of the body up to the cap, and returns whether it is complete.
     pub async fn beginning(mut self) -> Result<(Vec<u8>, bool), OutboundError> {
         let mut bytes = Vec::new();
         loop {

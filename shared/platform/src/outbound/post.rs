@@ -1,4 +1,4 @@
-//! Posting to a service that somebody else names, and hearing what it answers: a webhook.
+//! Posts to a receiver that a caller names, and reads its answer, for webhooks.
 
 use std::time::Duration;
 
@@ -11,23 +11,24 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Outbound, OutboundError, target};
 
-/// How long the body of an answer is waited for once its status has come: what the receiver decided is known by then.
+/// Maximum wait for the body of an answer after its status, which already shows the receiver's decision.
 const BODY_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a service answered to a post.
+/// A receiver's answer to a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The HTTP status, redirects included: none is followed.
+    /// HTTP status. Redirects are not followed.
     pub status: u16,
-    /// The beginning of the body, as it was sent.
+    /// Start of the body, undecoded.
     pub body: Vec<u8>,
-    /// The header `Retry-After`.
+    /// Header `Retry-After`.
     pub retry_after: Option<String>,
 }
 
 impl Outbound {
-    /// Posts a body, within a deadline over all; at most `max_body` bytes of what is answered are read. A status is an answer, whatever
-    /// becomes of its body.
+    /// Posts a body, with a deadline for everything; reads at most `max_body` bytes of the answer. Once a
+    /// status arrives the
+    /// post has an answer, even if its body fails.
     pub async fn post(
         &self,
         url: &str,
@@ -60,7 +61,7 @@ impl Outbound {
     }
 }
 
-/// Reads the beginning of a body. One that breaks off is as one that ends.
+/// Reads the start of a body. A body that breaks off is treated as one that ends.
 async fn beginning(mut sent: Incoming, max_body: usize, body: &mut Vec<u8>) {
     while body.len() < max_body
         && let Some(Ok(frame)) = sent.frame().await

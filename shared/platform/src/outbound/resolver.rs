@@ -1,5 +1,6 @@
-//! Names become addresses inside the connector, and an answer that holds one bad address is no answer: what was checked is
-//! what is connected to, at every connection anew.
+//! Resolves names inside the connector, and refuses a name if any of its addresses is not allowed. So the
+//! checked
+//! addresses are those that are connected to, for every connection.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -11,9 +12,7 @@ use tower::{BoxError, Service};
 use super::Policy;
 use crate::queue::BoxFuture;
 
-/// Looks up names.
 pub(super) trait Lookup: Send + Sync {
-    /// The addresses of a host.
     fn lookup<'a>(&'a self, host: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>>;
 }
 
@@ -29,12 +28,12 @@ impl Lookup for System {
     }
 }
 
-/// Some address of the host may not be asked.
+/// At least one address of the host is not allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("an address of the name is not public")]
 pub(super) struct NotPublic(pub(super) String);
 
-/// A resolver that answers with allowed addresses alone.
+/// Resolver that returns only allowed addresses.
 #[derive(Clone)]
 pub(super) struct Checked {
     pub(super) lookup: Arc<dyn Lookup>,

@@ -1,4 +1,4 @@
-//! Whether connections are used again.
+//! Tests whether connections are reused.
 #![cfg(test)]
 
 use std::net::Ipv4Addr;
@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use super::tests::{Download, local};
 use super::*;
 
-/// A server that keeps connections open, and counts them and what is asked over them.
+/// Starts a server that keeps connections open, and counts them and their requests.
 async fn keeping_server() -> (u16, Arc<Mutex<(u32, u32)>>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();

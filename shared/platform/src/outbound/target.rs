@@ -1,4 +1,4 @@
-//! What a URL must be before anything is asked of the network.
+//! Checks URLs before any network access.
 
 use std::net::IpAddr;
 
@@ -7,19 +7,21 @@ use url::Url;
 
 use super::{OutboundError, Policy};
 
-/// Longest URL, in bytes: signed ones are long.
+/// Maximum length of a URL, in bytes; signed URLs are long.
 pub const MAX_URL_BYTES: usize = 4_000;
 
-/// Ports from 1024 on that belong to services which do not speak HTTP, or which speak it to their own machines alone: what
-/// browsers refuse, and databases, queues, caches and control planes.
+/// Ports from 1024 on of services that do not speak HTTP, or speak it only to their own machines: those that
+/// browsers
+/// refuse, and databases, queues, caches and control planes.
 const SERVICE_PORTS: [u16; 46] = [
     1433, 1434, 1521, 1719, 1720, 1723, 2049, 2375, 2376, 2379, 2380, 3306, 3389, 3659, 4045, 4190, 4369,
     5060, 5061, 5432, 5671, 5672, 5900, 5984, 5985, 5986, 6000, 6379, 6443, 6566, 6665, 6666, 6667, 6668,
     6669, 6697, 9042, 9092, 9200, 9300, 10080, 10250, 11211, 27017, 27018, 27019,
 ];
 
-/// Ends of names that no public service has: RFC 6761, 6762, 8375 and 9476, what ICANN keeps back, and names
-/// of clusters.
+/// Suffixes that no public service has: RFC 6761, 6762, 8375 and 9476, suffixes reserved by ICANN, and
+/// cluster
+/// names.
 const INTERNAL_ENDS: [&str; 12] = [
     "corp",
     "home",
@@ -34,7 +36,7 @@ const INTERNAL_ENDS: [&str; 12] = [
     "private",
     "svc",
 ];
-/// Names of metadata services that lie below public ends.
+/// Names of metadata services below public suffixes.
 const METADATA_NAMES: [&str; 4] = [
     "metadata.goog",
     "metadata.packet.net",
@@ -49,7 +51,7 @@ fn has_empty_label(name: &str) -> bool {
         .any(str::is_empty)
 }
 
-/// Whether a name is for a network's own machines: it has one label, or such an end.
+/// Whether a name is internal to a network: it has a single label or an internal suffix.
 fn is_internal(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let ends_in = |end: &&str| {
@@ -59,7 +61,7 @@ fn is_internal(name: &str) -> bool {
     !name.contains('.') || INTERNAL_ENDS.iter().any(ends_in) || METADATA_NAMES.contains(&name)
 }
 
-/// Reads a URL that somebody else wrote, and refuses one that may not be asked. Names are not looked up yet.
+/// Parses a caller's URL, and refuses one that is not allowed. Names are not looked up yet.
 pub(super) fn parse(text: &str, policy: Policy) -> Result<Uri, OutboundError> {
     let refused = |why: &str| Err(OutboundError::Refused(why.to_owned()));
     if text.len() > MAX_URL_BYTES {
@@ -81,7 +83,7 @@ pub(super) fn parse(text: &str, policy: Policy) -> Result<Uri, OutboundError> {
     if !url.username().is_empty() || url.password().is_some() {
         return refused("it holds a user name or password");
     }
-    // The parser has brought every notation of an address (decimal, octal, hexadecimal, with a dot at the end) to one.
+    // The parser has normalised every notation of an address (decimal, octal, hexadecimal, with a final dot).
     let literal = match url.host() {
         None => return refused("it names no host"),
         Some(url::Host::Domain(name)) if has_empty_label(name) => {
@@ -103,7 +105,7 @@ pub(super) fn parse(text: &str, policy: Policy) -> Result<Uri, OutboundError> {
         return refused(&format!("its port {port} is not one of a web server"));
     }
     url.set_fragment(None);
-    // What is asked is what was looked at, read by another parser.
+    // Another parser reads the URL for the request, so it must agree with the checked one.
     match Uri::try_from(url.as_str()) {
         Ok(uri) if uri.host() == url.host_str() && uri.port_u16() == url.port() => Ok(uri),
         _ => refused("it holds a character that must be percent-encoded"),
@@ -265,7 +267,7 @@ mod tests {
             assert!(refusal.contains(why), "{text}: {refusal}");
         }
         assert!(refusal(&format!("https://example.com/{}", "a".repeat(5_000))).contains("longer"));
-        // Locally, this machine may be asked, and nothing else that is not public.
+        // In local mode, this machine is allowed, and no other address that is not public.
         for text in [
             "http://10.0.0.1/",
             "http://169.254.169.254/latest",
@@ -279,7 +281,7 @@ mod tests {
     }
 
     proptest! {
-        /// However an address is written, it is refused as it is when it is written plainly.
+        /// An address is refused in every notation in which it is refused in plain form.
         #[test]
         fn notation_does_not_matter(bits: u32) {
             let address = std::net::Ipv4Addr::from_bits(bits);
@@ -298,7 +300,7 @@ mod tests {
             }
         }
 
-        /// Whatever is sent: a refusal or a URL, never a panic, and never a literal that is not public.
+        /// Any input gives a refusal or a URL, never a panic, and never a literal that is not public.
         #[test]
         fn nothing_slips_through(text in "(https?://)?[a-z0-9.:@\\[\\]%/#?x`|^\"{}-]{0,40}") {
             if let Ok(uri) = parse(&text, Policy::Public) {

@@ -1,4 +1,4 @@
-//! The client against servers that mean no good.
+//! Tests the client against hostile servers.
 #![cfg(test)]
 
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::queue::BoxFuture;
 
-/// Answers each lookup with the next of its lists.
+/// Answers each lookup with its next list.
 struct Stub(Mutex<VecDeque<Vec<IpAddr>>>);
 
 impl Lookup for Stub {
@@ -33,7 +33,7 @@ pub(super) fn local() -> Outbound {
     Outbound::local(&AwsEnvironment::default()).unwrap()
 }
 
-/// A server that answers every request with these bytes, the last of them again and again if it is endless or drips.
+/// Starts a server that answers every request with these bytes, and then ends the answer as `ending` says.
 async fn server(answer: &'static [u8], ending: Ending) -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -76,7 +76,7 @@ enum Ending {
     IsProvisional,
 }
 
-/// A connection over which nothing but provisional answers came was closed.
+/// Notified when a connection with only provisional answers is closed.
 static PROVISIONAL_ENDED: tokio::sync::Notify = tokio::sync::Notify::const_new();
 
 pub(super) struct Download {
@@ -113,7 +113,7 @@ async fn a_body_is_kept_as_it_was_sent() {
         .get(&local(), &format!("http://127.0.0.1:{plain}/x?y#z"), MINUTE)
         .await;
     assert_eq!(got.unwrap(), b"abc");
-    // Not decompressed, whatever the server says it is.
+    // Not decompressed, whatever `content-encoding` says.
     let gzip = server(
         b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\n\x1f\x8bz",
         Ending::Closes,
@@ -211,7 +211,8 @@ async fn a_name_is_refused_for_any_bad_address_and_at_every_connection() {
             "{answers:?}"
         );
     }
-    // The name is good once and bad then: the second connection is refused.
+    // The name resolves to an allowed address once and to a refused one then: the second connection is
+    // refused.
     let port = server(
         b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc",
         Ending::Closes,
@@ -227,7 +228,7 @@ async fn a_name_is_refused_for_any_bad_address_and_at_every_connection() {
         let error = download.get(&outbound, &url, MINUTE).await.unwrap_err();
         assert!(error.contains("is not public"), "{error}");
     }
-    // A name without an answer is no more than that.
+    // A name without an address is only unreachable.
     let error = download.get(&outbound, &url, MINUTE).await.unwrap_err();
     assert!(error.contains("cannot be reached"), "{error}");
 }
@@ -319,7 +320,7 @@ async fn a_post_hears_the_status_and_the_beginning_of_the_answer() {
 
 #[tokio::test]
 async fn a_post_goes_to_no_name_that_has_one_address_which_is_not_public() {
-    // First public, then not: what counts is what the connection is made to.
+    // The addresses are checked at each connection.
     let outbound = stubbed(
         &[
             &["10.0.0.7"],
@@ -389,7 +390,7 @@ async fn a_url_is_asked_as_it_is_written() {
     "#);
 }
 
-/// A connection may outlive the post that asked for it, so its handshake has an end of its own.
+/// A connection may outlive the post that opened it, so its handshake has its own time limit.
 #[tokio::test(start_paused = true)]
 async fn a_handshake_that_is_not_answered_ends_before_the_post_does() {
     let port = server(b"", Ending::IsSilent).await;
@@ -423,7 +424,7 @@ async fn a_name_is_looked_up_once_when_its_url_is_saved() {
     assert!(outbound.check_now("https://[::1]/").await.is_err());
 }
 
-/// Knows one answer to every name.
+/// Answers every lookup with the same addresses.
 struct Fixed(Option<Vec<&'static str>>);
 
 impl Lookup for Fixed {

@@ -1,33 +1,29 @@
-//! API keys of the data store API.
+//! Stores API keys of the data store API.
 
 use crate::auth::api_key::ApiKey;
 use crate::error::{Error, Result};
 use crate::records::{Condition, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
-/// The API keys.
 #[derive(Clone)]
 pub struct ApiKeys {
     table: Table,
 }
 
 impl ApiKeys {
-    /// Over the table of records.
     pub fn new(table: Table) -> Self {
         Self { table }
     }
 
-    /// The key with this id.
     pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<ApiKey>> {
         self.table.find(&keys::api_key(tenant, id)).await
     }
 
-    /// The keys of a project, oldest first.
+    /// Lists the keys of a project, oldest first.
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<ApiKey>> {
         self.table.all(&Query::partition(keys::api_keys(tenant))).await
     }
 
-    /// Adds a key.
     pub async fn insert(&self, tenant: &Tenant, key: &ApiKey) -> Result<()> {
         match self
             .table
@@ -44,7 +40,7 @@ impl ApiKeys {
         }
     }
 
-    /// Removes a key: from then on it opens nothing. A missing one is a 404.
+    /// Removes a key, which is then no longer accepted. 404 for a missing key.
     pub async fn remove(&self, tenant: &Tenant, id: &str) -> Result<()> {
         match self
             .table

@@ -1,4 +1,4 @@
-//! The audit trail: one record a mutation, never changed.
+//! Stores the audit trail: one record per mutation, never changed.
 
 use std::collections::BTreeSet;
 
@@ -68,37 +68,34 @@ pub struct AuditEvent {
 }
 
 impl AuditEvent {
-    /// The log that the record belongs to.
+    /// Returns the log of the record.
     pub fn log(&self) -> LogId {
         let account = self.account_id.as_deref().unwrap_or(keys::NO_PROJECT);
         LogId::new(account, self.project_id.as_deref(), LogKind::Audit)
     }
 }
 
-/// Which records to list. An empty set and a None take everything.
+/// Filter of a listing. An empty set or a None matches every record.
 #[derive(Clone, Debug, Default)]
 pub struct AuditFilter {
-    /// Any of these actions.
     pub actions: BTreeSet<AuditAction>,
-    /// Any of these resource types.
     pub resource_types: BTreeSet<String>,
-    /// This resource.
     pub resource_id: Option<String>,
-    /// This API key or service.
+    /// Id of an API key or a service.
     pub principal_id: Option<String>,
-    /// This person.
     pub principal_user_id: Option<String>,
-    /// Not before.
+    /// Inclusive.
     pub from: Option<UtcTime>,
-    /// Not after.
+    /// Inclusive.
     pub to: Option<UtcTime>,
 }
 
-/// Audit records have no shards: one partition takes 1,000 of them a second, which is that many changes a
-/// second of a project.
+/// Audit records have no shards: one partition accepts 1,000 writes a second, which allows as many changes a
+/// second in
+/// a project.
 const ONLY_SHARD: u16 = 0;
 
-/// The audit trail, to write. Its records are read by way of their log.
+/// Writes the audit trail. Its records are read through their log.
 #[derive(Clone)]
 pub struct AuditTrail {
     table: Table,
@@ -106,7 +103,6 @@ pub struct AuditTrail {
 }
 
 impl AuditTrail {
-    /// Over the table of audit records.
     pub fn new(table: Table) -> Self {
         Self {
             table,
@@ -114,7 +110,7 @@ impl AuditTrail {
         }
     }
 
-    /// Writes a record. A second write of the same record changes nothing.
+    /// Writes a record. Writing the same record again changes nothing.
     pub async fn insert(&self, event: &AuditEvent) -> Result<()> {
         let log = event.log();
         self.logs.ensure(&self.table, &log, event.timestamp).await?;

@@ -1,4 +1,4 @@
-//! Ingest channels. What one says is `shared/events`' affair; here it is a JSON text.
+//! Stores ingest channels as JSON texts, whose content `shared/events` defines.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +7,16 @@ use crate::records::entries::Entries;
 use crate::records::{Condition, Outcome, Query, Rows, Table, Written, keys};
 use crate::tenant::Tenant;
 
-/// A channel as it is kept.
+/// Stored form of a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelRecord {
-    /// Its id.
     pub id: String,
-    /// Rises by one with every write: the condition of the next one.
+    /// Increases by one with every write; each write requires the revision that was read.
     pub revision: u64,
-    /// What it says, as JSON.
+    /// Content of the channel, as JSON.
     pub document: String,
 }
 
-/// The ingest channels.
 #[derive(Clone)]
 pub struct Channels {
     table: Table,
@@ -26,7 +24,6 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// In the table of records.
     pub fn new(table: Table) -> Self {
         let entries = Entries {
             table: table.clone(),
@@ -37,25 +34,23 @@ impl Channels {
         Self { table, entries }
     }
 
-    /// A channel; None where there is none.
     pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<ChannelRecord>> {
         self.table.find(&keys::channel(tenant, id)).await
     }
 
-    /// A channel; a missing one is a 404.
+    /// 404 for a missing channel.
     pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<ChannelRecord> {
         let found = self.find(tenant, id).await?;
         found.ok_or_else(|| missing(id))
     }
 
-    /// The channels of a project behind the one with the id `after`, oldest first, read as they are asked
-    /// for.
+    /// Returns the channels of a project after the one with the id `after`, oldest first, read lazily.
     pub fn rows(&self, tenant: &Tenant, after: Option<&str>, read_at_once: usize) -> Rows<ChannelRecord> {
         let query = Query::partition(keys::channels(tenant));
         self.table.rows(query, after, read_at_once)
     }
 
-    /// Adds a channel: 409 where the project has [`MAX_ENTRIES`] already.
+    /// Adds a channel; 409 if the project already has [`MAX_ENTRIES`].
     ///
     /// [`MAX_ENTRIES`]: crate::records::MAX_ENTRIES
     pub async fn insert(&self, tenant: &Tenant, record: &ChannelRecord) -> Result<()> {
@@ -73,7 +68,7 @@ impl Channels {
         }
     }
 
-    /// Writes a channel whose revision is one more than that which was read.
+    /// Writes a channel whose revision is one more than the one that was read.
     pub async fn save(&self, tenant: &Tenant, record: &ChannelRecord) -> Result<Written> {
         let key = keys::channel(tenant, &record.id);
         let expected = Condition::NumberIs("revision", record.revision.saturating_sub(1));
@@ -81,7 +76,7 @@ impl Channels {
         transaction.commit().await
     }
 
-    /// Removes a channel: from then on nothing sent to it is taken. A missing one is a 404.
+    /// Removes a channel, which then accepts nothing. 404 for a missing channel.
     pub async fn remove(&self, tenant: &Tenant, id: &str) -> Result<()> {
         let key = keys::channel(tenant, id);
         let removed = self

@@ -1,4 +1,4 @@
-//! The run that a workflow id stands for: a record of its own, because later runs may have the id again.
+//! Stores the current run of each workflow id in its own record, because later runs may reuse the id.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,14 +7,14 @@ use crate::records::runs::Runs;
 use crate::records::{Condition, Transaction, Written, keys};
 use crate::tenant::Tenant;
 
-/// The run that a workflow id is to stand for.
+/// Write of the current run of a workflow id.
 #[derive(Clone, Debug)]
 pub struct CurrentWrite {
-    /// Of which there is one run under way at most.
+    /// At most one run with this id is under way.
     pub workflow_id: String,
     /// The run under way, or the last one.
     pub run_id: String,
-    /// The run that it stands for now; None where it must stand for none.
+    /// Current run that the write requires; None requires that there is none.
     pub expected: Option<String>,
 }
 
@@ -26,7 +26,7 @@ struct CurrentRecord {
 }
 
 impl Runs {
-    /// The run that a workflow id stands for.
+    /// Returns the current run of a workflow id.
     pub async fn find_current(&self, tenant: &Tenant, workflow_id: &str) -> Result<Option<String>> {
         let current: Option<CurrentRecord> = self.table.find(&keys::workflow(tenant, workflow_id)).await?;
         match current {
@@ -35,8 +35,9 @@ impl Runs {
         }
     }
 
-    /// Copies a record from its former key, under which all workflow ids of a project were one partition. The
-    /// run that it names; None where there is no such record.
+    /// Copies a record from its former key, under which all workflow ids of a project shared one partition.
+    /// Returns its
+    /// run; None if there is no such record.
     pub(super) async fn adopt_current(&self, tenant: &Tenant, workflow_id: &str) -> Result<Option<String>> {
         let former: Option<CurrentRecord> = self
             .table
@@ -45,7 +46,7 @@ impl Runs {
         let Some(former) = former else {
             return Ok(None);
         };
-        // The record outlives a run that was removed after its time.
+        // The record may outlive its expired run.
         if self.find(tenant, &former.run_id).await?.is_none() {
             return Ok(None);
         }
@@ -61,7 +62,7 @@ impl Runs {
     }
 }
 
-/// Adds the run that a workflow id is to stand for to a transaction.
+/// Adds the write of a current run to a transaction.
 pub(super) fn with_current<'a>(
     transaction: Transaction<'a>,
     tenant: &Tenant,

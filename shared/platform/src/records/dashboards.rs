@@ -1,8 +1,10 @@
-//! Dashboards of data stores, and their versions.
+//! Stores dashboards of data stores, and their versions.
 //!
-//! The head of a dashboard holds its current content, whole: one read answers. A version is two items: one that a list
-//! shows, and one with the content, which only a promotion reads; so a list of a thousand versions is a few pages. Every
-//! change is one transaction on the condition that the head is the one that was read.
+//! The head of a dashboard contains its whole current content, so one read is enough. A version is two items:
+//! a small one
+//! for lists, and one with the content, which only a promotion reads; so a list of a thousand versions takes
+//! a few pages.
+//! Every change is one transaction that requires the head that was read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,90 +22,72 @@ pub enum DashboardStatus {
     /// In use.
     #[default]
     Active,
-    /// Out of use: it can be read and not changed, and its name is free.
+    /// Read-only; its name is free for others.
     Archived,
 }
 
-/// What people write of a dashboard, and what a version keeps.
+/// Content of a dashboard that people edit and versions keep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DashboardContent {
-    /// Its name, unique among the active dashboards of its store without regard to case.
+    /// Unique among the active dashboards of its store, case-insensitively.
     pub name: String,
-    /// What it shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The SQL that gives its rows.
+    /// SQL of the rows.
     pub query: String,
-    /// The chart.
+    /// Chart.
     #[serde(with = "json_text")]
     pub spec: Value,
-    /// Most rows of the query.
+    /// Maximum number of rows of the query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query_limit: Option<u64>,
-    /// Values of the query's parameters.
     #[serde(with = "json_text")]
     pub query_parameters: Map<String, Value>,
-    /// Free labels.
     pub tags: Vec<String>,
 }
 
 /// A version of a dashboard, without its content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DashboardVersionRecord {
-    /// Its id.
     pub id: String,
-    /// 1 for the first, then one more each; never given twice.
+    /// 1 for the first version, increasing by one; never reused.
     pub version_number: u64,
-    /// The name of a snapshot, unique in its dashboard without regard to case.
+    /// Name of a snapshot, unique in its dashboard, case-insensitively.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Why it was made.
+    /// Reason for the version.
     pub message: String,
     /// Whether it is a named snapshot, whose content never changes.
     pub is_snapshot: bool,
-    /// When it was made.
     pub created_at: UtcTime,
-    /// Who made it.
     pub created_by: String,
 }
 
-/// The head of a dashboard.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DashboardRecord {
-    /// Its id.
     pub id: String,
-    /// Its store.
     pub store_id: String,
-    /// The content of the current version.
+    /// Content of the current version.
     pub content: DashboardContent,
-    /// Active or archived.
     pub status: DashboardStatus,
-    /// Whether a change makes a version, or changes the current one.
+    /// Whether a change creates a version, instead of changing the current one.
     pub versioning_enabled: bool,
-    /// The current version.
     pub current: DashboardVersionRecord,
-    /// The highest version number ever given.
+    /// Highest version number ever used.
     pub last_version: u64,
-    /// Rises by one with every write of this record: the condition of the next one.
+    /// Increases by one with every write of this record; each write requires the revision that was read.
     pub revision: u64,
-    /// Rises by one with every change that a reader of the dashboard sees; a snapshot is none.
+    /// Increases by one with every change that is visible to a reader; creating a snapshot is not visible.
     pub changes: u64,
-    /// When it was made.
     pub created_at: UtcTime,
-    /// When it last changed.
     pub updated_at: UtcTime,
-    /// Who made it.
     pub created_by: String,
-    /// Who last changed it.
     pub updated_by: String,
 }
 
-/// A version with its content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredDashboardVersion {
-    /// The version.
     pub version: DashboardVersionRecord,
-    /// What it keeps.
     pub content: DashboardContent,
 }
 
@@ -112,40 +96,38 @@ struct NameRecord {
     id: String,
 }
 
-/// Which part of a list is wanted.
+/// Part of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// Skipped first.
+    /// Number of entries to skip.
     pub offset: usize,
-    /// The most that is answered with.
+    /// Maximum number of entries.
     pub limit: usize,
 }
 
-/// Dashboards read at a time: each has up to some 200 KB, and DynamoDB answers with at most 1 MB anyway.
 /// Labels of steps.
 const NAME: &str = "name";
 const SNAPSHOT: &str = "snapshot";
+/// Number of dashboards read at a time: each takes up to about 200 KB, and DynamoDB returns at most 1 MB.
 const PAGE_SIZE: usize = 100;
 
-/// The dashboards of data stores.
 #[derive(Clone)]
 pub struct Dashboards {
     table: Table,
 }
 
 impl Dashboards {
-    /// Over the table of records.
     pub fn new(table: Table) -> Self {
         Self { table }
     }
 
-    /// The head of a dashboard, active or archived; a missing one, or one of another store, is a 404.
+    /// Returns the head of a dashboard, active or archived; 404 for a missing one or one of another store.
     pub async fn get(&self, tenant: &Tenant, store: &str, id: &str) -> Result<DashboardRecord> {
         let found = self.table.find(&keys::dashboard(tenant, store, id)).await?;
         found.ok_or_else(|| Error::not_found("dashboard", id))
     }
 
-    /// The head of an active dashboard; any other is a 404.
+    /// Returns the head of an active dashboard; 404 otherwise.
     pub async fn get_active(&self, tenant: &Tenant, store: &str, id: &str) -> Result<DashboardRecord> {
         let found = self.get(tenant, store, id).await?;
         match found.status {
@@ -154,7 +136,7 @@ impl Dashboards {
         }
     }
 
-    /// The dashboards of a store with this status, newest first.
+    /// Lists the dashboards of a store with this status, newest first.
     pub async fn list(
         &self,
         tenant: &Tenant,
@@ -187,7 +169,7 @@ impl Dashboards {
         }
     }
 
-    /// The versions of a dashboard as it was read, newest first.
+    /// Lists the versions of this dashboard, newest first.
     pub async fn versions(
         &self,
         tenant: &Tenant,
@@ -209,7 +191,7 @@ impl Dashboards {
         self.table.all(&query).await
     }
 
-    /// A version with its content; a missing one is a 404.
+    /// Returns a version with its content; 404 for a missing one.
     pub async fn version(
         &self,
         tenant: &Tenant,
@@ -223,7 +205,7 @@ impl Dashboards {
         found.ok_or_else(|| Error::not_found("dashboard version", version))
     }
 
-    /// Adds a dashboard with its first version; a taken name is a 409.
+    /// Adds a dashboard with its first version; 409 if its name is taken.
     pub async fn insert(&self, tenant: &Tenant, dashboard: &DashboardRecord) -> Result<()> {
         let name = NameRecord {
             id: dashboard.id.clone(),
@@ -252,9 +234,11 @@ impl Dashboards {
         }
     }
 
-    /// Replaces the head `before`, as it was read, by `next`; a version that is new is written with it, and the content of
-    /// the current one where it changes in place. A name that somebody else has is a 409. Whatever else is refused or
-    /// contended means that the head is another one by now: read again.
+    /// Replaces the head `before`, as it was read, by `next`, and writes a new version with it, or the
+    /// current version's
+    /// content where that changes in place. 409 if the name is taken; any other refusal or contention means
+    /// that the head has
+    /// changed since, and must be read again.
     pub async fn save(
         &self,
         tenant: &Tenant,

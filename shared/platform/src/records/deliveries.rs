@@ -1,7 +1,8 @@
-//! Deliveries: that an event matched a subscription, and what came of it.
+//! Stores deliveries: the match of an event with a subscription, and its outcome.
 //!
-//! A delivery is written with the start of the run that carries it out, and changed with that run's own writes, so that the two never
-//! tell different stories. Whoever changes one has not read it: changes are of single attributes.
+//! A delivery is written with the start of its run, and changed with that run's own writes, so that the two
+//! always agree.
+//! A change does not read the record first, so it updates single attributes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use crate::records::schema::{EXPIRES_AT, LISTING_INDEXES};
 use crate::records::{Changes, Condition, Key, Table, Transaction, Written, json_text, keys};
 use crate::tenant::Tenant;
 
-/// The shard of the deliveries of one event: of these there are at most as many as subscriptions, 10,000.
+/// Shard of the deliveries of one event, which has at most 10,000, the limit of subscriptions.
 const OF_ONE_EVENT: u16 = 0;
 
 /// An attempt of a delivery.
@@ -81,7 +82,7 @@ pub struct DeliveryRecord {
     pub subscription_id: String,
     /// Name of the subscription when it matched.
     pub subscription_name: String,
-    /// Kind of the target: `webhook` or `workflow`.
+    /// Kind of the target: `webhook`, `workflow`, `agent` or `process`.
     pub target_type: String,
     /// State of the delivery.
     pub status: DeliveryStatus,
@@ -110,26 +111,18 @@ pub struct DeliveryRecord {
     pub updated_at: UtcTime,
 }
 
-/// What never changes of a delivery and a search chooses by.
+/// Immutable attributes of a delivery that a search filters by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliverySummary {
-    /// Its id.
     pub id: String,
-    /// When the event was matched.
+    /// Time of the match.
     pub created_at: UtcTime,
-    /// The event.
     pub event_id: String,
-    /// The event's category.
     pub event_category: String,
-    /// The event's action.
     pub action: String,
-    /// What the event happened to.
     pub resource_type: String,
-    /// Which one.
     pub resource_id: String,
-    /// The subscription.
     pub subscription_id: String,
-    /// What kind of target it has.
     pub target_type: String,
 }
 
@@ -172,28 +165,26 @@ struct StoredSummary {
     summary: DeliverySummary,
 }
 
-/// A change of a delivery that is written with a run.
+/// A change of a delivery, written together with its run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeliveryChange {
-    /// The delivery.
     pub id: String,
-    /// When it was made: its place in the listings.
+    /// Determines its place in the listings.
     pub created_at: UtcTime,
-    /// Where it stands now.
     pub status: DeliveryStatus,
-    /// When this is.
+    /// Time of the change.
     pub at: UtcTime,
     /// Attempts that have ended since the last change.
     pub attempts: Vec<DeliveryAttempt>,
-    /// When the next attempt is made.
     pub next_attempt_at: Option<UtcTime>,
-    /// Why the last attempt failed, or nothing more is tried; None leaves what is there, for as long as it has not succeeded.
+    /// Why the last attempt failed, or why no attempt follows. None keeps the stored error, unless the
+    /// delivery succeeded.
     pub last_error: Option<String>,
-    /// Outcome of the semantic condition; None leaves what is there.
+    /// None keeps the stored outcome.
     pub semantic_evaluation: Option<Box<SemanticEvaluation>>,
-    /// The workflow id of the run that carries it out, where that is new.
+    /// Workflow id of the run that carries out the delivery, if it changes.
     pub workflow_id: Option<String>,
-    /// The run that carries it out now.
+    /// Run that carries out the delivery now.
     pub workflow_run_id: String,
 }
 
@@ -207,7 +198,7 @@ impl DeliveryChange {
             .set_or_remove("next_attempt_at", self.next_attempt_at.as_ref())?
             .set_or_remove(EXPIRES_AT, expires_at.as_ref())?
             .append("attempts", &self.attempts)?;
-        // One that is asked for again may be old, and is not found among the newest.
+        // A redelivery may be too old to be found among the newest deliveries, so it returns to the index.
         changes = match self.status {
             DeliveryStatus::Succeeded => changes.leave(by_status),
             status => changes.place(
@@ -238,29 +229,26 @@ impl DeliveryChange {
     }
 }
 
-/// What a commit of a run means for a delivery.
+/// Write of a delivery in the commit of its run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DeliveryWrite {
-    /// It begins.
     Insert(Box<DeliveryRecord>),
-    /// It changes.
     Change(DeliveryChange),
 }
 
-/// Which deliveries to list.
+/// Index that a listing reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryIndex {
-    /// All of the project.
+    /// All deliveries of the project.
     All,
-    /// Those of a status, other than succeeded ones and those to webhooks that wait for their first run.
+    /// Deliveries with this status. Contains no succeeded ones, and no webhook deliveries that wait for their
+    /// first
+    /// attempt.
     Status(DeliveryStatus),
-    /// Those of a subscription.
     Subscription(String),
-    /// Those of an event.
     Event(String),
 }
 
-/// The deliveries.
 #[derive(Clone)]
 pub struct Deliveries {
     table: Table,
@@ -269,7 +257,6 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// In the table of events.
     pub fn new(table: Table) -> Self {
         Self {
             shards: ListingShards::new(table.clone()),
@@ -278,29 +265,27 @@ impl Deliveries {
         }
     }
 
-    /// Ended ones are kept for so long.
+    /// Sets how long ended deliveries are kept.
     #[must_use]
     pub fn retaining(self, retention: Retention) -> Self {
         Self { retention, ..self }
     }
 
-    /// How long ended ones are kept.
     pub const fn retention(&self) -> &Retention {
         &self.retention
     }
 
-    /// When a delivery goes, in Unix seconds; None while it has not ended.
+    /// Returns when a delivery expires, in Unix seconds; None until it has ended.
     fn expiry(&self, status: DeliveryStatus, at: UtcTime) -> Option<i64> {
         let until = self.retention.delivery_until(at);
         status.is_final().then(|| until.as_seconds())
     }
 
-    /// A delivery; None where there is none.
     pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<DeliveryRecord>> {
         self.table.find(&keys::delivery(tenant, id)).await
     }
 
-    /// A delivery whose time has not come; DynamoDB may keep one for days after it.
+    /// Returns a delivery that has not expired; DynamoDB may keep one for days longer.
     pub async fn find_unexpired(
         &self,
         tenant: &Tenant,
@@ -312,13 +297,13 @@ impl Deliveries {
         Ok(found.filter(is_kept).map(|found| found.record))
     }
 
-    /// A delivery; a missing one is a 404.
+    /// 404 for a missing delivery.
     pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<DeliveryRecord> {
         let found = self.find(tenant, id).await?;
         found.ok_or_else(|| Error::not_found("delivery", id))
     }
 
-    /// Adds a delivery; one of its id that is there stays as it is. Whether it was added.
+    /// Adds a delivery, unless its id exists; returns whether it was added.
     pub async fn insert(&self, tenant: &Tenant, record: &DeliveryRecord) -> Result<bool> {
         let shards = self.shards.for_record(tenant, record.created_at).await?;
         let key = place(tenant, &shards, record);
@@ -333,7 +318,7 @@ impl Deliveries {
         }
     }
 
-    /// Adds what becomes of a delivery to the other writes of a transaction. A new one is refused where there is one of its id.
+    /// Adds the write of a delivery to a transaction. The insertion of an existing id is refused.
     pub async fn write_with<'a>(
         &self,
         transaction: Transaction<'a>,
@@ -361,8 +346,9 @@ impl Deliveries {
         }
     }
 
-    /// The deliveries made from `from` on and at `until`, which is a time and perhaps the delivery of that time, or before; newest first,
-    /// at most `most`, and whether there are more.
+    /// Lists up to `most` deliveries, newest first, created from `from` on and up to `until`, a time with the
+    /// optional id of
+    /// a delivery at that time. Also returns whether there are more.
     pub async fn list(
         &self,
         tenant: &Tenant,
@@ -382,7 +368,7 @@ impl Deliveries {
             None => keys::deliveries(tenant, shard),
             Some((what, value)) => keys::deliveries_by(tenant, shard, what, value),
         };
-        // `~` sorts after whatever an id begins with.
+        // `~` sorts after every id.
         let high = keys::delivery_time(until.0, until.1.unwrap_or("~"));
         let low = from.to_string();
         if low > high {
@@ -413,7 +399,8 @@ fn place(tenant: &Tenant, shards: &ShardSchedule, record: &DeliveryRecord) -> Ke
     let by = |what, value: &str| keys::deliveries_by(tenant, shard, what, value);
     let mut key =
         keys::delivery(tenant, &record.id).with_index(by_time, keys::deliveries(tenant, shard), &time);
-    // Most deliveries succeed; those to webhooks are pending for a moment. No write is spent on these.
+    // Most deliveries succeed, and those to webhooks are pending only briefly. Neither is worth an index
+    // write.
     let is_indexed = match record.status {
         DeliveryStatus::Succeeded => false,
         DeliveryStatus::Pending => record.target_type != "webhook",

@@ -1,4 +1,4 @@
-//! States of deliveries.
+//! Defines the states of deliveries.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,6 @@ pub enum DeliveryStatus {
 }
 
 impl DeliveryStatus {
-    /// Every status.
     pub const ALL: [Self; 7] = [
         Self::Evaluating,
         Self::Pending,
@@ -35,7 +34,6 @@ impl DeliveryStatus {
         Self::Cancelled,
     ];
 
-    /// Its text.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Evaluating => "evaluating",
@@ -48,7 +46,7 @@ impl DeliveryStatus {
         }
     }
 
-    /// Whether nothing more comes of it by itself.
+    /// Whether no further change follows without a request.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }

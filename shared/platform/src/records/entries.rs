@@ -1,9 +1,11 @@
-//! How many entries of a kind a project has, and the name of their last change.
+//! Counts a project's entries of a kind, and names their last change.
 //!
-//! Both are one item, which the transaction of each creation and deletion changes. So the count is exact, and
-//! no number of concurrent creations exceeds its limit. An item without a count, from before there was one,
-//! gets it from the first creation or deletion: the entries are counted, and the count is taken if the name
-//! of the last change is still the same.
+//! Both are in one item, which the transaction of each creation and deletion changes. So the count is exact,
+//! and
+//! concurrent creations cannot exceed the limit. An older item without a count gets one at the first creation
+//! or
+//! deletion: the entries are counted, and the count is written if the name of the last change is still the
+//! same.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +13,9 @@ use crate::error::{Error, Result};
 use crate::records::{Changes, Condition, Key, Outcome, Query, Table, Transaction};
 use crate::tenant::Tenant;
 
-/// Most entries of a kind in a project.
+/// Maximum number of entries of a kind in a project.
 pub const MAX_ENTRIES: u64 = 10_000;
-/// Attempts of a change that conflicts with others, or has to count first.
+/// Attempts of a change that conflicts with others, or must count first.
 const MAX_ATTEMPTS: u32 = 6;
 const COUNT: &str = "entries";
 /// Label of the step that counts.
@@ -23,32 +25,32 @@ const LISTENERS: &str = "listeners";
 
 #[derive(Serialize, Deserialize)]
 struct EntriesRecord {
-    /// None where there is a count of listeners alone.
+    /// None if the item contains only a count of listeners.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     change_id: Option<String>,
-    /// None where nothing has counted them yet.
+    /// None until the entries are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     entries: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     listeners: Option<u64>,
 }
 
-/// What a project's count says beside the count.
+/// Attributes of a project's count other than the count itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Last {
-    /// Name of the last change of the entries; None where there never was one.
+    /// Name of the last change of the entries; None if there was none.
     pub change_id: Option<String>,
-    /// How many runs listen for events.
+    /// Number of runs that listen for events.
     pub listeners: u64,
 }
 
-/// How many listeners a project has.
+/// Returns the number of listeners of a project.
 pub(super) async fn listeners(table: &Table, counted: &Key) -> Result<u64> {
     let found: Option<EntriesRecord> = table.find(counted).await?;
     Ok(found.and_then(|found| found.listeners).unwrap_or(0))
 }
 
-/// The step of a transaction that counts a listener more or less, beside the count of subscriptions.
+/// Adds the step that changes the number of listeners, which is stored beside the count of subscriptions.
 pub(super) fn count_listener<'a>(
     transaction: Transaction<'a>,
     counted: &Key,
@@ -61,20 +63,20 @@ pub(super) fn count_listener<'a>(
 #[derive(Clone)]
 pub(super) struct Entries {
     pub table: Table,
-    /// What they are, as in 'the subscriptions'.
+    /// Word for the entries, such as 'subscriptions'.
     pub plural: &'static str,
-    /// The partition that holds them and nothing else.
+    /// Partition that contains only the entries.
     pub partition: fn(&Tenant) -> String,
     pub counted: fn(&Tenant) -> Key,
 }
 
 impl Entries {
-    /// The name of the last change; None where there never was one.
+    /// Returns the name of the last change; None if there was none.
     pub async fn last_change(&self, tenant: &Tenant) -> Result<Option<String>> {
         Ok(self.last(tenant).await?.change_id)
     }
 
-    /// The name of the last change, and the count of listeners: one read.
+    /// Returns the name of the last change and the number of listeners, with one read.
     pub async fn last(&self, tenant: &Tenant) -> Result<Last> {
         let found = self.find(tenant).await?;
         Ok(found.map_or_else(Last::default, |found| Last {
@@ -83,13 +85,14 @@ impl Entries {
         }))
     }
 
-    /// A transaction that changes an entry. Its own step is the first one.
+    /// Starts a transaction that changes an entry. The change of this item is its first step.
     pub fn changed(&self, tenant: &Tenant) -> Result<Transaction<'_>> {
         self.begin(tenant, Changes::default(), None)
     }
 
-    /// Commits a transaction that adds an entry. `steps` come after its own step, which is never refused: a project that
-    /// has [`MAX_ENTRIES`] is a 409.
+    /// Commits a transaction that adds an entry. `steps` follow the step of this item, which the result never
+    /// names as
+    /// refused: a project with [`MAX_ENTRIES`] gives a 409.
     pub async fn add<'a>(
         &'a self,
         tenant: &Tenant,
@@ -99,7 +102,9 @@ impl Entries {
             .await
     }
 
-    /// Commits a transaction that removes an entry. `steps` come after its own step, which is never refused.
+    /// Commits a transaction that removes an entry. `steps` follow the step of this item, which the result
+    /// never names as
+    /// refused.
     pub async fn remove<'a>(
         &'a self,
         tenant: &Tenant,
@@ -124,7 +129,7 @@ impl Entries {
                     Some(EntriesRecord {
                         entries: Some(count), ..
                     }) if amount > 0 && count.unsigned_abs() >= MAX_ENTRIES => return Err(self.full()),
-                    // Counted, or with room, since then.
+                    // Counted, or below the limit again, since the transaction.
                     Some(EntriesRecord { entries: Some(_), .. }) => {}
                     uncounted => self.count(tenant, uncounted).await?,
                 },
@@ -150,7 +155,7 @@ impl Entries {
         self.table.find(&(self.counted)(tenant)).await
     }
 
-    /// Gives the item its count. Where a change came between, nothing is written, and the caller tries again.
+    /// Writes the count of the item. If a change came between, nothing is written, and the caller tries again.
     async fn count(&self, tenant: &Tenant, last: Option<EntriesRecord>) -> Result<()> {
         let key = (self.counted)(tenant);
         let entries = self

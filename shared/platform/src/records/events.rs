@@ -1,6 +1,7 @@
-//! Events of the platform: what happened, in the envelope that subscriptions match and audits count.
+//! Stores events of the platform in the envelope that subscriptions match and audits count.
 //!
-//! An event is written before anybody is told of it, and is due until it was matched: a message that tells of it may be lost.
+//! An event is written before its message is sent, and is due until it is matched, because the message may be
+//! lost.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -15,53 +16,52 @@ use crate::tenant::Tenant;
 
 pub use crate::records::kept_events::KeptEvent;
 
-/// After how long an event is looked at that nobody has matched, in milliseconds.
+/// Time after which the sweeper looks at an unmatched event, in milliseconds.
 pub const MATCH_GRACE_MS: u64 = 30_000;
 /// How long an idempotency key is remembered, in seconds: 30 days.
 const KEY_LIFE_SECONDS: i64 = 30 * 24 * 3_600;
 
-/// An event as it is kept.
+/// Stored form of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventRecord {
-    /// Its id.
     pub id: String,
-    /// Its envelope, as the JSON text that goes on the bus.
+    /// Envelope, as the JSON text of the message on the bus.
     pub envelope: String,
-    /// Where the details are, which the envelope is without then: large ones are kept in the bucket.
+    /// Object key of the details. Large details are in the bucket and missing from the envelope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details_key: Option<String>,
-    /// When it was written.
+    /// Time of the first write.
     pub received_at: UtcTime,
-    /// The subscriptions that led to it, one after another, by way of runs that they started; none for what came from elsewhere.
+    /// Subscriptions that led to the event through the runs that they started, in order; empty for an event
+    /// from elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lineage: Vec<String>,
-    /// When it was matched; None where that is to be done.
+    /// None until the event is matched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched_at: Option<UtcTime>,
 }
 
 impl EventRecord {
-    /// Whether it is only what is left of an event that is being removed.
+    /// Whether this is the rest of an event that is being removed.
     pub(super) const fn is_hidden(&self) -> bool {
         self.envelope.is_empty()
     }
 }
 
-/// The idempotency key under which a channel was sent an event.
+/// Idempotency key of an event that a channel received.
 #[derive(Clone, Copy, Debug)]
 pub struct IngestKey<'a> {
-    /// The channel.
     pub channel_id: &'a str,
-    /// What the sender, or the channel's transform, made of it.
+    /// Key from the sender, or from the channel's transform.
     pub key: &'a str,
 }
 
-/// What became of an event that was sent under an idempotency key.
+/// Outcome of the write of an event with an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ingested {
-    /// It is written.
+    /// The event was written.
     New,
-    /// The key stands for another event, whose id this is.
+    /// The key belongs to another event, with this id.
     Before(String),
 }
 
@@ -71,14 +71,11 @@ struct KeyRecord {
     expires_at: i64,
 }
 
-/// An event that nobody has matched.
+/// An unmatched event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueEvent {
-    /// Whose it is.
     pub tenant: Tenant,
-    /// The event.
     pub event_id: String,
-    /// Since when.
     pub due_at: UtcTime,
 }
 
@@ -88,7 +85,6 @@ struct DueRecord {
     due_at: UtcTime,
 }
 
-/// The events of the platform.
 #[derive(Clone)]
 pub struct Events {
     pub(super) table: Table,
@@ -98,7 +94,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// In the table of events.
+    /// Stores events in the table of events.
     pub fn new(table: Table) -> Self {
         Self {
             shards: ListingShards::new(table.clone()),
@@ -108,19 +104,20 @@ impl Events {
         }
     }
 
-    /// Matched and archived ones are kept for so long.
+    /// Sets how long events are kept after they are matched and archived.
     #[must_use]
     pub fn retaining(self, retention: Retention) -> Self {
         Self { retention, ..self }
     }
 
-    /// Makes sure that the log of a project is known, before [`insert_with`](Self::insert_with).
+    /// Ensures that the project's log has a head; must precede [`insert_with`](Self::insert_with).
     pub async fn prepare(&self, tenant: &Tenant, now: UtcTime) -> Result<()> {
         self.logs.ensure(&self.table, &log(tenant), now).await
     }
 
-    /// Adds an event with the other writes of a transaction. Refused where there is an event of its id. The
-    /// log must be [prepared](Self::prepare).
+    /// Adds the insertion of an event to a transaction, which is refused if the event's id exists. The log
+    /// must be
+    /// [prepared](Self::prepare).
     pub async fn insert_with<'a>(
         &self,
         transaction: Transaction<'a>,
@@ -136,7 +133,7 @@ impl Events {
         )
     }
 
-    /// Adds an event; one of its id that is there stays as it is.
+    /// Adds an event, unless its id exists.
     pub async fn insert(&self, tenant: &Tenant, event: &EventRecord) -> Result<()> {
         self.prepare(tenant, event.received_at).await?;
         let shards = self.shards.for_record(tenant, event.received_at).await?;
@@ -147,7 +144,7 @@ impl Events {
         }
     }
 
-    /// Adds an event that was sent under an idempotency key, unless one was sent under it within the last 30 days.
+    /// Adds an event with an idempotency key, unless one with the same key was added within the last 30 days.
     pub async fn insert_once(
         &self,
         tenant: &Tenant,
@@ -182,17 +179,16 @@ impl Events {
         Ok(Ingested::Before(before.event_id))
     }
 
-    /// An event; None where there is none.
     pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<EventRecord>> {
         let found: Option<EventRecord> = self.table.find(&keys::event(tenant, id)).await?;
         Ok(found.filter(|event| !event.is_hidden()))
     }
 
-    /// Lets an event that nobody has matched be looked for at another time.
+    /// Moves an unmatched event to another due time.
     pub async fn postpone(&self, tenant: &Tenant, id: &str, until: UtcTime) -> Result<()> {
         let changes = Changes::default().set("due_at", &until)?;
         let key = keys::event(tenant, id);
-        // One that was matched meanwhile is out of the index, or in it with the time of its removal.
+        // An event matched meanwhile is not in the index, or is there with the time of its removal.
         let waits = Condition::Lacks("matched_at");
         match self.table.update(&key, &changes, waits).await? {
             Written::Done | Written::Refused { .. } => Ok(()),
@@ -200,8 +196,9 @@ impl Events {
         }
     }
 
-    /// The events of every project that nobody has matched by a time, those that wait longest first; at most `most` of each part
-    /// of the index, all where it is None.
+    /// Lists the events of all projects that are unmatched and due by a time, longest waiting first. Returns
+    /// at most `most`
+    /// of each partition of the index; None returns all.
     pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueEvent>> {
         let mut found = Vec::new();
         for shard in keys::DUE_EVENTS {
@@ -210,7 +207,7 @@ impl Events {
         Ok(found)
     }
 
-    /// The events of one part of the index.
+    /// Lists the events of one partition of the index.
     pub(super) async fn due_in(
         &self,
         shard: &'static str,
@@ -233,8 +230,7 @@ impl Events {
         Ok(found.collect())
     }
 
-    /// Number of unmatched events that are due later than a time; at most `most` of each part of the
-    /// index are counted.
+    /// Counts unmatched events that are due after a time; at most `most` of each partition of the index.
     pub async fn due_after(&self, time: UtcTime, most: usize) -> Result<usize> {
         let mut count = 0;
         for shard in keys::DUE_EVENTS {
@@ -250,7 +246,7 @@ fn log(tenant: &Tenant) -> LogId {
     LogId::new(tenant.account(), Some(tenant.project()), LogKind::Events)
 }
 
-/// Due until it is matched, and in the tail of its log until it is archived.
+/// In the index `due` until the event is matched, and in the tail of its log until it is archived.
 fn place(tenant: &Tenant, shards: &ShardSchedule, event: &EventRecord) -> Key {
     let shard = shards.shard_of(&event.id, event.received_at);
     let due_at = event.received_at.plus_ms(MATCH_GRACE_MS);

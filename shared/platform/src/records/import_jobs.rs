@@ -1,9 +1,12 @@
-//! The work of imports in the background: what is to be done, as long as it is not done.
+//! Stores the jobs of background imports until they are done.
 //!
-//! A job is written with the record of its import and removed with the write that ends the import. Whoever carries out an
-//! import holds its job by the number of the attempt: of two who take one attempt, one gets it; of two who come to the end
-//! of one import, one writes it. A job is `due` when nobody holds it any more, so that one whose message or whose importer
-//! was lost is found.
+//! A job is written with the record of its import, and removed by the write that ends the import. A worker
+//! leases the job
+//! through the number of attempts: of two workers that start the same attempt, one succeeds; of two that
+//! finish the same
+//! import, one writes its end. A job becomes `due` when its lease ends, so that the sweeper finds a job whose
+//! message or
+//! worker was lost.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,24 +16,21 @@ use crate::records::stores::{ImportRecord, Stores};
 use crate::records::{Condition, Key, Query, Written, keys};
 use crate::tenant::Tenant;
 
-/// The work of an import.
+/// Job of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportJob {
-    /// The account, for whoever finds the job by its time.
+    /// Account, so that a due job names its tenant.
     pub account: String,
-    /// The project.
     pub project: String,
-    /// The store.
     pub store_id: String,
-    /// The import.
     pub import_id: String,
-    /// Who wants it.
+    /// Principal that requested the import.
     pub author: String,
-    /// What is to be done, as JSON. It may hold signed URLs.
+    /// Work to do, as JSON. It may contain signed URLs.
     pub work: String,
-    /// How often it was begun.
+    /// Number of started attempts.
     pub attempts: u64,
-    /// Until when whoever began it last has it for himself.
+    /// End of the current worker's lease.
     pub held_until: UtcTime,
 }
 
@@ -41,7 +41,7 @@ impl ImportJob {
 }
 
 impl Stores {
-    /// Adds an import with its job, which is due at `due_at`. Refused where there is such an import.
+    /// Adds an import with its job, which is due at `due_at`. Refused if the import exists.
     pub async fn insert_import_job(
         &self,
         tenant: &Tenant,
@@ -59,7 +59,7 @@ impl Stores {
             .await
     }
 
-    /// The job of an import; None where the import is over.
+    /// Returns the job of an import; None if the import has ended.
     pub async fn find_import_job(
         &self,
         tenant: &Tenant,
@@ -71,7 +71,8 @@ impl Stores {
             .await
     }
 
-    /// Begins an attempt: `job` is the one that was read, with one attempt more. Refused where somebody else was faster.
+    /// Starts an attempt: `job` is the job as it was read, with one attempt added. Refused if another worker
+    /// was first.
     pub async fn begin_import_job(
         &self,
         tenant: &Tenant,
@@ -88,8 +89,9 @@ impl Stores {
             .await
     }
 
-    /// Lets go of a job, which is held until now or was: it may be begun again from `due_at` on. Refused where somebody else has
-    /// begun it meanwhile, or ended it.
+    /// Ends the lease of a job, so that it can start again from `due_at` on. Refused if another worker has
+    /// started or ended
+    /// it meanwhile.
     pub async fn release_import_job(
         &self,
         tenant: &Tenant,
@@ -105,7 +107,7 @@ impl Stores {
         self.table.put(&key, &released, unchanged).await
     }
 
-    /// Ends an import that makes no version, and its job with it. Refused where it is over.
+    /// Ends an import without a new version, and removes its job. Refused if it has already ended.
     pub async fn end_import_job(&self, tenant: &Tenant, import: &ImportRecord) -> Result<Written> {
         let record = keys::store_import(tenant, &import.store_id, &import.id);
         let job = keys::store_import_job(tenant, &import.store_id, &import.id);
@@ -117,7 +119,8 @@ impl Stores {
             .await
     }
 
-    /// The jobs of every tenant that are due by a time, for the sweeper; those of the last moments may be missing.
+    /// Lists the jobs of all tenants that are due by a time, for the sweeper. Very recent jobs may be
+    /// missing.
     pub async fn due_import_jobs(&self, by: UtcTime) -> Result<Vec<ImportJob>> {
         self.table.all(&Query::due(keys::DUE_IMPORTS, by)).await
     }

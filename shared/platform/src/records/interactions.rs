@@ -1,4 +1,5 @@
-//! Interactions: prompt templates in the order of a conversation, with the model and the form of its answer.
+//! Stores interactions: prompt templates in the order of a conversation, with the model and the form of its
+//! answer.
 //! The operator loads them; the API lists them.
 
 mod definition;
@@ -33,14 +34,14 @@ pub struct UsedVersion {
     pub versions: u64,
 }
 
-/// An interaction as it is kept.
+/// Stored form of an interaction.
 #[derive(Serialize, Deserialize)]
 struct InteractionRecord {
     id: String,
     name: String,
-    /// All that an older release wrote, and reads.
+    /// The only versions attribute that older releases read and write.
     versions: Vec<KeptVersion>,
-    /// The whole interaction. As text, because an item nests at most 32 levels.
+    /// The whole interaction, as text because an item nests at most 32 levels.
     #[serde(default, with = "json_text", skip_serializing_if = "Option::is_none")]
     definition: Option<Interaction>,
 }
@@ -99,31 +100,29 @@ struct UseRecord {
     usage: InteractionUse,
 }
 
-/// Most templates that one interaction may use: each is one step of the transaction that loads it, of 100 at most, and
-/// as many may have to be removed.
+/// Maximum number of templates of an interaction. Each is one step of the load transaction, which has at most
+/// 100 steps,
+/// and the load may have to remove as many.
 pub const MAX_PROMPTS: usize = 45;
-/// Largest interaction, in bytes of JSON: a record takes 400 KB.
+/// Maximum size of an interaction, in bytes of JSON; a record may have 400 KB.
 const MAX_INTERACTION_BYTES: usize = 300_000;
 
-/// The interactions.
 #[derive(Clone)]
 pub struct Interactions {
     table: Table,
 }
 
 impl Interactions {
-    /// Over the table of records.
     pub fn new(table: Table) -> Self {
         Self { table }
     }
 
-    /// An interaction by its id; None where there is none.
     pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<Interaction>> {
         let found: Option<InteractionRecord> = self.table.find(&keys::interaction(tenant, id)).await?;
         Ok(found.map(InteractionRecord::into_interaction))
     }
 
-    /// The interactions with a name, which need not be unique.
+    /// Lists the interactions with a name, which need not be unique.
     pub async fn of_name(&self, tenant: &Tenant, name: &str) -> Result<Vec<Interaction>> {
         let query =
             Query::partition(keys::interaction_names(tenant)).prefix(keys::interaction_name_prefix(name));
@@ -131,13 +130,13 @@ impl Interactions {
         let mut found = Vec::new();
         for record in records {
             let interaction = self.find(tenant, &record.interaction_id).await?;
-            // A load that breaks off after a change of the name leaves the record of the old one.
+            // A load that stops after it changed the name leaves the record of the old name.
             found.extend(interaction.filter(|interaction| interaction.name == name));
         }
         Ok(found)
     }
 
-    /// The interactions of every template of a project, by template id.
+    /// Returns the interactions of all templates of a project, by template id.
     pub async fn by_prompt(&self, tenant: &Tenant) -> Result<BTreeMap<String, Vec<InteractionUse>>> {
         let mut uses: BTreeMap<String, Vec<InteractionUse>> = BTreeMap::new();
         for record in self
@@ -150,14 +149,14 @@ impl Interactions {
         Ok(uses)
     }
 
-    /// The interactions of one template.
+    /// Lists the interactions that use a template.
     pub async fn of_prompt(&self, tenant: &Tenant, prompt: &str) -> Result<Vec<InteractionUse>> {
         let query = Query::partition(keys::prompt_interactions(tenant)).prefix(format!("{prompt}#"));
         let records: Vec<UseRecord> = self.table.all(&query).await?;
         Ok(records.into_iter().map(|record| record.usage).collect())
     }
 
-    /// Adds an interaction or replaces it, together with what its templates list of it.
+    /// Adds or replaces an interaction, together with the entries of its templates.
     pub async fn load(&self, tenant: &Tenant, interaction: &Interaction) -> Result<()> {
         interaction.check()?;
         let uses = uses(interaction);
@@ -208,7 +207,7 @@ impl Interactions {
         if let Some(before) = before.filter(|before| before.name != interaction.name) {
             let stale = name_key(tenant, &before);
             match self.table.delete(&stale, Condition::Present).await? {
-                // An interaction that an older release wrote has no record of its name.
+                // An interaction written by an older release has no record of its name.
                 Written::Done | Written::Refused { .. } => {}
                 Written::Contended => {
                     return Err(Error::unavailable("the name of an interaction is contended"));

@@ -1,8 +1,10 @@
-//! The end of events: how long each is kept, and how one with details in the bucket is removed with them.
+//! Expires events, and removes those with details in the bucket.
 //!
-//! An event whose envelope is whole expires by itself. One with details in the bucket gets a place in the
-//! index `due` when it is matched, and the sweeper removes both: it hides the event, then removes the object,
-//! then the record, so that a sweeper that dies leaves nothing which the next one does not find.
+//! An event with a complete envelope expires by itself. One with details in the bucket gets a place in the
+//! index `due`
+//! when it is matched, and the sweeper removes both: it hides the event, then removes the object, then the
+//! record. So
+//! after a crash the next sweeper finds everything that remains.
 
 use serde::Deserialize;
 
@@ -16,18 +18,17 @@ use crate::records::schema::{DUE, EXPIRES_AT};
 use crate::records::{Changes, Condition, Written, keys};
 use crate::tenant::Tenant;
 
-/// Open deliveries that are read at a time.
+/// Number of open deliveries read at a time.
 const DELIVERIES_AT_ONCE: usize = 500;
-/// To an event that cannot go yet the sweeper comes back after so long, in milliseconds.
+/// Delay before the sweeper looks again at an event that must stay, in milliseconds.
 const NEXT_LOOK_MS: u64 = 24 * 3_600_000;
 
-/// An event, and what its end is to be.
+/// An event with its expiry.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct KeptEvent {
-    /// The event.
     #[serde(flatten)]
     pub record: EventRecord,
-    /// When it expires, in Unix seconds.
+    /// Expiry, in Unix seconds.
     pub expires_at: Option<i64>,
     due_shard: Option<String>,
     due_at: Option<UtcTime>,
@@ -36,7 +37,7 @@ pub struct KeptEvent {
 }
 
 impl KeptEvent {
-    /// When it goes; None where that is not known yet.
+    /// Returns when the event is removed; None if that is not known yet.
     fn goes_at(&self) -> Option<UtcTime> {
         match self.is_for_sweeper() {
             true => self.due_at,
@@ -50,8 +51,9 @@ impl KeptEvent {
 }
 
 impl Events {
-    /// Notes that an event was matched: from then on it is not looked for, and it expires if it is archived
-    /// already. One that is not gets its time when it is.
+    /// Marks an event as matched: it is no longer due, and expires if it is already archived. Otherwise its
+    /// expiry is set
+    /// when it is archived.
     pub async fn matched(&self, tenant: &Tenant, event: &EventRecord, at: UtcTime) -> Result<()> {
         let until = self.retention.event_until(at);
         let changes = Changes::default().set("matched_at", &at)?;
@@ -89,12 +91,11 @@ impl Events {
         }
     }
 
-    /// An event with its end; None where there is none.
     pub async fn find_kept(&self, tenant: &Tenant, id: &str) -> Result<Option<KeptEvent>> {
         self.table.find(&keys::event(tenant, id)).await
     }
 
-    /// Keeps an event for as long as one that is archived now. False where it is gone.
+    /// Keeps an event for as long as one that is archived now. False if it no longer exists.
     pub async fn keep(&self, tenant: &Tenant, record: &EventRecord, now: UtcTime) -> Result<bool> {
         self.keep_until(tenant, record, self.retention.event_until(now))
             .await
@@ -111,18 +112,19 @@ impl Events {
                 Condition::Has(EXPIRES_AT),
             ),
         };
-        // Refused: it has no end yet, or is gone.
+        // Refused: the event has no expiry yet, or no longer exists.
         Ok(self.update(tenant, &record.id, &changes, condition).await?
             || self.find(tenant, &record.id).await?.is_some())
     }
 
-    /// The events with details in the bucket whose time has come; at most `most`.
+    /// Lists up to `most` events with details in the bucket whose retention has ended.
     pub async fn removals(&self, by: UtcTime, most: usize) -> Result<Vec<DueEvent>> {
         self.due_in(keys::EVENT_REMOVALS, by, Some(most)).await
     }
 
-    /// Hides an event whose time has come, so that its details can be removed: their place. None where it
-    /// must stay, because it is not archived or an open delivery names it, or where it is gone.
+    /// Hides an expired event, so that its details can be removed, and returns their object key. None if the
+    /// event must stay,
+    /// because it is not archived or an open delivery refers to it, or if it no longer exists.
     pub async fn begin_removal(
         &self,
         deliveries: &Deliveries,
@@ -146,13 +148,12 @@ impl Events {
             return Ok(None);
         }
         let changes = Changes::default().set("envelope", &"")?;
-        // Refused where it was prolonged meanwhile.
+        // Refused if its retention was extended meanwhile.
         let unchanged = Condition::TextIs("due_at", due_at.to_string());
         let hidden = self.update(tenant, &event.event_id, &changes, unchanged).await?;
         Ok(hidden.then(|| details_key.clone()))
     }
 
-    /// Removes the record of a hidden event.
     pub async fn end_removal(&self, event: &DueEvent) -> Result<()> {
         let key = keys::event(&event.tenant, &event.event_id);
         let is_hidden = Condition::TextIs("envelope", String::new());
@@ -164,7 +165,7 @@ impl Events {
 }
 
 impl Deliveries {
-    /// Whether an open delivery names an event.
+    /// Whether an open delivery refers to an event.
     async fn is_named(&self, tenant: &Tenant, event_id: &str) -> Result<bool> {
         let index = DeliveryIndex::Event(event_id.to_owned());
         let latest = UtcTime::EPOCH.plus_ms(u64::MAX);
@@ -191,8 +192,9 @@ impl Deliveries {
 }
 
 impl Logs {
-    /// Prolongs the lives of the events of a log that open deliveries name: those that have not half of their
-    /// time before them. How many.
+    /// Extends the retention of a log's events that open deliveries refer to, if less than half of it is
+    /// left. Returns the
+    /// number of extended events.
     pub async fn keep_named(&self, log: &LogId, retention: &Retention, now: UtcTime) -> Result<u64> {
         let (LogKind::Events, Some(project)) = (log.kind, &log.project) else {
             return Ok(0);

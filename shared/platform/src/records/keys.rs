@@ -1,4 +1,4 @@
-//! Every key of every record, written once.
+//! Defines every key of every record.
 //!
 //! `A` is the account, `P` the project. Ids are UUIDv7, so a listing by id is a listing by age.
 //!
@@ -16,25 +16,25 @@
 //! | a version of a store; all of them | records | `A#P#store#<id>` | `version#<version id>` |
 //! | a snapshot of a store by name; all of them | records | `A#P#store#<id>` | `snapshot#<name, folded>` |
 //! | an import of a store | records | `A#P#store#<id>` | `import#<import id>` |
-//! | the work of an import in the background, until it is over | records | `A#P#store#<id>` | `import-job#<import id>` |
-//! | the imports that somebody should look at | records, due | `imports` | `<time>` |
+//! | the job of a background import, until it ends | records | `A#P#store#<id>` | `import-job#<import id>` |
+//! | the imports that are due | records, due | `imports` | `<time>` |
 //! | a dashboard; the dashboards of a store | records | `A#P#dashboards#<store id>` | `<id>` |
 //! | whether a dashboard's name is taken in its store | records | `A#P#dashboard-names#<store id>` | `<name, folded>` |
 //! | the versions of a dashboard, without their contents | records | `A#P#dashboard#<id>` | `version#<number, 10 digits>` |
 //! | the content of a version of a dashboard | records | `A#P#dashboard#<id>` | `content#<version id>` |
 //! | whether a snapshot's name is taken in its dashboard | records | `A#P#dashboard#<id>` | `snapshot-name#<name, folded>` |
-//! | where a run stands | runs | `A#P#run#<run id>` | `state` |
+//! | the state of a run | runs | `A#P#run#<run id>` | `state` |
 //! | the events of a run that no longer fit into its state | runs | `A#P#run#<run id>` | `history#<first event, 10 digits>` |
 //! | the number of the last update message of a run | runs | `A#P#run#<run id>` | `updates` |
 //! | update messages of a run | runs | `A#P#run#<run id>` | `update#<number of the last, 10 digits>` |
-//! | the run that a workflow id stands for now | runs | `A#P#workflow#<workflow id>` | `current` |
-//! | the same, as it was written before | runs | `A#P#workflows` | `<workflow id>` |
+//! | the current run of a workflow id | runs | `A#P#workflow#<workflow id>` | `current` |
+//! | the same, under its former key | runs | `A#P#workflows` | `<workflow id>` |
 //! | how many shards a project's listings have | runs or events | `A#P#listing-shards` | `schedule` |
 //! | the runs of a project, by time | runs, gsi1 | `A#P#runs` | `<start>#<run id>` |
-//! | the same of one status but COMPLETED | runs, gsi2 | `A#P#runs#status#<status>` | `<start>#<run id>` |
+//! | the same of one status, except COMPLETED | runs, gsi2 | `A#P#runs#status#<status>` | `<start>#<run id>` |
 //! | the same of one type | runs, gsi3 | `A#P#runs#type#<type>` | `<start>#<run id>` |
 //! | the same of one document | runs, gsi4 | `A#P#runs#document#<document id>` | `<start>#<run id>` |
-//! | the runs that somebody should look at | runs, due | `runs-<shard>` | `<time>` |
+//! | the runs that are due | runs, due | `runs-<shard>` | `<time>` |
 //! | the ended runs to remove in steps | runs, due | `run-removals-<shard>` | `<time>` |
 //! | a subscription; the subscriptions of a project | records | `A#P#subscriptions` | `<id>` |
 //! | how many subscriptions and listeners a project has, and the last change of subscriptions | records | `A#P#subscriptions-changed` | `last` |
@@ -46,29 +46,29 @@
 //! | an ingest channel; the channels of a project | records | `A#P#channels` | `<id>` |
 //! | how many channels a project has, and the last creation or deletion | records | `A#P#channels-changed` | `last` |
 //! | an event of the platform | events | `A#P#event#<id>` | `event` |
-//! | the events that nobody has matched yet | events, due | `events-<shard>` | `<time>` |
+//! | the unmatched events | events, due | `events-<shard>` | `<time>` |
 //! | the events to remove with their details | events, due | `event-removals` | `<time>` |
 //! | the event of an idempotency key of a channel | events | `A#P#ingested#<channel id>` | `<SHA-256 of the key>` |
-//! | how many events a channel took in a window of time | events | `A#P#ingest-count#<channel id>` | `<start in Unix seconds>` |
+//! | how many events a channel accepted in a window of time | events | `A#P#ingest-count#<channel id>` | `<start in Unix seconds>` |
 //! | a delivery | events | `A#P#delivery#<id>` | `delivery` |
 //! | the deliveries of a project, by time | events, gsi1 | `A#P#deliveries` | `<creation>#<id>` |
-//! | the same of one status but succeeded, or pending for a webhook | events, gsi2 | `A#P#deliveries#status#<status>` | `<creation>#<id>` |
+//! | the same of one status, except succeeded, and pending for a webhook | events, gsi2 | `A#P#deliveries#status#<status>` | `<creation>#<id>` |
 //! | the same of one subscription | events, gsi3 | `A#P#deliveries#subscription#<id>` | `<creation>#<id>` |
 //! | the same of one event | events, gsi4 | `A#P#deliveries#event#<id>` | `<creation>#<id>` |
 //! | the events of a project that are not archived | events, gsi1 | `A#P#events-tail` | `<time received>#<id>` |
 //! | an audit record | audit | `A#P#audit` | `<time>#<id>` |
 //! | the audit records of a project that are not archived | audit, gsi1 | `A#P#audit-tail` | `<time>#<id>` |
 //! | the state of a log; the logs of an account | events or audit | `A#*#event-logs`, `A#*#audit-logs` | `<P>` |
-//! | the logs that an archiver should look at | events or audit, due | `logs` | `<time>` |
+//! | the logs that are due for the archiver | events or audit, due | `logs` | `<time>` |
 //! | a file of a log; the files of a range of days | events or audit | `A#P#event-log-files`, `A#P#audit-log-files` | `<day>#<file id>` |
 //!
-//! The listings of runs, of deliveries but those of one event, and of events that are not archived have
-//! shards ([`crate::records::listing_shards`]): the first is as above, and of the others `runs`, `deliveries`
-//! and `events-tail` become `runs.<shard>` and so on.
+//! The listings of runs, of deliveries (except those of one event), and of unarchived events have shards
+//! ([`crate::records::listing_shards`]). The first shard is as above; in the others `runs`, `deliveries` and
+//! `events-tail` become `runs.<shard>` and so on.
 //!
-//! Neither an account nor a project can hold a `#` (see [`crate::tenant::Tenant`]), so no key of one tenant is a key, or the
-//! beginning of one, of another. `*` stands where an account has no project. What is due is one list for all tenants, for the
-//! sweeper alone; each item names its tenant.
+//! Neither an account nor a project can contain a `#` (see [`crate::tenant::Tenant`]), so no key of one tenant equals, or
+//! is a prefix of, a key of another. `*` replaces the project of records that belong only to an account. Due work is
+//! listed for all tenants together, only for the sweeper; each item names its tenant.
 
 mod due;
 
@@ -116,7 +116,7 @@ pub(crate) fn interaction_names(tenant: &Tenant) -> String {
     pk(tenant, "interaction-names")
 }
 
-/// A name and an id can be longer together than a key may be.
+/// Hashed, because a name and an id together can exceed the length of a key.
 pub(crate) fn interaction_name_prefix(name: &str) -> String {
     format!("{}#", hex::encode(Sha256::digest(name.as_bytes())))
 }
@@ -179,7 +179,7 @@ pub(crate) fn store_import(tenant: &Tenant, id: &str, import: &str) -> Key {
     Key::new(store_parts(tenant, id), format!("import#{import}"))
 }
 
-/// The kind of unfinished work that imports in the background are.
+/// Partition of background imports in the index `due`.
 pub(crate) const DUE_IMPORTS: &str = "imports";
 
 pub(crate) fn store_import_job(tenant: &Tenant, id: &str, import: &str) -> Key {
@@ -230,7 +230,7 @@ pub(crate) fn run(tenant: &Tenant, run: &str) -> Key {
     Key::new(run_parts(tenant, run), "state")
 }
 
-/// The account, project and run of a run's partition key.
+/// Parses the account, project and run in a run's partition key.
 pub(crate) fn run_of(pk: &str) -> Option<(Tenant, &str)> {
     part_of(pk, "run")
 }
@@ -265,12 +265,12 @@ pub(crate) fn former_workflow(tenant: &Tenant, workflow_id: &str) -> Key {
     Key::new(pk(tenant, "workflows"), workflow_id)
 }
 
-/// The schedule of shards of a project, in the table whose listings it is about.
+/// Key of a project's schedule of shards, in the table of its listings.
 pub(crate) fn listing_shards(tenant: &Tenant) -> Key {
     Key::new(pk(tenant, "listing-shards"), "schedule")
 }
 
-/// The name of a shard of a listing. The first has the name that a listing without shards has.
+/// Returns the name of a shard. The first shard has the name of a listing without shards.
 fn shard_of(listing: &str, shard: u16) -> String {
     match shard {
         0 => listing.to_owned(),
@@ -310,7 +310,7 @@ pub(crate) fn processes(tenant: &Tenant) -> String {
     pk(tenant, "processes")
 }
 
-/// `namespace/name@`: the beginning of the keys of a process's versions.
+/// Returns `namespace/name@`, the prefix of the keys of a process's versions.
 pub(crate) fn process_versions(namespace: &str, name: &str) -> String {
     format!("{namespace}/{name}@")
 }
@@ -376,7 +376,7 @@ pub(crate) fn delivery_time(created: UtcTime, id: &str) -> String {
     format!("{created}#{id}")
 }
 
-/// The account, project and event of an event's partition key.
+/// Parses the account, project and event in an event's partition key.
 pub(crate) fn event_of(pk: &str) -> Option<(Tenant, &str)> {
     part_of(pk, "event")
 }
@@ -389,17 +389,17 @@ pub(crate) fn audit(account: &str, project: Option<&str>) -> String {
     format!("{account}#{}#audit", project.unwrap_or(NO_PROJECT))
 }
 
-/// The kind of unfinished work that logs are.
+/// Partition of logs in the index `due`.
 pub(crate) const DUE_LOGS: &str = "logs";
 pub(crate) const EVENT_LOGS: &str = "event-logs";
 pub(crate) const AUDIT_LOGS: &str = "audit-logs";
 
-/// The partition of a listing of a log's records.
+/// Returns the partition of a listing of a log's records.
 pub(crate) fn log_tail(account: &str, project: Option<&str>, tail: &str, shard: u16) -> String {
     log_part(account, project, &shard_of(tail, shard))
 }
 
-/// A part of a log of an account's project, or of the account's records without a project.
+/// Returns a part of the log of a project, or of the account's records without a project.
 pub(crate) fn log_part(account: &str, project: Option<&str>, part: &str) -> String {
     format!("{account}#{}#{part}", project.unwrap_or(NO_PROJECT))
 }
@@ -408,7 +408,7 @@ pub(crate) fn log_heads(account: &str, logs: &str) -> String {
     log_part(account, None, logs)
 }
 
-/// The account, the name of the kind, and the project of a log's state.
+/// Parses the account, the kind, and the project of a log's head.
 pub(crate) fn log_of<'a>(pk: &'a str, sk: &'a str) -> Option<(&'a str, &'a str, Option<&'a str>)> {
     let mut parts = pk.splitn(3, '#');
     let (account, _, logs) = (parts.next()?, parts.next()?, parts.next()?);
@@ -419,10 +419,10 @@ pub(crate) fn log_file_sort(day: &str, file: &str) -> String {
     format!("{day}#{file}")
 }
 
-/// Stands in keys for the project of what belongs to an account alone.
+/// Replaces the project in keys of data that belongs only to an account.
 pub(crate) const NO_PROJECT: &str = "*";
 
-/// The account and the project of an audit record's partition key.
+/// Parses the account and the project in an audit record's partition key.
 pub(crate) fn audit_of(pk: &str) -> Option<(&str, Option<&str>)> {
     let mut parts = pk.splitn(3, '#');
     let (account, project, kind) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,8 +1,10 @@
-//! Runs that wait for events of the platform.
+//! Stores runs that wait for events of the platform.
 //!
-//! A project's count of listeners stands beside the name of the last change of its subscriptions, which the
-//! matcher reads for each event anyway: so events of a project without listeners cost no further read. A
-//! listener and the count are written in one transaction.
+//! A project's count of listeners is stored beside the name of the last change of its subscriptions, which
+//! the
+//! matcher reads for each event anyway. So events of a project without listeners cost no further read. A
+//! listener
+//! and the count are written in one transaction.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,31 +15,30 @@ use crate::records::entries::{count_listener, listeners};
 use crate::records::{Condition, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
-/// Most listeners of a project, about: each event reads all of them.
+/// Approximate maximum number of listeners of a project; each event reads all of them.
 pub const MAX_LISTENERS: u64 = 1_000;
-/// Largest filter, in bytes.
+/// Maximum size of a filter, in bytes.
 pub const MAX_FILTER_BYTES: usize = 16_384;
 
 /// A run that waits for events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listener {
-    /// The run.
     pub run_id: String,
-    /// Name of the wait, unique in its run.
+    /// Id of the wait, unique in its run.
     pub listener_id: String,
-    /// Attributes that an event must have, as JSON: a list of objects, one of which has to fit. An empty list
-    /// fits any event.
+    /// Attributes that an event must have, as JSON: a list of objects, one of which must match. An empty list
+    /// matches
+    /// every event.
     pub filter: String,
-    /// Time of the beginning.
     pub created_at: UtcTime,
 }
 
-/// What the code of a run needs to wait for events.
+/// Operations with which a run's code waits for events.
 pub trait Listening: Send + Sync {
-    /// From now on the run is told of events that fit. Twice is the same as once.
+    /// Starts signalling matching events to the run. Idempotent.
     fn begin<'a>(&'a self, tenant: &'a Tenant, listener: &'a Listener) -> BoxFuture<'a, Result<()>>;
 
-    /// From now on it is no longer. One that is not there is no error.
+    /// Stops signalling events. A missing listener is not an error.
     fn end<'a>(
         &'a self,
         tenant: &'a Tenant,
@@ -46,25 +47,23 @@ pub trait Listening: Send + Sync {
     ) -> BoxFuture<'a, Result<()>>;
 }
 
-/// The listeners.
 #[derive(Clone)]
 pub struct Listeners {
     table: Table,
 }
 
 impl Listeners {
-    /// In the table of records.
     pub fn new(table: Table) -> Self {
         Self { table }
     }
 
-    /// The listeners of a project.
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<Listener>> {
         self.table.all(&Query::partition(keys::listeners(tenant))).await
     }
 
-    /// Adds a listener; one that is there stays. 409 where the project has [`MAX_LISTENERS`], 400 for a
-    /// filter that is too large.
+    /// Adds a listener; an existing one is kept. 409 if the project has [`MAX_LISTENERS`], 400 for a filter
+    /// that is
+    /// too large.
     pub async fn insert(&self, tenant: &Tenant, listener: &Listener) -> Result<()> {
         if listener.filter.len() > MAX_FILTER_BYTES {
             return Err(Error::invalid(format!(
@@ -91,7 +90,7 @@ impl Listeners {
         }
     }
 
-    /// Removes a listener. One that is not there is no error.
+    /// Removes a listener. A missing one is not an error.
     pub async fn remove(&self, tenant: &Tenant, run_id: &str, listener_id: &str) -> Result<()> {
         let key = keys::listener(tenant, run_id, listener_id);
         let transaction = self.table.transaction();

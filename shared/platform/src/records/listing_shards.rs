@@ -1,9 +1,12 @@
-//! The partitions that a project's listings are spread over.
+//! Spreads a project's listings over partitions.
 //!
-//! One partition of DynamoDB takes 1,000 write units a second, and every run, event and delivery of a project
-//! has its place in the same few listings. So a project can have several partitions for each: the **shards**.
-//! A schedule says how many, from which time on. The shard of a record follows from its id and the time of
-//! its creation, so that it never moves, and readers merge the shards of the times that they read.
+//! One partition of DynamoDB accepts 1,000 write units a second, and all runs, events and deliveries of a
+//! project
+//! are in the same few listings. So a project can have several partitions for each: the **shards**. A
+//! schedule sets
+//! their number from a time on. The shard of a record is derived from its id and its creation time, so it
+//! never changes,
+//! and readers merge the shards of the times that they read.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,37 +21,37 @@ use crate::error::{Error, Result};
 use crate::records::{Condition, Order, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
-/// Most shards of a project. Readers ask each of them.
+/// Maximum number of shards of a project. Readers read every shard.
 pub const MAX_SHARDS: u16 = 64;
-/// Most changes of a schedule.
+/// Maximum number of changes of a schedule.
 const MAX_CHANGES: usize = 200;
-/// From a change of the schedule to its effect, in milliseconds.
+/// Time from a change of the schedule to its effect, in milliseconds.
 const LEAD_MS: u64 = 120_000;
-/// A schedule that was read is good for records that are created so much later, in milliseconds: less than
-/// [`LEAD_MS`] by what clocks may differ.
+/// A schedule is valid for records created up to this long after it was read, in milliseconds: less than
+/// [`LEAD_MS`] by the possible difference between clocks.
 const GOOD_FOR_MS: u64 = 60_000;
-/// Most projects whose schedule a process remembers.
+/// Maximum number of projects whose schedule a process caches.
 const MAX_KNOWN: usize = 10_000;
 
-/// A number of shards, and the time from which on records are spread over so many.
+/// Number of shards from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardChange {
-    /// Compared with the time at which a record was created.
+    /// Compared with the creation time of a record.
     pub from: UtcTime,
     /// From 1 to [`MAX_SHARDS`].
     pub shards: u16,
 }
 
-/// How many shards a project's listings have, and had. Without a change it is one.
+/// Current and past numbers of shards of a project. Without a change there is one shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardSchedule {
     revision: u64,
-    /// By time, the earliest first.
+    /// Earliest first.
     changes: Vec<ShardChange>,
 }
 
 impl ShardSchedule {
-    /// The changes, the earliest first.
+    /// Returns the changes, earliest first.
     pub fn changes(&self) -> &[ShardChange] {
         &self.changes
     }
@@ -58,7 +61,6 @@ impl ShardSchedule {
         last.map_or(1, |change| change.shards)
     }
 
-    /// The shard of a record.
     pub fn shard_of(&self, id: &str, created: UtcTime) -> u16 {
         let shards = self.at(created);
         if shards <= 1 {
@@ -68,7 +70,7 @@ impl ShardSchedule {
         u16::from_be_bytes([high, low]) % shards
     }
 
-    /// The shards that hold the records created between two times, both included.
+    /// Returns the shards with records created between two times, inclusive.
     pub fn shards_between(&self, from: UtcTime, until: UtcTime) -> Range<u16> {
         let within = self.changes.iter();
         let within = within.filter(|change| from <= change.from && change.from <= until);
@@ -76,14 +78,14 @@ impl ShardSchedule {
         0..self.at(from).max(most.unwrap_or(1))
     }
 
-    /// The shards that hold records of any time.
+    /// Returns the shards with records of any time.
     pub fn all_shards(&self) -> Range<u16> {
         let most = self.changes.iter().map(|change| change.shards).max();
         0..most.unwrap_or(1)
     }
 }
 
-/// What reads a range of a listing in these shards, the newest first.
+/// Builds the queries of a range of a listing in these shards, newest first.
 pub(super) fn newest_first(
     shards: Range<u16>,
     pk: impl Fn(u16) -> String,
@@ -99,7 +101,7 @@ pub(super) fn newest_first(
     shards.map(of_shard).collect()
 }
 
-/// The schedules of all projects, for the listings of one table.
+/// Schedules of all projects, for the listings of one table.
 #[derive(Clone)]
 pub struct ListingShards {
     table: Table,
@@ -112,7 +114,6 @@ struct Known {
 }
 
 impl ListingShards {
-    /// For the listings of this table.
     pub fn new(table: Table) -> Self {
         Self {
             table,
@@ -120,14 +121,15 @@ impl ListingShards {
         }
     }
 
-    /// The schedule as it is, for readers.
+    /// Reads the current schedule, for readers.
     pub async fn current(&self, tenant: &Tenant) -> Result<ShardSchedule> {
         let found = self.table.find(&keys::listing_shards(tenant)).await?;
         Ok(found.unwrap_or_default())
     }
 
-    /// A schedule that places a record created at this time, for writers. It is read once a minute, by the
-    /// times of the records: no change that comes later says anything about a record of before.
+    /// Returns a schedule that places a record created at this time, for writers. It is read once a minute,
+    /// measured by
+    /// creation times: no later change affects an earlier record.
     pub async fn for_record(&self, tenant: &Tenant, created: UtcTime) -> Result<Arc<ShardSchedule>> {
         if let Some(known) = self.lock().get(tenant)
             && created < known.good_until
@@ -150,8 +152,9 @@ impl ListingShards {
         Ok(schedule)
     }
 
-    /// Spreads the records that are created from two minutes after `now` on over so many shards. The change
-    /// that holds then: an earlier one where nothing changes.
+    /// Changes the number of shards for records created two minutes after `now` or later. Returns the change
+    /// in effect then,
+    /// which is an earlier one if the number does not change.
     pub async fn change(&self, tenant: &Tenant, shards: u16, now: UtcTime) -> Result<Option<ShardChange>> {
         if !(1..=MAX_SHARDS).contains(&shards) {
             return Err(Error::invalid(format!(

@@ -1,8 +1,9 @@
-//! Records: one seam between them and what holds them ([`store`]), one module that knows keys, one
-//! repository a file.
+//! Stores records: one interface to the storage service ([`store`]), one module for keys, one repository per
+//! file.
 //!
-//! A repository takes the tenant first in every method. Its verbs: `find` (None where it is missing), `get` (missing is a
-//! 404), `list`, `insert` (refused where present), `save` (refused where the version is not the expected one), `remove`.
+//! A repository takes the tenant first in every method. Its verbs: `find` (None if missing), `get` (404 if
+//! missing),
+//! `list`, `insert` (refused if present), `save` (refused if the version is not the expected one), `remove`.
 
 pub mod api_keys;
 pub mod audit;
@@ -40,7 +41,7 @@ pub use entries::{Last, MAX_ENTRIES};
 pub use store::{Changes, Condition, Key, Order, Position, Query, Written};
 pub use table::{Guard, Outcome, Rows, Table, Transaction};
 
-/// JSON of any depth, kept as text: an item's own nesting ends at 32 levels and its numbers at 38 digits.
+/// Stores JSON of any depth as text: an item itself is limited to 32 levels, and its numbers to 38 digits.
 pub(crate) mod json_text {
     use serde::de::{DeserializeOwned, Error as _};
     use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::Error as _};

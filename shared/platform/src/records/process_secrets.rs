@@ -1,4 +1,5 @@
-//! Secrets of processes: a JSON value by name, sealed. A definition names them; the worker alone opens them.
+//! Stores secrets of processes: sealed JSON values by name. Definitions refer to them; only the worker opens
+//! them.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,30 +11,27 @@ use crate::records::{Condition, Query, Table, Written, keys};
 use crate::sealing::{Place, Sealer};
 use crate::tenant::Tenant;
 
-/// A secret, sealed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProcessSecret {
-    /// Its name, as `use.secrets` of a definition has it.
+    /// Name in `use.secrets` of a definition.
     pub name: String,
-    /// The JSON value, sealed.
+    /// Sealed JSON value.
     pub sealed: String,
     /// Time of the last change.
     pub updated_at: UtcTime,
 }
 
-/// The secrets of processes.
 #[derive(Clone)]
 pub struct ProcessSecrets {
     table: Table,
 }
 
 impl ProcessSecrets {
-    /// In the table of records.
     pub fn new(table: Table) -> Self {
         Self { table }
     }
 
-    /// Seals a value and keeps it, in the place of an earlier one. `json` must be JSON.
+    /// Seals and stores a value, and replaces an existing one. `json` must be JSON.
     pub async fn set(
         &self,
         sealer: &dyn Sealer,
@@ -57,7 +55,7 @@ impl ProcessSecrets {
         }
     }
 
-    /// The JSON text of a secret; None where there is no such secret.
+    /// Returns the JSON text of a secret; None if it does not exist.
     pub async fn open(&self, sealer: &dyn Sealer, tenant: &Tenant, name: &str) -> Result<Option<Secret>> {
         let found: Option<ProcessSecret> = self.table.find(&keys::process_secret(tenant, name)).await?;
         let Some(found) = found else {
@@ -68,14 +66,14 @@ impl ProcessSecrets {
         sealer.open(place, &found.sealed).await.map(Some)
     }
 
-    /// The secrets of a project by name, sealed.
+    /// Lists the sealed secrets of a project, by name.
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<ProcessSecret>> {
         self.table
             .all(&Query::partition(keys::process_secrets(tenant)))
             .await
     }
 
-    /// Removes a secret. A missing one is a 404.
+    /// 404 for a missing secret.
     pub async fn remove(&self, tenant: &Tenant, name: &str) -> Result<()> {
         let key = keys::process_secret(tenant, name);
         match self.table.delete(&key, Condition::Present).await? {

@@ -1,7 +1,8 @@
-//! Stored processes: definition texts by their digest, and the names that stand for them.
+//! Stores processes: definition texts by their digest, and the names of these texts.
 //!
-//! A text never changes, so a run that names a digest executes the same definition however long it takes. A
-//! name and version stand for one text for good; removing a name leaves the text, which runs may still load.
+//! A text never changes, so a run that refers to a digest executes the same definition however long it takes.
+//! A
+//! name and version always mean the same text; removing a name keeps the text, which runs may still load.
 
 use std::fmt;
 
@@ -15,16 +16,16 @@ use crate::objects::Objects;
 use crate::records::{Condition, Query, Table, Written, keys};
 use crate::tenant::Tenant;
 
-/// Texts of more bytes are kept in the bucket: a record takes 400 KB.
+/// Larger texts are stored in the bucket, because a record is limited to 400 KB.
 const MAX_RECORD_BYTES: usize = 100_000;
-/// Longest namespace and name, as the DSL has it.
+/// Maximum length of a namespace and a name; the limit of the DSL.
 const MAX_LABEL: usize = 63;
-/// Longest version, in characters.
+/// Maximum length of a version, in characters.
 const MAX_VERSION: usize = 100;
-/// Processes that an error lists.
+/// Number of processes that an error lists.
 const LISTED: usize = 20;
 
-/// A name and version, and the text that they stand for.
+/// A name and version, with the text that they refer to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// `document.namespace`.
@@ -40,7 +41,6 @@ pub struct Process {
     /// `document.title`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// When it was stored.
     pub created_at: UtcTime,
 }
 
@@ -50,20 +50,19 @@ impl fmt::Display for Process {
     }
 }
 
-/// A process by name: of one version, or of the highest one.
+/// A reference to one version of a process, or to its highest version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessRef {
-    /// Its namespace.
     pub namespace: String,
-    /// Its name.
     pub name: String,
-    /// Its version; None stands for the highest one that there is.
+    /// None means the highest existing version.
     pub version: Option<String>,
 }
 
 impl ProcessRef {
-    /// Reads `namespace/name` or `namespace/name@version`. 400 for anything else; `field` is how the caller
-    /// knows it.
+    /// Parses `namespace/name` or `namespace/name@version`. 400 for anything else; `field` is the caller's
+    /// name of the
+    /// field.
     pub fn parse(field: &str, text: &str) -> Result<Self> {
         let (path, version) = match text.split_once('@') {
             Some((path, version)) => (path, Some(version)),
@@ -108,29 +107,27 @@ fn is_label(text: &str) -> bool {
 struct TextRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// Its place in the bucket, where it is not here.
+    /// Object key, if the text is in the bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
 }
 
-/// SHA-256 of a text, in hexadecimal digits.
+/// Returns the SHA-256 of a text, in hexadecimal digits.
 pub fn digest(text: &str) -> String {
     hex::encode(Sha256::digest(text.as_bytes()))
 }
 
-/// The stored processes.
 #[derive(Clone)]
 pub struct Processes {
     table: Table,
 }
 
 impl Processes {
-    /// In the table of records.
     pub fn new(table: Table) -> Self {
         Self { table }
     }
 
-    /// Keeps a text; its digest. A large text needs the bucket.
+    /// Stores a text, and returns its digest. A large text goes to the bucket.
     pub async fn insert_text(
         &self,
         tenant: &Tenant,
@@ -153,13 +150,13 @@ impl Processes {
         }
         let key = keys::process_definition(tenant, &digest);
         match self.table.put(&key, &record, Condition::Absent).await? {
-            // Refused: the same text is there.
+            // Refused: the same text exists.
             Written::Done | Written::Refused { .. } => Ok(digest),
             Written::Contended => Err(busy()),
         }
     }
 
-    /// The text of a digest; None where there is none.
+    /// Returns the text of a digest; None if it does not exist.
     pub async fn text(&self, tenant: &Tenant, objects: &Objects, digest: &str) -> Result<Option<String>> {
         let key = keys::process_definition(tenant, digest);
         let Some(record) = self.table.find::<TextRecord>(&key).await? else {
@@ -173,7 +170,7 @@ impl Processes {
         String::from_utf8(bytes).map(Some).map_err(Error::internal)
     }
 
-    /// Gives a text a name. False where it has the name already; 409 where another text has it.
+    /// Names a text. False if the name already refers to it; 409 if the name refers to another text.
     pub async fn insert(&self, tenant: &Tenant, process: &Process) -> Result<bool> {
         let key = keys::process(tenant, &process.namespace, &process.name, &process.version);
         match self.table.put(&key, process, Condition::Absent).await? {
@@ -189,7 +186,7 @@ impl Processes {
         }
     }
 
-    /// A process; without a version the one of the highest. None where there is none.
+    /// Returns a process; without a version, the one with the highest version. None if it does not exist.
     pub async fn find(&self, tenant: &Tenant, process: &ProcessRef) -> Result<Option<Process>> {
         let (namespace, name) = (&process.namespace, &process.name);
         if let Some(version) = &process.version {
@@ -199,13 +196,14 @@ impl Processes {
         let versions = keys::process_versions(namespace, name);
         let query = Query::partition(keys::processes(tenant)).prefix(versions);
         let versions: Vec<Process> = self.table.all(&query).await?;
-        // What is stored has semantic versions.
+        // Stored versions are semantic versions.
         Ok(versions
             .into_iter()
             .max_by_key(|process| Version::parse(&process.version).ok()))
     }
 
-    /// A process; 400 with those that there are where it is missing. `field` is how the caller knows it.
+    /// Returns a process. A missing one is a 400 that lists the existing ones; `field` is the caller's name
+    /// of the field.
     pub async fn require(&self, tenant: &Tenant, field: &str, process: &ProcessRef) -> Result<Process> {
         if let Some(found) = self.find(tenant, process).await? {
             return Ok(found);
@@ -224,7 +222,7 @@ impl Processes {
         )))
     }
 
-    /// The processes of a project, by name and version.
+    /// Lists the processes of a project, by name and version.
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<Process>> {
         let query = Query::partition(keys::processes(tenant));
         let mut found: Vec<Process> = self.table.all(&query).await?;
@@ -235,7 +233,7 @@ impl Processes {
         Ok(found)
     }
 
-    /// Removes the name of a process, of one version or of all; those removed. A missing one is a 404.
+    /// Removes one version of a name or all of them, and returns those removed. 404 if there are none.
     pub async fn remove(&self, tenant: &Tenant, process: &ProcessRef) -> Result<Vec<Process>> {
         let of_name = self.list(tenant).await?.into_iter().filter(|known| {
             known.namespace == process.namespace
@@ -251,7 +249,7 @@ impl Processes {
         }
         for process in &removed {
             let key = keys::process(tenant, &process.namespace, &process.name, &process.version);
-            // Refused: it is gone already.
+            // Refused: already removed.
             if self.table.delete(&key, Condition::Present).await? == Written::Contended {
                 return Err(busy());
             }
@@ -260,7 +258,7 @@ impl Processes {
     }
 }
 
-/// With the payloads of runs, because the same functions read it.
+/// Stored with the payloads of runs, because the same functions read both.
 fn object_key(tenant: &Tenant, digest: &str) -> String {
     format!(
         "payloads/{}/{}/processes/{digest}",

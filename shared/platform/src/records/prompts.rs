@@ -1,8 +1,10 @@
-//! Prompt templates and their versions.
+//! Stores prompt templates and their versions.
 //!
-//! The head of a template is its current version, whole: one read answers. Every version is kept beside it. An update
-//! writes both in one transaction on the condition that the head is the one that was read, so that version numbers are
-//! dense and no body is lost, whoever writes at the same time.
+//! The head of a template is its whole current version, so one read is enough. All versions are stored beside
+//! it. An
+//! update writes both in one transaction that requires the head that was read, so version numbers have no
+//! gaps and
+//! concurrent writers lose no content.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,50 +34,45 @@ pub enum ContentType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PromptStatus {
-    /// Made by a caller; every update makes a draft.
+    /// Created by a caller; every update creates a draft.
     Draft,
     /// Published by the operator.
     Published,
 }
 
-/// One version of a template, whole.
+/// A complete version of a template.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PromptRecord {
-    /// The template's id, the same for all versions.
+    /// Id of the template, the same for all versions.
     pub id: String,
-    /// Its name.
     pub name: String,
-    /// Whom it speaks as: `user`, `assistant`, `system`, ….
+    /// Role of the message: `user`, `assistant`, `system`, ….
     pub role: String,
-    /// Draft or published.
     pub status: PromptStatus,
-    /// 1 for the first version, then one more each.
+    /// 1 for the first version, increasing by one.
     pub version: u64,
-    /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How the content is written.
+    /// Language of the content.
     pub content_type: ContentType,
-    /// The template itself.
     pub content: String,
-    /// Values to try it with.
+    /// Example values of the variables.
     #[serde(default, with = "json_text")]
     pub test_data: Option<Value>,
-    /// JSON Schema of its variables.
+    /// JSON Schema of the variables.
     #[serde(default, with = "json_text")]
     pub input_schema: Option<Value>,
-    /// Free labels.
     pub tags: Vec<String>,
-    /// On a fork: the template that it was forked from.
+    /// Template that a fork was made from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Who made the template.
+    /// Author of the template.
     pub created_by: String,
-    /// Who made this version.
+    /// Author of this version.
     pub updated_by: String,
-    /// When the template was made.
+    /// Creation time of the template.
     pub created_at: UtcTime,
-    /// When this version was made, or published.
+    /// Time at which this version was created or published.
     pub updated_at: UtcTime,
 }
 
@@ -85,7 +82,7 @@ struct ForkRecord {
     prompt_id: String,
 }
 
-/// The forks of a template, read as they are asked for.
+/// The forks of a template, read lazily.
 pub struct Forks<'a> {
     prompts: &'a Prompts,
     tenant: Tenant,
@@ -93,7 +90,7 @@ pub struct Forks<'a> {
 }
 
 impl Forks<'_> {
-    /// The next fork that is not deleted; None at the end.
+    /// Returns the next fork that is not deleted; None at the end.
     pub async fn next(&mut self) -> Result<Option<PromptRecord>> {
         while let Some(link) = self.links.next().await? {
             if link.project_id != self.tenant.project() {
@@ -108,25 +105,23 @@ impl Forks<'_> {
     }
 }
 
-/// The prompt templates.
 #[derive(Clone)]
 pub struct Prompts {
     table: Table,
 }
 
 impl Prompts {
-    /// Over the table of records.
     pub fn new(table: Table) -> Self {
         Self { table }
     }
 
-    /// The current version; a missing template is a 404.
+    /// Returns the current version; 404 for a missing template.
     pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<PromptRecord> {
         let found = self.table.find(&keys::prompt(tenant, id)).await?;
         found.ok_or_else(|| Error::not_found("prompt template", id))
     }
 
-    /// A version of a template that is not deleted, the current one without a number; a missing one is a 404.
+    /// Returns a version of a template, or the current one. 404 for a missing version or a deleted template.
     pub async fn version(&self, tenant: &Tenant, id: &str, version: Option<u64>) -> Result<PromptRecord> {
         let head = self.get(tenant, id).await?;
         let Some(number) = version.filter(|number| *number != head.version) else {
@@ -136,19 +131,19 @@ impl Prompts {
         found.ok_or_else(|| Error::not_found("prompt version", &number.to_string()))
     }
 
-    /// The current versions of all templates of a project, oldest template first.
+    /// Lists the current versions of all templates of a project, oldest template first.
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<PromptRecord>> {
         self.table.all(&Query::partition(keys::prompts(tenant))).await
     }
 
-    /// The current versions of the templates behind the one with the id `after`, oldest template first, read
-    /// as they are asked for.
+    /// Returns the current versions of the templates after the one with the id `after`, oldest template
+    /// first, read lazily.
     pub fn rows(&self, tenant: &Tenant, after: Option<&str>, read_at_once: usize) -> Rows<PromptRecord> {
         let query = Query::partition(keys::prompts(tenant));
         self.table.rows(query, after, read_at_once)
     }
 
-    /// The versions of a template before the version `before`, newest first, read as they are asked for.
+    /// Returns the versions of a template before the version `before`, newest first, read lazily.
     pub fn versions(
         &self,
         tenant: &Tenant,
@@ -162,8 +157,7 @@ impl Prompts {
             .rows(query.order(Order::Descending), before.as_deref(), read_at_once)
     }
 
-    /// The forks of a template that are in the same project, behind the one with the id `after`, oldest
-    /// first.
+    /// Returns the forks of a template in the same project, after the one with the id `after`, oldest first.
     pub fn forks(&self, tenant: &Tenant, id: &str, after: Option<&str>, read_at_once: usize) -> Forks<'_> {
         let query = Query::partition(keys::prompt_parts(tenant, id)).prefix(keys::PROMPT_FORK);
         let after = after.map(|fork| keys::prompt_fork(tenant, id, fork).sk);
@@ -174,13 +168,13 @@ impl Prompts {
         }
     }
 
-    /// Adds a template with its first version.
     pub async fn insert(&self, tenant: &Tenant, prompt: &PromptRecord) -> Result<()> {
         let transaction = self.with_new(tenant, prompt)?;
         done(transaction.commit_labelled().await?, &prompt.id)
     }
 
-    /// Adds a template to the project of `target` as a fork of `prompt.parent`, which is in the project of `tenant`.
+    /// Adds a template to the project of `target` as a fork of `prompt.parent`, which is in the project of
+    /// `tenant`.
     pub async fn insert_fork(&self, tenant: &Tenant, target: &Tenant, prompt: &PromptRecord) -> Result<()> {
         let parent = prompt.parent.as_deref().unwrap_or_default();
         let link = ForkRecord {
@@ -213,8 +207,9 @@ impl Prompts {
             )
     }
 
-    /// Makes `next` the current version if the current one is the one before it. Otherwise nothing changes and the answer
-    /// says why: read again.
+    /// Makes `next` the current version if it directly follows the current one. Otherwise nothing changes,
+    /// the result names
+    /// the reason, and the caller must read again.
     pub async fn save(&self, tenant: &Tenant, next: &PromptRecord) -> Result<Written> {
         let head = keys::prompt(tenant, &next.id);
         self.table
@@ -229,7 +224,7 @@ impl Prompts {
             .await
     }
 
-    /// Publishes a version, the current one or an older one; a missing one is a 404.
+    /// Publishes the current or an older version; 404 for a missing one.
     pub async fn publish(
         &self,
         tenant: &Tenant,
@@ -263,7 +258,8 @@ impl Prompts {
         }
     }
 
-    /// Removes a template from every read; its versions stay. `version` is the current one where the caller named it.
+    /// Hides a template from every read; its versions stay. `version` is the required current version, if the
+    /// caller gave one.
     pub async fn remove(&self, tenant: &Tenant, id: &str, version: Option<u64>) -> Result<Written> {
         let condition = version.map_or(Condition::Present, |version| {
             Condition::NumberIs("version", version)

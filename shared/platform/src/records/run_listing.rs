@@ -1,4 +1,4 @@
-//! Listings of runs, and the index of those with work that is due.
+//! Lists runs, and those with due work.
 
 use serde::Deserialize;
 
@@ -14,33 +14,31 @@ use crate::tenant::Tenant;
 #[cfg(doc)]
 use crate::records::runs::COMPLETED;
 
-/// Most runs whose standing is read at a time.
+/// Number of runs whose standing is read at a time.
 const STANDINGS_AT_ONCE: usize = 100;
 
-/// What a listing shows of a run beside its summary.
+/// Attributes of a run that a listing shows besides its summary.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct RunStanding {
-    /// In capitals, such as [`COMPLETED`].
+    /// Upper case, such as [`COMPLETED`].
     pub status: String,
-    /// None while it is under way.
+    /// None while the run is under way.
     pub closed_at: Option<UtcTime>,
 }
 
-/// Which runs to list.
+/// Index that a listing reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunIndex {
-    /// All of the project.
+    /// All runs of the project.
     All,
-    /// Those of a status other than [`COMPLETED`].
+    /// Runs with this status, which must not be [`COMPLETED`].
     Status(String),
-    /// Those of a type.
     Type(String),
-    /// Those about a document.
     Document(String),
 }
 
 impl RunIndex {
-    /// What the runs have in common.
+    /// Returns the value that the runs share.
     pub fn value(&self) -> &str {
         match self {
             Self::All => "",
@@ -49,12 +47,12 @@ impl RunIndex {
     }
 }
 
-/// A place in a listing.
+/// A position in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunPosition {
-    /// All runs that began at this time, or before.
+    /// Runs that started at this time or before.
     Until(UtcTime),
-    /// This run, which began then, and those before it.
+    /// This run, which started at this time, and the runs before it.
     At(UtcTime, String),
 }
 
@@ -67,7 +65,7 @@ impl RunPosition {
 
     fn sort_key(&self) -> String {
         match self {
-            // `~` sorts after whatever an id begins with.
+            // `~` sorts after every id.
             Self::Until(time) => keys::run_time(*time, "~"),
             Self::At(time, run) => keys::run_time(*time, run),
         }
@@ -85,19 +83,18 @@ struct DueRecord {
     due_at: UtcTime,
 }
 
-/// A run with work that is due.
+/// A run with due work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueRun {
-    /// Account and project of the run.
     pub tenant: Tenant,
     /// UUIDv7.
     pub run_id: String,
-    /// Earlier than the time that was asked for.
+    /// Earlier than the requested time.
     pub due_at: UtcTime,
 }
 
 impl Runs {
-    /// Where runs stand, in their order; None for those that are gone.
+    /// Returns the standings of runs in their order; None for runs that no longer exist.
     pub async fn standings(&self, tenant: &Tenant, runs: &[&str]) -> Result<Vec<Option<RunStanding>>> {
         let mut found = Vec::with_capacity(runs.len());
         for part in runs.chunks(STANDINGS_AT_ONCE) {
@@ -111,8 +108,9 @@ impl Runs {
         Ok(found)
     }
 
-    /// The summaries, as JSON, of the runs that began from `from` on and no later than `until`, newest first:
-    /// at most `most`, and whether there are more.
+    /// Lists the JSON summaries of up to `most` runs that started between `from` and `until`, newest first.
+    /// Also returns
+    /// whether there are more.
     pub async fn list(
         &self,
         tenant: &Tenant,
@@ -142,13 +140,14 @@ impl Runs {
         Ok((page.into_iter().map(|record| record.summary).collect(), more))
     }
 
-    /// The runs of every project with work due by a time, the longest waiting first; at most `most` of each
-    /// part of the index, all where it is None.
+    /// Lists the runs of all projects with work due by a time, longest waiting first. Returns at most `most`
+    /// of each
+    /// partition of the index; None returns all.
     pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueRun>> {
         self.due_in(&keys::DUE_RUNS, by, most).await
     }
 
-    /// The runs of these parts of the index.
+    /// Lists the runs of these partitions of the index.
     pub(super) async fn due_in(
         &self,
         shards: &[&'static str],

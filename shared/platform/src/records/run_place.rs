@@ -1,4 +1,4 @@
-//! Where a run is found: in the listings, and by the time at which something is to be done for it.
+//! Places a run in the listings, and in the index of due work.
 
 use crate::clock::UtcTime;
 use crate::records::listing_shards::ShardSchedule;
@@ -7,22 +7,18 @@ use crate::records::schema::LISTING_INDEXES;
 use crate::records::{Key, keys};
 use crate::tenant::Tenant;
 
-/// Where a run is found in listings, and when the sweeper finds it.
+/// A run's places in the listings, and its due time for the sweeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunPlace {
-    /// The run.
     pub run_id: String,
-    /// When it began.
     pub started_at: UtcTime,
-    /// Its status.
     pub status: String,
-    /// Its type.
     pub workflow_type: String,
-    /// The document that it is about.
+    /// Document that the run is about.
     pub document_id: Option<String>,
-    /// When the sweeper finds it; None where nothing is unfinished.
+    /// Time from which on the sweeper finds the run; None if no work is unfinished.
     pub due_at: Option<UtcTime>,
-    /// When it is to be removed in steps.
+    /// Time at which the run must be removed in steps.
     pub removed_at: Option<UtcTime>,
 }
 

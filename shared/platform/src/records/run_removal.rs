@@ -1,8 +1,10 @@
-//! The end of runs that have more than one record, or that other runs name: the sweeper finds them by their
-//! time in the index `due`, and they are removed in steps, each of which may be done twice.
+//! Removes runs that have more than one record, or that other runs refer to: the sweeper finds them in the
+//! index `due` and
+//! removes them in idempotent steps.
 //!
-//! First the run is hidden: a mark takes the place of its state and of its places in listings, so that no
-//! reader finds a run without its history. The mark goes last.
+//! First the run is hidden: a mark replaces its state and its places in listings, so that no reader finds a
+//! run
+//! without its history. The mark is removed last.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,15 +14,14 @@ use crate::records::runs::{DueRun, RunRecord, Runs};
 use crate::records::{Changes, Condition, Query, Written, keys};
 use crate::tenant::Tenant;
 
-/// The status of a mark in the place of a run that is being removed.
+/// Status of the mark that replaces a run during its removal.
 pub const REMOVED: &str = "REMOVED";
-/// Records of a history that are read at a time: each has up to 250 KB.
+/// Number of history records read at a time; each has up to 250 KB.
 const RECORDS_AT_ONCE: usize = 4;
 
-/// A run, or the mark of one, and what its end is to be.
+/// A run or its mark, with its expiry.
 #[derive(Clone, Debug, Deserialize)]
 pub struct KeptRun {
-    /// Where it stands.
     #[serde(flatten)]
     pub record: RunRecord,
     due_shard: Option<String>,
@@ -28,19 +29,20 @@ pub struct KeptRun {
 }
 
 impl KeptRun {
-    /// Whether it is only a mark: the run is being removed.
+    /// Whether this is only a mark, because the run is being removed.
     pub fn is_mark(&self) -> bool {
         self.record.status == REMOVED
     }
 
-    /// When the run is to be removed in steps; None where it is not.
+    /// Returns when the run must be removed in steps; None if it expires by itself.
     pub fn removed_at(&self) -> Option<UtcTime> {
         let shard = self.due_shard.as_deref()?;
         self.due_at.filter(|_| keys::RUN_REMOVALS.contains(&shard))
     }
 
-    /// When it goes, by itself or in steps; None for one that has not ended, or was kept before runs had an
-    /// end.
+    /// Returns when the run is removed, by itself or in steps; None for one that has not ended, or was stored
+    /// before runs
+    /// expired.
     pub fn goes_at(&self) -> Option<UtcTime> {
         let expires_at = self.record.expires_at;
         let expires_at = expires_at.and_then(|at| UtcTime::from_millis(at.saturating_mul(1_000)));
@@ -57,23 +59,24 @@ struct ChunkKey {
 struct Mark {
     status: &'static str,
     version: u64,
-    /// What the run has besides records: not empty where it may have objects.
+    /// Not empty if the run may have objects in addition to records.
     state: String,
     summary: &'static str,
 }
 
 impl Runs {
-    /// The runs of every project that are to be removed by a time; at most `most` of each part of the index.
+    /// Lists the runs of all projects that must be removed by a time; at most `most` of each partition of the
+    /// index.
     pub async fn removals(&self, by: UtcTime, most: usize) -> Result<Vec<DueRun>> {
         self.due_in(&keys::RUN_REMOVALS, by, Some(most)).await
     }
 
-    /// A run, or its mark, with its end; None where there is none.
+    /// Returns a run or its mark, with its expiry.
     pub async fn find_kept(&self, tenant: &Tenant, run: &str) -> Result<Option<KeptRun>> {
         self.table.find(&keys::run(tenant, run)).await
     }
 
-    /// Lets a run stay until then, unless it was written since it was read.
+    /// Postpones the removal of a run, unless the run was written since it was read.
     pub async fn postpone_removal(
         &self,
         tenant: &Tenant,
@@ -93,8 +96,9 @@ impl Runs {
         }
     }
 
-    /// Puts a mark in the place of a run, which no reader finds from then on. False where the run was written
-    /// since it was read. From here on its workflow id stands for nothing.
+    /// Replaces a run with a mark, which hides it from readers. False if the run was written since it was
+    /// read. Also ends the
+    /// assignment of its workflow id.
     pub async fn hide(
         &self,
         tenant: &Tenant,
@@ -103,7 +107,7 @@ impl Runs {
         (read, objects): (&KeptRun, bool),
     ) -> Result<bool> {
         let is_ours = Condition::TextIs("run_id", run.to_owned());
-        // Refused: it stands for another run by now.
+        // Refused: the workflow id belongs to another run now.
         if self
             .table
             .delete(&keys::workflow(tenant, workflow_id), is_ours)
@@ -150,7 +154,7 @@ impl Runs {
         }
     }
 
-    /// Removes the mark of a run of which nothing else is left.
+    /// Removes the mark of a run, after everything else.
     pub async fn remove_mark(&self, tenant: &Tenant, run: &str) -> Result<()> {
         let is_mark = Condition::TextIs("status", REMOVED.to_owned());
         match self.table.delete(&keys::run(tenant, run), is_mark).await? {

@@ -1,4 +1,6 @@
-//! The update messages of workflow runs: numbered under a condition of their own, so that posting one does not disturb the run.
+//! Stores update messages of workflow runs. Their numbers have their own condition, so a new message does not
+//! conflict with
+//! a write of the run.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,62 +9,63 @@ use crate::records::runs::Runs;
 use crate::records::{Condition, Order, Query, Transaction, keys};
 use crate::tenant::Tenant;
 
-/// How long update messages are kept, in days: the contract's number.
+/// How long update messages are kept, in days; fixed by the contract.
 pub const UPDATE_RETENTION_DAYS: i64 = 90;
 
-/// The greatest number that an update message can have: ten digits of its key.
+/// Maximum number of an update message: ten digits in its key.
 pub const MAX_UPDATE_NUMBER: u64 = 9_999_999_999;
 
-/// The numbers of a run's update messages.
+/// Numbering of a run's update messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdatesHead {
-    /// The number of the last one; 0 before the first.
+    /// Number of the last message; 0 before the first.
     pub last: u64,
-    /// Its timestamp, in milliseconds since the Unix epoch.
+    /// Timestamp of the last message, in milliseconds since the Unix epoch.
     pub last_timestamp: i64,
-    /// When it goes, in seconds since the Unix epoch: with the last message.
+    /// Expiry, in seconds since the Unix epoch: that of the last message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
 }
 
-/// Update messages that came together, as many as go into one record: a transaction takes 100 records.
+/// Update messages that arrived together, as many as fit into one record: a transaction writes at most 100
+/// records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UpdatesRecord {
-    /// The number of the first among those of its run, from 1.
+    /// Number of the first message, counted from 1 in its run.
     pub first: u64,
-    /// The number of the last, which the record is found by: what comes after a number begins in the first record that ends after it.
+    /// Number of the last message, which is part of the key: the messages after a number start in the first
+    /// record that ends
+    /// after it.
     pub last: u64,
-    /// The messages, as a JSON array.
+    /// Messages, as a JSON array.
     pub messages: String,
-    /// When they go, in seconds since the Unix epoch.
+    /// Expiry, in seconds since the Unix epoch.
     pub expires_at: i64,
 }
 
-/// The update messages that a run gets.
+/// New update messages of a run.
 #[derive(Clone, Debug)]
 pub struct UpdatesWrite {
-    /// The run.
     pub run_id: String,
-    /// The numbers as they were read.
+    /// Numbering as it was read.
     pub expected: UpdatesHead,
-    /// The messages, numbered on.
+    /// Messages, numbered from the read numbering on.
     pub records: Vec<UpdatesRecord>,
-    /// The numbers afterwards.
+    /// Numbering after the write.
     pub head: UpdatesHead,
 }
 
 impl Runs {
-    /// The numbers of a run's update messages.
     pub async fn updates_head(&self, tenant: &Tenant, run: &str) -> Result<UpdatesHead> {
         let head = self.table.find(&keys::run_updates(tenant, run)).await?;
         Ok(head.unwrap_or_default())
     }
 
-    /// The newest update messages, oldest first: at least `most` of them if there are so many.
+    /// Returns the newest update messages, oldest first: at least `most` messages if there are that many.
     pub async fn newest_updates(&self, tenant: &Tenant, run: &str, most: u64) -> Result<Vec<UpdatesRecord>> {
         let query = updates_after(tenant, run, 0).order(Order::Descending);
         let page_size = usize::try_from(most).unwrap_or(usize::MAX);
-        // A page of the table ends at 1 MB, however few records it has then.
+        // A page of the table ends at 1 MB, with however few records.
         let (mut records, mut start) = (Vec::<UpdatesRecord>::new(), None);
         loop {
             let (page, next) = self.table.page(&query, page_size, start).await?;
@@ -76,7 +79,8 @@ impl Runs {
         }
     }
 
-    /// The next records with update messages after the one of this number, oldest first; none only where there are none.
+    /// Returns the next records with update messages after this number, oldest first; empty only if there are
+    /// none.
     pub async fn next_updates(
         &self,
         tenant: &Tenant,

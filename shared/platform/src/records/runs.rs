@@ -1,7 +1,8 @@
-//! Workflow runs: the state of each, the events that its state no longer holds, and its update messages.
+//! Stores workflow runs: their states, the events that a state no longer contains, and their update messages.
 //!
-//! What a state and an event are, the engine knows (`shared/workflow`); here they are JSON texts. Every write of a run is under
-//! the condition that its `version` is the one that was read.
+//! States and events are JSON texts here; the engine (`shared/workflow`) defines them. Every write of a run
+//! requires the
+//! `version` that was read.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,101 +32,96 @@ pub use crate::records::run_updates::{
     MAX_UPDATE_NUMBER, UPDATE_RETENTION_DAYS, UpdatesHead, UpdatesRecord, UpdatesWrite,
 };
 
-/// The status of a run that is under way.
+/// Status of a run that is under way.
 pub const RUNNING: &str = "RUNNING";
-/// The status of most runs. The index by status lacks it: a listing of completed runs reads another index.
+/// Status of most runs. The index by status omits it: a listing of completed runs reads another index.
 pub const COMPLETED: &str = "COMPLETED";
-/// Where a run stands.
+/// State of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// Its status.
     pub status: String,
-    /// Rises by one with every write: the condition of the next one.
+    /// Increases by one with every write; each write requires the version that was read.
     pub version: u64,
-    /// The state, as JSON.
+    /// State, as JSON.
     pub state: String,
-    /// What a listing shows of the run and never changes, as JSON; an attribute of its own because the
-    /// indexes carry it. What changes is left out, or each change would be a write to each index.
+    /// Immutable attributes that a listing shows, as JSON. A separate attribute, because the indexes carry
+    /// it; changing
+    /// attributes are left out, or each change would write to each index.
     pub summary: String,
-    /// When it ended.
+    /// Time of the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<UtcTime>,
-    /// When it goes, in Unix seconds; None for one that has not ended, or is removed in steps.
+    /// Expiry, in Unix seconds; None for a run that has not ended, or is removed in steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
 }
 
-/// Events of a run that follow one another.
+/// Consecutive events of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryChunk {
-    /// The id of the first.
+    /// Id of the first event.
     pub first_event: u64,
-    /// The events, as a JSON array that the engine may have compressed.
+    /// Events, as a JSON array that the engine may have compressed.
     pub events: String,
 }
 
-/// The write of one run.
+/// Write of one run.
 #[derive(Clone, Debug)]
 pub struct RunWrite {
-    /// The version that was read; None for a run that must not exist.
+    /// Version that was read; None for a run that must not exist.
     pub expected: Option<u64>,
-    /// Where it stands now.
     pub record: RunRecord,
-    /// Where it is found now.
     pub place: RunPlace,
-    /// The events that leave its state.
+    /// Events that leave the state.
     pub chunks: Vec<HistoryChunk>,
 }
 
 /// A workflow id whose run has ended.
 #[derive(Clone, Debug)]
 pub struct EndedCurrent {
-    /// The workflow id.
     pub workflow_id: String,
-    /// The run.
     pub run_id: String,
-    /// When it stands for the run no longer, in Unix seconds.
+    /// Expiry of the workflow id's record, in Unix seconds.
     pub expires_at: i64,
 }
 
-/// Writes that happen together or not at all.
+/// Writes that are committed together or not at all.
 #[derive(Clone, Debug, Default)]
 pub struct RunsCommit {
-    /// Runs; the one that the commit is about comes first.
+    /// The main run of the commit comes first.
     pub runs: Vec<RunWrite>,
-    /// The run that a workflow id is to stand for.
+    /// New current run of a workflow id.
     pub current: Option<CurrentWrite>,
-    /// When that ends by itself, in Unix seconds: of a run that is known to end before.
+    /// Expiry of that record, in Unix seconds, for a run that is known to end before it.
     pub current_expires_at: Option<i64>,
-    /// A workflow id whose run ends with this commit.
+    /// Workflow id of a run that ends with this commit.
     pub ended: Option<EndedCurrent>,
     /// Events of the platform.
     pub events: Vec<EventRecord>,
-    /// Update messages.
     pub updates: Option<UpdatesWrite>,
     /// A run that must be under way.
     pub parent: Option<String>,
-    /// What becomes of the delivery that the run carries out.
+    /// Write of the delivery that the run carries out.
     pub delivery: Option<DeliveryWrite>,
-    /// What must hold elsewhere.
+    /// Condition on another record.
     pub guard: Option<Guard>,
 }
 
-/// What a commit came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Committed {
-    /// It is durable.
+    /// The commit is durable.
     Done,
-    /// Nothing was written: another writer changed one of the runs or sent it an update. Read again.
+    /// Nothing was written: another writer changed one of the runs or added an update message. The caller
+    /// must read again.
     Stale,
-    /// Nothing was written: the workflow id stands for another run, or the run that must be under way has ended.
+    /// Nothing was written: the workflow id belongs to another run, or the run that must be under way has
+    /// ended.
     Taken,
-    /// Nothing was written: what must hold elsewhere does not.
+    /// Nothing was written: the guard does not hold.
     Unguarded,
 }
 
-/// The runs of every project.
 #[derive(Clone)]
 pub struct Runs {
     pub(super) table: Table,
@@ -136,7 +132,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Over the table of runs, and the one of events and deliveries.
+    /// Uses the table of runs, and the table of events and deliveries.
     pub fn new(table: Table, events: Table) -> Self {
         Self {
             shards: ListingShards::new(table.clone()),
@@ -147,7 +143,7 @@ impl Runs {
         }
     }
 
-    /// Ended ones, and their deliveries, are kept for so long.
+    /// Sets how long ended runs and their deliveries are kept.
     #[must_use]
     pub fn retaining(self, retention: Retention) -> Self {
         Self {
@@ -157,24 +153,22 @@ impl Runs {
         }
     }
 
-    /// How long ended ones are kept.
     pub const fn retention(&self) -> &Retention {
         &self.retention
     }
 
-    /// Where a run stands; None where there is no such run.
     pub async fn find(&self, tenant: &Tenant, run: &str) -> Result<Option<RunRecord>> {
         let found: Option<RunRecord> = self.table.find(&keys::run(tenant, run)).await?;
         Ok(found.filter(|record| record.status != REMOVED))
     }
 
-    /// The events that a run's state no longer holds, in order.
+    /// Returns the events that a run's state no longer contains, in order.
     pub async fn history(&self, tenant: &Tenant, run: &str) -> Result<Vec<HistoryChunk>> {
         let query = Query::partition(keys::run_parts(tenant, run)).prefix(keys::RUN_HISTORY);
         self.table.all(&query).await
     }
 
-    /// The events among which this one is, of those that the state no longer holds.
+    /// Returns the stored chunk that contains this event; None if it is still in the state.
     pub async fn history_with(&self, tenant: &Tenant, run: &str, event: u64) -> Result<Option<HistoryChunk>> {
         let query = Query::partition(keys::run_parts(tenant, run))
             .between(
@@ -186,14 +180,14 @@ impl Runs {
         Ok(chunks.into_iter().next())
     }
 
-    /// Writes everything of a commit, or nothing.
+    /// Writes the whole commit, or nothing.
     pub async fn commit(&self, tenant: &Tenant, commit: &RunsCommit) -> Result<Committed> {
         let newest = commit.runs.iter().map(|run| run.place.started_at).max();
         let shards = &self
             .shards
             .for_record(tenant, newest.unwrap_or(UtcTime::EPOCH))
             .await?;
-        // Most commits move one run on: a single conditional write, which costs half of a transaction.
+        // Most commits change one run: a single conditional write, which costs half of a transaction.
         if let ([run], None, None, [], None, None, None, None) = (
             commit.runs.as_slice(),
             &commit.current,
@@ -273,7 +267,7 @@ impl Runs {
             .filter(|current| current.expected.is_some())
             && outcome == Outcome::Refused(Some(CURRENT))
         {
-            // Where it stands for the expected run under its former key alone, the next try succeeds.
+            // If only the former key names the expected run, the next attempt succeeds.
             let adopted = self.adopt_current(tenant, &current.workflow_id).await?;
             return Ok(if adopted.is_some() && adopted == current.expected {
                 Committed::Stale
@@ -284,7 +278,7 @@ impl Runs {
         Ok(match outcome {
             Outcome::Done => Committed::Done,
             Outcome::Refused(Some(GUARD)) => Committed::Unguarded,
-            // The workflow id stands for another run, or for none: there is nothing to end.
+            // The workflow id belongs to another run, or to none, so there is nothing to end.
             Outcome::Refused(Some(ENDED)) => {
                 let commit = RunsCommit {
                     ended: None,

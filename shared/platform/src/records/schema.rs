@@ -1,17 +1,19 @@
-//! The key schema that the tables have, for whoever makes tables: the local runner and the tests. In the cloud
-//! `template.yaml` makes them.
+//! Defines the key schema of the tables, for the local runner and the tests, which create tables. In the
+//! cloud
+//! `template.yaml` creates them.
 
-/// The attribute that ends an item's life, in seconds since the Unix epoch.
+/// Attribute with an item's expiry, in seconds since the Unix epoch.
 pub const EXPIRES_AT: &str = "expires_at";
 
-/// Index `gsi1`, for a second way to ask.
+/// A second index with its own keys.
 pub const GSI1: &str = "gsi1";
 
-/// Sparse index of unfinished work, by the time at which somebody should look at it.
+/// Sparse index of unfinished work, by the time at which the sweeper looks at it.
 pub const DUE: &str = "due";
 
-/// Indexes of what is listed in several ways: by time, by status, and by two things more, which are a run's type and document, and a
-/// delivery's subscription and event.
+/// Indexes of records that are listed in several ways: by time, by status, and by two more attributes, which
+/// are the type
+/// and document of a run, or the subscription and event of a delivery.
 pub const LISTING_INDEXES: [&str; 4] = [GSI1, "gsi2", "gsi3", "gsi4"];
 
 const INDEXES_OF_LISTED: [&str; 5] = {
@@ -19,31 +21,31 @@ const INDEXES_OF_LISTED: [&str; 5] = {
     [DUE, time, status, first, second]
 };
 
-/// The attribute that these indexes carry beside keys: what a listing shows, or chooses by.
+/// Attribute that these indexes carry besides keys: what a listing shows or filters by.
 pub const SUMMARY: &str = "summary";
 
-/// What a table is for; it decides which indexes there are and what these carry.
+/// Purpose of a table, which determines its indexes and what these carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
     /// Records of any kind: `gsi1`, with whole items.
     Records,
-    /// Runs, events and deliveries: an index for each question of a listing, with the summary alone. A run is written with each of its
-    /// steps, and an index only where what it carries has changed.
+    /// Runs, events and deliveries: an index for each kind of listing, with only the summary. A run is
+    /// written with each of its
+    /// steps, but an index only when its carried attributes change.
     Listed,
 }
 
-/// What an index holds of an item, beside the keys of the item and of its place there.
+/// Attributes of an item in an index, besides the keys of the item and of its place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
-    /// Every attribute.
     All,
-    /// [`SUMMARY`].
+    /// Only [`SUMMARY`].
     Summary,
-    /// The keys alone.
+    /// Nothing besides the keys.
     Keys,
 }
 
-/// In the order that the SQLite adapter numbers them: new ones come last.
+/// Ordered as the SQLite adapter numbers them; a new index must come last.
 pub const fn indexes(kind: TableKind) -> &'static [&'static str] {
     match kind {
         TableKind::Records => &[DUE, GSI1],
@@ -51,7 +53,7 @@ pub const fn indexes(kind: TableKind) -> &'static [&'static str] {
     }
 }
 
-/// What an index of a table holds of an item.
+/// Returns what an index of a table carries.
 pub fn carried(kind: TableKind, index: &str) -> Carried {
     match (kind, index) {
         (TableKind::Records, _) => Carried::All,

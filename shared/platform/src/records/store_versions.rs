@@ -1,5 +1,5 @@
-//! The versions of a data store: how they are found and listed. They are written with the head that names them, and never
-//! change.
+//! Finds and lists the versions of a data store. Versions are written with the head that names them, and
+//! never change.
 
 use crate::error::{Error, Result};
 use crate::records::stores::{StoreVersion, Stores};
@@ -7,13 +7,13 @@ use crate::records::{Condition, Order, Query, Written, keys};
 use crate::tenant::Tenant;
 
 impl Stores {
-    /// Every version of a store, oldest first.
+    /// Lists all versions of a store, oldest first.
     pub async fn versions(&self, tenant: &Tenant, store: &str) -> Result<Vec<StoreVersion>> {
         let query = Query::partition(keys::store_parts(tenant, store)).prefix(keys::STORE_VERSION);
         self.table.all(&query).await
     }
 
-    /// The newest `limit` versions of a store, newest first.
+    /// Lists the newest `limit` versions of a store, newest first.
     pub async fn newest_versions(
         &self,
         tenant: &Tenant,
@@ -36,7 +36,7 @@ impl Stores {
         Ok(found)
     }
 
-    /// The newest `limit` snapshots of a store, newest first.
+    /// Lists the newest `limit` snapshots of a store, newest first.
     pub async fn newest_snapshots(
         &self,
         tenant: &Tenant,
@@ -50,7 +50,7 @@ impl Stores {
         Ok(found)
     }
 
-    /// A version; one that was never committed to this store is a 404.
+    /// Returns a version; 404 for one that was never committed to this store.
     pub async fn version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<StoreVersion> {
         let found = self
             .table
@@ -59,14 +59,13 @@ impl Stores {
         found.ok_or_else(|| Error::not_found("version", version))
     }
 
-    /// Removes a version that is neither a snapshot nor the current one: whether it is gone now.
+    /// Removes a version that is neither a snapshot nor the current one; returns whether it no longer exists.
     pub async fn remove_version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<bool> {
         let key = keys::store_version(tenant, store, version);
         let written = self.table.delete(&key, Condition::Present).await?;
         Ok(written != Written::Contended)
     }
 
-    /// Whether a version was ever committed.
     pub async fn has_version(&self, tenant: &Tenant, store: &str, version: &str) -> Result<bool> {
         let found: Option<StoreVersion> = self
             .table
@@ -75,7 +74,7 @@ impl Stores {
         Ok(found.is_some())
     }
 
-    /// Whether a snapshot of a store has this name, without regard to case.
+    /// Whether a snapshot of a store has this name, case-insensitively.
     pub async fn has_snapshot(&self, tenant: &Tenant, store: &str, name: &str) -> Result<bool> {
         let found: Option<StoreVersion> = self
             .table

@@ -1,7 +1,8 @@
-//! Data stores: the head of each, its versions and its imports.
+//! Stores data stores: the head of each, its versions and its imports.
 //!
-//! What a version holds is a manifest in S3; the record here names it. The head moves by one transaction on the condition
-//! that its `revision` is the one that was read: everything that changes a store, archiving included, goes through it.
+//! The content of a version is a manifest in S3, which the record names. The head moves in one transaction
+//! that requires
+//! the `revision` that was read; every change of a store uses this transaction, including archiving.
 
 use std::collections::BTreeMap;
 
@@ -19,47 +20,38 @@ use crate::tenant::Tenant;
 pub enum StoreStatus {
     /// In use.
     Active,
-    /// Out of use: a 404 on every path, and its name is free.
+    /// Not in use: every path gives a 404, and its name is free.
     Archived,
 }
 
-/// The head of a store.
+/// Head of a store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoreRecord {
-    /// Its id.
     pub id: String,
-    /// Its name, unique in the project without regard to case.
+    /// Unique in the project, case-insensitively.
     pub name: String,
-    /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Free labels.
     pub tags: Vec<String>,
-    /// Active or archived.
     pub status: StoreStatus,
-    /// Rises by one with every change of the schema; 1 for the empty store.
+    /// Increases by one with every change of the schema; 1 for the empty store.
     pub schema_version: u64,
     /// Tables of the current version.
     pub table_count: u64,
     /// Rows of the current version.
     pub total_rows: u64,
-    /// Bytes of the current version's data files.
+    /// Size of the current version's data files.
     pub storage_bytes: u64,
-    /// The current version.
     pub version_id: String,
-    /// Versions ever made.
+    /// Number of versions ever created.
     pub version_count: u64,
-    /// Rises by one with every write of this record: the condition of the next one.
+    /// Increases by one with every write of this record; each write requires the revision that was read.
     pub revision: u64,
-    /// When it was made.
     pub created: UtcTime,
-    /// When it last changed.
     pub updated: UtcTime,
-    /// Who made it.
     pub created_by: String,
-    /// Who last changed it.
     pub updated_by: String,
-    /// When rows were last imported.
+    /// Time of the last import of rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_import_at: Option<UtcTime>,
 }
@@ -69,20 +61,20 @@ pub struct StoreRecord {
 pub struct StoreVersion {
     /// Id to query the version by, or to roll back to.
     pub id: String,
-    /// Reason for the version, from its author, else a sentence about the change.
+    /// Reason for the version, from its author, or a sentence about the change.
     pub message: String,
     /// Number of the schema in this version.
     pub schema_version: u64,
-    /// Whether it is a snapshot: a version with a name, which no collection removes.
+    /// Whether it is a snapshot: a version with a name, which garbage collection never removes.
     pub is_snapshot: bool,
-    /// Name of a snapshot, unique in the data store without regard to case; missing for any other version.
+    /// Name of a snapshot, unique in the data store, case-insensitively; missing for any other version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_name: Option<String>,
-    /// Time at which the version was made.
+    /// Time at which the version was created.
     pub created_at: UtcTime,
-    /// Principal that made the version, such as `user:<user_id>`; `system` for a compaction.
+    /// Principal that created the version, such as `user:<user_id>`; `system` for a compaction.
     pub created_by: String,
-    /// Id of the version that was current before; missing for the first one.
+    /// Id of the previous version; missing for the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_version_id: Option<String>,
 }
@@ -101,21 +93,20 @@ pub enum ImportStatus {
     Failed,
 }
 
-/// What an import does with the rows that are in its tables.
+/// Treatment of the existing rows of the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportMode {
-    /// Keeps them.
+    /// Keeps the existing rows.
     #[default]
     Append,
-    /// Removes them, from the tables of the import alone.
+    /// Removes the existing rows of the imported tables.
     Replace,
 }
 
 /// An import of rows into tables of a data store.
-// One that the request itself carries out is written when it is over: if a crash cuts it short, it leaves no
-// record, as it leaves no row. One in the background is written when it is taken, and again when its status
-// changes.
+// An import within the request is written when it has ended: after a crash it leaves neither a record nor
+// rows. A background import is written when it is accepted, and again when its status changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Import")]
 pub struct ImportRecord {
@@ -125,22 +116,22 @@ pub struct ImportRecord {
     pub store_id: String,
     /// Status of the import.
     pub status: ImportStatus,
-    /// Treatment of the rows that were in the tables before.
+    /// Treatment of the existing rows of the tables.
     pub mode: ImportMode,
     /// Names of the tables, in the case in which they were created.
     pub tables: Vec<String>,
     /// Reason from the request; missing if it had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// With `FAILED`: the cause, with table, row and column if the rows are at fault.
+    /// With `FAILED`: the cause, with table, row and column if rows are faulty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// With `FAILED`: the first 100 rows at fault, by table and row; missing if no row is at fault.
+    /// With `FAILED`: the first 100 faulty rows, by table and row; missing if no row is faulty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<RowError>,
     /// Number of imported rows by table; empty unless the status is `COMPLETED`.
     pub rows_imported: BTreeMap<String, u64>,
-    /// With `COMPLETED`: id of the version that the import made.
+    /// With `COMPLETED`: id of the version that the import created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version_id: Option<String>,
     /// Time of the request.
@@ -150,12 +141,13 @@ pub struct ImportRecord {
     pub completed_at: Option<UtcTime>,
 }
 
-/// An import that ends with the version that it makes.
+/// An import that ends with the version that it creates.
 #[derive(Clone, Debug)]
 pub struct CompletedImport {
-    /// Its record.
     pub record: ImportRecord,
-    /// Whether it ran in the background: then its job ends with it, and nothing is written where it has ended already.
+    /// Whether it ran in the background. Then its job is removed with it, and nothing is written if the
+    /// import has already
+    /// ended.
     pub has_job: bool,
 }
 
@@ -164,38 +156,36 @@ struct NameRecord {
     store_id: String,
 }
 
-/// The data stores.
 #[derive(Clone)]
 pub struct Stores {
     pub(super) table: Table,
 }
 
 impl Stores {
-    /// Over the table of records.
     pub fn new(table: Table) -> Self {
         Self { table }
     }
 
-    /// The head of a store; a missing or archived one is a 404.
+    /// Returns the head of a store; 404 for a missing or archived one.
     pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<StoreRecord> {
         let found: Option<StoreRecord> = self.table.find(&keys::store(tenant, id)).await?;
         let active = found.filter(|store| store.status == StoreStatus::Active);
         active.ok_or_else(|| Error::not_found("data store", id))
     }
 
-    /// The head of a store, active or archived.
+    /// Returns the head of a store, active or archived.
     pub async fn find_any(&self, tenant: &Tenant, id: &str) -> Result<Option<StoreRecord>> {
         self.table.find(&keys::store(tenant, id)).await
     }
 
-    /// The stores of a project behind the one with the id `after`, archived ones too, oldest first, read as
-    /// they are asked for.
+    /// Returns the stores of a project after the one with the id `after`, including archived ones, oldest
+    /// first, read lazily.
     pub fn rows(&self, tenant: &Tenant, after: Option<&str>, read_at_once: usize) -> Rows<StoreRecord> {
         let query = Query::partition(keys::stores(tenant));
         self.table.rows(query, after, read_at_once)
     }
 
-    /// Adds a store with its first version; a taken name is a 409.
+    /// Adds a store with its first version; 409 if its name is taken.
     pub async fn insert(&self, tenant: &Tenant, store: &StoreRecord, version: &StoreVersion) -> Result<()> {
         let name = NameRecord {
             store_id: store.id.clone(),
@@ -222,8 +212,9 @@ impl Stores {
         }
     }
 
-    /// Moves the head from the state it was read in to `next`, which names `version`. With an import, its record is
-    /// written in the same transaction; so is the name of a snapshot, which must be free.
+    /// Moves the head from the state that was read to `next`, which names `version`. The same transaction
+    /// writes the record of
+    /// an import, and the name of a snapshot, which must be free.
     pub async fn commit(
         &self,
         tenant: &Tenant,
@@ -262,7 +253,7 @@ impl Stores {
         transaction.commit().await
     }
 
-    /// Archives a store: `next` is its last head. Its name is free afterwards.
+    /// Archives a store: `next` is its last head. Its name becomes free.
     pub async fn archive(&self, tenant: &Tenant, next: &StoreRecord) -> Result<Written> {
         self.table
             .transaction()
@@ -279,14 +270,13 @@ impl Stores {
             .await
     }
 
-    /// Keeps the record of an import that failed.
     pub async fn insert_failed_import(&self, tenant: &Tenant, import: &ImportRecord) -> Result<()> {
         let key = keys::store_import(tenant, &import.store_id, &import.id);
         let _: Written = self.table.put(&key, import, Condition::Absent).await?;
         Ok(())
     }
 
-    /// An import; a missing one is a 404.
+    /// 404 for a missing import.
     pub async fn import(&self, tenant: &Tenant, store: &str, id: &str) -> Result<ImportRecord> {
         let found = self.table.find(&keys::store_import(tenant, store, id)).await?;
         found.ok_or_else(|| Error::not_found("import", id))

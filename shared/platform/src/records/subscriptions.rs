@@ -1,8 +1,8 @@
-//! Event subscriptions. What one says is `shared/events`' affair; here it is a JSON text.
+//! Stores event subscriptions as JSON texts, whose content `shared/events` defines.
 //!
-//! Each change of any subscription of a project gives the project's set of them a new name in the same
-//! transaction. A process that keeps the set in memory asks for the name, and so never works with a set that
-//! is out of date.
+//! Each change of a subscription gives the project's set of subscriptions a new name in the same transaction.
+//! A process
+//! that caches the set reads this name, so it never uses an outdated set.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,14 +14,13 @@ use crate::tenant::Tenant;
 /// Label of the step that takes the place of a system subscription.
 const REPLACED: &str = "replaced";
 
-/// A subscription as it is kept.
+/// Stored form of a subscription.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscriptionRecord {
-    /// Its id.
     pub id: String,
-    /// Rises by one with every write: the condition of the next one.
+    /// Increases by one with every write; each write requires the revision that was read.
     pub revision: u64,
-    /// What it says, as JSON.
+    /// Content of the subscription, as JSON.
     pub document: String,
 }
 
@@ -30,7 +29,6 @@ struct OverrideRecord {
     subscription_id: String,
 }
 
-/// The event subscriptions.
 #[derive(Clone)]
 pub struct Subscriptions {
     table: Table,
@@ -38,7 +36,6 @@ pub struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// In the table of records.
     pub fn new(table: Table) -> Self {
         let entries = Entries {
             table: table.clone(),
@@ -49,19 +46,17 @@ impl Subscriptions {
         Self { table, entries }
     }
 
-    /// A subscription; None where there is none.
     pub async fn find(&self, tenant: &Tenant, id: &str) -> Result<Option<SubscriptionRecord>> {
         self.table.find(&keys::subscription(tenant, id)).await
     }
 
-    /// A subscription; a missing one is a 404.
+    /// 404 for a missing subscription.
     pub async fn get(&self, tenant: &Tenant, id: &str) -> Result<SubscriptionRecord> {
         let found = self.find(tenant, id).await?;
         found.ok_or_else(|| missing(id))
     }
 
-    /// The subscriptions of a project behind the one with the id `after`, oldest first, read as they are
-    /// asked for.
+    /// Returns the subscriptions of a project after the one with the id `after`, oldest first, read lazily.
     pub fn rows(
         &self,
         tenant: &Tenant,
@@ -72,14 +67,14 @@ impl Subscriptions {
         self.table.rows(query, after, read_at_once)
     }
 
-    /// The subscriptions of a project, oldest first.
+    /// Lists the subscriptions of a project, oldest first.
     pub async fn list(&self, tenant: &Tenant) -> Result<Vec<SubscriptionRecord>> {
         self.table
             .all(&Query::partition(keys::subscriptions(tenant)))
             .await
     }
 
-    /// That a subscription is as it was at a revision.
+    /// Requires that a subscription is unchanged since a revision.
     pub fn unchanged(&self, tenant: &Tenant, id: &str, revision: u64) -> Guard {
         Guard {
             table: self.table.clone(),
@@ -88,18 +83,19 @@ impl Subscriptions {
         }
     }
 
-    /// What the last change of the project's subscriptions is called; None where there never was one.
+    /// Returns the name of the last change of the project's subscriptions; None if there was none.
     pub async fn last_change(&self, tenant: &Tenant) -> Result<Option<String>> {
         self.entries.last_change(tenant).await
     }
 
-    /// The same, and how many runs of the project listen for events: one read.
+    /// Returns the name of the last change, and the number of runs that listen for events, with one read.
     pub async fn last(&self, tenant: &Tenant) -> Result<Last> {
         self.entries.last(tenant).await
     }
 
-    /// Adds a subscription: 409 where the project has [`MAX_ENTRIES`] already. `replaces` is the system
-    /// subscription that it takes the place of: 409 where another one does already.
+    /// Adds a subscription; 409 if the project already has [`MAX_ENTRIES`]. `replaces` is the system
+    /// subscription that it
+    /// replaces; 409 if another subscription already replaces it.
     ///
     /// [`MAX_ENTRIES`]: crate::records::MAX_ENTRIES
     pub async fn insert(
@@ -135,7 +131,7 @@ impl Subscriptions {
         }
     }
 
-    /// Writes a subscription whose revision is one more than that which was read.
+    /// Writes a subscription whose revision is one more than the one that was read.
     pub async fn save(&self, tenant: &Tenant, record: &SubscriptionRecord) -> Result<Written> {
         let key = keys::subscription(tenant, &record.id);
         let expected = Condition::NumberIs("revision", record.revision.saturating_sub(1));
@@ -143,7 +139,7 @@ impl Subscriptions {
         transaction.put(&key, record, expected)?.commit().await
     }
 
-    /// Removes a subscription, and with it that it took the place of a system subscription. A missing one is a 404.
+    /// Removes a subscription, and ends the replacement of its system subscription. 404 for a missing one.
     pub async fn remove(&self, tenant: &Tenant, id: &str, replaces: Option<&str>) -> Result<()> {
         let key = keys::subscription(tenant, id);
         let removed = self.entries.remove(tenant, |transaction| {

@@ -1,7 +1,8 @@
-//! Files in Google Cloud Storage.
+//! Downloads files from Google Cloud Storage.
 //!
-//! The crate `object_store` gets tokens for the service account, repeats what failed on Google's side, and goes on with a
-//! range where a body broke off.
+//! The crate `object_store` gets tokens for the service account, retries failures on Google's side, and
+//! resumes a broken
+//! body with a range request.
 
 use std::time::Duration;
 
@@ -15,15 +16,15 @@ use super::{Download, Place, SourceError};
 use crate::config::{ConfigError, Secret};
 use crate::secrets::SecretSource;
 
-/// Google Cloud Storage, asked as a service account.
+/// Google Cloud Storage, read as a service account.
 pub(super) struct Gcs {
     key: SecretSource,
 }
 
 impl Gcs {
-    /// As the service account whose JSON key this is.
+    /// `key` is the JSON key of the service account.
     pub(super) fn new(key: SecretSource) -> Result<Self, ConfigError> {
-        // The cause may quote the key.
+        // The cause may quote the key, so it is left out.
         if key
             .value()
             .is_some_and(|key| builder(key, "any").build().is_err())
@@ -66,7 +67,7 @@ fn builder(key: &Secret, bucket: &str) -> GoogleCloudStorageBuilder {
         // For a stand-in that the key names; Google's own address is https.
         .with_allow_http(true)
         .with_connect_timeout(Duration::from_secs(10))
-        // The whole download has its deadline.
+        // The whole download has a deadline.
         .with_timeout_disabled();
     let retry = RetryConfig {
         backoff: BackoffConfig {

@@ -1,8 +1,10 @@
-//! Files elsewhere that a caller names: at a URL, in a bucket of S3 or of Google Cloud Storage.
+//! Downloads files that a caller names: from a URL, or a bucket of S3 or Google Cloud Storage.
 //!
-//! A URL is asked as any caller's URL is, see [`crate::outbound`]. Buckets are asked with credentials of ours, so a caller
-//! reaches no more of them than the operator opened, see [`Places`]. Whatever cannot be fetched is told in words that show
-//! neither credentials nor the URL, which may be signed.
+//! A URL is requested as any caller's URL, see [`crate::outbound`]. Buckets are read with the service's own
+//! credentials, so
+//! a caller reaches only what the operator opened, see [`Places`]. Errors contain neither credentials nor the
+//! URL,
+//! which may be signed.
 
 mod gcs;
 mod places;
@@ -28,11 +30,11 @@ use places::Service;
 
 pub use places::{Place, Places};
 
-/// A file elsewhere.
+/// A file outside the service.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "source", content = "uri")]
 pub enum RemoteFile {
-    /// At an https URL.
+    /// An https URL.
     Url(String),
     /// An object in S3: `s3://<bucket>/<key>`.
     S3(String),
@@ -41,7 +43,7 @@ pub enum RemoteFile {
 }
 
 impl fmt::Debug for RemoteFile {
-    /// Without the address, which may be a secret.
+    /// Omits the address, which may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Url(_) => "Url(…)",
@@ -51,19 +53,19 @@ impl fmt::Debug for RemoteFile {
     }
 }
 
-/// Why there is no file, as the end of a sentence about it.
+/// Reason why there is no file, worded as the end of a sentence about it.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// It is not named as it must be.
+    /// The file's address is invalid.
     #[error("{0}")]
     Malformed(String),
-    /// Nobody opened the place where it is.
+    /// The operator did not open the place of the file.
     #[error("{0}")]
     NotOpen(String),
-    /// It could not be fetched.
+    /// The download failed.
     #[error("{0}")]
     Failed(String),
-    /// It could not be kept.
+    /// The file could not be stored.
     #[error("the file cannot be written")]
     File(#[source] std::io::Error),
 }
@@ -75,7 +77,7 @@ impl SourceError {
         ))
     }
 
-    /// The error of a request whose field `path` names the file.
+    /// Converts to the error of a request whose field `path` names the file.
     pub fn at(self, path: &str) -> Error {
         let sentence = match &self {
             Self::Failed(why) => format!("{path}: the file cannot be fetched: {why}."),
@@ -90,7 +92,7 @@ impl SourceError {
     }
 }
 
-/// Where files elsewhere are fetched from. Cheap to clone.
+/// Downloads files outside the service; cheap to clone.
 #[derive(Clone)]
 pub struct Sources {
     inner: Arc<Inner>,
@@ -104,14 +106,13 @@ struct Inner {
 }
 
 impl Sources {
-    /// Of a deployed function.
     pub fn of(deployment: &Deployment, outbound: Outbound) -> Result<Self, ConfigError> {
         let (secrets, s3) = (deployment.secrets(), deployment.remote_objects());
         Self::from_environment(deployment.environment(), &secrets, s3, outbound)
     }
 
-    /// With the places of `MILLRACE_IMPORT_BUCKETS`, none where it is missing, and the Google credentials
-    /// of `MILLRACE_GCS_CREDENTIALS` or of the secret that `MILLRACE_GCS_CREDENTIALS_SECRET` names.
+    /// Reads the places of `MILLRACE_IMPORT_BUCKETS`, none if it is missing, and the Google credentials of
+    /// `MILLRACE_GCS_CREDENTIALS` or of the secret named in `MILLRACE_GCS_CREDENTIALS_SECRET`.
     pub fn from_environment(
         environment: &Environment,
         secrets: &Arc<dyn SecretStore>,
@@ -138,7 +139,7 @@ impl Sources {
         })
     }
 
-    /// Whether a file may be fetched for a tenant, as far as can be told without the network.
+    /// Checks whether a tenant may download a file, without using the network.
     pub fn check(&self, tenant: &Tenant, file: &RemoteFile) -> Result<(), SourceError> {
         match file {
             RemoteFile::Url(url) => self
@@ -151,7 +152,7 @@ impl Sources {
         }
     }
 
-    /// Fetches a file into a new one: at most `max_bytes` of it, within `deadline`.
+    /// Downloads up to `max_bytes` into a new file, within `deadline`.
     pub async fn get_to_file(
         &self,
         tenant: &Tenant,
@@ -192,9 +193,8 @@ impl Sources {
     }
 }
 
-/// Buckets elsewhere.
+/// Buckets outside the service.
 pub trait RemoteObjects: Send + Sync {
-    /// Fetches an object.
     fn get_to_file<'a>(
         &'a self,
         place: Place<'a>,
@@ -202,7 +202,7 @@ pub trait RemoteObjects: Send + Sync {
     ) -> BoxFuture<'a, Result<(), SourceError>>;
 }
 
-/// Where a file goes.
+/// Destination and limit of a download.
 #[derive(Clone, Copy)]
 pub struct Download<'a> {
     path: &'a Path,
@@ -210,7 +210,7 @@ pub struct Download<'a> {
 }
 
 impl Download<'_> {
-    /// Begins it, unless it is known to be too large.
+    /// Starts the download, unless the known size is too large.
     pub async fn begin(self, bytes: Option<u64>) -> Result<Begun, SourceError> {
         if bytes.is_some_and(|bytes| bytes > self.max_bytes) {
             return Err(SourceError::too_large(self.max_bytes));
@@ -223,7 +223,7 @@ impl Download<'_> {
     }
 }
 
-/// A file that is being fetched.
+/// A download in progress.
 pub struct Begun {
     file: File,
     written: u64,
@@ -231,7 +231,7 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// The next piece of it.
+    /// Writes the next piece.
     pub async fn write(&mut self, chunk: &[u8]) -> Result<(), SourceError> {
         self.written += chunk.len() as u64;
         if self.written > self.max_bytes {
@@ -240,7 +240,6 @@ impl Begun {
         self.file.write_all(chunk).await.map_err(SourceError::File)
     }
 
-    /// Its end.
     pub async fn finish(mut self) -> Result<(), SourceError> {
         self.file.flush().await.map_err(SourceError::File)
     }

@@ -1,21 +1,19 @@
-//! What of the object stores imports may read: nothing but what the operator opened, for each tenant its own part.
+//! Restricts imports from object stores to the places that the operator opened, separately for each tenant.
 //!
-//! `s3://uploads/{account}/{project}/,gs://exports/{account}/`: a place is a bucket or a folder in it. A placeholder
-//! stands for a whole folder name, so that no tenant's place is, or begins, another one's.
+//! `s3://uploads/{account}/{project}/,gs://exports/{account}/`: a place is a bucket or a folder in it. A
+//! placeholder
+//! stands for a whole folder name, so no tenant's place equals, or is a prefix of, another tenant's.
 
 use crate::config::ConfigError;
 use crate::sources::SourceError;
 use crate::tenant::Tenant;
 
-/// Longest name of an object, in bytes.
+/// Maximum length of an object's name, in bytes.
 const MAX_KEY_BYTES: usize = 1_024;
 
-/// An object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Service {
-    /// S3.
     S3,
-    /// Google Cloud Storage.
     Gcs,
 }
 
@@ -37,21 +35,18 @@ impl Service {
     }
 }
 
-/// The open places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places(Vec<(Service, String)>);
 
 /// An object in an open place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// Its bucket.
     pub bucket: &'a str,
-    /// Its key, or the name of the object.
     pub key: &'a str,
 }
 
 impl Places {
-    /// Reads a comma-joined list.
+    /// Parses a comma-separated list.
     pub fn read(list: &str) -> Result<Self, ConfigError> {
         let entries = list.split(',').map(str::trim).filter(|entry| !entry.is_empty());
         entries.map(read_place).collect::<Result<_, _>>().map(Self)
@@ -61,7 +56,7 @@ impl Places {
         self.0.iter().any(|(other, _)| *other == service)
     }
 
-    /// The object that `uri` names, if it is in a place that is open to the tenant.
+    /// Returns the object of `uri`, if it is in a place that is open to the tenant.
     pub(super) fn find<'a>(
         &self,
         tenant: &Tenant,
@@ -124,7 +119,7 @@ fn read_place(entry: &str) -> Result<(Service, String), ConfigError> {
     Ok((service, entry.to_owned()))
 }
 
-/// Bucket and key of a URI.
+/// Splits a URI into bucket and key.
 fn parse(service: Service, uri: &str) -> Result<Place<'_>, SourceError> {
     let scheme = service.scheme();
     let malformed = |why: String| Err(SourceError::Malformed(why));

@@ -1,4 +1,4 @@
-//! The claims of a service token.
+//! Defines the claims of a service token.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,24 +6,23 @@ use crate::auth::principal::{Principal, PrincipalKind};
 use crate::auth::run_as_role::RunAsRole;
 use crate::auth::run_principal::RunPrincipal;
 
-/// The `iss` of a service token, and the key id in its header. No identity provider has either: a `urn:` that it does
-/// not own.
+/// `iss` of a service token, and the key id in its header. A `urn:` that no identity provider uses.
 pub(super) const ISSUER: &str = "urn:millrace:service";
-/// The `aud` of a service token.
+/// `aud` of a service token.
 pub(super) const AUDIENCE: &str = "urn:millrace:api";
-/// How long a service token holds, in seconds.
+/// Lifetime of a service token, in seconds.
 pub(super) const LIFETIME_SECONDS: i64 = 5 * 60;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct ServiceClaims {
-    /// The run's id.
+    /// Run id.
     pub sub: String,
     pub account_id: String,
     pub project_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant_id: Option<String>,
     pub role: RunAsRole,
-    /// In seconds since the Unix epoch, as is `exp`.
+    /// `nbf` and `exp` are in seconds since the Unix epoch.
     pub nbf: i64,
     pub exp: i64,
     pub iss: String,
@@ -31,7 +30,7 @@ pub(super) struct ServiceClaims {
 }
 
 impl ServiceClaims {
-    /// Of a run, from `now`, in seconds since the Unix epoch.
+    /// Claims of a run, valid from `now`, in seconds since the Unix epoch.
     pub(super) fn new(run: &RunPrincipal, now: i64) -> Self {
         Self {
             sub: run.run_id.clone(),

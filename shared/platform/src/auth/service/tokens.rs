@@ -12,12 +12,12 @@ use crate::config::Secret;
 use crate::error::Result;
 use crate::signing::{SigningKey, compact_jws};
 
-/// A token is signed anew when it has this long left, in seconds: more than a call takes.
+/// A token is replaced when it has this long left, in seconds: more than a call takes.
 const RENEWED_BEFORE_END_SECONDS: i64 = 60;
-/// Most tokens that are kept.
+/// Maximum number of cached tokens.
 const MAX_TOKENS: usize = 1_000;
 
-/// Signs a token for each run, and keeps it for the run's next call.
+/// Signs a token for each run, and caches it for the run's next call.
 pub struct ServiceTokens {
     key: Arc<dyn SigningKey>,
     clock: Clock,
@@ -31,7 +31,6 @@ struct Kept {
 }
 
 impl ServiceTokens {
-    /// Signed with this key.
     pub fn new(key: Arc<dyn SigningKey>, clock: Clock) -> Self {
         Self {
             key,
@@ -40,7 +39,7 @@ impl ServiceTokens {
         }
     }
 
-    /// A token of the run that holds for a minute or more.
+    /// Returns a token of the run that is valid for at least a minute.
     pub async fn token(&self, run: &RunPrincipal) -> Result<Secret> {
         let now = self.clock.now().as_seconds();
         if let Some(kept) = self.kept().get(run).filter(|kept| kept.is_fresh(now)) {

@@ -12,10 +12,12 @@ use crate::clock::UtcTime;
 use crate::error::{Error, Result};
 use crate::signing::{SigningKey, public_key_pem};
 
-/// Checks tokens against the public half of the key that signs them.
+/// Verifies tokens with the public half of the signing key.
 pub(in crate::auth) struct ServiceVerifier {
     key: Arc<dyn SigningKey>,
-    /// Read at the first service token. A key that takes its place has another id, and so is of another process.
+    /// Read at the first service token. Never refreshed: a replacement key has another id, and so reaches
+    /// only new
+    /// processes.
     public_key: OnceCell<DecodingKey>,
 }
 
@@ -27,19 +29,20 @@ impl ServiceVerifier {
         }
     }
 
-    /// Whether a token says that it is a service token.
+    /// Whether a token claims to be a service token.
     pub(in crate::auth) fn is_meant(header: &Header) -> bool {
         header.kid.as_deref() == Some(ISSUER)
     }
 
-    /// The principal of a service token. 401 for a token that does not hold, 503 if the public key cannot be read.
+    /// Returns the principal of a service token. 401 for an invalid token, 503 if the public key cannot be
+    /// read.
     pub(in crate::auth) async fn verify(&self, token: &str, now: UtcTime) -> Result<Principal> {
         let key = self.public_key.get_or_try_init(|| self.read()).await?;
         let mut validation = Validation::new(Algorithm::RS256);
         validation.set_issuer(&[ISSUER]);
         validation.set_audience(&[AUDIENCE]);
         validation.set_required_spec_claims(&["exp", "nbf", "iss", "aud", "sub"]);
-        // Against the clock that was passed in, below.
+        // Checked below, against the clock that was passed in.
         validation.validate_exp = false;
         validation.validate_nbf = false;
         let claims = decode::<ServiceClaims>(token, key, &validation)

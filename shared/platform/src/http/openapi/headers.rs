@@ -1,4 +1,4 @@
-//! Headers of requests and answers in the document.
+//! Documents headers of requests and answers in the OpenAPI document.
 
 use aide::openapi::{
     Header, Operation, Parameter, ParameterData, ParameterSchemaOrContent, ReferenceOr, Response,
@@ -10,13 +10,13 @@ use schemars::json_schema;
 use super::problem;
 use crate::error::ErrorKind;
 
-/// A creation: its answer has the path and the tag of what it created.
+/// Documents a creation, whose answer has the path and the tag of the new resource.
 pub fn created(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let location = "Path of the new resource.";
     tagged(answer_header(operation, "location", location))
 }
 
-/// An answer with a tag that changes whenever the resource does.
+/// Documents an answer whose tag changes whenever the resource changes.
 pub fn tagged(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     answer_header(
         operation,
@@ -25,7 +25,7 @@ pub fn tagged(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     )
 }
 
-/// A change that can depend on the version that it changes.
+/// Documents a change that can be conditional on the resource's version.
 pub fn conditional_write(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let operation = request_header(
         operation,
@@ -39,7 +39,7 @@ pub fn conditional_write(operation: TransformOperation<'_>) -> TransformOperatio
     ))
 }
 
-/// A list that can be answered page by page.
+/// Documents a list that can be read page by page.
 pub fn pages(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     let token = "Where pages were asked for: the `next_page_token` of the next page. The last page has none.";
     answer_header(operation, "x-next-page-token", token).with(problem(
@@ -50,7 +50,7 @@ pub fn pages(operation: TransformOperation<'_>) -> TransformOperation<'_> {
     ))
 }
 
-/// Adds a header that the request may have.
+/// Adds an optional request header.
 pub fn request_header<'t>(
     mut operation: TransformOperation<'t>,
     name: &str,
@@ -76,7 +76,7 @@ pub fn request_header<'t>(
     operation
 }
 
-/// Adds a header to the answers of success.
+/// Adds a header to the success answers.
 pub fn answer_header<'t>(
     mut operation: TransformOperation<'t>,
     name: &str,

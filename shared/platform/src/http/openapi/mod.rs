@@ -1,4 +1,4 @@
-//! The OpenAPI document, from the routes and their types.
+//! Generates the OpenAPI document from the routes and their types.
 
 mod headers;
 mod problems;
@@ -17,13 +17,12 @@ use serde_json::{Map, Value, json};
 
 use super::serve::API_ROOT;
 
-/// Scheme of an access token.
 pub(super) const TOKEN: &str = "accessToken";
-/// Scheme of an API key, which only the data store API takes.
+/// Accepted only by the data store API.
 const API_KEY: &str = "apiKey";
 const INGEST: &str = "ingest";
 
-/// Name, and what the operations of the tag are for; in the order of the README.
+/// Name and description of each tag, in the order of the README.
 const TAGS: [(&str, &str); 9] = [
     (
         "prompts",
@@ -63,17 +62,18 @@ const TAGS: [(&str, &str); 9] = [
     ),
 ];
 
-/// Requests that the service sends: each one's operation by its name, and the schemas that they refer to.
+/// Requests that the service sends: their operations by name, and the schemas that these refer to.
 #[derive(Debug, Default)]
 pub struct Webhooks {
     /// Operations of the method `post`.
     pub operations: Map<String, Value>,
-    /// Schemas of their bodies.
+    /// Schemas of the bodies.
     pub schemas: Map<String, Value>,
 }
 
-/// The document of the API's routes, below the API root, of the ingest routes, below the ingest base URL, and of the requests that
-/// the service sends.
+/// Generates the document of the API's routes below the API root, the ingest routes below the ingest base
+/// URL, and the
+/// requests that the service sends.
 pub fn document(routes: ApiRouter, ingest: ApiRouter, webhooks: Webhooks) -> serde_json::Result<Value> {
     aide::generate::infer_responses(false);
     let mut api = OpenApi::default();
@@ -164,7 +164,7 @@ fn describe(api: TransformOpenApi) -> TransformOpenApi {
     .security_scheme("ingestTokenQuery", ingest_token(ApiKeyLocation::Query, "token"))
 }
 
-/// Adds to the operations of a path what follows from the path and the permission.
+/// Completes the operations of a path with what the path and the permission imply.
 fn complete(path: &str, item: &mut PathItem) {
     let is_public = !path.starts_with(API_ROOT);
     let takes_api_keys = path.starts_with(&format!("{API_ROOT}/data"));
@@ -193,7 +193,7 @@ fn methods(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
         .flatten()
 }
 
-/// Parameters of the path come first, as the path has them.
+/// Orders path parameters first, in the order of the path.
 fn place(path: &str, parameter: &ReferenceOr<Parameter>) -> usize {
     match parameter.as_item() {
         Some(Parameter::Path { parameter_data, .. }) => {

@@ -1,4 +1,4 @@
-//! Error answers in the document: those of all operations, and those that an operation names itself.
+//! Documents error answers: those of all operations, and those that an operation names itself.
 
 use aide::openapi::{MediaType, OpenApi, Operation, ReferenceOr, Response, SchemaObject, StatusCode};
 use aide::transform::TransformOperation;
@@ -11,7 +11,8 @@ use crate::error::ErrorKind;
 const SCHEMAS: &str = "#/components/schemas/";
 const DEFINITIONS: &str = "/components/schemas";
 
-/// An error that many operations answer: its name in the document, when it occurs, and an example of its message.
+/// An error that many operations share: its name in the document, when it occurs, and an example of its
+/// message.
 struct Shared {
     kind: ErrorKind,
     name: &'static str,
@@ -88,8 +89,9 @@ const SHARED: [Shared; 11] = [
     },
 ];
 
-/// Adds an error that an operation answers beside those of all operations, or in their place: when it occurs, and an
-/// example of its message. Of several with one status, the first gives the example.
+/// Documents an error of an operation, in addition to the shared errors or in their place: when it occurs,
+/// and an
+/// example of its message. Of several errors with one status, the first provides the example.
 pub fn problem(
     kind: ErrorKind,
     when: &'static str,
@@ -107,7 +109,7 @@ pub fn problem(
     }
 }
 
-/// Adds to an operation the shared errors that it can answer.
+/// Adds the shared errors that an operation can answer with.
 pub(super) fn complete(operation: &mut Operation, is_public: bool) {
     let has_body = operation.request_body.is_some();
     let names_resource = operation
@@ -130,7 +132,7 @@ pub(super) fn complete(operation: &mut Operation, is_public: bool) {
     responses.sort_by(|one, _, other, _| one.to_string().cmp(&other.to_string()));
 }
 
-/// Adds what the operations refer to.
+/// Adds the components that the operations refer to.
 pub(super) fn add_shared(api: &mut OpenApi) {
     let components = api.components.get_or_insert_default();
     let settings = SchemaSettings::draft2020_12();

@@ -1,7 +1,8 @@
-//! Schemas as generators of clients read them.
+//! Simplifies schemas for client generators.
 //!
-//! The types say more than a client needs: `null` for a query parameter that is left out, a width of an integer,
-//! `true` for any JSON value. Generators warn of these, or refuse the document.
+//! The types say more than a client needs: `null` for an omitted query parameter, the width of an integer,
+//! `true` for any
+//! JSON value. Generators warn about these, or refuse the document.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::ids::MAX_ID_LENGTH;
 
-/// Makes the schemas of a document plain, and drops the components that nothing refers to.
+/// Simplifies the schemas of a document, and drops unused components.
 pub(super) fn tidy(document: &mut Value) {
     plain(document);
     for operation in operations(document) {
@@ -19,13 +20,13 @@ pub(super) fn tidy(document: &mut Value) {
     drop_unused(document);
 }
 
-/// What [`Path`](super::super::Path) takes as an id: no control character and no `#`.
+/// Ids that [`Path`](super::super::Path) accepts: no control character and no `#`.
 const ID_PATTERN: &str = r"^[^#\u0000-\u001f\u007f-\u009f]+$";
 
-/// The most that unsigned integers of 8 and 16 bits hold, which no field means as its limit.
+/// Maximums of 8-bit and 16-bit unsigned integers. No field means them as its limit.
 const WIDTHS: [Option<u64>; 2] = [Some(255), Some(65_535)];
 
-/// A description without the line breaks of the source, which end neither a paragraph nor an entry of a list.
+/// Joins the lines of a description; line breaks of the source separate neither paragraphs nor list entries.
 fn unwrapped(description: &str) -> String {
     let mut text = String::new();
     for line in description.lines().map(str::trim) {
@@ -59,7 +60,7 @@ fn plain(value: &mut Value) {
         Value::Object(object) => {
             plain_schema(object);
             for (name, value) in object.iter_mut() {
-                // An example is data.
+                // Examples are data and stay unchanged.
                 if name != "example" && name != "examples" {
                     plain(value);
                 }
@@ -114,7 +115,7 @@ fn plain_schema(schema: &mut Map<String, Value>) {
         schema.insert("enum".to_owned(), names);
         schema.insert("description".to_owned(), description);
     }
-    // A reference with a description beside it, which OpenAPI 3.1 takes as it is.
+    // A reference with a description beside it, which OpenAPI 3.1 accepts as it is.
     if let Some([Value::Object(only)]) = schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice)
         && only.len() == 1
         && let Some(reference) = only.get("$ref").cloned()
@@ -125,7 +126,7 @@ fn plain_schema(schema: &mut Map<String, Value>) {
     }
 }
 
-/// The names of an enumeration, and a list of what they mean. None for variants that are no names.
+/// Returns the names of an enumeration and a list of their meanings. None where a variant is not a name.
 fn constants(variants: &[Value]) -> Option<(Value, String)> {
     let mut names = Vec::new();
     let mut lines = Vec::new();
@@ -143,7 +144,7 @@ fn constants(variants: &[Value]) -> Option<(Value, String)> {
     Some((json!(names), lines.join("\n")))
 }
 
-/// A parameter is left out rather than null; its description belongs to it and not to its schema.
+/// A parameter is omitted rather than null; its description belongs to the parameter and not to its schema.
 fn plain_parameter(parameter: &mut Value) {
     let Some(parameter) = parameter.as_object_mut() else {
         return;
@@ -196,7 +197,7 @@ fn drop_unused(document: &mut Value) {
     schemas.retain(|name, _| used.contains(name));
 }
 
-/// Names of the schemas that a value refers to.
+/// Collects the names of the schemas that a value refers to.
 fn collect(value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! What an interaction is made of, as the operator's file has it.
+//! Defines the parts of an interaction, as in the operator's file.
 
 use std::fmt;
 
@@ -10,32 +10,30 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::http::text::{check_name, check_resource_id};
 
-/// Longest description, in characters.
+/// Maximum length of a description, in characters.
 const MAX_DESCRIPTION: usize = 10_000;
-/// Longest name of a model, a URL, a role or a secret, in characters.
+/// Maximum length of a model's name, a URL, a role or a secret's name, in characters.
 const MAX_TEXT: usize = 2_048;
-/// Most tools, and most MCP servers, of a version.
+/// Maximum number of tools, and of MCP servers, of a version.
 const MAX_ENTRIES: usize = 50;
-/// Most characters of the name of a tool: the limit of the models' wire formats.
+/// Maximum length of a tool's name, in characters; the limit of the models' wire formats.
 const MAX_TOOL_NAME: usize = 64;
-/// Longest host with its port, in bytes.
+/// Maximum length of a host with its port, in bytes.
 const MAX_HOST: usize = 260;
 
-/// An interaction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interaction {
     /// Unique in the project.
     pub id: String,
-    /// What `app:<name>` refers to. Need not be unique.
+    /// Target of `app:<name>`. Need not be unique.
     pub name: String,
     /// For people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The one with the highest number is used.
+    /// The version with the highest number is used.
     pub versions: Vec<InteractionVersion>,
 }
 
-/// One version of an interaction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InteractionVersion {
     /// From 1.
@@ -45,22 +43,22 @@ pub struct InteractionVersion {
     /// For people, and for models that choose between interactions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Instead of the model of the service, of the same provider.
+    /// Model of the service's provider, in place of the service's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// JSON Schema of the answer, with `"type": "object"` at its root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// Most tokens of an answer.
+    /// Maximum number of tokens of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
     /// 0 to 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
-    /// Names of the tools that an agent may call; None for all of them.
+    /// Tools that an agent may call; None allows all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// Hosts that the tool `call_https` of an agent may ask, each `host` or `host:port`.
+    /// Hosts that an agent's tool `call_https` may request, each `host` or `host:port`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_hosts: Vec<String>,
     /// Servers whose tools an agent may call.
@@ -68,14 +66,13 @@ pub struct InteractionVersion {
     pub mcp_servers: Vec<McpServer>,
 }
 
-/// The use of a prompt template by an interaction. In a file, an id alone stands for its latest version.
+/// A template that an interaction uses. In a file, a plain id means its latest version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptUse {
-    /// Id of the template.
     pub id: String,
     /// None for the latest version.
     pub version: Option<u64>,
-    /// Instead of the role of the template.
+    /// Replaces the template's role.
     pub role: Option<String>,
 }
 
@@ -83,16 +80,16 @@ pub struct PromptUse {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpServer {
-    /// Unique in the version: begins the names of the server's tools.
+    /// Unique in the version; prefix of the names of the server's tools.
     pub name: String,
-    /// Of its streamable HTTP endpoint.
+    /// URL of the streamable HTTP endpoint.
     pub url: String,
-    /// Name of the secret that holds the headers of requests, a JSON object.
+    /// Name of the secret with the request headers, a JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers_secret: Option<String>,
 }
 
-/// The form of a [`PromptUse`] with more than an id.
+/// Form of a [`PromptUse`] with more than an id.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PromptFields {
@@ -104,7 +101,7 @@ struct PromptFields {
 }
 
 impl PromptUse {
-    /// The latest version of a template, in the template's role.
+    /// Uses the latest version of a template, with the template's role.
     pub fn latest(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -128,7 +125,7 @@ impl Serialize for PromptUse {
     }
 }
 
-/// By hand, because an untagged enum would not say what is wrong.
+/// Written by hand, because an untagged enum would not name the fault.
 impl<'de> Deserialize<'de> for PromptUse {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         struct Form;
@@ -162,12 +159,12 @@ impl<'de> Deserialize<'de> for PromptUse {
 }
 
 impl Interaction {
-    /// The version that is used: the one with the highest number.
+    /// Returns the used version: the one with the highest number.
     pub fn latest(&self) -> Option<&InteractionVersion> {
         self.versions.iter().max_by_key(|version| version.version)
     }
 
-    /// 400 that names the field which is wrong.
+    /// 400 that names the invalid field.
     pub fn check(&self) -> Result<()> {
         check_resource_id("id", &self.id)?;
         if self.id.starts_with("app:") || self.id.starts_with("sys:") {
@@ -263,7 +260,7 @@ fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<()> {
     }
 }
 
-/// Whether it can be the host of a URL, with a port or without.
+/// Whether a text can be the host of a URL, with or without a port.
 fn is_host(text: &str) -> bool {
     let bytes = text.bytes();
     (1..=MAX_HOST).contains(&text.len())

@@ -1,4 +1,4 @@
-//! Keys of all tables.
+//! Tests the keys of all tables.
 
 use super::*;
 

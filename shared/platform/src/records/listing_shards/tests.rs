@@ -1,4 +1,4 @@
-//! Schedules of shards.
+//! Tests schedules of shards.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn records_are_spread_evenly() {
     );
 }
 
-/// Every record is in a shard that a reader of its time asks, whatever changes were made.
+/// For any changes, every record is in a shard that a reader of its time reads.
 #[test]
 fn readers_ask_the_shard_of_every_record() {
     let changes = [(10, 4), (20, 16), (30, 2), (40, 1), (50, 8)];
@@ -67,7 +67,6 @@ fn a_range_of_few_shards_asks_no_more() {
     assert_eq!(schedule.shards_between(time(5), time(99)), 0..16);
 }
 
-/// A later change leaves every record where it is.
 #[test]
 fn a_change_moves_no_record_of_before() {
     let before = schedule(&[(10, 4)]);

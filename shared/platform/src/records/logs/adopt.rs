@@ -1,4 +1,4 @@
-//! Takes records into their logs that were written before there were logs.
+//! Adds records to their logs that were written before logs existed.
 
 use serde_json::Value;
 
@@ -8,15 +8,16 @@ use crate::error::{Error, Result};
 use crate::records::schema::GSI1;
 use crate::records::{Changes, Condition, Key, Written, keys};
 
-/// Set when a record is archived, so that it is never adopted again.
+/// Set when a record is archived, so that it is not adopted again.
 pub(crate) const ARCHIVED: &str = "archived";
 
-/// Readers of a tail ask this one whatever schedule of shards there is.
+/// Readers of a tail read this shard with every schedule.
 const FIRST_SHARD: u16 = 0;
 
 impl Logs {
-    /// Gives the tail marker to each record of a kind that has none and is not archived, and counts them.
-    /// Reads the whole table; a repeat continues where one was interrupted.
+    /// Sets the tail marker of each record of a kind that has none and is not archived, and counts these
+    /// records.
+    /// Reads the whole table; a repetition continues an interrupted one.
     pub async fn adopt(&self, kind: LogKind, now: UtcTime) -> Result<u64> {
         let table = self.table(kind);
         let known = KnownLogs::default();
@@ -45,8 +46,9 @@ impl Logs {
     }
 }
 
-/// The log, the time and the id of a record that has neither the tail marker nor is archived; None for
-/// every other item.
+/// Returns the log, the time and the id of a record that has no tail marker and is not archived; None for
+/// every other
+/// item.
 fn unmarked(kind: LogKind, key: &Key, record: &Value) -> Option<(LogId, UtcTime, String)> {
     let text = |name: &str| record.get(name).and_then(Value::as_str);
     let (log, time) = match kind {

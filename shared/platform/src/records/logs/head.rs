@@ -1,68 +1,67 @@
-//! The state of a log and its files.
+//! Defines the state of a log and of its files.
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::UtcTime;
 
-/// Names a file of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRef {
-    /// Day of its records, `YYYY-MM-DD` in UTC.
+    /// Day of the records, `YYYY-MM-DD` in UTC.
     pub day: String,
     /// UUIDv7.
     pub id: String,
 }
 
-/// What the head keeps of the last digest, which the next one names.
+/// Reference to the last digest, which the next digest names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DigestRef {
     /// Object key.
     pub name: String,
     /// SHA-256 of the object's bytes, in hexadecimal.
     pub sha256: String,
-    /// Place in the chain; the first is 0.
+    /// Position in the chain, from 0.
     pub sequence: u64,
-    /// Hour that it was made for, `YYYY-MM-DDTHH` in UTC.
+    /// Hour that the digest was made for, `YYYY-MM-DDTHH` in UTC.
     pub hour: String,
-    /// Time at which it was made.
     pub created_at: UtcTime,
 }
 
-/// The state of a log.
+/// State of a log.
 ///
-/// Every change of a log's files is written with it, under the condition that its revision is the one that
-/// was read: of two archivers at work on one log, one lands.
+/// Every change of a log's files is written with it, and requires the revision that was read: of two
+/// archivers that work
+/// on the same log, one succeeds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogHead {
     /// Number of changes.
     pub revision: u64,
-    /// When the next pass is due. There always is one, so no log is forgotten.
+    /// Time of the next pass. It is always set, so that no log is forgotten.
     pub due_at: UtcTime,
     /// Committed files whose records may still be in the tail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsettled: Vec<FileRef>,
-    /// Passes in a row that archived nothing.
+    /// Number of consecutive passes that archived nothing.
     #[serde(default)]
     pub idle_passes: u32,
-    /// Sequence of the digest that will cover the files that are committed now.
+    /// Sequence of the digest that will cover newly committed files.
     #[serde(default)]
     pub next_digest: u64,
-    /// At 300 of them a digest is signed before its hour is over.
+    /// Number of committed files without a digest. At 300 a digest is signed before its hour ends.
     #[serde(default)]
     pub waiting_files: u64,
-    /// When the first of them was committed.
+    /// Commit time of the first waiting file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_since: Option<UtcTime>,
-    /// The last digest; None before the first.
+    /// None before the first digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_digest: Option<DigestRef>,
-    /// Text of the last digest, while its object may not be written.
+    /// Text of the last digest, until its object is known to be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten_digest: Option<String>,
 }
 
 impl LogHead {
-    /// Of a log without files.
+    /// Head of a log without files.
     pub(super) const fn new(due_at: UtcTime) -> Self {
         Self {
             revision: 0,
@@ -78,12 +77,12 @@ impl LogHead {
     }
 }
 
-/// A file of a log. Its records are of one day and are in no other file that is not replaced.
+/// A file of a log. Its records are from one day, and are in no other file that is not replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogFile {
     /// UUIDv7.
     pub id: String,
-    /// Day of its records, `YYYY-MM-DD` in UTC.
+    /// Day of the records, `YYYY-MM-DD` in UTC.
     pub day: String,
     /// At least 1.
     pub records: u64,
@@ -95,20 +94,20 @@ pub struct LogFile {
     pub from: UtcTime,
     /// Latest time of a record.
     pub to: UtcTime,
-    /// When an archiver committed it.
+    /// Time of the commit.
     pub written_at: UtcTime,
-    /// When the first of its records was committed, of a merged file: from then on one may have expired.
+    /// Commit time of the oldest merged file, for a merged file. From then on a record may have expired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_written_at: Option<UtcTime>,
-    /// Sequence of the digest that covers it.
+    /// Sequence of the digest that covers the file.
     pub digest: u64,
-    /// Ids of the files that were merged into it.
+    /// Ids of the files merged into this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<String>,
-    /// Id of the file that it was merged into. Readers skip a file that has one.
+    /// Id of the file that this one was merged into. Readers skip a replaced file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<String>,
-    /// From then on readers skip it; its object stays for an hour or more.
+    /// From this time on readers skip the file; its object stays for at least an hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_at: Option<UtcTime>,
 }

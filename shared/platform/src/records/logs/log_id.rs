@@ -1,13 +1,13 @@
-//! Names of logs, and of their objects in the data bucket.
+//! Names logs and their objects in the data bucket.
 
 use serde::{Deserialize, Serialize};
 
 use crate::records::{Key, keys};
 
-/// Stands in object keys for the project of what belongs to an account alone. No project id can hold a `!`.
+/// Replaces the project in object keys of data that belongs only to an account. No project id contains a `!`.
 const NO_PROJECT_FOLDER: &str = "!account";
 
-/// Each kind has heads, files and digests of its own.
+/// Each kind has its own heads, files and digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogKind {
@@ -18,10 +18,9 @@ pub enum LogKind {
 }
 
 impl LogKind {
-    /// Every kind.
     pub const ALL: [Self; 2] = [Self::Events, Self::Audit];
 
-    /// Name in object keys and messages.
+    /// Returns the name in object keys and messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Events => "events",
@@ -51,21 +50,20 @@ impl LogKind {
     }
 }
 
-/// A log: the records of one kind of one project, or those of an account that belong to no project.
+/// A log: the records of one kind of a project, or those of an account without a project.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LogId {
-    /// `*` for records that name none.
+    /// `*` for records without an account.
     #[serde(rename = "account_id")]
     pub account: String,
-    /// Project of the records; None for audit records of account-scoped tokens.
+    /// None for audit records of account-scoped tokens.
     #[serde(rename = "project_id")]
     pub project: Option<String>,
-    /// Decides in which table the log is.
+    /// Determines the table of the log.
     pub kind: LogKind,
 }
 
 impl LogId {
-    /// The log of a project, or of an account's records without one.
     pub fn new(account: &str, project: Option<&str>, kind: LogKind) -> Self {
         Self {
             account: account.to_owned(),
@@ -74,24 +72,24 @@ impl LogId {
         }
     }
 
-    /// `log/<account>/<project>`: the folder of all logs of the project.
+    /// Returns `log/<account>/<project>`, the folder of all logs of the project.
     pub fn folder(&self) -> String {
         let project = self.project.as_deref().unwrap_or(NO_PROJECT_FOLDER);
         format!("log/{}/{project}", self.account)
     }
 
-    /// Object key of a file of a day, which is `YYYY-MM-DD` in UTC.
+    /// Returns the object key of a file of a day, `YYYY-MM-DD` in UTC.
     pub fn file_key(&self, day: &str, file_id: &str) -> String {
         format!("{}/{day}/{}/{file_id}.parquet", self.folder(), self.kind.as_str())
     }
 
-    /// Object key of a digest of an hour, which is `YYYY-MM-DDTHH` in UTC.
+    /// Returns the object key of a digest of an hour, `YYYY-MM-DDTHH` in UTC.
     pub fn digest_key(&self, sequence: u64, hour: &str) -> String {
         let kind = self.kind.as_str();
         format!("{}/digests/{kind}/{sequence:010}-{hour}.jws", self.folder())
     }
 
-    /// Partition and sort key in `gsi1` of a record that is not archived.
+    /// Returns the partition and sort key in `gsi1` of an unarchived record.
     pub(crate) fn tail_place(&self, time: crate::UtcTime, id: &str, shard: u16) -> (String, String) {
         (self.tail(shard), format!("{time}#{id}"))
     }

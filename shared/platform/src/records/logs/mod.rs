@@ -1,7 +1,8 @@
-//! Logs of events and audit records: their states, their files, and the records that are not archived yet.
+//! Stores logs of events and audit records: their states, their files, and the records that are not archived
+//! yet.
 //!
 //! A record is written with a place in the index `gsi1`, its **tail marker**, and leaves that index when it
-//! is archived. A log has one item for its state, the **head**, which is in the index `due` for good.
+//! is archived. A log has one item for its state, the **head**, which is always in the index `due`.
 
 mod adopt;
 mod head;
@@ -24,21 +25,22 @@ pub use head::{DigestRef, FileRef, LogFile, LogHead};
 pub use log_id::{LogId, LogKind};
 pub use tail::{RecordKey, TailRecord};
 
-/// From the first record of a log to its first pass, in milliseconds.
+/// Time from the first record of a log to its first pass, in milliseconds.
 const FIRST_PASS_MS: u64 = 60_000;
-/// Most logs that a process remembers to have a head.
+/// Maximum number of logs that a process remembers to have a head.
 const MAX_KNOWN: usize = 10_000;
-/// Most files of one commit, added and replaced: a transaction of DynamoDB has at most 100 actions, one of
+/// Maximum number of added and replaced files in a commit: a transaction of DynamoDB has at most 100 actions,
+/// one of
 /// which is the head.
 pub const MAX_FILES_OF_COMMIT: usize = 99;
 
-/// The heads of logs that this process has seen, so that each is made sure of once.
+/// Logs whose heads this process has seen, so that each head is ensured once.
 #[derive(Clone, Default)]
 pub struct KnownLogs(Arc<Mutex<HashSet<LogId>>>);
 
 impl KnownLogs {
-    /// Makes sure that a log has a head, before a record of it is written: then no record is in a log that no
-    /// archiver looks at.
+    /// Ensures that a log has a head before a record is written to it, so that an archiver finds every log
+    /// with records.
     pub async fn ensure(&self, table: &Table, log: &LogId, now: UtcTime) -> Result<()> {
         if self.lock().contains(log) {
             return Ok(());
@@ -85,7 +87,6 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// In the tables of events and of audit records.
     pub fn new(events: Table, audit: Table) -> Self {
         Self {
             shards: ListingShards::new(events.clone()),
@@ -101,12 +102,12 @@ impl Logs {
         }
     }
 
-    /// The head of a log; None where no record was ever written.
+    /// Returns the head of a log; None if no record was ever written.
     pub async fn head(&self, log: &LogId) -> Result<Option<LogHead>> {
         self.table(log.kind).find(&log.head_key()).await
     }
 
-    /// The logs of one kind of an account, by project.
+    /// Lists the logs of one kind of an account, by project.
     pub async fn of_account(&self, account: &str, kind: LogKind) -> Result<Vec<(LogId, LogHead)>> {
         let query = Query::partition(keys::log_heads(account, kind.heads()));
         let heads: Vec<HeadRecord> = self.table(kind).all(&query).await?;
@@ -117,7 +118,7 @@ impl Logs {
         Ok(logs.collect())
     }
 
-    /// The files of the days from `from_day` to `to_day`, both included, the replaced ones too.
+    /// Lists the files from `from_day` to `to_day`, inclusive, and also the replaced ones.
     pub async fn files(&self, log: &LogId, from_day: &str, to_day: &str) -> Result<Vec<LogFile>> {
         if from_day > to_day {
             return Ok(Vec::new());
@@ -127,13 +128,14 @@ impl Logs {
         self.table(log.kind).all(&query).await
     }
 
-    /// All files, the replaced ones too.
+    /// Lists all files, and also the replaced ones.
     pub async fn all_files(&self, log: &LogId) -> Result<Vec<LogFile>> {
         self.table(log.kind).all(&Query::partition(log.files())).await
     }
 
-    /// Adds files, marks others as replaced, and writes the next head, whose revision becomes the next one;
-    /// or nothing of it and false, where the head is no longer the one that was read.
+    /// Adds files, marks others as replaced, and writes the next head with the next revision. False, with
+    /// nothing written, if
+    /// the head has changed since it was read.
     pub async fn commit(
         &self,
         log: &LogId,
@@ -165,7 +167,7 @@ impl Logs {
         }
     }
 
-    /// Writes the next head alone; see [`commit`](Self::commit).
+    /// Writes only the next head; see [`commit`](Self::commit).
     pub async fn save_head(&self, log: &LogId, read: &LogHead, next: LogHead) -> Result<bool> {
         self.commit(log, read, &[], &[], next).await
     }
@@ -183,7 +185,7 @@ impl Logs {
         }
     }
 
-    /// The logs of a kind whose next pass is due, the longest overdue first; at most `most`.
+    /// Lists up to `most` logs of a kind whose next pass is due, longest overdue first.
     pub async fn due(&self, kind: LogKind, by: UtcTime, most: usize) -> Result<Vec<LogId>> {
         let query = Query::due(keys::DUE_LOGS, by);
         let (due, _) = self.table(kind).page::<DueRecord>(&query, most, None).await?;

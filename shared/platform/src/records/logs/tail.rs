@@ -1,4 +1,4 @@
-//! The records of a log that are not archived yet.
+//! Reads the unarchived records of a log.
 
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -13,11 +13,11 @@ use crate::records::schema::{EXPIRES_AT, GSI1};
 use crate::records::{Changes, Condition, Key, Query, Written, keys};
 use crate::tenant::Tenant;
 
-/// Records that are read at a time, each time up to 100.
+/// Concurrent reads, each of up to 100 records.
 const READS_AT_ONCE: usize = 8;
-/// Most keys of one read (BatchGetItem).
+/// Maximum number of keys of a read (BatchGetItem).
 const KEYS_OF_READ: usize = 100;
-/// Records that are settled at a time.
+/// Number of records settled concurrently.
 const SETTLED_AT_ONCE: usize = 16;
 
 /// Partition and sort key of a record of a log.
@@ -37,12 +37,12 @@ impl RecordKey {
 struct TailPlace {
     #[serde(flatten)]
     key: RecordKey,
-    /// The record's time and id.
+    /// Time and id of the record.
     #[serde(rename = "gsi1sk")]
     time: String,
 }
 
-/// A record that is not archived.
+/// An unarchived record.
 #[derive(Clone, Debug)]
 pub struct TailRecord<R> {
     /// For [`Logs::settle`].
@@ -52,9 +52,9 @@ pub struct TailRecord<R> {
 }
 
 impl Logs {
-    /// The records that carry the tail marker, the oldest first; at most `most`. The index that finds them
-    /// follows the table with a short delay; the records themselves are read consistently, so one that was
-    /// settled meanwhile is left out.
+    /// Reads up to `most` records that have the tail marker, oldest first. The index lags slightly behind the
+    /// table, but the
+    /// records themselves are read consistently, so one that was settled meanwhile is left out.
     pub async fn tail<R: DeserializeOwned + Send>(
         &self,
         log: &LogId,
@@ -64,7 +64,7 @@ impl Logs {
         self.tail_records(log, &keys).await
     }
 
-    /// Those of the records that still carry the tail marker.
+    /// Returns those of the records that still have the tail marker.
     pub async fn tail_records<R: DeserializeOwned + Send>(
         &self,
         log: &LogId,
@@ -72,7 +72,8 @@ impl Logs {
     ) -> Result<Vec<TailRecord<R>>> {
         let parts = keys.chunks(KEYS_OF_READ);
         let parts = parts.map(|part| self.tail_part(log, part).boxed());
-        // Boxed, as the futures of a closure over borrowed parts are not known to be Send.
+        // Boxed, because the compiler cannot prove that the futures of a closure over borrowed parts are
+        // Send.
         let parts: Vec<BoxFuture<'_, Result<Vec<TailRecord<R>>>>> = parts.collect();
         let parts = stream::iter(parts).buffered(READS_AT_ONCE);
         let parts: Vec<_> = parts.try_collect().await?;
@@ -93,8 +94,8 @@ impl Logs {
         Ok(found.collect())
     }
 
-    /// Where the records of the tail are, the oldest first; at most `most`. Of the index alone, which
-    /// follows the table.
+    /// Returns the keys of up to `most` records of the tail, oldest first. Reads only the index, which lags
+    /// behind the table.
     pub async fn tail_keys(&self, log: &LogId, most: Option<usize>) -> Result<Vec<RecordKey>> {
         let shards = match (log.kind, &log.project) {
             (LogKind::Events, Some(project)) => {
@@ -129,7 +130,7 @@ impl Logs {
         Ok(found)
     }
 
-    /// Where a record is that a file holds. `time` is the record's timestamp.
+    /// Returns the key of a record in a file. `time` is the record's timestamp.
     pub fn record_key(&self, log: &LogId, id: &str, time: UtcTime) -> Result<RecordKey> {
         let Key { pk, sk, .. } = match log.kind {
             LogKind::Events => {
@@ -144,9 +145,11 @@ impl Logs {
         Ok(RecordKey { pk, sk })
     }
 
-    /// Takes archived records out of the tail, and lets them expire at `expires_at`, in Unix seconds. Only
-    /// for records of a committed file. An event that is not matched, or has details in the bucket, has a
-    /// place in the index `due` and does not expire by this.
+    /// Removes archived records from the tail, and sets their expiry to `expires_at`, in Unix seconds. Only
+    /// for records of a
+    /// committed file. An event that is not matched, or has details in the bucket, is in the index `due` and
+    /// does not
+    /// expire by this.
     pub async fn settle(&self, log: &LogId, records: &[RecordKey], expires_at: i64) -> Result<()> {
         let archived = Changes::default().leave(GSI1).set(ARCHIVED, &true)?;
         let expiring = archived.clone().set(EXPIRES_AT, &expires_at)?;

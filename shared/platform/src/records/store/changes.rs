@@ -1,4 +1,4 @@
-//! Changes of single attributes of an item, for a writer who has not read it.
+//! Changes single attributes of an item, for a writer that has not read it.
 
 use serde::Serialize;
 use serde_json::{Number, Value};
@@ -8,27 +8,23 @@ use super::key::key_names;
 use crate::error::{Error, Result};
 use crate::records::schema::DUE;
 
-/// Changes of single attributes of an item.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// Attributes and their new values.
     pub set: Vec<(String, Value)>,
-    /// Lists, and the values that come behind those that are there.
+    /// Lists, and the values to append.
     pub append: Vec<(String, Vec<Value>)>,
-    /// Numbers, and what is added to them.
+    /// Numbers, and the amounts to add.
     pub add: Vec<(String, i64)>,
-    /// Attributes that go.
     pub remove: Vec<String>,
 }
 
 impl Changes {
-    /// Gives an attribute this value.
     pub fn set<T: Serialize>(mut self, name: &str, new: &T) -> Result<Self> {
         self.set.push((name.to_owned(), value(new)?));
         Ok(self)
     }
 
-    /// Takes an attribute away where there is no value, else gives it this one.
+    /// Sets an attribute, or removes it for None.
     pub fn set_or_remove<T: Serialize>(self, name: &str, value: Option<&T>) -> Result<Self> {
         match value {
             Some(value) => self.set(name, value),
@@ -36,7 +32,7 @@ impl Changes {
         }
     }
 
-    /// Puts these values at the end of a list; a missing list is as an empty one.
+    /// Appends to a list; a missing list counts as empty.
     pub fn append<T: Serialize>(mut self, name: &str, values: &[T]) -> Result<Self> {
         if !values.is_empty() {
             let values: Result<Vec<Value>> = values.iter().map(value).collect();
@@ -45,21 +41,20 @@ impl Changes {
         Ok(self)
     }
 
-    /// Adds to a number, or takes from it; a missing one is as 0.
+    /// Adds to a number; a missing one counts as 0, and the amount may be negative.
     #[must_use]
     pub fn add(mut self, name: &str, amount: i64) -> Self {
         self.add.push((name.to_owned(), amount));
         self
     }
 
-    /// Takes an attribute away.
     #[must_use]
     pub fn remove(mut self, name: &str) -> Self {
         self.remove.push(name.to_owned());
         self
     }
 
-    /// Moves the item to this place of an index.
+    /// Moves the item to this place in an index.
     #[must_use]
     pub fn place(mut self, index: &str, pk: String, sk: String) -> Self {
         let [pk_name, sk_name] = key_names(index);
@@ -68,20 +63,20 @@ impl Changes {
         self
     }
 
-    /// Takes the item out of this index.
+    /// Removes the item from an index.
     #[must_use]
     pub fn leave(self, index: &str) -> Self {
         let [pk_name, sk_name] = key_names(index);
         self.remove(&pk_name).remove(&sk_name)
     }
 
-    /// Takes the item out of the index of unfinished work.
+    /// Removes the item from the index of unfinished work.
     #[must_use]
     pub fn not_due(self) -> Self {
         self.leave(DUE)
     }
 
-    /// Does them to an item.
+    /// Applies the changes to an item.
     pub fn apply(&self, item: &mut Item) -> Result<()> {
         for (name, value) in &self.set {
             item.set(name, value.clone());
@@ -116,7 +111,7 @@ fn value<T: Serialize>(value: &T) -> Result<Value> {
     serde_json::to_value(value).map_err(Error::internal)
 }
 
-/// None where the sum is no integer of 64 bits.
+/// None on overflow of 64 bits.
 fn sum(number: &Number, amount: i64) -> Option<Number> {
     match number.as_i128() {
         Some(number) => {

@@ -1,4 +1,4 @@
-//! What DynamoDB refuses of a request besides its [`limits`](super::limits).
+//! Refuses requests that DynamoDB refuses for reasons other than its [`limits`](super::limits).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use super::limits::{MAX_KEYS, MAX_PK_BYTES, MAX_SK_BYTES};
 use super::{Action, Changes, Item, Key, Step, key_names};
 use crate::error::{Error, Result};
 
-/// Magnitudes of numbers but for 0: up to 38 digits before the power 126.
+/// Magnitudes of numbers other than 0; DynamoDB allows 38 digits below 1e126.
 const MAGNITUDES: Range<f64> = 1e-130..1e126;
 
-/// Refuses a step whose key, changes or missing condition DynamoDB would not take, whatever is there.
+/// Refuses a step whose key, changes or missing condition DynamoDB would refuse for any stored item.
 pub fn check_step(step: &Step) -> Result<()> {
     check_key(&step.key)?;
     match (&step.action, &step.condition) {
@@ -22,13 +22,13 @@ pub fn check_step(step: &Step) -> Result<()> {
     }
 }
 
-/// Refuses a key that is empty or too long.
+/// Refuses an empty key, and one that is too long.
 pub fn check_key(key: &Key) -> Result<()> {
     check_text("pk", &key.pk, MAX_PK_BYTES)?;
     check_text("sk", &key.sk, MAX_SK_BYTES)
 }
 
-/// Refuses a read of too many keys, of one key twice, or of what is no key.
+/// Refuses a read with too many keys, a repeated key, or an invalid key.
 pub fn check_keys(keys: &[Key]) -> Result<()> {
     let distinct: BTreeSet<_> = keys.iter().map(|key| (&key.pk, &key.sk)).collect();
     if keys.len() > MAX_KEYS || distinct.len() < keys.len() {
@@ -40,8 +40,9 @@ pub fn check_keys(keys: &[Key]) -> Result<()> {
     keys.iter().try_for_each(check_key)
 }
 
-/// Refuses an item whose places in these indexes are no keys, or that has numbers beyond DynamoDB's range or
-/// names without a character.
+/// Refuses an item with an invalid place in one of these indexes, a number outside DynamoDB's range, or an
+/// empty
+/// attribute name.
 pub fn check_values<'a>(item: &Item, indexes: impl IntoIterator<Item = &'a str>) -> Result<()> {
     for index in indexes {
         for (name, most) in key_names(index).iter().zip([MAX_PK_BYTES, MAX_SK_BYTES]) {

@@ -1,4 +1,4 @@
-//! What must hold for a write to happen.
+//! Evaluates conditions of writes.
 
 use std::cmp::Ordering;
 
@@ -7,29 +7,28 @@ use serde_json::{Number, Value};
 use super::Item;
 use crate::records::schema::EXPIRES_AT;
 
-/// What must hold for a write to happen.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// The item is not there.
+    /// The item does not exist.
     Absent,
-    /// The item is there.
+    /// The item exists.
     Present,
-    /// The item is there and this attribute is this number.
+    /// The item exists, and this attribute is this number.
     NumberIs(&'static str, u64),
-    /// The item is there and this attribute is this text.
+    /// The item exists, and this attribute is this text.
     TextIs(&'static str, String),
-    /// The item is there and this attribute is a number below this one.
+    /// The item exists, and this attribute is a number below this one.
     NumberBelow(&'static str, u64),
-    /// The item is there and has this attribute.
+    /// The item exists and has this attribute.
     Has(&'static str),
-    /// The item is there and does not have this attribute.
+    /// The item exists and does not have this attribute.
     Lacks(&'static str),
-    /// The item is missing, or it has expired before this time, in seconds since the Unix epoch.
+    /// The item does not exist, or it expired before this time, in seconds since the Unix epoch.
     AbsentOrExpired(i64),
 }
 
 impl Condition {
-    /// Whether it holds for an item, or for none.
+    /// Whether the condition holds for an item; None means a missing item.
     pub fn holds(&self, item: Option<&Item>) -> bool {
         let compared = |name: &str, other: i128| match item?.get(name)? {
             Value::Number(number) => compare(number, other),
@@ -52,7 +51,7 @@ impl Condition {
     }
 }
 
-/// Compares values, as DynamoDB does: 1.0 is 1.
+/// Compares values as DynamoDB does: 1.0 equals 1.
 fn compare(number: &Number, other: i128) -> Option<Ordering> {
     match number.as_i128() {
         Some(number) => Some(number.cmp(&other)),

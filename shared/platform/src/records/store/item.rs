@@ -1,4 +1,4 @@
-//! The attributes of an item, as every adapter understands them.
+//! Represents the attributes of an item, in a form that all adapters share.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use super::Key;
 use crate::error::{Error, Result};
 
-/// The attributes of an item, keys and places in indexes included.
+/// Attributes of an item, including keys and places in indexes.
 ///
-/// JSON's model is what a record uses of DynamoDB's: no sets and no binary values.
+/// Records use the part of DynamoDB's model that JSON has: no sets and no binary values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Item(Map<String, Value>);
 
 impl Item {
-    /// A record with the attributes of its key. An error where the record has no fields.
+    /// Combines a record with the attributes of its key. An error if the record has no fields.
     pub fn of<T: Serialize>(key: &Key, record: &T) -> Result<Self> {
         let Value::Object(fields) = serde_json::to_value(record).map_err(Error::internal)? else {
             return Err(Error::internal("a record has no fields"));
@@ -24,32 +24,27 @@ impl Item {
         Ok(item)
     }
 
-    /// The record in an item.
     pub fn read<T: DeserializeOwned>(self) -> Result<T> {
         serde_json::from_value(Value::Object(self.0)).map_err(Error::internal)
     }
 
-    /// None where the item lacks the attribute.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
 
-    /// None where the item lacks the attribute, or it is no text.
+    /// None if the attribute is missing or not a text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.as_str()
     }
 
-    /// Gives an attribute a value.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
         self.0.insert(name.into(), value.into());
     }
 
-    /// Takes an attribute away.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         self.0.remove(name)
     }
 
-    /// Gives several attributes their values.
     pub fn extend(&mut self, attributes: impl IntoIterator<Item = (String, String)>) {
         self.0.extend(
             attributes
@@ -58,17 +53,17 @@ impl Item {
         );
     }
 
-    /// Keeps the attributes of these names alone, as an index does.
+    /// Keeps only the attributes that match, as an index does.
     pub fn retain(&mut self, is_kept: impl Fn(&str) -> bool) {
         self.0.retain(|name, _| is_kept(name));
     }
 
-    /// With keys and places in indexes.
+    /// Includes keys and places in indexes.
     pub fn attributes(&self) -> &Map<String, Value> {
         &self.0
     }
 
-    /// The same, without a copy.
+    /// As [`attributes`](Self::attributes), without a copy.
     pub fn into_attributes(self) -> Map<String, Value> {
         self.0
     }

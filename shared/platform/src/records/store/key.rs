@@ -1,25 +1,23 @@
-//! Where an item is.
+//! Defines the keys of items.
 
 use std::borrow::Cow;
 
 use crate::clock::UtcTime;
 use crate::records::schema::{DUE, GSI1};
 
-/// The key of an item, and of its places in the indexes where it has any.
+/// Key of an item, and its places in further indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Partition key.
     pub pk: String,
-    /// Sort key.
     pub sk: String,
-    /// Partition and sort keys in further indexes, by their names.
+    /// Index name, partition key and sort key of each place.
     pub indexes: Vec<(&'static str, String, String)>,
     /// Kind of unfinished work, and the time from which on the sweeper finds it.
     pub due: Option<(&'static str, UtcTime)>,
 }
 
 impl Key {
-    /// A key outside of every further index.
+    /// Creates a key without places in further indexes.
     pub fn new(pk: impl Into<String>, sk: impl Into<String>) -> Self {
         Self {
             pk: pk.into(),
@@ -29,27 +27,27 @@ impl Key {
         }
     }
 
-    /// The same key with a place in `gsi1`.
+    /// Adds a place in `gsi1`.
     #[must_use]
     pub fn with_gsi1(self, pk: impl Into<String>, sk: impl Into<String>) -> Self {
         self.with_index(GSI1, pk, sk)
     }
 
-    /// The same key with a place in the index of this name.
+    /// Adds a place in the index of this name.
     #[must_use]
     pub fn with_index(mut self, index: &'static str, pk: impl Into<String>, sk: impl Into<String>) -> Self {
         self.indexes.push((index, pk.into(), sk.into()));
         self
     }
 
-    /// The same key, of unfinished work of the kind `shard` that the sweeper finds from `at` on.
+    /// Adds the place of unfinished work of the kind `shard`, which the sweeper finds from `at` on.
     #[must_use]
     pub fn with_due(mut self, shard: &'static str, at: UtcTime) -> Self {
         self.due = Some((shard, at));
         self
     }
 
-    /// The attributes that the item has by it.
+    /// Returns the attributes that the key sets.
     pub(super) fn attributes(&self) -> Vec<(String, String)> {
         let mut attributes = vec![
             ("pk".to_owned(), self.pk.clone()),
@@ -69,7 +67,7 @@ impl Key {
     }
 }
 
-/// Names of the attributes that place an item in an index.
+/// Returns the names of the attributes that place an item in an index.
 pub fn key_names(index: &str) -> [Cow<'static, str>; 2] {
     match index {
         DUE => ["due_shard".into(), "due_at".into()],
@@ -77,13 +75,11 @@ pub fn key_names(index: &str) -> [Cow<'static, str>; 2] {
     }
 }
 
-/// Behind which item the rest of a range begins, whether the item is there or not.
+/// Item after which the rest of a range starts; the item need not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// Partition key of the item.
     pub pk: String,
-    /// Sort key of the item.
     pub sk: String,
-    /// Partition and sort key of its place in the index that is read; None for a range of the table.
+    /// Keys of the item's place in the index that is read; None for a range of the table.
     pub in_index: Option<(String, String)>,
 }

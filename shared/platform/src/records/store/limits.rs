@@ -1,28 +1,28 @@
-//! Limits of DynamoDB, which every adapter has. They are those of its documentation, "Quotas and limits".
+//! Defines the limits of DynamoDB (documentation, "Quotas and limits"), which every adapter enforces.
 
 use serde_json::{Number, Value};
 
 use super::{Action, Item, Step};
 use crate::error::{Error, Result};
 
-/// Largest item, in bytes, names of attributes included.
+/// Maximum size of an item, in bytes, including attribute names.
 pub const MAX_ITEM_BYTES: usize = 400 * 1_024;
-/// Most levels of lists and objects in an attribute: DynamoDB's depth of nesting.
+/// Maximum nesting of lists and objects in an attribute.
 pub const MAX_DEPTH: usize = 32;
-/// Most steps of a transaction.
+/// Maximum number of steps of a transaction.
 pub const MAX_STEPS: usize = 100;
-/// Most bytes of the items of a transaction.
+/// Maximum total size of the items of a transaction, in bytes.
 pub const MAX_TRANSACTION_BYTES: usize = 4 * 1_024 * 1_024;
-/// Most bytes of the items that one page reads.
+/// Maximum total size of the items that a page reads, in bytes.
 pub const MAX_PAGE_BYTES: usize = 1_024 * 1_024;
-/// Most keys of one read of several items.
+/// Maximum number of keys of a read of several items.
 pub const MAX_KEYS: usize = 100;
-/// Longest partition key, in bytes.
+/// Maximum length of a partition key, in bytes.
 pub const MAX_PK_BYTES: usize = 2_048;
-/// Longest sort key, in bytes.
+/// Maximum length of a sort key, in bytes.
 pub const MAX_SK_BYTES: usize = 1_024;
 
-/// Bytes of an item by DynamoDB's own rule: names, and values by their types.
+/// Returns the size of an item in bytes by DynamoDB's rule: names, and values by type.
 pub fn bytes_of(item: &Item) -> usize {
     let attributes = item.attributes().iter();
     attributes
@@ -30,13 +30,13 @@ pub fn bytes_of(item: &Item) -> usize {
         .sum()
 }
 
-/// By DynamoDB's rule, without the attribute's name.
+/// Returns the size of a value by DynamoDB's rule, without the attribute's name.
 pub fn value_bytes(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 1,
         Value::String(text) => text.len(),
         Value::Number(number) => number_bytes(number),
-        // Three for the list, and one for each of its values.
+        // Three bytes for the list, and one for each value.
         Value::Array(values) => 3 + values.iter().map(|value| 1 + value_bytes(value)).sum::<usize>(),
         Value::Object(values) => {
             let values = values
@@ -54,7 +54,7 @@ fn number_bytes(number: &Number) -> usize {
     digits.div_ceil(2) + 1 + usize::from(text.starts_with('-'))
 }
 
-/// Refuses a transaction that DynamoDB would not take for its number of steps, or for two steps on one item.
+/// Refuses a transaction with too many steps for DynamoDB, or with two steps on one item.
 pub fn check_steps(steps: &[Step]) -> Result<()> {
     if steps.is_empty() || steps.len() > MAX_STEPS {
         let steps = steps.len();
@@ -84,7 +84,7 @@ pub fn check_steps(steps: &[Step]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses an item that is too large or too deep, or whose keys DynamoDB would not take.
+/// Refuses an item that is too large, too deep, or has an invalid key.
 pub fn check_item(item: &Item) -> Result<()> {
     let bytes = bytes_of(item);
     if bytes > MAX_ITEM_BYTES {

@@ -1,8 +1,9 @@
-//! The seam between records and the service that holds them.
+//! Defines the interface between records and the service that stores them.
 //!
-//! It has what DynamoDB gives and no more: single items and ranges of one partition are read, and conditions
-//! decide about writes. Every adapter passes the same conformance suite. A read by key or of a partition is
-//! strongly consistent; an index may lag behind.
+//! It offers only what DynamoDB offers: single items and ranges of one partition are read, and writes can be
+//! conditional. All adapters pass the same conformance suite. A read by key or of a partition is strongly
+//! consistent;
+//! an index may lag behind.
 
 mod changes;
 pub mod checks;
@@ -23,40 +24,39 @@ pub use query::{Order, Query, Sort};
 use crate::error::Result;
 use crate::queue::BoxFuture;
 
-/// Whether a conditional write happened.
+/// Outcome of a conditional write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Written {
-    /// It is durable.
+    /// The write is durable.
     Done,
     /// Nothing was written: the condition of the step with this index (0 for a single write) did not hold.
     Refused {
         /// The first such step of the transaction.
         step: usize,
     },
-    /// Nothing was written: another write was under way on one of the items. Repeat.
+    /// Nothing was written: another write of one of the items was in progress. The caller must retry.
     Contended,
 }
 
-/// One write of an item, or a condition on one.
+/// A write of one item, or a condition on one.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// In the same store as the tables of the other steps.
+    /// Must be in the same store as the tables of the other steps.
     pub table: Arc<str>,
-    /// The item's key. Its places in indexes are part of the action.
+    /// Key of the item. Its places in indexes are part of the action.
     pub key: Key,
-    /// What is done where the condition holds.
+    /// Executed if the condition holds.
     pub action: Action,
-    /// None where the step is done in any case.
+    /// None for an unconditional step.
     pub condition: Option<Condition>,
 }
 
-/// What a step does.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Replaces the whole item.
     Put(Item),
-    /// Changes single attributes; makes the item where it is missing.
+    /// Changes single attributes; creates a missing item.
     Update(Changes),
     /// Removes the item.
     Delete,
@@ -64,36 +64,40 @@ pub enum Action {
     Check,
 }
 
-/// A part of a range.
+/// Part of a range.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// In the order of the range.
+    /// Ordered as the range.
     pub items: Vec<Item>,
-    /// Where the next page begins; None at the end. There may be a next page without items.
+    /// Start of the next page; None at the end. A page before the end may be empty.
     pub next: Option<Position>,
 }
 
-/// Holds items: DynamoDB, or an embedded store.
+/// Stores items, in DynamoDB or an embedded store.
 ///
-/// An error is [`Unavailable`](crate::ErrorKind::Unavailable) where a repeat may succeed; the write may then
-/// have happened. It is [`Internal`](crate::ErrorKind::Internal) where none will: a request beyond
-/// [`limits`], or a table that does not exist.
+/// An error is [`Unavailable`](crate::ErrorKind::Unavailable) if a retry may succeed; the write may have
+/// happened even so.
+/// It is [`Internal`](crate::ErrorKind::Internal) if no retry can succeed: a request beyond [`limits`], or a
+/// table that
+/// does not exist.
 pub trait RecordStore: Send + Sync {
-    /// The item at `key`, None where there is none. Strongly consistent.
+    /// Returns the item at `key`. Strongly consistent.
     fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>>;
 
-    /// The items at up to 100 distinct `keys`, in their order. Strongly consistent.
+    /// Returns the items at up to 100 distinct `keys`, in their order. Strongly consistent.
     fn find_many<'a>(&'a self, table: &'a str, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Option<Item>>>>;
 
-    /// Does one step. A repeat after a lost response may be refused by the first attempt.
+    /// Executes one step. A retry after a lost response may be refused because of the first attempt.
     fn write(&self, step: Step) -> BoxFuture<'_, Result<Written>>;
 
-    /// Does all steps together or none. Each is about another item. A lost response is never done twice.
+    /// Executes all steps or none. Each step must be on another item. A retry after a lost response does not
+    /// execute the
+    /// steps twice.
     fn transact(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<Written>>;
 
-    /// Adds to a number of an item, which is made where it is missing, and sets
-    /// [`EXPIRES_AT`](crate::records::schema::EXPIRES_AT); the new number. A repeat after a lost response may
-    /// add twice.
+    /// Adds to a number of an item, sets [`EXPIRES_AT`](crate::records::schema::EXPIRES_AT), and returns the
+    /// new number. A
+    /// missing item is created. A retry after a lost response may add twice.
     fn add<'a>(
         &'a self,
         table: &'a str,
@@ -103,7 +107,7 @@ pub trait RecordStore: Send + Sync {
         expires_at: i64,
     ) -> BoxFuture<'a, Result<u64>>;
 
-    /// At most `most` items of a range, from `start` on.
+    /// Returns at most `most` items of a range, from `start` on.
     fn page<'a>(
         &'a self,
         table: &'a str,
@@ -112,9 +116,8 @@ pub trait RecordStore: Send + Sync {
         start: Option<Position>,
     ) -> BoxFuture<'a, Result<Page>>;
 
-    /// Counts the items of a range.
     fn count<'a>(&'a self, table: &'a str, query: &'a Query) -> BoxFuture<'a, Result<u64>>;
 
-    /// A part of a whole table, in any order. Strongly consistent.
+    /// Returns a part of a whole table, in any order. Strongly consistent.
     fn scan<'a>(&'a self, table: &'a str, start: Option<Position>) -> BoxFuture<'a, Result<Page>>;
 }

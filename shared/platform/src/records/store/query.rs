@@ -1,43 +1,36 @@
-//! A range of one partition.
+//! Describes ranges of one partition.
 
 use crate::clock::UtcTime;
 use crate::records::schema::{DUE, GSI1};
 
-/// In which direction of the sort key a query reads.
+/// Direction in which a query reads the sort keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Smallest sort key first.
     Ascending,
-    /// Largest sort key first.
     Descending,
 }
 
-/// A range of one partition.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// Partition key, that of the index where one is read.
+    /// Partition key, in the index if one is read.
     pub pk: String,
-    /// Which part of the partition.
     pub sort: Sort,
-    /// The index that is read; None for the table itself.
+    /// Index to read; None for the table itself.
     pub index: Option<&'static str>,
-    /// Ascending where nothing else is said.
+    /// Ascending by default.
     pub order: Order,
 }
 
-/// The sort keys of a range.
 #[derive(Clone, Debug)]
 pub enum Sort {
-    /// The whole partition.
     All,
-    /// Those that begin with this text.
+    /// Sort keys that start with this text.
     Prefix(String),
-    /// Those from the first to the second, both included.
+    /// Inclusive.
     Between(String, String),
 }
 
 impl Query {
-    /// A whole partition.
     pub fn partition(pk: impl Into<String>) -> Self {
         Self {
             pk: pk.into(),
@@ -47,34 +40,34 @@ impl Query {
         }
     }
 
-    /// Only sort keys that begin with `prefix`.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.sort = Sort::Prefix(prefix.into());
         self
     }
 
-    /// Only sort keys from `low` to `high`, both included.
+    /// Limits the sort keys to `low` through `high`, inclusive.
     #[must_use]
     pub fn between(mut self, low: impl Into<String>, high: impl Into<String>) -> Self {
         self.sort = Sort::Between(low.into(), high.into());
         self
     }
 
-    /// Asks `gsi1`, which follows the table with a short delay.
+    /// Reads `gsi1`, which lags slightly behind the table.
     #[must_use]
     pub fn gsi1(self) -> Self {
         self.index(GSI1)
     }
 
-    /// Asks the index of this name, which follows the table with a short delay.
+    /// Reads the index of this name, which lags slightly behind the table.
     #[must_use]
     pub fn index(mut self, index: &'static str) -> Self {
         self.index = Some(index);
         self
     }
 
-    /// The unfinished work of a kind that is due by `by`; asks the index `due`, which follows the table with a short delay.
+    /// Selects unfinished work of a kind that is due by `by`, in the index `due`, which lags slightly behind
+    /// the table.
     pub fn due(shard: &str, by: UtcTime) -> Self {
         Self {
             pk: shard.to_owned(),
@@ -84,7 +77,6 @@ impl Query {
         }
     }
 
-    /// The direction.
     #[must_use]
     pub fn order(mut self, order: Order) -> Self {
         self.order = order;

@@ -1,4 +1,4 @@
-//! One page of several partitions.
+//! Reads one page of several partitions.
 
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -8,12 +8,13 @@ use super::Table;
 use crate::error::{Error, Result};
 use crate::records::store::{Item, Order, Page, Query, key_names};
 
-/// Partitions that are read at a time.
+/// Number of partitions read concurrently.
 const READ_AT_ONCE: usize = 8;
 
 impl Table {
-    /// The first `most` records of the partitions of these queries, which differ in nothing else, in the
-    /// order of their sort keys; and whether there are more.
+    /// Returns the first `most` records of the partitions of these queries, ordered by sort key, and whether
+    /// there are more.
+    /// The queries must differ only in their partition.
     pub(crate) async fn merged_page<T: DeserializeOwned>(
         &self,
         queries: &[Query],
@@ -37,8 +38,9 @@ impl Table {
     }
 }
 
-/// The first items of pages, and whether there are more. Behind the end of a page that goes on, items of its
-/// partition are missing, so nothing beyond it is taken.
+/// Merges the first items of pages; returns also whether there are more. After the end of a page that
+/// continues, items of
+/// its partition are missing, so the result ends there.
 fn merged(pages: Vec<Page>, query: &Query, most: usize) -> Result<(Vec<Item>, bool)> {
     let sort_name = match query.index {
         Some(index) => {
@@ -124,7 +126,7 @@ mod tests {
         assert_eq!(numbers(pages, Order::Descending, 3), (vec![9, 7, 4], true));
     }
 
-    /// The first partition may hold a 5; it is read by the next page.
+    /// The first partition may contain a 5, which the next page reads.
     #[test]
     fn nothing_is_taken_from_beyond_a_page_that_goes_on() {
         let pages = vec![page(0, &[1, 4], true), page(1, &[2, 6, 9], false)];

@@ -1,7 +1,7 @@
-//! A table of records: typed access to the items of a [`RecordStore`].
+//! Gives typed access to the items of a [`RecordStore`].
 //!
-//! An item is a record's own fields plus its key. Reads are strongly consistent, but for those of an index.
-//! What a condition refuses is a value, [`Written`], not an error: the caller knows what it means.
+//! An item is a record's own fields plus its key. Reads are strongly consistent, except those of an index.
+//! A refused condition is a value, [`Written`], not an error, because only the caller knows its meaning.
 
 mod merged;
 mod rows;
@@ -20,10 +20,10 @@ use crate::error::{Error, Result};
 pub use rows::Rows;
 pub use transaction::{Guard, Outcome, Transaction};
 
-/// Records that one read of a whole range asks for at a time.
+/// Number of records requested at a time when a whole range is read.
 const READ_AT_ONCE: usize = 1_000;
 
-/// One table. Cheap to clone.
+/// A table; cheap to clone.
 #[derive(Clone)]
 pub struct Table {
     store: Arc<dyn RecordStore>,
@@ -31,7 +31,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table that does not exist is an error of its first use.
+    /// A missing table is an error at its first use.
     pub fn new(store: Arc<dyn RecordStore>, name: &str) -> Self {
         Self {
             store,
@@ -39,14 +39,12 @@ impl Table {
         }
     }
 
-    /// The record at `key`, None where there is none.
     pub async fn find<T: DeserializeOwned>(&self, key: &Key) -> Result<Option<T>> {
         let item = self.store.find(&self.name, key).await?;
         item.map(Item::read).transpose()
     }
 
-    /// The records at `keys`, in their order; None for those that are missing. Up to 100 keys, none of them
-    /// twice.
+    /// Returns the records at `keys`, in their order; None for missing ones. Up to 100 distinct keys.
     pub(crate) async fn find_many<T: DeserializeOwned>(&self, keys: &[Key]) -> Result<Vec<Option<T>>> {
         let items = self.store.find_many(&self.name, keys).await?;
         items
@@ -55,8 +53,9 @@ impl Table {
             .collect()
     }
 
-    /// The records at `keys` that are in this index now, in the order of the keys; None for the others.
-    /// Reads consistently, up to 100 keys, none of them twice.
+    /// Returns the records at `keys` that are currently in this index, in the order of the keys; None for the
+    /// others. Reads
+    /// consistently, up to 100 distinct keys.
     pub(crate) async fn find_in_index<T: DeserializeOwned>(
         &self,
         keys: &[Key],
@@ -68,20 +67,20 @@ impl Table {
         items.map(|item| item.map(Item::read).transpose()).collect()
     }
 
-    /// Writes a record, under a condition. After a lost answer the repeat may be refused by the write's own first attempt: where
-    /// that matters, use a transaction.
+    /// Writes a record, under a condition. After a lost response the retry may be refused because of the
+    /// first attempt; a
+    /// transaction avoids this.
     pub async fn put<T: Serialize>(&self, key: &Key, record: &T, condition: Condition) -> Result<Written> {
         let item = Item::of(key, record)?;
         self.write(key, Action::Put(item), condition).await
     }
 
-    /// Changes single attributes of a record, under a condition. Changes that are done twice must come to the same, and so none
-    /// of them may append.
+    /// Changes single attributes of a record, under a condition. The changes must be idempotent, so none may
+    /// append.
     pub async fn update(&self, key: &Key, changes: &Changes, condition: Condition) -> Result<Written> {
         self.write(key, Action::Update(changes.clone()), condition).await
     }
 
-    /// Removes a record, under a condition.
     pub async fn delete(&self, key: &Key, condition: Condition) -> Result<Written> {
         self.write(key, Action::Delete, condition).await
     }
@@ -96,13 +95,14 @@ impl Table {
         self.store.write(step).await
     }
 
-    /// Adds to a number of a record, which is made where it is missing and expires at `expires_at`, in Unix
-    /// seconds; the new number. A repeat after a lost answer may add twice.
+    /// Adds to a number of a record, sets its expiry `expires_at`, in Unix seconds, and returns the new
+    /// number. A missing
+    /// record is created. A retry after a lost response may add twice.
     pub async fn add(&self, key: &Key, number: &str, amount: u64, expires_at: i64) -> Result<u64> {
         self.store.add(&self.name, key, number, amount, expires_at).await
     }
 
-    /// Reads one page of at most `most` records. The second part is where the next page begins.
+    /// Reads one page of at most `most` records. The second part of the result is the start of the next page.
     pub async fn page<T: DeserializeOwned>(
         &self,
         query: &Query,
@@ -114,7 +114,6 @@ impl Table {
         Ok((records.collect::<Result<_>>()?, page.next))
     }
 
-    /// Counts the records of a range.
     pub async fn count(&self, query: &Query) -> Result<u64> {
         self.store.count(&self.name, query).await
     }
@@ -133,7 +132,7 @@ impl Table {
         }
     }
 
-    /// Every record of the table as JSON, page by page, with its key. For the operator's commands alone.
+    /// Reads every record of the table as JSON, page by page, with its key. Only for the operator's commands.
     pub async fn scan(
         &self,
         start: Option<Position>,
@@ -148,7 +147,6 @@ impl Table {
         Ok((records.collect::<Result<_>>()?, page.next))
     }
 
-    /// A transaction on this table.
     pub fn transaction(&self) -> Transaction<'_> {
         Transaction {
             table: self,

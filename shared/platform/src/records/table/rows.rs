@@ -1,4 +1,4 @@
-//! The records of a range, one after the other, read as they are asked for.
+//! Reads the records of a range one by one, lazily.
 
 use std::collections::VecDeque;
 
@@ -7,8 +7,9 @@ use serde::de::DeserializeOwned;
 use super::{Position, Query, Table};
 use crate::error::Result;
 
-/// The records of a range of a table, in the order of their sort keys. DynamoDB gives at most 1 MB at once, so no more than
-/// that is held.
+/// Records of a range of a table, ordered by sort key. DynamoDB returns at most 1 MB at a time, so at most
+/// that much is in
+/// memory.
 pub struct Rows<T> {
     table: Table,
     query: Query,
@@ -19,7 +20,7 @@ pub struct Rows<T> {
 }
 
 impl Table {
-    /// The records of a range that come behind the sort key `after`, whether there is a record of it or not.
+    /// Returns the records of a range after the sort key `after`; a record with that key need not exist.
     pub fn rows<T>(&self, query: Query, after: Option<&str>, read_at_once: usize) -> Rows<T> {
         let start = after.map(|sk| Position {
             pk: query.pk.clone(),
@@ -38,7 +39,7 @@ impl Table {
 }
 
 impl<T: DeserializeOwned> Rows<T> {
-    /// The next record; None at the end.
+    /// Returns the next record; None at the end.
     pub async fn next(&mut self) -> Result<Option<T>> {
         while self.read.is_empty() && !self.is_last_page {
             let start = self.start.take();

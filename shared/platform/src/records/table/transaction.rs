@@ -1,11 +1,11 @@
-//! Several conditional writes that happen together or not at all.
+//! Builds transactions: several conditional writes that are committed together or not at all.
 
 use serde::Serialize;
 
 use super::{Action, Changes, Condition, Item, Key, Step, Table, Written};
 use crate::error::Result;
 
-/// Something that must hold for a transaction to happen, in whatever table.
+/// Condition of a transaction on a record in any table.
 #[derive(Clone)]
 pub struct Guard {
     pub(crate) table: Table,
@@ -19,7 +19,7 @@ impl std::fmt::Debug for Guard {
     }
 }
 
-/// Several conditional writes that happen together or not at all. All are of tables of one store.
+/// Conditional writes that are committed together or not at all. All their tables must be in one store.
 pub struct Transaction<'a> {
     pub(super) table: &'a Table,
     pub(super) steps: Vec<Step>,
@@ -39,13 +39,11 @@ pub enum Outcome {
 }
 
 impl Transaction<'_> {
-    /// Writes a record.
     pub fn put<T: Serialize>(self, key: &Key, record: &T, condition: Condition) -> Result<Self> {
         let table = self.table;
         self.put_into(table, key, record, condition)
     }
 
-    /// Writes a record into another table.
     pub fn put_into<T: Serialize>(
         self,
         table: &Table,
@@ -57,26 +55,23 @@ impl Transaction<'_> {
         Ok(self.step(table, key, Action::Put(item), Some(condition)))
     }
 
-    /// Writes a record whatever is there.
+    /// Writes a record unconditionally.
     pub fn replace<T: Serialize>(self, key: &Key, record: &T) -> Result<Self> {
         let (table, item) = (self.table, Item::of(key, record)?);
         Ok(self.step(table, key, Action::Put(item), None))
     }
 
-    /// Removes a record.
     pub fn delete(self, key: &Key, condition: Condition) -> Result<Self> {
         let table = self.table;
         Ok(self.step(table, key, Action::Delete, Some(condition)))
     }
 
-    /// Changes single attributes of a record; without a condition, whatever is there. A missing record is
-    /// made.
+    /// Changes single attributes of a record, optionally under a condition. A missing record is created.
     pub fn update(self, key: &Key, changes: &Changes, condition: Option<&Condition>) -> Result<Self> {
         let table = self.table;
         Ok(self.step(table, key, Action::Update(changes.clone()), condition.cloned()))
     }
 
-    /// Changes single attributes of a record in another table.
     pub fn update_in(
         self,
         table: &Table,
@@ -93,7 +88,7 @@ impl Transaction<'_> {
         Ok(self.step(table, key, Action::Check, Some(condition)))
     }
 
-    /// The same for what must hold elsewhere.
+    /// Refuses the transaction unless the guard holds.
     pub fn guarded_by(self, guard: &Guard) -> Result<Self> {
         Ok(self.step(
             &guard.table,
