@@ -1,4 +1,4 @@
-//! The AWS SDK, configured once.
+//! Configures the AWS SDK.
 
 use std::time::Duration;
 
@@ -18,22 +18,24 @@ pub use aws_config::SdkConfig;
 
 const TLS: Provider = Provider::Rustls(CryptoMode::AwsLc);
 
-/// The configuration of a Lambda function, made once for a process: its clients share one HTTP client and
-/// so their connections and trusted certificates. Region and credentials come from its environment, where
-/// Lambda puts them: the SDK's chain of other places (profiles, roles, metadata services) is neither asked
-/// nor linked.
+/// Returns the configuration of a Lambda function, to be created once per process: its clients share one HTTP
+/// client, and
+/// so connections and trusted certificates. Region and credentials come from the environment, where Lambda
+/// sets them;
+/// the SDK's other sources (profiles, roles, metadata services) are neither read nor linked.
 pub fn sdk_config() -> SdkConfig {
     let environment = AwsEnvironment::read();
     let credentials = SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new());
     let sdk = configured(environment.region, environment.endpoint_url, credentials);
-    // The name of the function in the user agent, which CloudTrail shows.
+    // Puts the function's name into the user agent, which CloudTrail shows.
     let name = environment.function_name.and_then(|name| AppName::new(name).ok());
     let mut builder = sdk.to_builder();
     builder.set_app_name(name);
     builder.build()
 }
 
-/// The configuration of an operator's machine, by the SDK's whole chain: profiles, single sign-on, roles.
+/// Returns the configuration of an operator's machine, from all sources of the SDK: profiles, single sign-on,
+/// roles.
 pub async fn sdk_config_of_operator() -> SdkConfig {
     aws_config::defaults(BehaviorVersion::latest())
         .retry_config(retries())
@@ -42,23 +44,23 @@ pub async fn sdk_config_of_operator() -> SdkConfig {
         .await
 }
 
-/// The credentials of a twin of the services.
+/// Credentials for an emulator of the services.
 pub struct Keys(Credentials);
 
 impl Keys {
-    /// For a twin that checks signatures.
+    /// For an emulator that checks signatures.
     pub fn signing(secret: &Secret) -> Self {
         Self(Credentials::new("local", secret.expose(), None, None, "millrace"))
     }
 
-    /// For a twin that wants the secret itself, in the header of a session token.
+    /// For an emulator that expects the secret itself, in the session token header.
     pub fn shown(secret: &Secret) -> Self {
         let token = Some(secret.expose().to_owned());
         Self(Credentials::new("local", "local", token, None, "millrace"))
     }
 }
 
-/// A configuration for a twin of the services at `endpoint`.
+/// Returns a configuration for an emulator of the services at `endpoint`.
 pub fn sdk_config_for(endpoint: &str, keys: Keys) -> SdkConfig {
     configured(
         None,
@@ -87,8 +89,9 @@ fn retries() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(3)
 }
 
-/// A call to a record store that takes more than a few seconds will not come back in time for the caller: it is given up
-/// and repeated, three times in all.
+/// A record store call that takes longer than a few seconds is too late for the caller, so it is cancelled
+/// and retried,
+/// three attempts in all.
 fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(2))

@@ -1,4 +1,4 @@
-//! The bus in EventBridge.
+//! Publishes to an EventBridge bus.
 
 use std::sync::Arc;
 
@@ -8,14 +8,12 @@ use platform::bus::{Bus, DETAIL_TYPE, SOURCE};
 use platform::queue::BoxFuture;
 use platform::{Error, Result};
 
-/// An EventBridge bus.
 pub struct EventBridgeBus {
     client: aws_sdk_eventbridge::Client,
     name: Arc<str>,
 }
 
 impl EventBridgeBus {
-    /// The bus of this name.
     pub fn connect(sdk: &SdkConfig, name: &str) -> Self {
         Self {
             client: aws_sdk_eventbridge::Client::new(sdk),

@@ -1,4 +1,4 @@
-//! The services of AWS behind the seams of `platform` and `models`: no other crate knows the SDK.
+//! Implements the interfaces of `platform` and `models` with services of AWS; no other crate uses the SDK.
 
 mod bedrock;
 mod config;
@@ -36,17 +36,16 @@ pub use s3::{S3Files, S3Objects};
 pub use secrets::SecretsManager;
 pub use sqs::SqsQueue;
 
-/// The services of one account and region.
 #[derive(Clone)]
 pub struct Aws {
     sdk: SdkConfig,
-    /// Each made at its first use: a cold start makes no client that its function does not need.
+    /// Each is created at its first use: a cold start creates no client that its function does not need.
     records: OnceLock<Arc<DynamoDb>>,
     objects: OnceLock<Arc<S3Objects>>,
 }
 
 impl Aws {
-    /// Those that this configuration reaches.
+    /// Uses the services that this configuration reaches.
     pub fn new(sdk: SdkConfig) -> Self {
         Self {
             sdk,
@@ -55,32 +54,33 @@ impl Aws {
         }
     }
 
-    /// Those that the environment of this process reaches.
+    /// Uses the services that the environment of this process reaches.
     pub fn from_environment() -> Self {
         Self::new(sdk_config())
     }
 
-    /// With the credentials of an operator's machine.
+    /// Uses the credentials of an operator's machine.
     pub async fn of_operator() -> Self {
         Self::new(sdk_config_of_operator().await)
     }
 
-    /// A table that does not exist is an error of its first use.
+    /// A missing table is an error at its first use.
     pub fn table(&self, name: &str) -> Table {
         Table::new(self.records(), name)
     }
 
-    /// A bucket that does not exist is an error of its first use.
+    /// A missing bucket is an error at its first use.
     pub fn bucket(&self, name: &str) -> Objects {
         Objects::new(self.objects(), name)
     }
 
-    /// The function that this process is.
+    /// Returns the deployed function of this process.
     pub fn deployment(&self) -> Result<Deployment, ConfigError> {
         Ok(Deployment::new(Environment::read()?, Arc::new(self.clone())))
     }
 
-    /// Makes providers of Bedrock, for [`ModelConfig::connect`](models::ModelConfig::connect).
+    /// Returns a constructor of Bedrock providers, for
+    /// [`ModelConfig::connect`](models::ModelConfig::connect).
     pub fn bedrock(&self) -> impl Fn(Limits, Clock) -> Box<dyn Provider> + use<> {
         let sdk = self.sdk.clone();
         move |limits, clock| Box::new(Bedrock::new(&sdk, limits, clock))
@@ -127,7 +127,7 @@ impl Backend for Aws {
     }
 }
 
-/// The function that this process is.
+/// Returns the deployed function of this process.
 pub fn deployment() -> Result<Deployment, ConfigError> {
     Aws::from_environment().deployment()
 }

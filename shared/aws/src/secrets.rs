@@ -1,4 +1,4 @@
-//! Secrets in AWS Secrets Manager.
+//! Reads secrets from AWS Secrets Manager.
 
 use aws_config::SdkConfig;
 use aws_sdk_secretsmanager::Client;
@@ -8,20 +8,20 @@ use platform::queue::BoxFuture;
 use platform::secrets::{SecretStore, Versions};
 use platform::{Error, Result};
 
-/// Secrets by name or ARN.
+/// Reads secrets by name or ARN.
 pub struct SecretsManager {
     client: Client,
 }
 
 impl SecretsManager {
-    /// Connects to nothing yet.
+    /// Does not connect yet.
     pub fn new(sdk: &SdkConfig) -> Self {
         Self {
             client: Client::new(sdk),
         }
     }
 
-    /// None where the secret has no such version.
+    /// None if the secret has no such version.
     async fn version(&self, name: &str, stage: &str) -> Result<Option<Secret>> {
         let request = self.client.get_secret_value().secret_id(name);
         match request.version_stage(stage).send().await {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use crate::config::{Keys, sdk_config_for};
 
-    /// Secrets Manager with one secret: its versions, the newest first. It fails where there are none.
+    /// Secrets Manager with one secret, its versions newest first. Without versions it fails.
     async fn secrets(versions: &'static [&'static str]) -> SecretsManager {
         let answer = move |body: String| async move {
             let request: Value = serde_json::from_str(&body).unwrap();

@@ -1,4 +1,4 @@
-//! Queues of SQS.
+//! Sends to and receives from SQS queues.
 
 use std::time::Duration;
 
@@ -9,14 +9,12 @@ use platform::queue::{BoxFuture, Delivery, Inbox, MAX_DELAY, Queue};
 use platform::{Error, Result};
 use tracing::warn;
 
-/// To send to, and to receive from.
 pub struct SqsQueue {
     client: Client,
     url: String,
 }
 
 impl SqsQueue {
-    /// The queue at this URL.
     pub fn connect(sdk: &SdkConfig, url: String) -> Self {
         Self {
             client: Client::new(sdk),

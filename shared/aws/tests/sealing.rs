@@ -1,4 +1,5 @@
-//! Sealing with KMS, against a stand-in that speaks its protocol and keeps the encryption context, as KMS does.
+//! Tests sealing with KMS against a stand-in that speaks its protocol and binds the encryption context, as
+//! KMS does.
 #![cfg(test)]
 
 use aws::{Keys, KmsSealer, sdk_config_for};
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 
 const KEY: &str = "alias/millrace";
 
-/// Its ciphertext is key, context and plaintext as JSON: what KMS binds together, legible.
+/// Its ciphertext is key, context and plaintext as JSON: what KMS binds together, in readable form.
 async fn kms(headers: HeaderMap, body: Bytes) -> (StatusCode, Json<Value>) {
     let request: Value = serde_json::from_slice(&body).unwrap();
     let ours = json!({ "key": request["KeyId"], "context": request["EncryptionContext"] });

@@ -1,4 +1,4 @@
-//! Answers of Bedrock, in one piece or in events.
+//! Reads answers of Bedrock, in one piece or as events.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) fn whole(output: ConverseOutput, call: &Call<'_>) -> Result<Reply, Fa
                 let arguments = to_json(tool.input()).to_string();
                 parts.call(number, Some(tool.tool_use_id()), Some(tool.name()), &arguments);
             }
-            // Thoughts, citations: not part of what was asked for.
+            // Thinking and citations were not requested.
             _ => {}
         }
     }
@@ -43,7 +43,7 @@ pub(super) async fn streamed(
     loop {
         let event = match (timeout(patience, output.stream.recv()).await, &stop) {
             (Ok(Ok(Some(event))), _) => event,
-            // The reason for the end came, and at most the counts of tokens are missing.
+            // The stop reason has arrived; at most the token counts are missing.
             (_, Some(stop)) => return finish(parts, stop, usage, call),
             (Ok(Ok(None)), None) => return Err(Failure::broke_off()),
             (Ok(Err(error)), None) => return Err(failure::of_event(&error)),
@@ -93,7 +93,7 @@ fn finish(parts: Assembly, stop: &wire::StopReason, usage: Usage, call: &Call<'_
                 "is malformed, as Bedrock says; repeat the call",
             ));
         }
-        // A newer model of Anthropic.
+        // From newer models of Anthropic.
         other if other.as_str() == "refusal" => Ended::For(StopReason::Refused),
         other => Ended::Unknown(other.as_str()),
     };
@@ -110,7 +110,7 @@ fn number(index: i32) -> u64 {
     u64::try_from(index).unwrap_or(0)
 }
 
-/// Bedrock counts what it read from its cache, and what it wrote to it, beside the input.
+/// Bedrock counts tokens read from its cache, and written to it, separately from the input.
 fn told(usage: &wire::TokenUsage) -> Usage {
     let count = |tokens: i32| u64::try_from(tokens).unwrap_or(0);
     let cached = usage.cache_read_input_tokens().map(count);

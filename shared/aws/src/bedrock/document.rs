@@ -1,4 +1,4 @@
-//! JSON as the SDK has it.
+//! Converts JSON to and from the SDK's documents.
 
 use aws_smithy_types::{Document, Number};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Failed requests to Bedrock, by the error of the SDK.
+//! Classifies failed requests to Bedrock by the error of the SDK.
 
 use std::error::Error;
 
@@ -44,17 +44,18 @@ where
         SdkError::DispatchFailure(failure) if failure.is_timeout() || is_connect(&error) => {
             Failure::unreachable()
         }
-        // The SDK counts a connection that is closed too early as neither kind.
+        // The SDK does not classify a connection that was closed too early.
         SdkError::DispatchFailure(failure) if failure.is_io() || has::<hyper::Error>(&error) => {
             Failure::broke_off()
         }
-        // Before anything was sent: no credentials, or no address.
+        // Failed before anything was sent: no credentials, or no address.
         _ => Failure::unauthorized("the AWS SDK could not sign or address the request"),
     }
 }
 
-/// The failure of an event. It has no status of its own, and the SDK keeps name and sentence in its type
-/// alone.
+/// Classifies the error of an event. It has no status of its own, and the SDK keeps its name and message only
+/// in its
+/// type.
 pub(super) fn of_event(error: &SdkError<EventError, RawMessage>) -> Failure {
     let (status, code, sentence) = match error {
         SdkError::ServiceError(told) => match told.err() {
@@ -76,7 +77,7 @@ pub(super) fn of_event(error: &SdkError<EventError, RawMessage>) -> Failure {
     Failure::of_status(status, Some(code), sentence.unwrap_or_default(), None)
 }
 
-/// By the status, but for names that say more than theirs.
+/// Classifies by the status, except for names that are more specific.
 fn of_code(status: u16, error: &impl ProvideErrorMetadata, pause_ms: Option<u64>) -> Failure {
     let code = error.code();
     let sentence = error.message().unwrap_or_default();
@@ -100,7 +101,7 @@ fn of_code(status: u16, error: &impl ProvideErrorMetadata, pause_ms: Option<u64>
     }
 }
 
-/// Whether an error has one of this type among its causes.
+/// Whether an error of this type is among the causes.
 fn has<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
     std::iter::successors(Some(error), |cause| (*cause).source()).any(|cause| cause.is::<T>())
 }

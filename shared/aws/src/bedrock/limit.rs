@@ -1,4 +1,4 @@
-//! Checks on an answer before the SDK reads it: the SDK reads a body of any type and length to its end.
+//! Checks an answer before the SDK reads it, because the SDK reads a body of any type and length to its end.
 
 use std::mem;
 
@@ -9,13 +9,13 @@ use aws_smithy_types::body::SdkBody;
 use http_body_util::Limited;
 use models::MAX_ANSWER_BYTES;
 
-/// Bounds the body, and refuses one of another type than the operation's, such as a page of a proxy.
+/// Limits the size of the body, and refuses a content type other than the operation's, such as a page of a
+/// proxy.
 #[derive(Debug)]
 pub(super) struct AnswerGuard {
     pub(super) content_type: &'static str,
 }
 
-/// The answer is of another type.
 #[derive(Debug)]
 pub(super) struct WrongType;
 

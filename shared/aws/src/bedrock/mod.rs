@@ -1,8 +1,8 @@
-//! Amazon Bedrock, by its operations Converse and ConverseStream.
+//! Calls Amazon Bedrock through its operations Converse and ConverseStream.
 //!
-//! The client shares the HTTP client of the SDK's configuration. Its retries and time limits are not those of
-//! the record store: requests are repeated by `models` alone, and a model may think for longer than a
-//! table.
+//! The client shares the HTTP client of the SDK's configuration, but not the retries and time limits of the
+//! record
+//! store: only `models` retries requests, and a model may take longer than a table.
 
 mod answer;
 mod document;
@@ -34,7 +34,7 @@ pub struct Bedrock {
 }
 
 impl Bedrock {
-    /// With the credentials and the region of `sdk`.
+    /// Uses the credentials and the region of `sdk`.
     pub fn new(sdk: &SdkConfig, limits: Limits, clock: Clock) -> Self {
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(limits.connect)
@@ -45,7 +45,7 @@ impl Bedrock {
         let config = Builder::from(sdk)
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts)
-            // It takes a pause of the model for a stalled connection; pauses are bounded below.
+            // It would treat a pause of the model as a stalled connection; pauses are limited below.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .build();
         Self {

@@ -1,4 +1,4 @@
-//! A request in Bedrock's types.
+//! Converts a request to Bedrock's types.
 
 use aws_sdk_bedrockruntime::error::BuildError;
 use aws_sdk_bedrockruntime::types as wire;
@@ -7,7 +7,7 @@ use models::{Content, Message, ModelError, ModelErrorKind, OutputSchema, Tool, T
 
 use super::document::from_json;
 
-/// What both operations take.
+/// Inputs of both operations.
 pub(super) struct Parts {
     pub(super) system: Option<Vec<wire::SystemContentBlock>>,
     pub(super) messages: Vec<wire::Message>,
@@ -45,7 +45,9 @@ fn built(call: &Call<'_>) -> Result<Parts, BuildError> {
     })
 }
 
-/// The conversation. Bedrock refuses two messages of one role in a row, so those are joined, and empty ones.
+/// Converts the conversation. Bedrock refuses consecutive messages of one role, and empty ones, so the former
+/// are joined
+/// and the latter left out.
 fn messages(call: &Call<'_>) -> Result<Vec<wire::Message>, BuildError> {
     let mut turns: Vec<(wire::ConversationRole, Vec<wire::ContentBlock>)> = Vec::new();
     for message in call.messages() {
@@ -98,8 +100,7 @@ fn result(result: &ToolResult) -> Result<wire::ContentBlock, BuildError> {
     block.build().map(wire::ContentBlock::ToolResult)
 }
 
-/// The tools, and the one that takes the structured output, which the model must call unless it calls
-/// another.
+/// Converts the tools, and adds the tool for structured output. The model must call one of them.
 fn tools(call: &Call<'_>) -> Result<Option<wire::ToolConfiguration>, BuildError> {
     let own = &call.request.tools;
     let output = call.native_output();
@@ -124,7 +125,7 @@ fn tools(call: &Call<'_>) -> Result<Option<wire::ToolConfiguration>, BuildError>
 }
 
 fn tool(tool: &Tool) -> Result<wire::Tool, BuildError> {
-    // An empty description is refused.
+    // Bedrock refuses an empty description.
     let description = Some(tool.description.clone()).filter(|text| !text.trim().is_empty());
     let schema = wire::ToolInputSchema::Json(from_json(&tool.input_schema));
     let specification = wire::ToolSpecification::builder()

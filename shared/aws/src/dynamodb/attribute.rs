@@ -1,4 +1,4 @@
-//! Items and positions in DynamoDB's form.
+//! Converts items and positions to and from DynamoDB's form.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use platform::error::{Error, Result};
 use platform::records::store::{Item, Key, Position, Query, key_names};
 
-/// Attributes in DynamoDB's form.
 pub(super) type Attributes = HashMap<String, AttributeValue>;
 
 pub(super) fn attribute(value: &impl Serialize) -> Result<AttributeValue> {
@@ -36,7 +35,7 @@ fn primary_key(pk: &str, sk: &str) -> Attributes {
     ])
 }
 
-/// The exclusive start key of a position in the index that it is of.
+/// Returns the exclusive start key for a position in its index.
 pub(super) fn start_key(position: Position, index: Option<&str>) -> Attributes {
     let mut key = primary_key(&position.pk, &position.sk);
     if let (Some((pk, sk)), Some(index)) = (position.in_index, index) {
@@ -47,7 +46,7 @@ pub(super) fn start_key(position: Position, index: Option<&str>) -> Attributes {
     key
 }
 
-/// The position of a last evaluated key.
+/// Returns the position of a last evaluated key.
 pub(super) fn position(mut key: Attributes, query: Option<&Query>) -> Result<Position> {
     let mut take = |name: &str| match key.remove(name) {
         Some(AttributeValue::S(text)) => Ok(text),

@@ -1,4 +1,4 @@
-//! Reads of several items at once.
+//! Reads several items at a time.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,9 +11,11 @@ use super::{DynamoDb, failed};
 use platform::error::{Error, Result};
 use platform::records::store::{Item, Key};
 
-/// Attempts without a further item: the SDK does not repeat what a throttled read left out.
+/// Maximum number of consecutive attempts that read nothing. The SDK does not retry the keys that a throttled
+/// read omits.
 const MAX_ATTEMPTS: u32 = 6;
-/// Half of the first pause after an attempt without an item, in milliseconds. Each next pause is twice as
+/// Half of the first pause after an attempt that read nothing, in milliseconds. Each further pause is twice
+/// as
 /// long.
 const PAUSE_MS: u64 = 25;
 

@@ -1,4 +1,4 @@
-//! Makes tables as `template.yaml` makes them in the cloud, for tests.
+//! Creates tables for tests, as `template.yaml` creates them in the cloud.
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
@@ -11,7 +11,7 @@ use platform::records::schema::{Carried, EXPIRES_AT, SUMMARY, TableKind, carried
 use platform::records::store::key_names;
 use platform::{Error, Result};
 
-/// Makes a table with the schema unless it exists.
+/// Creates a table with the schema, unless it exists.
 pub async fn create_table(sdk: &SdkConfig, name: &str, kind: TableKind) -> Result<()> {
     let client = Client::new(sdk);
     if client.describe_table().table_name(name).send().await.is_ok() {

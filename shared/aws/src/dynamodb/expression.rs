@@ -1,4 +1,4 @@
-//! Conditions and changes as DynamoDB expressions.
+//! Writes conditions and changes as DynamoDB expressions.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use platform::error::Result;
 use platform::records::schema::EXPIRES_AT;
 use platform::records::store::{Changes, Condition};
 
-/// The names that an expression stands for.
+/// Attribute names by their placeholders in an expression.
 pub(super) type Names = HashMap<String, String>;
 
 pub(super) fn condition(condition: &Condition) -> String {
@@ -24,7 +24,7 @@ pub(super) fn condition(condition: &Condition) -> String {
     }
 }
 
-/// The names of a condition's expression.
+/// Returns the placeholders of a condition's names.
 pub(super) fn condition_names(condition: &Condition) -> Option<Names> {
     let name = match condition {
         Condition::NumberIs(name, _)
@@ -38,7 +38,7 @@ pub(super) fn condition_names(condition: &Condition) -> Option<Names> {
     Some(Names::from([("#expected".to_owned(), name.to_owned())]))
 }
 
-/// The values of a condition's expression.
+/// Returns the placeholders of a condition's values.
 pub(super) fn condition_values(condition: &Condition) -> Option<Attributes> {
     let value = match condition {
         Condition::NumberIs(_, number) | Condition::NumberBelow(_, number) => {

@@ -1,6 +1,6 @@
-//! Records in DynamoDB: the only code that writes its expressions.
+//! Stores records in DynamoDB; the only code that writes its expressions.
 //!
-//! A transaction carries a client token, so that a repeat after a lost response is not done twice.
+//! A transaction carries a client token, so that a retry after a lost response does not repeat it.
 
 mod attribute;
 mod batch;
@@ -35,7 +35,7 @@ pub struct DynamoDb {
 }
 
 impl DynamoDb {
-    /// The tables that this configuration reaches. Connects to nothing yet.
+    /// Does not connect yet.
     pub fn new(sdk: &SdkConfig) -> Self {
         Self {
             client: Client::new(sdk),
@@ -118,7 +118,7 @@ impl RecordStore for DynamoDb {
                         .await;
                     single(written)
                 }
-                // A repeat after a lost response would find the item gone and call that a refusal.
+                // A retry of a plain delete after a lost response would find no item, and report a refusal.
                 Action::Delete | Action::Check => self.commit(vec![step]).await,
             }
         })
@@ -237,7 +237,7 @@ where
     }
 }
 
-/// What DynamoDB refuses for good is a fault of ours; everything else may pass.
+/// A request that DynamoDB will always refuse is a fault of this service; any other error may be temporary.
 fn failed<E, R>(error: SdkError<E, R>) -> Error
 where
     E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,

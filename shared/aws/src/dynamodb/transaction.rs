@@ -1,4 +1,4 @@
-//! Transactions, and what to do where DynamoDB cancels one.
+//! Commits transactions, and handles those that DynamoDB cancels.
 
 use std::time::Duration;
 
@@ -13,19 +13,20 @@ use super::{DynamoDb, failed};
 use platform::error::{Error, Result};
 use platform::records::store::{Action, Step, Written};
 
-/// Attempts of a transaction that conflicts with another one.
+/// Maximum attempts of a transaction that conflicts with another write.
 const MAX_ATTEMPTS: u64 = 8;
-/// Attempts of a transaction on a throttled table: 1.5 s at most, so that a request still gets its answer.
+/// Maximum attempts of a transaction on a throttled table: at most 1.5 s, so that the request can still be
+/// answered.
 const MAX_THROTTLED_ATTEMPTS: u64 = 5;
-/// Half of the first pause of a throttled transaction, in milliseconds. Each next pause is twice as long.
+/// Half of the first pause of a throttled transaction, in milliseconds. Each further pause is twice as long.
 const THROTTLED_MS: u64 = 25;
 
 impl DynamoDb {
-    /// Commits a transaction. A conflict with another write and a throttled table are retried with
-    /// back-off. [`Written::Contended`] is a conflict that outlasts all attempts,
-    /// [`ErrorKind::Unavailable`] throttling that does.
+    /// Commits a transaction. Conflicts with other writes and throttling are retried with back-off. A
+    /// conflict that
+    /// outlasts all attempts is [`Written::Contended`]; throttling that does is [`ErrorKind::Unavailable`].
     ///
-    /// The SDK retries neither: both come as a cancelled transaction, which it takes for final.
+    /// The SDK retries neither, because both arrive as a cancelled transaction, which it treats as final.
     ///
     /// [`ErrorKind::Unavailable`]: platform::ErrorKind::Unavailable
     pub(super) async fn commit(&self, steps: Vec<Step>) -> Result<Written> {
@@ -101,16 +102,15 @@ fn write(step: &Step) -> Result<TransactWriteItem> {
     Ok(item.map_err(Error::internal)?.build())
 }
 
-/// Why DynamoDB cancelled a transaction.
 #[derive(Debug, PartialEq, Eq)]
 enum Cancellation {
     /// The condition of this step does not hold.
     Refused { step: usize },
-    /// Another write is under way on one of the items.
+    /// Another write of one of the items is in progress.
     Conflict,
-    /// A table or an index is over its throughput.
+    /// A table or an index exceeds its throughput.
     Throttled,
-    /// An item that is too large, for one: no retry helps.
+    /// No retry helps, for example because an item is too large.
     Invalid,
 }
 

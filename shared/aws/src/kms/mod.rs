@@ -1,4 +1,4 @@
-//! Keys of KMS.
+//! Seals and signs with keys of KMS.
 
 mod sealing;
 mod signing;

@@ -1,4 +1,4 @@
-//! Sealing with a key of KMS.
+//! Seals secrets with a key of KMS.
 
 use aws_config::SdkConfig;
 use aws_sdk_kms::Client;
@@ -12,15 +12,14 @@ use platform::queue::BoxFuture;
 use platform::sealing::{Place, Sealer, check_length};
 use platform::{Error, Result};
 
-/// A symmetric KMS key. The key never leaves KMS, and the place is the encryption context, which CloudTrail
-/// shows.
+/// A symmetric KMS key, which never leaves KMS. The place is the encryption context, which CloudTrail shows.
 pub struct KmsSealer {
     client: Client,
     key_id: String,
 }
 
 impl KmsSealer {
-    /// The key of this id, ARN or alias.
+    /// `key_id` is an id, ARN or alias.
     pub fn connect(sdk: &SdkConfig, key_id: String) -> Self {
         Self {
             client: Client::new(sdk),
@@ -80,7 +79,7 @@ impl Sealer for KmsSealer {
     }
 }
 
-/// Whether no repetition can help: another key, another place, changed bytes.
+/// Whether no retry can help: another key, another place, or changed bytes.
 fn never_opens(error: &DecryptError) -> bool {
     error.is_invalid_ciphertext_exception() || error.is_incorrect_key_exception()
 }

@@ -1,4 +1,4 @@
-//! Signing with a key of KMS.
+//! Signs with a key of KMS.
 
 use aws_config::SdkConfig;
 use aws_sdk_kms::Client;
@@ -17,7 +17,7 @@ pub struct KmsSigningKey {
 }
 
 impl KmsSigningKey {
-    /// The key of this id, ARN or alias.
+    /// `key_id` is an id, ARN or alias.
     pub fn connect(sdk: &SdkConfig, key_id: String) -> Self {
         Self {
             client: Client::new(sdk),

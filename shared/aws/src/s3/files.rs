@@ -1,4 +1,4 @@
-//! Files in buckets of callers.
+//! Downloads files from buckets of callers.
 
 use aws_config::SdkConfig;
 use aws_sdk_s3::Client;
@@ -10,13 +10,13 @@ use tracing::warn;
 
 use super::client;
 
-/// S3, asked with the credentials of the service.
+/// S3, read with the credentials of the service.
 pub struct S3Files {
     client: Client,
 }
 
 impl S3Files {
-    /// Connects to nothing yet.
+    /// Does not connect yet.
     pub fn new(sdk: &SdkConfig) -> Self {
         Self { client: client(sdk) }
     }

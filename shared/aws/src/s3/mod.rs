@@ -1,4 +1,4 @@
-//! S3: buckets of the service, and those of callers.
+//! Accesses S3: buckets of the service, and those of callers.
 
 mod files;
 mod objects;
@@ -12,10 +12,10 @@ use aws_sdk_s3::Client;
 pub use files::S3Files;
 pub use objects::S3Objects;
 
-/// A client of S3, for buckets of ours and of others.
 fn client(sdk: &SdkConfig) -> Client {
-    // A large object takes its time. What stalls is ended by the SDK's stalled stream protection. What is
-    // only left out here would be as it is for the other services.
+    // A large object takes long; the SDK's stalled stream protection ends a stalled transfer. The limits are
+    // disabled
+    // explicitly, because omitted ones would be those of the other services.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(2))
         .disable_operation_timeout()

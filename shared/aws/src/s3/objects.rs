@@ -1,4 +1,4 @@
-//! Objects in S3.
+//! Stores objects in S3.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,25 +16,24 @@ use tokio::io::{AsyncWriteExt as _, BufWriter};
 
 use super::client;
 
-/// The bytes of a file that are read or written at a time: each time costs a change of threads.
+/// Size of a file read or write, in bytes. Each one costs a switch of threads.
 const PIECE_BYTES: usize = 512 * 1_024;
 
-/// The last byte that a range can name.
+/// Maximum position in a range.
 const MAX_PLACE: u64 = u64::MAX / 2;
 
-/// The buckets of S3.
 #[derive(Clone)]
 pub struct S3Objects {
     client: Client,
 }
 
 impl S3Objects {
-    /// An endpoint of one's own is asked by path, not by a host name for each bucket.
+    /// With a configured endpoint, requests name the bucket in the path, not in the host name.
     pub fn new(sdk: &SdkConfig) -> Self {
         Self { client: client(sdk) }
     }
 
-    /// False where there is an object already and `is_new` asks for none.
+    /// False if the object exists and `is_new` is set.
     async fn put_stream(&self, bucket: &str, key: &str, body: ByteStream, is_new: bool) -> Result<bool> {
         let sent = self
             .client
@@ -44,8 +43,9 @@ impl S3Objects {
             .set_if_none_match(is_new.then(|| "*".to_owned()))
             .body(body)
             .customize()
-            // Its checksum is sent with it, and goes with the TLS that S3 is asked over; without TLS, at a
-            // laptop's object store, the SDK would take a second hash of everything.
+            // The checksum is sent with the body, and TLS protects it on the way to S3. Without TLS, as with
+            // an object store
+            // on a laptop, the SDK would hash the whole body a second time.
             .disable_payload_signing()
             .send()
             .await;
@@ -62,7 +62,7 @@ impl S3Objects {
             Ok(answer) => Ok(Some(answer.body)),
             Err(error) => match error.code() {
                 Some("NoSuchKey") => Ok(None),
-                // The object ends before the range begins.
+                // The range starts after the end of the object.
                 Some("InvalidRange") => Ok(Some(ByteStream::default())),
                 _ => Err(unavailable(error)),
             },
@@ -117,7 +117,7 @@ impl ObjectStore for S3Objects {
         Box::pin(async move {
             let asked = match range {
                 None => None,
-                // HTTP knows no empty range.
+                // HTTP has no empty range.
                 Some(Range { length: 0, .. }) => {
                     return Ok(self.exists(bucket, key).await?.then(Vec::new));
                 }

@@ -1,4 +1,4 @@
-//! Conversations that succeed.
+//! Tests conversations that succeed.
 
 use models::stand_in::{KEY, Reply, Wire};
 use models::{
@@ -17,7 +17,7 @@ fn call(id: &str, name: &str, arguments: Value) -> Content {
     })
 }
 
-/// A conversation with everything that a request can hold.
+/// A conversation with everything that a request can contain.
 fn full() -> Request {
     Request {
         system: Some("Be short.".to_owned()),
@@ -182,7 +182,7 @@ async fn a_request_is_sent_in_bedrocks_form() {
             .expose()
             .starts_with("AWS4-HMAC-SHA256 Credential=local/")
     );
-    // Messages of one role in a row are one.
+    // Consecutive messages of one role are joined.
     assert_eq!(
         received[0].body,
         json!({
@@ -219,7 +219,7 @@ async fn each_stop_reason_has_its_meaning() {
     let tool = |reply: Reply| reply.calling("a", "weather", &json!({}));
     for (wire, word, with_call, stop) in [
         (Wire::OpenAi, "stop", false, StopReason::End),
-        // Several servers do not say that they call tools.
+        // Several servers do not report that they call tools.
         (Wire::OpenAi, "stop", true, StopReason::ToolUse),
         (Wire::OpenAi, "tool_calls", true, StopReason::ToolUse),
         (Wire::OpenAi, "length", false, StopReason::MaxTokens),
@@ -277,7 +277,7 @@ async fn a_call_without_an_id_of_its_own_gets_one() {
             .calling("x", "clock", &json!({}))
             .calling("x", "clock", &json!({}));
         let stand_in = stand_in([reply]).await;
-        // The conversation has one call already.
+        // The conversation already has one call.
         let answer = whole(&stand_in, wire, &full()).await.unwrap();
         let ids: Vec<_> = answer.tool_calls().map(|call| call.id.as_str()).collect();
         assert_eq!(ids, ["call_2", "x", "call_4"], "{wire:?}");
@@ -316,7 +316,7 @@ async fn a_request_that_is_wrong_is_not_sent() {
     }
 }
 
-/// The rules of the stand-in, as the tests of others use them.
+/// Checks the stand-in's rules, which tests of other crates use.
 #[tokio::test]
 async fn the_stand_in_follows_its_script_then_its_rules() {
     for wire in WIRES {

@@ -1,4 +1,4 @@
-//! Everything that a provider, or the network, does wrong.
+//! Tests all faults of a provider and of the network.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{WIRES, bedrock, model, prompt, quick, sdk, stand_in, streamed, streamed_within, whole};
 
-/// Limits under which a stream that hangs is over soon.
+/// Limits that end a hanging stream quickly.
 fn impatient() -> Limits {
     Limits {
         between_parts: Duration::from_millis(300),
@@ -16,7 +16,7 @@ fn impatient() -> Limits {
     }
 }
 
-/// Each reply, given to each attempt: the kind of the error, and how many requests were made.
+/// Sends `reply` to every attempt, and checks the kind of the error and the number of requests.
 async fn check(wire: Wire, reply: Reply, kind: ModelErrorKind, requests: usize) {
     for is_streamed in [false, true] {
         let stand_in = StandIn::start().await.unwrap();
@@ -282,7 +282,7 @@ async fn nothing_is_repeated_after_a_part_was_given() {
     }
 }
 
-/// After the reason for the end, at most the counts of tokens are missing.
+/// After the stop reason, at most the token counts are missing.
 #[tokio::test]
 async fn an_answer_that_has_ended_is_whole_whatever_comes_after() {
     for wire in WIRES {
@@ -305,7 +305,7 @@ async fn an_answer_that_has_ended_is_whole_whatever_comes_after() {
     }
 }
 
-/// The length of a stream, as the stand-in sends it.
+/// Returns the length of a stream, as the stand-in sends it.
 async fn bytes_of(wire: Wire, reply: &Reply) -> usize {
     let stand_in = stand_in([reply.clone()]).await;
     let (path, body) = match wire {
@@ -337,7 +337,7 @@ async fn an_answer_is_read_up_to_four_mebibytes() {
     }
 }
 
-/// Wrong bytes of a frame: its length, its checksums, its headers.
+/// Breaks a frame in its length, its checksums and its headers.
 #[tokio::test]
 async fn frames_that_are_none_are_a_bad_answer() {
     let stream = |body: Vec<u8>| Reply::body(200, "application/vnd.amazon.eventstream", body);

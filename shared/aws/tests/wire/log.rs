@@ -1,4 +1,4 @@
-//! No prompt, no answer and no key is logged, whatever happens.
+//! Checks that no prompt, answer or key is ever logged.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ impl Lines {
     }
 }
 
-/// The most that `platform::telemetry` lets a log have.
+/// The most verbose filter that `platform::telemetry` allows.
 fn everything() -> Targets {
     let below = ["aws_", "h2", "hyper", "lambda_", "rustls"].map(|target| (target, LevelFilter::DEBUG));
     Targets::new()

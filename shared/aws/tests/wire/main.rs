@@ -1,4 +1,4 @@
-//! Both wire formats against the stand-in: requests, answers, and every way to fail.
+//! Tests both wire formats against the stand-in: requests, answers, and every kind of failure.
 
 #![cfg(test)]
 
@@ -20,7 +20,7 @@ use platform::config::Secret;
 
 const WIRES: [Wire; 2] = [Wire::OpenAi, Wire::Bedrock];
 
-/// A model that asks the stand-in in this form.
+/// Returns a model that calls the stand-in in this wire format.
 fn model(stand_in: &StandIn, wire: Wire, limits: Limits) -> Arc<dyn Model> {
     match wire {
         Wire::OpenAi => stand_in.openai_within(limits),
@@ -28,7 +28,7 @@ fn model(stand_in: &StandIn, wire: Wire, limits: Limits) -> Arc<dyn Model> {
     }
 }
 
-/// Bedrock is the stand-in.
+/// Configures the stand-in as Bedrock.
 fn sdk(stand_in: &StandIn) -> SdkConfig {
     let endpoint = format!("http://{}", stand_in.address());
     sdk_config_for(&endpoint, Keys::signing(&Secret::new(KEY)))
@@ -38,7 +38,7 @@ fn bedrock(sdk: &SdkConfig, limits: Limits) -> Arc<dyn Model> {
     over(Box::new(Bedrock::new(sdk, limits, Clock::System)), MODEL, limits)
 }
 
-/// Limits under which requests are repeated at once.
+/// Limits with immediate retries.
 fn quick() -> Limits {
     Limits {
         attempts: 3,
@@ -55,7 +55,7 @@ fn prompt(text: &str) -> Request {
     }
 }
 
-/// A stand-in with these answers, in order.
+/// Starts a stand-in with these answers, in order.
 async fn stand_in(replies: impl IntoIterator<Item = Reply>) -> StandIn {
     let stand_in = StandIn::start().await.unwrap();
     for reply in replies {
@@ -68,7 +68,7 @@ async fn whole(stand_in: &StandIn, wire: Wire, request: &Request) -> Result<Answ
     model(stand_in, wire, quick()).converse(request, None).await
 }
 
-/// The answer, and the parts that came before it.
+/// Returns the answer, and the parts that arrived before it.
 async fn streamed(
     stand_in: &StandIn,
     wire: Wire,

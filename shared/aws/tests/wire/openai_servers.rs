@@ -1,4 +1,4 @@
-//! Servers that call themselves compatible: what they leave out, and what they do in their own way.
+//! Tests servers that claim compatibility: what they omit, and what they do differently.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -169,7 +169,7 @@ async fn a_model_may_know_the_limit_of_tokens_by_its_newer_name() {
     assert_eq!(names("max_completion_tokens"), [false, true, true]);
 }
 
-/// Secrets of which each fetch gives another version.
+/// A secret that has another version at each fetch.
 #[derive(Default)]
 struct Rotating(AtomicUsize);
 
@@ -203,7 +203,7 @@ async fn a_key_that_was_rotated_is_fetched_again() {
     let model = config.connect(&no_bedrock, &AwsEnvironment::default(), clock.clone());
     let refused = Reply::failing(401, "invalid_api_key", "no");
     stand_in.then(refused.clone());
-    // A secret that was fetched just now is not fetched again.
+    // A recently fetched secret is not fetched again.
     let error = model.converse(&prompt("x"), None).await.unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::Unauthorized);
     clock.advance_ms(10_000);

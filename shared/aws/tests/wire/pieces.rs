@@ -1,4 +1,4 @@
-//! Bytes come in any pieces: the answer does not depend on them.
+//! Tests that the answer does not depend on how its bytes are split.
 
 use models::stand_in::{Reply, Wire};
 use models::{Answer, Request};
@@ -37,7 +37,7 @@ async fn a_stream_in_pieces_of_any_size_is_the_same_answer() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Any text, cut anywhere, arrives.
+    /// Any text arrives, wherever it is split.
     #[test]
     fn any_text_survives_any_pieces(text in "\\PC{1,40}", bytes in 1..40_usize) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -50,7 +50,7 @@ proptest! {
         });
     }
 
-    /// Whatever a server sends, there is an answer or an error.
+    /// Any bytes from a server give an answer or an error.
     #[test]
     fn any_bytes_are_an_answer_or_an_error(body: Vec<u8>, events in any::<bool>()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

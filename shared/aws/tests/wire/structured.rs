@@ -1,4 +1,4 @@
-//! Structured output: asked for, checked, repaired.
+//! Tests structured output: its request, validation and repair.
 
 use models::stand_in::{Reply, StandIn, Wire};
 use models::{Content, ModelErrorKind, OutputSchema, Request, StopReason, Tool, Usage};
@@ -30,7 +30,7 @@ fn yes() -> Value {
     json!({ "matches": true })
 }
 
-/// What the stand-in counts for one request.
+/// Usage that the stand-in reports for one request.
 const ONE: Usage = Usage {
     input_tokens: 10,
     output_tokens: 5,
@@ -126,7 +126,7 @@ async fn nonsense_is_repaired_once_and_its_tokens_count() {
     }
 }
 
-/// The call of the tool that takes the output, with arguments that are none.
+/// The call of the output tool has invalid arguments.
 #[tokio::test]
 async fn a_broken_call_of_the_output_tool_is_repaired() {
     for arguments in ["{\"matches\":", "[]", "\"yes\"", "{}"] {
@@ -154,7 +154,7 @@ async fn a_provider_without_the_means_is_told_in_words() {
             assert_eq!((answer.output, answer.usage), (Some(yes()), ONE), "{wire:?}");
         }
         let received = stand_in.received();
-        // It is remembered.
+        // The refusal is remembered.
         assert_eq!(received.len(), 3);
         for request in &received[1..] {
             assert!(
