@@ -1,5 +1,6 @@
-//! Measures conditional transactions of a store on the disk of the temporary folder: five for each run, as
-//! the workflow engine writes them, with entries of indexes, by 1 and by 32 clients.
+//! Measures conditional transactions of a store on the disk of the temporary folder: five per run, as the
+//! workflow
+//! engine writes them, with index entries, by 1 and by 32 clients.
 //!
 //! ```text
 //! cargo run --release -p embedded --example commits
@@ -74,7 +75,8 @@ fn run_key(run: &str) -> Key {
     Key::new(format!("project#{run}"), "run")
 }
 
-/// A run that begins, is worked on, and ends; each write is guarded by the version before, and adds a part of
+/// Writes a run that starts, makes progress, and ends. Each write requires the previous version, and adds a
+/// part of
 /// its history.
 async fn write_run(store: &SqliteRecords, run: &str) -> Result<(), Box<dyn Error>> {
     let key = run_key(run);

@@ -1,4 +1,5 @@
-//! Adapters that need no service: records in SQLite and objects in files, for the local runner, tests and
+//! Implements adapters that need no service: records in SQLite and objects in files, for the local runner,
+//! tests and
 //! single servers.
 
 pub mod files;

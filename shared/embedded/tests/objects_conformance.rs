@@ -1,4 +1,4 @@
-//! The suite of every store of objects: over files, and over S3 behind its SDK.
+//! Runs the suite of object stores over files, and over S3 through its SDK.
 #![cfg(test)]
 
 use std::sync::Arc;

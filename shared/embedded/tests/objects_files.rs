@@ -1,4 +1,4 @@
-//! What is true of objects in files beyond the suite of every store.
+//! Tests properties of objects in files that the common suite does not cover.
 #![cfg(test)]
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ fn opened() -> (TempDir, FileObjects) {
     (folder, files)
 }
 
-/// The files below a folder, and the folders that are empty.
+/// Lists the files below a folder, and the empty folders.
 fn contents(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -48,7 +48,7 @@ async fn an_object_is_the_file_of_its_key() {
     let key = "log/acme/demo/2026-11-24/events/x.parquet";
     objects.put(key, b"one".to_vec()).await.unwrap();
     assert_eq!(fs::read(folder.path().join(path)).unwrap(), b"one");
-    // A file that another program puts there is an object, unless its name stands for no key.
+    // A file from another program is an object, unless its name stands for no key.
     fs::write(folder.path().join(path).with_file_name("y.parquet"), "two").unwrap();
     fs::write(folder.path().join(path).with_file_name(".DS_Store"), "").unwrap();
     fs::write(folder.path().join(path).with_file_name("README.txt"), "").unwrap();
@@ -123,7 +123,7 @@ enum Step {
     Remove(String),
 }
 
-/// Few parts, so that keys meet, and are each other's folders.
+/// Few parts, so that keys collide, and are each other's folders.
 fn key() -> impl Strategy<Value = String> {
     let parts = ["a", "A", "a.json", ".", "..", "", "%", "a.object", "%61", "ü"].map(str::to_owned);
     let long = [

@@ -1,4 +1,4 @@
-//! The conformance suite over records in SQLite.
+//! Runs the conformance suite over records in SQLite.
 #![cfg(test)]
 
 use std::sync::Arc;

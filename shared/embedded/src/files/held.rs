@@ -1,4 +1,4 @@
-//! Holds objects as they are, whatever is removed or replaced meanwhile: by a hard link to each.
+//! Holds objects unchanged, through a hard link to each, while others are removed or replaced.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -11,19 +11,21 @@ use platform::{Error, Result};
 
 use super::listing;
 
-/// Folder of the links. It is in the root, because no link leaves a file system; no bucket has its name.
+/// Folder of the links. It is in the root, because a link must stay in one file system; no bucket has this
+/// name.
 const FOLDER: &str = ".held";
 
 /// Objects that are held until this is dropped.
 ///
-/// A file of an object never changes: a write makes another file and gives it the name. So a link keeps the
-/// bytes, and the number of the file says whether a name still stands for it.
+/// The file of an object never changes: a write creates another file and renames it to the same name. So a
+/// link keeps
+/// the bytes, and the inode number shows whether a name still refers to it.
 pub struct HeldObjects {
     root: PathBuf,
     /// By the path below the root.
     files: BTreeMap<PathBuf, Held>,
     links: u64,
-    /// Locked while links are there, so that only links of a process that is gone are removed.
+    /// Locked while links exist, so that only links of a dead process are removed.
     _lock: File,
 }
 
@@ -34,7 +36,7 @@ struct Held {
 }
 
 impl HeldObjects {
-    /// Over a folder of objects. One process at a time holds its objects; 409 for a second one.
+    /// Holds objects of this folder. Only one process at a time can hold them; 409 for a second one.
     pub fn new(root: &Path) -> Result<Self> {
         let lock = lock(root).map_err(|error| unholdable(root, &error))?;
         let lock = lock.ok_or_else(|| {
@@ -52,14 +54,15 @@ impl HeldObjects {
         })
     }
 
-    /// Holds what is there and not held yet. An object that was replaced since is held as it is now; one that
-    /// was removed stays held.
+    /// Holds all objects that are not held yet. An object that was replaced since is held in its new form;
+    /// one that was
+    /// removed stays held.
     pub fn hold(&mut self) -> Result<()> {
         self.hold_buckets()
             .map_err(|error| unholdable(&self.root, &error))
     }
 
-    /// The objects, each by its path below the root, with the file that holds its bytes.
+    /// Returns the path of each object below the root, and the file with its bytes.
     pub fn files(&self) -> impl Iterator<Item = (&Path, &Path)> {
         let files = self.files.iter();
         files.map(|(path, held)| (path.as_path(), held.link.as_path()))
@@ -99,7 +102,7 @@ impl HeldObjects {
         }
         let link = self.root.join(FOLDER).join(self.links.to_string());
         self.links += 1;
-        // A removal between the listing and this was asked for before the records' state was fixed.
+        // A removal after the listing was requested before the records' state was fixed.
         if listing::present(fs::hard_link(path, &link))?.is_none() {
             return Ok(());
         }
@@ -120,12 +123,12 @@ impl Drop for HeldObjects {
     }
 }
 
-/// Removes the links of a process that is gone.
+/// Removes the links of a dead process.
 pub(super) fn remove_left(root: &Path) -> io::Result<()> {
     lock(root).map(drop)
 }
 
-/// None where another process holds objects. Removes the links of one that is gone.
+/// None if another process holds objects. Removes the links of a dead process.
 fn lock(root: &Path) -> io::Result<Option<File>> {
     let folder = File::open(root)?;
     match folder.try_lock() {

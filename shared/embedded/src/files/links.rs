@@ -1,4 +1,4 @@
-//! Links to objects in files: URLs that need no credentials, because they are signed and expire.
+//! Signs links to objects in files: URLs that need no credentials, and expire.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use url::form_urlencoded::{Serializer, parse};
 /// Path of the route that serves links, below the base URL; the bucket and the key follow it.
 pub const LINKS_PATH: &str = "/objects";
 
-/// Makes links, and verifies those that are asked for.
+/// Creates and verifies links.
 #[derive(Debug)]
 pub struct Links {
     base_url: String,
@@ -20,7 +20,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// `base_url` is where callers reach the route that serves links. Who knows `key` can read every object.
+    /// `base_url` is the public address of the route that serves links. `key` gives access to every object.
     pub fn new(base_url: &str, key: Secret, clock: Clock) -> Self {
         Self {
             base_url: base_url.trim_end_matches('/').to_owned(),
@@ -56,8 +56,8 @@ impl Links {
         Ok(format!("{}{LINKS_PATH}/{bucket}/{key}?{query}", self.base_url))
     }
 
-    /// The file name of a link whose query this is. 403 where its signature does not hold, or its time is
-    /// over.
+    /// Verifies the query of a link, and returns the file name. 403 if its signature is invalid or it has
+    /// expired.
     pub fn verify(&self, bucket: &str, key: &str, query: &str) -> Result<String> {
         let (mut expires, mut file_name, mut signature) = (String::new(), String::new(), String::new());
         for (name, value) in parse(query.as_bytes()) {
@@ -70,7 +70,7 @@ impl Links {
         }
         let shown = hex::decode(signature).unwrap_or_default();
         let mac = self.mac(bucket, key, &expires, &file_name)?;
-        // In constant time.
+        // Compares in constant time.
         if mac.verify_slice(&shown).is_err() {
             return Err(Error::forbidden(
                 "The signature of this link does not hold; ask for a new link, and follow it unchanged.",
@@ -89,7 +89,7 @@ impl Links {
         let secret = self.key.expose().as_bytes();
         let mut mac = Hmac::<Sha256>::new_from_slice(secret).map_err(Error::internal)?;
         for part in [bucket, key, expires, file_name] {
-            // With its length, so that no byte can move from one part to the next.
+            // With the length, so that bytes cannot move from one part to the next.
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part.as_bytes());
         }
@@ -97,8 +97,9 @@ impl Links {
     }
 }
 
-/// A key as the end of a URL's path. Clients take `.`, `..` and empty segments for a way through folders, so
-/// these are never segments of their own.
+/// Writes a key as the end of a URL's path. Clients resolve `.`, `..` and empty segments, so these are never
+/// segments of
+/// their own.
 fn url_path(key: &str) -> String {
     let is_ordinary = |segment: &str| !matches!(segment, "" | "." | "..");
     let mut path = String::new();
@@ -115,7 +116,7 @@ fn url_path(key: &str) -> String {
 }
 
 fn url_part(text: &str) -> String {
-    // Its one difference from a path's escapes.
+    // The only difference from the escapes of a path.
     let escaped: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
     escaped.replace('+', "%20")
 }

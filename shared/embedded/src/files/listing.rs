@@ -12,13 +12,13 @@ use platform::objects::{ListedObject, MAX_KEY_BYTES};
 
 use super::names;
 
-/// A folder that is not read yet.
+/// A folder that has not been read yet.
 struct Folder {
     path: PathBuf,
     key: String,
 }
 
-/// The objects in the folder of a bucket whose keys begin with `prefix`, by key.
+/// Lists the objects in the folder of a bucket whose keys start with `prefix`, ordered by key.
 pub fn objects(bucket: &Path, prefix: &str) -> io::Result<Vec<ListedObject>> {
     let mut found = Vec::new();
     let all = |_: &Folder| ControlFlow::Continue(());
@@ -30,7 +30,7 @@ pub fn objects(bucket: &Path, prefix: &str) -> io::Result<Vec<ListedObject>> {
     found.into_iter().map(|(key, file)| listed(key, &file)).collect()
 }
 
-/// Shows the file of each object in the folder of a bucket until `file` breaks off.
+/// Calls `file` for the file of each object in the folder of a bucket, until it breaks.
 pub fn files(bucket: &Path, mut file: impl FnMut(&Path, &Metadata) -> ControlFlow<()>) -> io::Result<()> {
     let all = |_: &Folder| ControlFlow::Continue(());
     walk(bucket, start(bucket, ""), "", all, |key, metadata| {
@@ -38,7 +38,7 @@ pub fn files(bucket: &Path, mut file: impl FnMut(&Path, &Metadata) -> ControlFlo
     })
 }
 
-/// What keys that begin with `prefix` have up to the next slash behind it.
+/// Lists the distinct parts of the keys up to the first slash after `prefix`.
 pub fn folders(bucket: &Path, prefix: &str) -> io::Result<BTreeSet<String>> {
     let (mut found, mut candidates) = (BTreeSet::new(), Vec::new());
     let is_above = |folder: &Folder| match folder.key.get(prefix.len()..) {
@@ -54,7 +54,7 @@ pub fn folders(bucket: &Path, prefix: &str) -> io::Result<BTreeSet<String>> {
     walk(bucket, start(bucket, prefix), prefix, is_above, |_, _| {
         ControlFlow::Continue(())
     })?;
-    // A folder may be empty for a moment: before its first object comes, or after its last one went.
+    // A folder may be empty briefly: before its first object is written, or after its last one is removed.
     for folder in candidates {
         let (key, mut is_empty) = (folder.key.clone(), true);
         let all = |_: &Folder| ControlFlow::Continue(());
@@ -69,7 +69,7 @@ pub fn folders(bucket: &Path, prefix: &str) -> io::Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// The deepest folder that holds all keys with this prefix.
+/// Returns the deepest folder that contains all keys with this prefix.
 fn start(bucket: &Path, prefix: &str) -> Folder {
     let end = prefix.rfind('/').map_or(0, |slash| slash + 1);
     let key = prefix.get(..end).unwrap_or_default();
@@ -79,8 +79,9 @@ fn start(bucket: &Path, prefix: &str) -> Folder {
     }
 }
 
-/// Shows the objects whose keys begin with `prefix` until `object` breaks off. Enters the folders for which
-/// `enter` does not.
+/// Calls `object` for the objects whose keys start with `prefix`, until it breaks. Skips the folders for
+/// which `enter`
+/// breaks.
 fn walk(
     bucket: &Path,
     start: Folder,
@@ -121,7 +122,7 @@ fn below(folder: &Folder, entry: &DirEntry) -> Option<Folder> {
     })
 }
 
-/// None for a file of another origin.
+/// None for a file that is not an object.
 fn key(bucket: &Path, folder: &Folder, entry: &DirEntry) -> Option<String> {
     let part = names::key_of_file(entry.file_name().to_str()?)?;
     let key = format!("{}{part}", folder.key);
@@ -140,7 +141,7 @@ fn listed(key: String, file: &Metadata) -> io::Result<ListedObject> {
     })
 }
 
-/// None where there is no such file or folder: another caller may have removed it a moment ago.
+/// None if the file or folder does not exist: another caller may have just removed it.
 pub fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),

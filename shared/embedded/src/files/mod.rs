@@ -1,6 +1,6 @@
-//! Objects in files of one folder, with no service in between.
+//! Stores objects in files of one folder, without a service.
 //!
-//! A bucket is a folder in it, and `names` says where a key is. What a write confirms is on the disk. Several
+//! A bucket is a folder in it, and `names` maps keys to files. A confirmed write is on the disk. Several
 //! processes may have the folder open; one of them opens it with [`FileObjects::open`].
 
 mod held;
@@ -24,7 +24,7 @@ pub use links::{LINKS_PATH, Links};
 use listing::present;
 use writing::{Replace, Writer};
 
-/// Objects in files. Cheap to clone.
+/// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct FileObjects {
     root: Arc<Path>,
@@ -33,8 +33,9 @@ pub struct FileObjects {
 }
 
 impl FileObjects {
-    /// Over a folder that this process alone opens in this way. Makes it where it is missing, and removes
-    /// what interrupted writes and copies left.
+    /// Opens a folder that no other process opens with this function. Creates it if it is missing, and
+    /// removes the remains
+    /// of interrupted writes and copies.
     pub fn open(folder: &Path) -> Result<Self> {
         let opened = Self::beside(folder)?;
         opened.writer.remove_drafts().map_err(Error::internal)?;
@@ -42,7 +43,7 @@ impl FileObjects {
         Ok(opened)
     }
 
-    /// Beside the process that has opened the folder.
+    /// Opens a folder that another process has opened with [`open`](Self::open).
     pub fn beside(folder: &Path) -> Result<Self> {
         Ok(Self {
             root: folder.into(),
@@ -51,7 +52,7 @@ impl FileObjects {
         })
     }
 
-    /// The same objects, with links to them. Without, [`ObjectStore::link`] is an error.
+    /// Adds links to the objects; without them, [`ObjectStore::link`] is an error.
     #[must_use]
     pub fn with_links(&self, links: Links) -> Self {
         Self {
@@ -60,8 +61,8 @@ impl FileObjects {
         }
     }
 
-    /// The object that a link with this query leads to, and the name to save it as; None where it is gone.
-    /// 403 where the link does not hold.
+    /// Returns the object of a link with this query, and the name to save it as; None if it no longer exists.
+    /// 403 if the link is invalid.
     pub async fn follow(&self, bucket: &str, key: &str, query: &str) -> Result<Option<(File, String)>> {
         let links = self.links.as_ref().ok_or_else(without_links)?;
         let file_name = links.verify(bucket, key, query)?;
@@ -119,7 +120,8 @@ impl ObjectStore for FileObjects {
     fn put_file<'a>(&'a self, bucket: &'a str, key: &'a str, path: &'a Path) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let to = self.path(bucket, key)?;
-            // The object keeps its bytes when the file changes: it is a copy, which the system makes.
+            // The object is a copy, made by the operating system, so later changes of the file do not affect
+            // it.
             let from = path.to_owned();
             let opened = tokio::task::spawn_blocking(move || {
                 let file = File::open(from)?;
@@ -150,7 +152,7 @@ impl ObjectStore for FileObjects {
                 match range {
                     None => file.read_to_end(&mut bytes)?,
                     Some(Range { from, length }) => {
-                        // Beyond what the system takes as a place there is nothing either.
+                        // Positions beyond the system's limit are also after the end.
                         file.seek(SeekFrom::Start(from.min(MAX_OBJECT_BYTES)))?;
                         file.take(length).read_to_end(&mut bytes)?
                     }
@@ -230,7 +232,7 @@ impl ObjectStore for FileObjects {
     }
 }
 
-/// Runs work on files, which may wait for the disk, on a thread that may wait.
+/// Runs file operations, which may wait for the disk, on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(Error::internal)?

@@ -1,4 +1,4 @@
-//! Names of files for keys of objects.
+//! Maps keys of objects to file names.
 //!
 //! Each segment of a key is a folder, and the last one a file, so that `log/acme/demo/2026-11-24/x.parquet`
 //! is the path of its own object. Two keys never share a file, and no key leaves the folder:
@@ -13,28 +13,30 @@
 //! | last segment without one | itself and `.object` |
 //! | any other segment that ends like a file | itself with `%2E` for its last dot |
 //!
-//! Capital letters are escaped because there are file systems that do not tell them from small ones. Files
-//! and folders end differently because there may be objects `a` and `a/b`.
+//! Capital letters are escaped because some file systems ignore case. Files and folders end differently
+//! because
+//! objects `a` and `a/b` may both exist.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Endings of files that are kept as they are: those of the service's own objects.
+/// File extensions that are kept: those of the service's own objects.
 const ENDINGS: [&str; 6] = [".csv", ".duckdb", ".json", ".jsonl", ".parquet", ".zip"];
 
-/// Ending of the other files.
+/// Extension of the other files.
 const OTHER: &str = ".object";
 
-/// Ending of a piece that is continued in the next name.
+/// End of a piece that is continued in the next name.
 const CONTINUED: &str = "%+";
 
 /// Name of an empty segment.
 const EMPTY: &str = "%";
 
-/// Longest piece, in bytes: with what is added to it, a name stays below the 255 of common file systems.
+/// Maximum length of a piece, in bytes: with the additions, a name stays below the 255 bytes of common file
+/// systems.
 const MAX_PIECE_BYTES: usize = 200;
 
-/// The path of an object in the folder of its bucket.
+/// Returns the path of an object in the folder of its bucket.
 pub fn file(key: &str) -> PathBuf {
     let (folders, name) = key.rsplit_once('/').map_or(("", key), |(before, name)| {
         (key.get(..=before.len()).unwrap_or_default(), name)
@@ -50,7 +52,7 @@ pub fn file(key: &str) -> PathBuf {
     path
 }
 
-/// The path of the folder of all keys that begin with `prefix`, which is empty or ends in a slash.
+/// Returns the path of the folder of all keys that start with `prefix`, which is empty or ends in a slash.
 pub fn folder(prefix: &str) -> PathBuf {
     let mut path = PathBuf::new();
     for segment in prefix.split_terminator('/') {
@@ -66,8 +68,9 @@ pub fn folder(prefix: &str) -> PathBuf {
     path
 }
 
-/// What a folder's name adds to a key: a segment and a slash, or the part of a long one. None for a name of
-/// another origin.
+/// Returns the part of a key that a folder's name stands for: a segment and a slash, or a piece of a long
+/// segment. None
+/// for a name that no key has.
 pub fn key_of_folder(name: &str) -> Option<String> {
     match name.strip_suffix(CONTINUED) {
         Some(piece) => read(piece),
@@ -75,7 +78,7 @@ pub fn key_of_folder(name: &str) -> Option<String> {
     }
 }
 
-/// What a file's name adds to a key. None for a name of another origin.
+/// Returns the part of a key that a file's name stands for. None for a name that no key has.
 pub fn key_of_file(name: &str) -> Option<String> {
     match name.strip_suffix(OTHER) {
         Some(segment) => read(segment),
@@ -84,7 +87,7 @@ pub fn key_of_file(name: &str) -> Option<String> {
     }
 }
 
-/// A name for something that is no key, such as a bucket.
+/// Returns a name for something other than a key, such as a bucket.
 pub fn plain(text: &str) -> PathBuf {
     folder(&text.replace('/', "%2F"))
 }
@@ -93,7 +96,7 @@ fn ends_as_a_file_of_ours(name: &str) -> bool {
     ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// The pieces of a segment before its last one, and that one.
+/// Splits a segment into its leading pieces and the last one.
 fn pieces(segment: &str) -> (Vec<String>, String) {
     let (mut before, mut piece) = (Vec::new(), String::new());
     if segment.is_empty() {

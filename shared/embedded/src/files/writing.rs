@@ -1,4 +1,4 @@
-//! Writes and removes files so that each is there whole or not at all, also after a loss of power.
+//! Writes and removes files atomically, even across a loss of power.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -7,32 +7,31 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 use tempfile::NamedTempFile;
 
-/// Tries to move a file into a folder that others remove when it becomes empty.
+/// Attempts to move a file into a folder that other callers remove whenever it becomes empty.
 const MAX_ATTEMPTS: u32 = 100;
 
-/// Whether an object that is there is replaced.
+/// Whether an existing object is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replace {
     Yes,
-    /// A hard link is made where no file is: of several, one.
+    /// Creates a hard link, which succeeds for only one of several writers.
     No,
 }
 
-/// Writes files below a root.
 #[derive(Debug)]
 pub struct Writer {
-    /// Folder of files that are not whole yet. It is in the root: a rename cannot leave a file system.
+    /// Folder of incomplete files. It is in the root, because a rename must stay in one file system.
     drafts: PathBuf,
-    /// Held while folders are made, so that none is used before it is durable.
+    /// Held while folders are created, so that none is used before it is durable.
     making: Mutex<()>,
 }
 
 impl Writer {
-    /// With the name of a folder that no bucket has.
+    /// Puts incomplete files into a folder whose name no bucket has.
     pub fn open(root: &Path) -> io::Result<Self> {
         let drafts = root.join(".drafts");
         fs::create_dir_all(&drafts)?;
-        // Without its own name on the disk, the root keeps no object.
+        // The root's own name must be durable before it can keep objects.
         for folder in [root, &root.join("..")] {
             sync(folder)?;
         }
@@ -42,7 +41,7 @@ impl Writer {
         })
     }
 
-    /// Removes what interrupted writes left; only for the process that has the root for itself.
+    /// Removes the remains of interrupted writes; only for a process that has the root exclusively.
     pub fn remove_drafts(&self) -> io::Result<()> {
         for draft in fs::read_dir(&self.drafts)? {
             fs::remove_file(draft?.path())?;
@@ -50,7 +49,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what `fill` gives to `path`; false where there is a file that is not replaced.
+    /// Writes the output of `fill` to `path`; false if a file exists that must not be replaced.
     pub fn write(
         &self,
         path: &Path,
@@ -74,7 +73,7 @@ impl Writer {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && replace == Replace::No => {
                     return Ok(false);
                 }
-                // A caller removed the last object of the folder in between.
+                // Another caller removed the last object of the folder meanwhile.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -95,22 +94,23 @@ impl Writer {
     }
 }
 
-/// Removes a file, and the folders above it, up to `root`, that become empty. The system removes no other,
-/// and [`Writer::write`] makes them again where it needs them.
+/// Removes a file, and the folders above it, up to `root`, that become empty. The system refuses to remove
+/// other folders,
+/// and [`Writer::write`] creates them again as needed.
 pub fn remove(path: &Path, root: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         removed => removed?,
     }
     let mut folders = path.ancestors().skip(1);
-    // The first folder that stays makes the removal durable.
+    // The sync of the first remaining folder makes the removal durable.
     match folders.find(|folder| *folder == root || fs::remove_dir(folder).is_err()) {
         Some(folder) => sync(folder),
         None => Ok(()),
     }
 }
 
-/// Makes the names in a folder durable. One that is gone has none.
+/// Makes the names in a folder durable. A missing folder has none.
 fn sync(folder: &Path) -> io::Result<()> {
     match File::open(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

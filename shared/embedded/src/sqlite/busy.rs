@@ -1,18 +1,19 @@
-//! Waiting for another process that writes.
+//! Waits for another process that writes.
 
 use std::time::Duration;
 
 use rusqlite::Connection;
 
-/// First waits are short: a commit of the other process takes about a millisecond. SQLite's own handler soon
-/// sleeps 100 ms at a time, in which the other process commits again and again.
+/// The first waits are short, because a commit of the other process takes about a millisecond. SQLite's own
+/// handler soon
+/// sleeps 100 ms at a time, during which the other process commits again and again.
 const SHORT: Duration = Duration::from_micros(250);
 const SHORT_WAITS: i32 = 400;
 const LONG: Duration = Duration::from_millis(5);
-/// With the short ones 5 seconds.
+/// Together with the short waits: 5 seconds.
 const LONG_WAITS: i32 = 980;
 
-/// Lets each statement wait for other processes, for 5 seconds or a little more.
+/// Makes each statement wait for other processes, for slightly over 5 seconds.
 pub(super) fn wait_for_others(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_handler(Some(wait))
 }

@@ -1,4 +1,4 @@
-//! Removes items whose life has ended.
+//! Removes expired items.
 
 use futures::future::try_join_all;
 use platform::records::schema::EXPIRES_AT;
@@ -10,12 +10,12 @@ use super::queue::Request;
 use super::statements::EXPIRING;
 use super::{SqliteRecords, answered};
 
-/// Items that are removed by one commit.
+/// Number of items removed by one commit.
 const AT_ONCE: usize = 256;
 
 impl SqliteRecords {
     /// Removes at most `most` items whose `expires_at` is a number below `now_seconds`, in seconds since the
-    /// Unix epoch; how many it removed. One whose life is prolonged meanwhile stays.
+    /// Unix epoch, and returns their number. An item whose expiry is postponed meanwhile stays.
     pub async fn expired(&self, now_seconds: i64, most: usize) -> Result<usize> {
         let Ok(now) = u64::try_from(now_seconds) else {
             return Ok(0);
@@ -52,7 +52,7 @@ impl SqliteRecords {
             while let Some(row) = rows.next().map_err(failed)? {
                 let read = || Ok((row.get(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?));
                 let (table, pk, sk) = read().map_err(failed)?;
-                // A table that another process has added since is left to that process.
+                // A table added by another process since the start is left to that process.
                 if let Some(table) = tables.name_of(table) {
                     steps.push(Step {
                         table: table.clone(),

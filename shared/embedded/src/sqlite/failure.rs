@@ -1,9 +1,9 @@
-//! What an error of SQLite is to a caller.
+//! Converts errors of SQLite for callers.
 
 use platform::Error;
 use rusqlite::ErrorCode;
 
-/// Unavailable where a repeat may succeed, and internal where none will.
+/// Unavailable if a retry may succeed, otherwise internal.
 pub(super) fn failure(error: &rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Error::unavailable(format!(

@@ -1,4 +1,4 @@
-//! Reads a whole file and holds it against its own structure.
+//! Reads a whole file and checks its structure.
 
 use platform::Result;
 use platform::config::ConfigError;
@@ -7,8 +7,8 @@ use super::SqliteRecords;
 use super::readers::connect;
 
 impl SqliteRecords {
-    /// Refuses a file in which a page is damaged, or an index of SQLite differs from its table. Reads all of
-    /// it.
+    /// Refuses a file with a damaged page, or with an index of SQLite that differs from its table. Reads the
+    /// whole file.
     pub fn check_integrity(&self) -> Result<(), ConfigError> {
         let damaged = |fault: &dyn std::fmt::Display| {
             ConfigError::new(format!(

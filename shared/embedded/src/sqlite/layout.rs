@@ -1,4 +1,4 @@
-//! The tables of the file, and the tables of records in them.
+//! Defines the tables of the file, and the record tables in them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,13 +9,14 @@ use platform::records::store::key_names;
 use platform::{Error, Result};
 use rusqlite::Connection;
 
-/// Says in the file's header whose it is: the letters "MLRC".
+/// Marks the file in its header as one of this program: the letters "MLRC".
 pub(super) const APPLICATION_ID: i32 = 0x4d4c_5243;
 /// Version of the layout, in the file's header.
 pub(super) const VERSION: i32 = 1;
 
 /// An item is JSON without its keys. Items are in a table with row ids, because one ordered by their keys
-/// writes twice as many bytes. `carried` is the JSON of the summary, in indexes that carry no whole items.
+/// writes twice as
+/// many bytes. `carried` is the JSON of the summary, in indexes that do not carry whole items.
 pub(super) const SCHEMA: &str = "
 CREATE TABLE tables (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL) STRICT;
 CREATE TABLE items (
@@ -29,7 +30,7 @@ CREATE TABLE entries (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// The tables of records in a file, by their names.
+/// The record tables in a file, by name.
 pub(super) struct Tables(HashMap<Arc<str>, Table>);
 
 pub(super) struct Table {
@@ -38,18 +39,16 @@ pub(super) struct Table {
     pub(super) indexes: Vec<Index>,
 }
 
-/// An index of a table of records.
 pub(super) struct Index {
-    /// Its place in the list of indexes, which the file holds: new ones come behind.
+    /// Position in the list of indexes, which the file stores; new indexes are appended.
     pub(super) number: i64,
     pub(super) name: &'static str,
-    /// Attributes that are the keys of a place in it.
+    /// Attributes that are the keys of a place in the index.
     pub(super) key_names: [Cow<'static, str>; 2],
     pub(super) carried: Carried,
 }
 
 impl Tables {
-    /// Those that the file holds.
     pub(super) fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let mut statement = connection.prepare("SELECT id, name, kind FROM tables")?;
         let rows = statement.query_map([], |row| {
@@ -63,7 +62,7 @@ impl Tables {
         rows.collect::<rusqlite::Result<_>>().map(Self)
     }
 
-    /// A table that must be there.
+    /// 500 for an unknown table.
     pub(super) fn get(&self, name: &str) -> Result<&Table> {
         let table = self.0.get(name);
         table.ok_or_else(|| Error::internal(format!("the file of records has no table {name}")))
@@ -90,7 +89,7 @@ impl Table {
         }
     }
 
-    /// An index that must be there.
+    /// 500 for an unknown index.
     pub(super) fn index(&self, name: &str) -> Result<&Index> {
         let index = self.indexes.iter().find(|index| index.name == name);
         index.ok_or_else(|| Error::internal(format!("the table {} has no index {name}", self.name)))

@@ -1,8 +1,10 @@
-//! Records in one SQLite file.
+//! Stores records in one SQLite file.
 //!
-//! One thread writes: it commits all requests that wait together, with one sync of the disk. Reads have
-//! connections of their own and see the last commit. Another process may use the file at the same time, so
-//! nothing of it is cached beyond a statement.
+//! One thread writes: it commits all waiting requests together, with one sync of the disk. Reads have their
+//! own
+//! connections and see the last commit. Another process may use the file at the same time, so no content is
+//! cached
+//! beyond a statement.
 
 mod busy;
 mod expire;
@@ -40,10 +42,9 @@ use queue::{Queue, Request};
 use readers::Readers;
 pub use snapshot::Snapshot;
 
-/// Most keys that are read on the calling thread.
+/// Maximum number of keys that are read on the calling thread.
 const MAX_KEYS_ON_CALLER: usize = 4;
 
-/// The tables of one SQLite file.
 pub struct SqliteRecords {
     path: PathBuf,
     tables: Arc<Tables>,
@@ -53,13 +54,14 @@ pub struct SqliteRecords {
 }
 
 impl SqliteRecords {
-    /// Opens the file, or makes it, and adds the tables that it lacks. Refuses with a sentence for the
-    /// operator what is no file of records, or cannot be written.
+    /// Opens or creates the file, and adds missing tables. Refuses a file without records or without write
+    /// access, with a
+    /// sentence for the operator.
     pub fn open(path: &Path, tables: &[(&str, TableKind)]) -> Result<Self, ConfigError> {
         Self::open_with(path, tables, None)
     }
 
-    /// The same, with a limit on the size of the file for tests of a full disk.
+    /// As [`open`](Self::open), with a limit on the size of the file, for tests of a full disk.
     fn open_with(
         path: &Path,
         tables: &[(&str, TableKind)],
@@ -86,7 +88,7 @@ impl SqliteRecords {
         Ok(answered(answer.await)?.written)
     }
 
-    /// Reads on a thread that may block, as many at a time as there are processors.
+    /// Reads on a blocking thread; as many concurrent reads as there are processors.
     async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&rusqlite::Connection, &Tables) -> Result<T> + Send + 'static,
@@ -102,8 +104,9 @@ impl SqliteRecords {
 }
 
 impl RecordStore for SqliteRecords {
-    /// On the calling thread: it is a search in two B-trees, which takes less time than the way to another
-    /// thread and back. The largest item takes about a millisecond.
+    /// On the calling thread: a search in two B-trees takes less time than switching to another thread and
+    /// back. The largest
+    /// item takes about a millisecond.
     fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
         Box::pin(async move {
             check_key(key)?;
@@ -188,8 +191,9 @@ impl RecordStore for SqliteRecords {
 }
 
 impl Drop for SqliteRecords {
-    /// Waits until what was taken is written. The writer's connection closes last, because only one that
-    /// writes can move what is in the WAL into the file.
+    /// Waits until accepted requests are written. The writer's connection closes last, because only a writing
+    /// connection
+    /// can move the WAL's content into the file.
     fn drop(&mut self) {
         self.readers.close();
         self.queue.close();

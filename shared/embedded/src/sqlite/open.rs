@@ -1,4 +1,4 @@
-//! Opens a file of records or makes one, and refuses any other file before anything is written to it.
+//! Opens or creates a file of records, and refuses any other file before anything is written to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,27 +11,27 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use super::busy::wait_for_others;
 use super::layout::{APPLICATION_ID, SCHEMA, Tables, VERSION, kind_name};
 
-/// Statements that a connection keeps; there are fewer.
+/// Capacity of a connection's statement cache; there are fewer statements.
 pub(super) const STATEMENTS: usize = 64;
-/// Bytes that a connection keeps of the file, as SQLite counts them: negative, in KiB.
+/// Size of a connection's page cache, as SQLite counts it: negative, in KiB.
 pub(super) const CACHE_SIZE: i32 = -16_384;
 const MAX_WAL_ATTEMPTS: u32 = 100;
 const WAL_PAUSE: Duration = Duration::from_millis(50);
-/// Of 4, 8 and 16 KiB the one with which commits write the fewest bytes: each writes whole pages.
+/// Of 4, 8 and 16 KiB the size with which commits write the fewest bytes, because each writes whole pages.
 const PAGE_BYTES: u32 = 4_096;
-/// Pages of the WAL at which a commit moves them into the file: 32 MiB.
+/// Size of the WAL, in pages, at which a commit moves it into the file: 32 MiB.
 const CHECKPOINT_PAGES: u32 = 8_192;
-/// Bytes of the WAL that are kept when it is begun anew.
+/// Size to which the WAL is truncated when it restarts, in bytes.
 const KEPT_WAL_BYTES: u32 = 64 * 1_024 * 1_024;
 
-/// What a file is by its header.
+/// Kind of a file by its header.
 enum Identity {
     Empty,
-    /// It holds records in the present layout.
+    /// Records in the current layout.
     Records,
 }
 
-/// The connection that writes, and the tables of the file.
+/// Returns the writing connection, and the tables of the file.
 pub(super) fn open(
     path: &Path,
     tables: &[(&str, TableKind)],
@@ -51,7 +51,7 @@ pub(super) fn open(
     prepare(&connection, max_pages).map_err(failed)?;
     let made = connection.transaction_with_behavior(TransactionBehavior::Immediate);
     let made = made.map_err(failed)?;
-    // Once more, because another process may have made the file meanwhile.
+    // Checked again, because another process may have created the file meanwhile.
     if matches!(identify(&made, path)?, Identity::Empty) {
         made.execute_batch(SCHEMA).map_err(failed)?;
         made.pragma_update(None, "application_id", APPLICATION_ID)
@@ -68,7 +68,7 @@ pub(super) fn open(
     Ok((connection, found))
 }
 
-/// SQLite takes a file without bytes for a new one, and removes the WAL beside it, which may hold records.
+/// SQLite treats an empty file as a new one, and removes the WAL beside it, which may contain records.
 fn refuse_emptied(path: &Path) -> Result<(), ConfigError> {
     let bytes = |path: &Path| {
         fs::metadata(path)
@@ -90,7 +90,7 @@ fn refuse_emptied(path: &Path) -> Result<(), ConfigError> {
 }
 
 fn identify(connection: &Connection, path: &Path) -> Result<Identity, ConfigError> {
-    // One statement, and so one state of the file: another process may be making it.
+    // A single statement sees one state of the file, which another process may be creating.
     let sql = "SELECT application_id, (SELECT user_version FROM pragma_user_version), \
                (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id";
     let read = connection.query_row(sql, [], |row| {
@@ -131,7 +131,8 @@ fn prepare(connection: &Connection, max_pages: Option<u32>) -> rusqlite::Result<
     Ok(())
 }
 
-/// The change needs the file alone and does not wait for that, where another process makes the same file.
+/// The change needs exclusive access, and SQLite does not wait for it if another process creates the same
+/// file.
 fn become_wal(connection: &Connection) -> rusqlite::Result<()> {
     let mut attempt = 1;
     loop {

@@ -1,4 +1,4 @@
-//! The places of an item in the indexes of its table.
+//! Maintains the places of an item in the indexes of its table.
 
 use platform::records::schema::{Carried, SUMMARY};
 use platform::records::store::{Item, Key};
@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::layout::{Index, Table};
 
-/// A place in an index, and what the index carries there.
+/// A place in an index, and the attributes that the index carries there.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pk: String,
@@ -15,8 +15,8 @@ pub(super) struct Place {
     carried: Option<Vec<u8>>,
 }
 
-/// The place in each index of the table, in the order of the indexes; None where the item lacks one of the
-/// keys.
+/// Returns the place in each index of the table, in the order of the indexes; None if the item lacks one of
+/// the keys.
 pub(super) fn places(table: &Table, item: &Item) -> Result<Vec<Option<Place>>> {
     table.indexes.iter().map(|index| place(index, item)).collect()
 }
@@ -40,7 +40,7 @@ fn place(index: &Index, item: &Item) -> Result<Option<Place>> {
     }))
 }
 
-/// Rewrites the entries in which something changes. An empty list is an item that is not there.
+/// Rewrites the changed entries. An empty list means that there is no item.
 pub(super) fn rewrite(
     connection: &Connection,
     table: &Table,

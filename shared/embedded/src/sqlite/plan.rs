@@ -1,4 +1,4 @@
-//! Decides about the steps of a request before any of them is applied.
+//! Decides the steps of a request before any of them is applied.
 
 use platform::records::schema::EXPIRES_AT;
 use platform::records::store::checks::check_values;
@@ -12,11 +12,11 @@ use super::places::{Place, places, rewrite};
 use super::queue::Outcome;
 use super::read::item_of;
 
-/// Why a request is not done.
+/// Reason why a request fails.
 pub(super) enum Failure {
-    /// Its own fault: the others of its batch are done.
+    /// A fault of the request: the rest of its batch is committed.
     Request(Error),
-    /// A fault of the file: none of its batch is done.
+    /// A fault of the file: nothing of its batch is committed.
     Batch(rusqlite::Error),
 }
 
@@ -32,17 +32,17 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-/// An item as it is before a step.
+/// An item before a step.
 struct Stored {
     id: i64,
     item: Item,
 }
 
-/// What a step does to an item.
+/// Effect of a step on an item.
 struct Change<'a> {
     table: &'a Table,
     key: Key,
-    /// Its row and places now.
+    /// Current row and places.
     before: Option<(i64, Vec<Option<Place>>)>,
     after: Option<New>,
 }
@@ -53,7 +53,7 @@ struct New {
     places: Vec<Option<Place>>,
 }
 
-/// Does the steps of a request, inside of the transaction of its batch.
+/// Executes the steps of a request within the transaction of its batch.
 pub(super) fn carry_out(
     connection: &Connection,
     tables: &Tables,
@@ -115,7 +115,7 @@ pub(super) fn carry_out(
     })
 }
 
-/// The item at the step's key. Where nothing asks for its attributes, it is as one without any.
+/// Returns the item at the step's key, without its attributes if the step does not need them.
 fn stored(connection: &Connection, table: &Table, step: &Step) -> Result<Option<Stored>, Failure> {
     let key = &step.key;
     let is_needed = !matches!(step.action, Action::Check)

@@ -1,4 +1,4 @@
-//! Requests that wait for the writer, bounded in number and bytes.
+//! Queues requests for the writer, limited in number and bytes.
 
 use std::collections::VecDeque;
 
@@ -9,36 +9,35 @@ use platform::records::store::{Action, Step, Written};
 use platform::{Error, Result};
 use tokio::sync::oneshot;
 
-/// Most requests that wait.
+/// Maximum number of waiting requests.
 const MAX_WAITING: usize = 16_384;
-/// Most bytes of the requests that wait.
+/// Maximum size of the waiting requests, in bytes.
 const MAX_WAITING_BYTES: usize = 256 * 1_024 * 1_024;
-/// Most requests of one commit.
+/// Maximum number of requests in a commit.
 const MAX_BATCH: usize = 256;
-/// Bytes at which a batch takes no further request.
+/// Size at which a batch accepts no further request, in bytes.
 const MAX_BATCH_BYTES: usize = 8 * 1_024 * 1_024;
-/// Bytes that a step takes beside its texts.
+/// Size of a step without its texts, in bytes.
 const STEP_BYTES: usize = 256;
 
-/// Steps that happen together or not at all.
+/// Steps that are committed together or not at all.
 pub(super) struct Request {
     pub(super) steps: Vec<Step>,
-    /// The attribute of the first step's item whose new number is asked for.
+    /// Numeric attribute of the first step's item whose new value is returned.
     pub(super) number: Option<String>,
     pub(super) answer: oneshot::Sender<Result<Outcome>>,
     bytes: usize,
 }
 
-/// What became of a request.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) written: Written,
-    /// The number that was asked for; None where it is no number from 0 on.
+    /// The requested number; None if it is not a non-negative number.
     pub(super) number: Option<u64>,
 }
 
 impl Request {
-    /// A request within the limits, and where its outcome comes.
+    /// Creates a request within the limits, and the receiver of its outcome.
     pub(super) fn new(
         steps: Vec<Step>,
         number: Option<String>,
@@ -79,7 +78,6 @@ impl Request {
     }
 }
 
-/// Requests that wait for the writer.
 #[derive(Default)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
@@ -94,7 +92,7 @@ struct Waiting {
 }
 
 impl Queue {
-    /// Refuses a request where too many wait already.
+    /// Refuses a request if too many are waiting.
     pub(super) fn push(&self, request: Request) -> Result<()> {
         let mut waiting = self.lock();
         if waiting.is_closed {
@@ -112,7 +110,8 @@ impl Queue {
         Ok(())
     }
 
-    /// The requests of the next commit; waits for one. None when the queue is closed and empty.
+    /// Returns the requests of the next commit, and waits until there is one. None when the queue is closed
+    /// and empty.
     pub(super) fn take(&self) -> Option<Vec<Request>> {
         let mut waiting = self.lock();
         while waiting.requests.is_empty() {
@@ -133,13 +132,13 @@ impl Queue {
         Some(batch)
     }
 
-    /// Takes no further requests.
+    /// Stops accepting requests.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
     }
 
-    /// Ends a queue that has no writer any more: what waits is answered by the loss of its sender.
+    /// Closes a queue without a writer: waiting requests fail, because their senders are dropped.
     pub(super) fn abandon(&self) {
         self.close();
         let left = std::mem::take(&mut self.lock().requests);

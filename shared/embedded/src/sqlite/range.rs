@@ -1,4 +1,4 @@
-//! Bounds of a range of sort keys.
+//! Computes the bounds of a range of sort keys.
 
 use platform::records::store::Sort;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
@@ -6,7 +6,7 @@ use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Before(String),
-    /// Behind every text.
+    /// After every text.
     Open,
 }
 
@@ -14,13 +14,13 @@ impl ToSql for End {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Before(text) => ValueRef::Text(text.as_bytes()),
-            // To SQLite every text is less than every blob.
+            // In SQLite every text is less than every blob.
             Self::Open => ValueRef::Blob(&[]),
         }))
     }
 }
 
-/// The first text that may be in the range, and its end.
+/// Returns the first text that may be in the range, and its end.
 pub(super) fn bounds(sort: &Sort) -> (String, End) {
     match sort {
         Sort::All => (String::new(), End::Open),
@@ -29,12 +29,12 @@ pub(super) fn bounds(sort: &Sort) -> (String, End) {
     }
 }
 
-/// The text that follows this one, by the order of bytes.
+/// Returns the next text in byte order.
 pub(super) fn next(text: &str) -> String {
     format!("{text}\0")
 }
 
-/// The least text behind all that begin with the prefix. UTF-8 orders texts as their characters do.
+/// Returns the least text after all texts with the prefix. UTF-8 orders texts as their characters.
 fn behind_prefix(prefix: &str) -> End {
     let mut characters: Vec<char> = prefix.chars().collect();
     while let Some(last) = characters.pop() {

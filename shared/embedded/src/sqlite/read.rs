@@ -1,4 +1,4 @@
-//! Reads of items, by key and by range.
+//! Reads items by key and by range.
 
 use platform::records::schema::{Carried, SUMMARY};
 use platform::records::store::limits::{MAX_PAGE_BYTES, bytes_of};
@@ -30,13 +30,12 @@ pub(super) fn find(connection: &Connection, table: &Table, key: &Key) -> Result<
     }
 }
 
-/// All of one state of the file.
+/// Reads all items from one state of the file.
 pub(super) fn find_many(connection: &Connection, table: &Table, keys: &[Key]) -> Result<Vec<Option<Item>>> {
     let state = connection.unchecked_transaction().map_err(failed)?;
     keys.iter().map(|key| find(&state, table, key)).collect()
 }
 
-/// A page of a range of the table or of an index.
 pub(super) fn page(
     connection: &Connection,
     table: &Table,
@@ -83,7 +82,7 @@ fn page_of_index(
     start: Option<&Position>,
 ) -> Result<Page> {
     let (low, end) = bounds(&query.sort);
-    // Places of one sort key follow each other by the items' keys, none of which is empty.
+    // Places with the same sort key are ordered by the items' keys, which are never empty.
     let (mut low, mut end) = ((low, "", ""), (end, "", ""));
     if let Some(start) = start {
         let in_index = start.in_index.as_ref().filter(|(pk, _)| *pk == query.pk);
@@ -128,7 +127,7 @@ fn page_of_index(
     })
 }
 
-/// What an index that carries no whole items gives of one.
+/// Returns the attributes that an index carries, if it does not carry whole items.
 fn carried_item(index: &Index, place: [&str; 2], key: [&str; 2], summary: ValueRef<'_>) -> Result<Item> {
     let mut item = Item::default();
     for (name, value) in ["pk", "sk"].into_iter().zip(key) {
@@ -144,7 +143,6 @@ fn carried_item(index: &Index, place: [&str; 2], key: [&str; 2], summary: ValueR
     Ok(item)
 }
 
-/// Counts the items of a range.
 pub(super) fn count(connection: &Connection, table: &Table, query: &Query) -> Result<u64> {
     let (low, end) = bounds(&query.sort);
     let counted = match query.index {
@@ -162,7 +160,7 @@ pub(super) fn count(connection: &Connection, table: &Table, query: &Query) -> Re
     counted.map_err(failed)
 }
 
-/// A part of the whole table, by partition and sort key.
+/// Reads a part of the whole table, ordered by partition and sort key.
 pub(super) fn scan(connection: &Connection, table: &Table, start: Option<&Position>) -> Result<Page> {
     let (pk, sk) = start.map_or(("", ""), |start| (&start.pk, &start.sk));
     read_page(
@@ -174,7 +172,8 @@ pub(super) fn scan(connection: &Connection, table: &Table, start: Option<&Positi
     )
 }
 
-/// Items up to the number and the bytes of a page, but at least one; the statement gives one more than the
+/// Reads items up to the number and the bytes of a page, but at least one. The statement must return one more
+/// than the
 /// number.
 fn read_page(
     connection: &Connection,

@@ -1,4 +1,4 @@
-//! Connections that read.
+//! Keeps the connections that read.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::busy::wait_for_others;
 use super::failure::failed;
 use super::open::{CACHE_SIZE, STATEMENTS};
 
-/// Connections that read. A read that finds none idle opens one, so that none waits for another.
+/// Read connections. A read that finds none idle opens another, so that reads never wait for each other.
 pub(super) struct Readers {
     path: PathBuf,
     idle: Mutex<Idle>,
@@ -38,13 +38,13 @@ impl Readers {
         }
     }
 
-    /// Waits until fewer reads of ranges than processors run.
+    /// Waits until fewer range reads run than there are processors.
     pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit> {
         let turn = Arc::clone(&self.turns).acquire_owned().await;
         turn.map_err(Error::internal)
     }
 
-    /// Reads on this thread.
+    /// Reads on the calling thread.
     pub(super) fn with<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let idle = self.lock().connections.pop();
         let connection = match idle {
@@ -52,7 +52,7 @@ impl Readers {
             None => connect(&self.path).map_err(failed)?,
         };
         let answer = read(&connection)?;
-        // One whose read failed is not used again.
+        // A connection whose read failed is not reused.
         let mut idle = self.lock();
         if idle.connections.len() < idle.most {
             idle.connections.push(connection);
@@ -60,7 +60,7 @@ impl Readers {
         Ok(answer)
     }
 
-    /// Closes the connections that are idle, and each other one after its read.
+    /// Closes the idle connections now, and each other one after its read.
     pub(super) fn close(&self) {
         let mut idle = self.lock();
         idle.most = 0;
@@ -72,7 +72,7 @@ impl Readers {
     }
 }
 
-/// A connection that cannot write.
+/// Opens a read-only connection.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;

@@ -1,4 +1,4 @@
-//! The statements that read ranges. A test holds that each finds its range by a search and sorts nothing.
+//! Defines the statements that read ranges. A test checks that each searches for its range and sorts nothing.
 
 use platform::records::store::Order;
 
@@ -39,7 +39,7 @@ pub(super) const fn page_of_table(order: Order) -> &'static str {
     }
 }
 
-/// Reads whole items, or what the index carries.
+/// Reads whole items, or the attributes that the index carries.
 pub(super) const fn page_of_index(is_whole: bool, order: Order) -> &'static str {
     match (is_whole, order) {
         (true, Order::Ascending) => WHOLE_ASCENDING,

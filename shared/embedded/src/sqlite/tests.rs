@@ -32,7 +32,7 @@ async fn a_full_disk_refuses_writes_and_loses_none() {
     };
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.to_string().contains("the disk is full"), "{error}");
-    // The whole batch is refused together: the small ones share the fate of the large one.
+    // The whole batch fails together, including its small requests.
     let batch = futures::future::join_all((0..20).map(|n| store.write(put(&format!("more-{n}"), 20_000))));
     assert!(batch.await.iter().all(|written| written.is_err()));
 

@@ -1,5 +1,4 @@
-//! The thread that writes: one transaction of SQLite, and so one sync of the disk, for all requests that
-//! wait.
+//! Runs the writing thread: one transaction of SQLite, and so one sync of the disk, for all waiting requests.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,10 +14,10 @@ use super::open::is_busy;
 use super::plan::{Failure, carry_out};
 use super::queue::{Outcome, Queue, Request};
 
-/// Attempts while another process writes, each as long as a statement waits for it.
+/// Attempts while another process writes; each lasts as long as a statement waits.
 const MAX_BUSY_ATTEMPTS: u32 = 6;
 
-/// Ends the queue however the thread ends.
+/// Abandons the queue however the thread ends.
 struct Abandon(Arc<Queue>);
 
 impl Drop for Abandon {
@@ -43,7 +42,7 @@ pub(super) fn start(
         })
 }
 
-/// Answers each request. Where a receiver is gone its request is done all the same.
+/// Writes and answers each request, even if its receiver has gone away.
 fn write(connection: &Connection, tables: &Tables, batch: Vec<Request>) {
     let mut senders: Vec<oneshot::Sender<_>> = Vec::with_capacity(batch.len());
     let mut requests = Vec::with_capacity(batch.len());
@@ -76,12 +75,12 @@ fn write(connection: &Connection, tables: &Tables, batch: Vec<Request>) {
     }
 }
 
-/// A transaction that takes its lock at once: one that reads first could not write beside another process.
+/// Takes the write lock immediately: a transaction that reads first could not write beside another process.
 fn transaction<T>(
     connection: &Connection,
     work: impl FnOnce() -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    // Where the last one could not be rolled back.
+    // Needed if the last transaction could not be rolled back.
     roll_back(connection)?;
     execute(connection, "BEGIN IMMEDIATE")?;
     let done = work().and_then(|done| execute(connection, "COMMIT").map(|()| done));
@@ -91,7 +90,7 @@ fn transaction<T>(
     done
 }
 
-/// Does nothing outside of a transaction: a full disk may have ended it already.
+/// Does nothing outside a transaction, because a full disk may have ended it already.
 fn roll_back(connection: &Connection) -> rusqlite::Result<()> {
     if connection.is_autocommit() {
         return Ok(());
@@ -99,7 +98,7 @@ fn roll_back(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("ROLLBACK")
 }
 
-/// Waits for another process that writes.
+/// Executes a statement; waits for other processes that write.
 pub(super) fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     let mut attempt = 1;
     loop {

@@ -1,22 +1,22 @@
-//! Reads what `strace` wrote: the calls that change files, and the answers that the writer printed.
+//! Parses the output of `strace`: the calls that change files, and the answers that the writer printed.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The calls that are traced. A file is written by no other.
+/// Traced calls. No other call writes files.
 pub const TRACED: &str = "trace=openat,open,creat,write,pwrite64,writev,pwritev,pwritev2,fsync,fdatasync,rename,renameat,\
                           renameat2,link,linkat,unlink,unlinkat,rmdir,mkdir,mkdirat,ftruncate,truncate,fallocate,sendfile,\
                           copy_file_range";
 
-/// What a call does, with paths below the data of the writer.
+/// Effect of a call, with paths below the writer's data.
 #[derive(Debug)]
 pub enum Call {
-    /// Makes the file where it is missing.
+    /// Creates a missing file.
     Create {
         path: PathBuf,
     },
-    /// Behind the last byte without a place.
+    /// Appends where `at` is None.
     Write {
         path: PathBuf,
         at: Option<u64>,
@@ -44,7 +44,7 @@ pub enum Call {
     Answer(String),
 }
 
-/// A call, with the lines of the trace where it begins and ends; it may not end.
+/// A call, with the lines of the trace where it starts and ends. It may not end.
 #[derive(Debug)]
 pub struct Traced {
     pub call: Call,
@@ -52,11 +52,11 @@ pub struct Traced {
     pub ended: Option<usize>,
 }
 
-/// The calls on files below `data`, and on the file of the output, that succeeded or did not end.
+/// Returns the calls on files below `data`, and on the output file, that succeeded or did not end.
 pub fn read(trace: &Path, data: &Path, output: &Path) -> Vec<Traced> {
     let text = fs::read_to_string(trace).unwrap();
     let mut calls = Vec::new();
-    // By process: where its call began, and what stood there.
+    // By process: the line where its call started, and the text of that line.
     let mut unfinished: HashMap<&str, (usize, String)> = HashMap::new();
     for (number, line) in text.lines().enumerate() {
         let (process, rest) = line.split_once(' ').unwrap();
@@ -111,7 +111,7 @@ fn add(
     let parts: Vec<_> = arguments.split(", ").collect();
     let below = |path: PathBuf| path.strip_prefix(data).ok().map(Path::to_owned);
     let fd = || below(opened(parts[0]));
-    // Relative paths are those of the writer's folder.
+    // Relative paths are relative to the writer's folder.
     let named = |part: &str| below(data.join(path(quoted(part))));
     let number = |part: &str| part.parse().unwrap();
     let call = match name {
@@ -164,7 +164,7 @@ fn add(
     calls.extend(call.map(|call| Traced { call, began, ended }));
 }
 
-/// The path of an open file: `3<\x2f…>`.
+/// Parses the path of an open file: `3<\x2f…>`.
 fn opened(part: &str) -> PathBuf {
     let inside = part
         .split_once('<')

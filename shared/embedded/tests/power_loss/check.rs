@@ -1,4 +1,4 @@
-//! Holds a disk after the loss of power against what was answered before.
+//! Compares a disk after a loss of power with the earlier answers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +12,9 @@ use platform::records::store::{Key, Query, RecordStore as _};
 
 use crate::writer::{OBJECTS, RECORDS, TABLES, object};
 
-/// What was answered: the last commit of each task, and for each key of an object its number, and whether it
-/// may be gone.
+/// Answers before the loss: the last commit of each task, and for each object its number and whether it may
+/// have been
+/// removed.
 #[derive(Default)]
 struct Answered<'a> {
     is_open: bool,
@@ -41,7 +42,7 @@ impl<'a> Answered<'a> {
     }
 }
 
-/// Opens the disk as after a start; how many commits it has.
+/// Opens the disk as after a start; returns the number of its commits.
 pub fn whole(image: &Path, answers: &[&str], point: usize) -> usize {
     let answered = Answered::of(answers);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -57,7 +58,7 @@ pub fn whole(image: &Path, answers: &[&str], point: usize) -> usize {
 async fn records(image: &Path, answered: &Answered<'_>, point: usize) -> usize {
     let path = image.join(RECORDS);
     if !answered.is_open {
-        // It may have been lost while it was made; then it is made again.
+        // The file may have been lost during its creation; then it is created again.
         for name in [RECORDS, "records.db-wal", "records.db-shm"] {
             let _ = fs::remove_file(image.join(name));
         }

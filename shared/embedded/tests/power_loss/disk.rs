@@ -1,4 +1,4 @@
-//! A disk that keeps what was synced, and of the rest whatever a seed says.
+//! Simulates a disk that keeps all synced data, and a random part of the rest.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::calls::{Call, Traced};
 
-/// What a disk writes at once.
+/// Unit that a disk writes atomically.
 const SECTOR_BYTES: usize = 512;
 
 pub enum Moment<'a> {
@@ -14,7 +14,7 @@ pub enum Moment<'a> {
     Ends(&'a Traced),
 }
 
-/// What happened up to a line of the trace, in its order.
+/// Returns what happened up to a line of the trace, in order.
 pub fn until(calls: &[Traced], line: usize) -> Vec<Moment<'_>> {
     let begins = calls.iter().map(|call| (call.began, 0, Moment::Begins(call)));
     let ends = calls
@@ -28,20 +28,20 @@ pub fn until(calls: &[Traced], line: usize) -> Vec<Moment<'_>> {
 /// Files and folders; the first is the folder of the writer.
 pub struct Disk {
     nodes: Vec<Node>,
-    /// As the writer sees it.
+    /// As visible to the writer.
     names: HashMap<PathBuf, usize>,
 }
 
 #[derive(Default)]
 struct Node {
     is_folder: bool,
-    /// Of a file, as it is on the disk for sure.
+    /// Durable content of a file.
     bytes: Vec<u8>,
-    /// Of a folder, as it is on the disk for sure.
+    /// Durable names in a folder.
     names: BTreeMap<PathBuf, usize>,
-    /// What is not synced, with the line where the call ended.
+    /// Changes without a sync, with the line where the call ended.
     pending: Vec<(Option<usize>, Change)>,
-    /// Of a file, as the writer sees it.
+    /// Length of a file, as visible to the writer.
     length: u64,
 }
 
@@ -65,7 +65,7 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// From here on the call may be on the disk.
+    /// From now on the call may be on the disk.
     pub fn begin(&mut self, traced: &Traced) {
         let ended = traced.ended;
         match &traced.call {
@@ -95,7 +95,7 @@ impl Disk {
         }
     }
 
-    /// From here on what the call synced is on the disk: what had ended before it began.
+    /// From now on everything is durable that ended before this sync started.
     pub fn end(&mut self, traced: &Traced) {
         let Call::Sync { path } = &traced.call else {
             return;
@@ -119,7 +119,8 @@ impl Disk {
         }
     }
 
-    /// Writes one of the disks that the power may leave; how many changes are not on it, or not whole.
+    /// Writes one of the possible disks after a loss of power; returns how many changes are missing or
+    /// incomplete.
     pub fn write(&self, to: &Path, seed: u64) -> usize {
         let mut chance = Chance::new(seed);
         let mut lost = 0;
@@ -158,7 +159,7 @@ impl Disk {
         bytes
     }
 
-    /// Each name stands for what it stood for at any time since the last sync.
+    /// Each name refers to any of its files since the last sync.
     fn names(&self, folder: &Node, chance: &mut Chance, lost: &mut usize) -> BTreeMap<PathBuf, usize> {
         let mut states: BTreeMap<&PathBuf, Vec<Option<usize>>> = BTreeMap::new();
         for (_, change) in &folder.pending {
@@ -206,7 +207,7 @@ impl Disk {
     }
 }
 
-/// Changes the sectors of a file that `is_there` takes.
+/// Changes those sectors of a file for which `is_there` returns true.
 fn apply(bytes: &mut Vec<u8>, change: &Change, mut is_there: impl FnMut(usize) -> bool) {
     match change {
         Change::Truncate(length) => bytes.resize(usize::try_from(*length).unwrap(), 0),
@@ -227,7 +228,7 @@ fn apply(bytes: &mut Vec<u8>, change: &Change, mut is_there: impl FnMut(usize) -
     }
 }
 
-/// Numbers of a seed: SplitMix64.
+/// Random numbers from a seed: SplitMix64.
 struct Chance(u64);
 
 impl Chance {

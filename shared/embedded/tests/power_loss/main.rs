@@ -1,9 +1,11 @@
-//! Power loss: what was synced is there, and what was not is there in part.
+//! Tests a loss of power: synced data survives, and other data survives in part.
 //!
-//! A writer runs under `strace`, which says in which order it wrote, synced and answered. From that the test
-//! makes the disks that a loss of power could have left at any point: of what was not synced, each name, each
-//! write and each sector of 512 bytes is there or not, by a seed. Each disk is opened as after a start, and
-//! must hold all that was answered, and nothing in part.
+//! A writer runs under `strace`, which records the order of its writes, syncs and answers. From that the test
+//! builds disks that a loss of power could have left at any point: without a sync, each name, each write and
+//! each sector
+//! of 512 bytes may be present or not, by a seed. Each disk is opened as after a start, and must contain
+//! everything that
+//! was answered, and nothing incomplete.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]
@@ -20,10 +22,10 @@ use std::process::Command;
 use calls::{Call, Traced};
 use disk::Disk;
 
-/// Points at which the power fails.
+/// Number of points at which the power fails.
 const POINTS: usize = 250;
 
-/// Runs the writer in a folder; None, and a line that says so, where nothing can trace it.
+/// Runs the writer in a folder. Prints a line and returns None where it cannot be traced.
 fn traced(folder: &Path) -> Option<Vec<Traced>> {
     let (trace, output) = (folder.join("trace"), folder.join("output"));
     let data = folder.join("data");
@@ -54,7 +56,7 @@ fn traced(folder: &Path) -> Option<Vec<Traced>> {
 #[test]
 fn whatever_the_power_leaves_is_whole_and_lacks_nothing_that_was_answered() {
     let folder = tempfile::tempdir().unwrap();
-    // As the trace has it.
+    // As in the trace.
     let path = folder.path().canonicalize().unwrap();
     let Some(traced) = traced(&path) else {
         return;
@@ -80,7 +82,7 @@ fn whatever_the_power_leaves_is_whole_and_lacks_nothing_that_was_answered() {
         kept += check::whole(&image, &answers, point);
         fs::remove_dir_all(&image).unwrap();
     }
-    // The test would show nothing if every write were synced at once, or none.
+    // The test would prove nothing if every write were synced immediately, or none.
     assert!(
         lost > POINTS && kept > POINTS,
         "{lost} writes were lost, {kept} commits kept"

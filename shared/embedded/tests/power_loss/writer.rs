@@ -1,4 +1,4 @@
-//! The writer that is traced: it says what it does before, and what was answered after.
+//! Implements the traced writer, which prints each operation before it starts and after it is answered.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use platform::records::schema::TableKind;
 use platform::records::store::{Action, Item, Key, RecordStore as _, Step, Written};
 use serde_json::json;
 
-/// As the test runner calls it.
+/// Name for the test runner.
 pub const NAME: &str = "writer::it_writes";
-/// A file in the folder of the writer: without it, it does nothing.
+/// File in the writer's folder; without it the writer does nothing.
 pub const MARK: &str = "mark";
 pub const TABLES: [(&str, TableKind); 1] = [("records", TableKind::Records)];
 pub const RECORDS: &str = "records.db";
@@ -23,18 +23,18 @@ const TASKS: u64 = 4;
 const COMMITS: u64 = 24;
 
 fn say(line: &str) {
-    // One write a line, which no test runner captures.
+    // One write per line; test runners do not capture it.
     writeln!(io::stdout().lock(), "answer {line}").unwrap();
 }
 
-/// The bytes of an object; some are longer than a page.
+/// Returns the bytes of an object; some are longer than a page.
 pub fn object(key: &str, number: u64) -> Vec<u8> {
     format!("{key} {number}\n")
         .repeat(1 + number as usize % 7 * 100)
         .into_bytes()
 }
 
-/// One half of a commit: both have its number, and a place in an index.
+/// Writes one half of a commit: both halves have its number, and a place in an index.
 fn half(task: u64, half: &str, number: u64) -> Step {
     let key = Key::new(format!("task-{task}"), half);
     let text = "x".repeat(number as usize * 131 % 9_000);
@@ -48,7 +48,7 @@ fn half(task: u64, half: &str, number: u64) -> Step {
     }
 }
 
-/// A record of its own for each commit.
+/// A separate record for each commit.
 fn own(task: u64, number: u64) -> Step {
     let mut step = half(task, &format!("own-{number:03}"), number);
     if let Action::Put(item) = &mut step.action {
@@ -78,7 +78,7 @@ async fn write_on(task: u64, store: Arc<SqliteRecords>, objects: Objects) {
             objects.remove(&before).await.unwrap();
             say(&format!("removed {before}"));
         }
-        // By another connection, and earlier than the store does it by itself.
+        // Through another connection, and earlier than the store does it by itself.
         if number % 5 == task {
             let path = PathBuf::from(RECORDS);
             let moved = tokio::task::spawn_blocking(move || checkpoint(&path));
@@ -89,7 +89,7 @@ async fn write_on(task: u64, store: Arc<SqliteRecords>, objects: Objects) {
 
 fn checkpoint(path: &Path) {
     let connection = rusqlite::Connection::open(path).unwrap();
-    // A busy one did a part.
+    // A busy checkpoint completes in part.
     let _ = connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()));
 }
 

@@ -1,4 +1,4 @@
-//! Writers at the same time: in one process, and on two handles of one file.
+//! Tests concurrent writers: in one process, and on two handles of one file.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::support::*;
 
 const WRITERS: u64 = 100;
 
-/// Reads the number and writes the next one, until no other writer was quicker.
+/// Reads the number and writes the next one, until no other writer was first.
 async fn increment(store: &SqliteRecords, key: &Key) -> u64 {
     let mut refusals = 0;
     loop {
@@ -60,7 +60,7 @@ async fn two_handles_write_to_one_file() {
     assert_eq!(found(&other, "counter").await.unwrap()["number"], WRITERS);
 }
 
-/// As the operator's command does, which is another process.
+/// As the operator's command, which is another process.
 #[tokio::test]
 async fn a_write_waits_for_another_one_on_the_file() {
     let folder = Folder::new();
@@ -123,7 +123,6 @@ async fn a_caller_that_is_gone_stops_no_writer() {
     assert_eq!(store.count(RECORDS, &Query::partition("p")).await.unwrap(), 51);
 }
 
-/// What was taken is written before the drop ends.
 #[tokio::test]
 async fn a_drop_waits_for_what_was_taken() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Conditional writes, transactions and the limits of both.
+//! Tests conditional writes, transactions and their limits.
 
 use platform::ErrorKind;
 use platform::records::store::{
@@ -111,7 +111,7 @@ async fn add_makes_the_item_and_gives_the_new_number() {
     assert_eq!(found(&store, "a").await, Some(expected));
 }
 
-/// Each is refused alone: what is written beside it in the same batch is done.
+/// Only this request is refused: the rest of its batch is committed.
 #[tokio::test]
 async fn what_is_beyond_a_limit_is_refused_for_good() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Items whose life ends.
+//! Tests the expiry of items.
 
 use platform::records::schema::GSI1;
 use platform::records::store::{Changes, Query, RecordStore as _};
@@ -57,7 +57,7 @@ async fn no_more_are_removed_than_asked_for() {
     assert_eq!(store.expired(1_000, 300).await.unwrap(), 100);
 }
 
-/// The writes are queued in this order, so the life is longer before the removal decides.
+/// The writes are queued in this order, so the expiry is postponed before the removal decides.
 #[tokio::test]
 async fn an_item_whose_life_is_prolonged_meanwhile_stays() {
     let folder = Folder::new();
@@ -78,7 +78,7 @@ async fn an_item_whose_life_is_prolonged_meanwhile_stays() {
     let counted = store.count(RECORDS, &Query::partition("p")).await.unwrap();
     let (items, _) = all(&store, RECORDS, &Query::partition("p"), 1_000).await;
     assert!(items.iter().all(|item| item.get("expires_at").unwrap() == 1_000));
-    // An update after a removal makes the item again.
+    // An update after the removal creates the item again.
     assert_eq!(counted, 200);
     assert!(removed.unwrap() <= 200);
 }

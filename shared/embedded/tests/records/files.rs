@@ -1,4 +1,4 @@
-//! Files: those that are refused, those that a process left behind, and copies.
+//! Tests files: refused ones, those that a process left behind, and copies.
 
 use std::fs;
 use std::path::Path;
@@ -71,7 +71,7 @@ async fn a_truncated_file_is_refused() {
             "{refusal}"
         );
     }
-    // An empty file beside a WAL was one with records.
+    // An empty file beside a WAL once contained records.
     fs::write(&path, "").unwrap();
     fs::write(folder.path("truncated-wal"), "wal").unwrap();
     check_refused(&path, "Put both files of a copy");
@@ -107,7 +107,7 @@ async fn a_table_of_another_kind_is_refused_and_further_ones_are_added() {
     done(&store, put(LISTED, key("a"), counter(1))).await;
 }
 
-/// The files of a process that ended at once: the copy is made while it still runs.
+/// Simulates a killed process: the files are copied while it still runs.
 #[tokio::test]
 async fn what_was_answered_is_there_after_an_abrupt_end() {
     let folder = Folder::new();
@@ -140,7 +140,7 @@ async fn what_was_answered_is_there_after_an_abrupt_end() {
             _ => 10..90,
         };
         assert!(expected.contains(&items.len()), "{name}: {}", items.len());
-        // No commit is there in part.
+        // No commit is incomplete.
         let in_index = copy.count(RECORDS, &Query::partition("i").gsi1()).await.unwrap();
         assert_eq!(in_index, items.len() as u64);
         let first: Vec<_> = (0..items.len()).map(|n| format!("{n:03}")).collect();

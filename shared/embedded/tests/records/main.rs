@@ -1,4 +1,4 @@
-//! Records in a SQLite file, as their callers see them.
+//! Tests records in a SQLite file, from the view of callers.
 
 #![cfg(test)]
 

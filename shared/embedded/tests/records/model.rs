@@ -1,4 +1,4 @@
-//! The store against a map in memory, operation by operation.
+//! Compares the store with a map in memory, operation by operation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -151,7 +151,7 @@ fn place_of(step: &Step) -> (String, String, String) {
     (step.table.to_string(), step.key.pk.clone(), step.key.sk.clone())
 }
 
-/// What the store must answer; None for an error that is final.
+/// Returns the expected answer of the store; None for a final error.
 fn transact(model: &mut Model, steps: &[Step]) -> Option<Written> {
     let places: BTreeSet<_> = steps.iter().map(place_of).collect();
     if places.len() < steps.len() || steps.iter().any(|step| check_step(step).is_err()) {
@@ -191,7 +191,7 @@ fn transact(model: &mut Model, steps: &[Step]) -> Option<Written> {
     Some(Written::Done)
 }
 
-/// The items of a range with what an index carries, in ascending order.
+/// Returns the items of a range with the attributes that an index carries, in ascending order.
 fn range(model: &Model, table: &str, query: &Query) -> Vec<Item> {
     let [pk_name, sk_name] = query.index.map_or(["pk".into(), "sk".into()], key_names);
     let has = |text: &str| match &query.sort {
@@ -267,7 +267,7 @@ async fn run(operations: Vec<Operation>) {
             }
             Operation::Expire(now) => {
                 let before = model.len();
-                // A fraction ends no life.
+                // An expiry with a fraction has no effect.
                 let ended = |item: &Item| {
                     let expires_at = item.get("expires_at").and_then(Value::as_i64);
                     now >= 0 && expires_at.is_some_and(|expires_at| expires_at < now)

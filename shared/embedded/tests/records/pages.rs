@@ -1,4 +1,4 @@
-//! Pages of tables and indexes.
+//! Tests pages of tables and indexes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Snapshots of a file in use, and the objects that they name.
+//! Tests snapshots of a file in use, and of the objects that its records name.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::support::*;
 
-/// Pairs of records that are written together, and objects of which the record names the last one.
+/// Number of chains: pairs of records that are written together and name the chain's last object.
 const CHAINS: u64 = 4;
 
 struct World {
@@ -35,7 +35,8 @@ impl World {
         }
     }
 
-    /// As a run whose state is an object: it writes the object, names it, and removes the one before at once.
+    /// Acts as a run whose state is an object: writes the object, names it, and immediately removes the
+    /// previous one.
     async fn write_on(self: Arc<Self>, chain: u64) -> u64 {
         let mut before = None;
         for number in 0.. {
@@ -66,7 +67,7 @@ impl World {
 #[tokio::test(flavor = "multi_thread", worker_threads = 6)]
 async fn a_snapshot_is_one_state_with_all_the_objects_that_it_names() {
     let world = Arc::new(World::new());
-    // A listing that takes a while, so that much is written and removed meanwhile.
+    // Makes listings slow, so that much is written and removed meanwhile.
     for bucket in 0..8 {
         let bucket = world.folder.path(&format!("objects/other-{bucket}"));
         fs::create_dir(&bucket).unwrap();
@@ -142,7 +143,7 @@ async fn held_objects_keep_their_bytes_and_a_replaced_one_is_held_anew() {
 
     let refused = HeldObjects::new(&root).err().unwrap();
     assert_eq!(refused.status(), 409);
-    // A runner that starts meanwhile leaves the links alone.
+    // A runner that starts meanwhile keeps the links.
     FileObjects::open(&root).unwrap();
     assert!(root.join(".held").exists());
     drop(held);

@@ -1,4 +1,4 @@
-//! A store in a folder of its own, and short ways to write steps.
+//! Provides a store in its own folder, and short functions to build steps.
 
 use std::path::PathBuf;
 
@@ -10,9 +10,9 @@ use platform::records::store::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Whole items in indexes.
+/// Indexes carry whole items.
 pub const RECORDS: &str = "records";
-/// Summaries in indexes.
+/// Indexes carry summaries.
 pub const LISTED: &str = "listed";
 pub const TABLES: [(&str, TableKind); 2] = [(RECORDS, TableKind::Records), (LISTED, TableKind::Listed)];
 
@@ -32,7 +32,7 @@ impl Folder {
     }
 }
 
-/// The refusal to open a file.
+/// Returns the error of opening a file.
 pub fn refusal(path: &std::path::Path) -> String {
     SqliteRecords::open(path, &TABLES)
         .err()
@@ -79,7 +79,7 @@ pub async fn found(store: &SqliteRecords, sk: &str) -> Option<Value> {
     item.map(|item| Value::Object(item.into_attributes()))
 }
 
-/// Every item of a range, page by page, and the sizes of the pages.
+/// Returns every item of a range, page by page, and the sizes of the pages.
 pub async fn all(store: &SqliteRecords, table: &str, query: &Query, most: usize) -> (Vec<Item>, Vec<usize>) {
     let (mut items, mut sizes, mut start) = (Vec::new(), Vec::new(), None::<Position>);
     loop {
