@@ -1,8 +1,9 @@
-//! What every adapter of records and of objects must do, an adapter of records in memory to compare with, and
-//! adapters that make faults.
+//! Defines what every adapter of records and of objects must do, and provides an adapter of records in memory
+//! to compare
+//! with, and adapters with faults.
 //!
-//! A crate of tests alone: others have it as a dev-dependency. The suite follows the documentation of
-//! DynamoDB and S3.
+//! Only for tests: other crates use it as a dev-dependency. The suite follows the documentation of DynamoDB
+//! and S3.
 
 #![expect(clippy::unwrap_used, reason = "an adapter that fails here fails the test")]
 #![expect(

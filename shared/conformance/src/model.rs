@@ -1,4 +1,4 @@
-//! Records in memory: the plainest adapter, to compare others with and to wrap.
+//! Stores records in memory: the simplest adapter, to compare others with and to wrap.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -19,7 +19,7 @@ use crate::ranges::{cut, entry, sort};
 type Place = (String, String);
 type Items = BTreeMap<Place, Item>;
 
-/// Tables in memory. Indexes are exact.
+/// Tables in memory; indexes never lag.
 #[derive(Clone)]
 pub struct Model(Arc<Mutex<BTreeMap<String, Table>>>);
 
@@ -29,7 +29,6 @@ struct Table {
 }
 
 impl Model {
-    /// Without items.
     pub fn new(tables: &Tables) -> Self {
         let table = |(name, kind): (&str, _)| {
             let items = Items::new();

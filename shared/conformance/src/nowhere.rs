@@ -1,4 +1,4 @@
-//! A store that cannot be reached, for tests of what must not read or write.
+//! Provides an unreachable store, for tests of code that must not read or write.
 
 use std::path::Path;
 use std::time::Duration;

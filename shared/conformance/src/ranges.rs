@@ -1,10 +1,10 @@
-//! Ranges of tables and indexes that are held in memory.
+//! Reads ranges of tables and indexes in memory.
 
 use platform::records::schema::{Carried, SUMMARY, TableKind, carried};
 use platform::records::store::limits::{MAX_PAGE_BYTES, bytes_of};
 use platform::records::store::{Item, Order, Page, Position, Query, Sort, key_names};
 
-/// What a range shows of an item; None where the item is not in it.
+/// Returns an item's attributes in a range; None if the item is not in it.
 pub(crate) fn entry(kind: TableKind, query: &Query, item: &Item) -> Option<Item> {
     let [pk_name, sk_name] = names(query);
     let sk = item.text(&sk_name)?;
@@ -27,7 +27,7 @@ pub(crate) fn entry(kind: TableKind, query: &Query, item: &Item) -> Option<Item>
     Some(entry)
 }
 
-/// Puts entries into the order of a range. Entries of one place of an index have the order of their keys.
+/// Sorts entries in the order of a range. Entries with the same place in an index are ordered by their keys.
 pub(crate) fn sort(entries: &mut [Item], query: &Query) {
     let [_, sk_name] = names(query);
     entries.sort_by(|one, other| place(one, &sk_name).cmp(&place(other, &sk_name)));
@@ -36,7 +36,7 @@ pub(crate) fn sort(entries: &mut [Item], query: &Query) {
     }
 }
 
-/// The page of sorted entries that begins behind `start`.
+/// Returns the page of sorted entries that starts after `start`.
 pub(crate) fn cut(entries: Vec<Item>, query: &Query, most: usize, start: Option<&Position>) -> Page {
     let [_, sk_name] = names(query);
     let start = start.map(|start| {
@@ -64,7 +64,7 @@ pub(crate) fn cut(entries: Vec<Item>, query: &Query, most: usize, start: Option<
     page
 }
 
-/// The attributes that are the keys of a range.
+/// Returns the attributes that are the keys of a range.
 pub(crate) fn names(query: &Query) -> [std::borrow::Cow<'static, str>; 2] {
     query.index.map_or(["pk".into(), "sk".into()], key_names)
 }

@@ -1,4 +1,4 @@
-//! An adapter under test, and what the topics of the suite have in common.
+//! Wraps an adapter under test, and provides what the topics of the suite share.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use platform::records::{Condition, Key, Written};
 use platform::{ErrorKind, Result};
 use serde_json::Value;
 
-/// Reads of an index before the adapter is told to settle.
+/// Number of index reads before the adapter must settle.
 const TRIES: usize = 3;
-/// Pages of one walk through a range, after which the walk is taken for endless.
+/// Maximum number of pages in a walk through a range, which then counts as endless.
 const MAX_PAGES: usize = 1_000;
 
-/// Names of the tables of an adapter. The suite leaves other items in them alone.
+/// Names of an adapter's tables. The suite does not touch other items in them.
 #[derive(Clone, Debug)]
 pub struct Tables {
     /// A table of the kind [`TableKind::Records`].
     pub records: Arc<str>,
-    /// Another one of this kind, for transactions over two tables.
+    /// Another table of this kind, for transactions over two tables.
     pub others: Arc<str>,
     /// A table of the kind [`TableKind::Listed`].
     pub listed: Arc<str>,
 }
 
 impl Tables {
-    /// The names that tests give them.
+    /// Returns the names that tests use.
     pub fn named() -> Self {
         Self {
             records: "records".into(),
@@ -36,7 +36,7 @@ impl Tables {
         }
     }
 
-    /// Names and kinds, for what makes tables.
+    /// Returns names and kinds, for code that creates tables.
     pub fn kinds(&self) -> [(&str, TableKind); 3] {
         [
             (&self.records, TableKind::Records),
@@ -49,25 +49,23 @@ impl Tables {
 /// A rule of DynamoDB that an emulator may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
-    /// A place in an index has the limits of a key in bytes.
+    /// A place in an index has the length limits of a key.
     IndexKeyLength,
-    /// An update in a transaction leaves the item's key alone.
+    /// An update in a transaction must not change the item's key.
     KeyUpdate,
 }
 
-/// An adapter under test.
 #[derive(Clone)]
 pub struct Subject {
-    /// What is checked.
     pub store: Arc<dyn RecordStore>,
-    /// Where the topics put their items.
+    /// Tables for the items of the topics.
     pub tables: Tables,
     settle: Arc<dyn Fn() + Send + Sync>,
     gaps: Vec<Gap>,
 }
 
 impl Subject {
-    /// An adapter whose indexes follow by themselves.
+    /// Wraps an adapter whose indexes catch up by themselves.
     pub fn new(store: Arc<dyn RecordStore>, tables: Tables) -> Self {
         Self {
             store,
@@ -77,21 +75,22 @@ impl Subject {
         }
     }
 
-    /// The same with a way to let indexes catch up.
+    /// Sets a function that makes indexes catch up.
     #[must_use]
     pub fn settled_by(mut self, settle: impl Fn() + Send + Sync + 'static) -> Self {
         self.settle = Arc::new(settle);
         self
     }
 
-    /// The same of an emulator that lacks these rules. The suite fails where it has one after all.
+    /// Declares rules that an emulator lacks. The suite fails if the emulator has one of them.
     #[must_use]
     pub fn lacking(mut self, gaps: &[Gap]) -> Self {
         self.gaps = gaps.to_vec();
         self
     }
 
-    /// Checks that a rule refuses a request for good; that an adapter without the rule does not.
+    /// Checks that a rule refuses a request with a final error, or that an adapter without the rule does not
+    /// refuse it.
     #[track_caller]
     pub(crate) fn refused<T: Debug>(
         &self,
@@ -118,7 +117,7 @@ impl Subject {
         self.store.write(step).await
     }
 
-    /// Writes an item of the table of records, whatever is there.
+    /// Writes an item of the table of records unconditionally.
     pub(crate) async fn put(&self, key: &Key, record: &Value) -> Item {
         self.put_into(&self.tables.records, key, record).await
     }
@@ -133,12 +132,11 @@ impl Subject {
         item
     }
 
-    /// The item of the table of records.
     pub(crate) async fn find(&self, key: &Key) -> Option<Item> {
         self.store.find(&self.tables.records, key).await.unwrap()
     }
 
-    /// The items of a range, read in pages of `most` items.
+    /// Returns the items of a range, read in pages of `most` items.
     pub(crate) async fn walk(&self, table: &str, query: &Query, most: usize) -> Vec<Item> {
         self.walk_from(table, query, most, None).await
     }
@@ -178,8 +176,9 @@ impl Subject {
         );
     }
 
-    /// Repeats a read of an index until it gives what is expected; the last answer. Tells the adapter to
-    /// settle before the last try.
+    /// Repeats a read of an index until it returns the expected value, and returns the last answer. Makes the
+    /// adapter settle
+    /// before the last attempt.
     pub(crate) async fn eventually<T, E: ?Sized>(&self, expected: &E, read: impl AsyncFn() -> T) -> T
     where
         T: PartialEq<E>,
@@ -207,7 +206,7 @@ fn unreachable_end(query: &Query) -> ! {
     panic!("{query:?} has no end")
 }
 
-/// Checks that a request is refused for good.
+/// Checks that a request fails with a final error.
 #[track_caller]
 pub(crate) fn refused<T: Debug>(result: Result<T>) {
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Internal);
@@ -222,12 +221,12 @@ pub(crate) fn step(table: &str, key: &Key, action: Action, condition: impl Into<
     }
 }
 
-/// A partition key that no other test has.
+/// Returns a partition key that no other test uses.
 pub(crate) fn fresh(name: &str) -> String {
     format!("{name}#{}", new_id(platform::UtcTime::EPOCH))
 }
 
-/// The values of a text attribute, in the order of the items.
+/// Returns the values of a text attribute, in the order of the items.
 pub(crate) fn texts<'a>(items: &'a [Item], name: &str) -> Vec<&'a str> {
     items.iter().map(|item| item.text(name).unwrap()).collect()
 }

@@ -1,4 +1,4 @@
-//! The store that makes faults: what each fault does, and that a seed repeats them.
+//! Tests the record store with faults: the effect of each fault, and that a seed repeats them.
 #![cfg(test)]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 struct World {
     tables: Tables,
-    /// What has happened in truth.
+    /// The actual state.
     truth: Model,
     store: Faulty,
     faults: Faults,
@@ -52,7 +52,7 @@ impl World {
         item.and_then(|item| item.get("number")?.as_u64())
     }
 
-    /// Sort keys in `gsi1`, as the store shows them.
+    /// Returns the sort keys in `gsi1` that the store shows.
     async fn in_index(&self, query: &Query) -> Vec<String> {
         let mut found = Vec::new();
         let mut start = None;
@@ -97,7 +97,7 @@ async fn a_lost_answer_has_written() {
     for (number, expected) in [(1, 2), (2, 2), (3, 3)] {
         assert_eq!(world.truth(&key(number)).await, Some(expected));
     }
-    // Reads lose nothing, and a refusal may be lost as well.
+    // Reads lose nothing, but a refusal may be lost.
     assert!(world.store.find(table, &key(1)).await.unwrap().is_some());
     let lost = world
         .store
@@ -110,7 +110,7 @@ async fn a_lost_answer_has_written() {
         ..Counts::default()
     };
     assert_eq!(world.faults.counts(), expected);
-    // What would fail without faults too stays an error of its own kind.
+    // A request that is wrong in itself keeps its own kind of error.
     let failed = world.store.transact(Vec::new()).await;
     assert_eq!(failed.unwrap_err().kind(), ErrorKind::Internal);
 }
@@ -239,7 +239,7 @@ async fn a_repeated_write_is_refused_by_itself() {
     let table = &world.tables.records;
     let sum = world.store.add(table, &key(1), "number", 3, 32_503_680_000).await;
     assert_eq!(sum.unwrap(), 8);
-    // Neither is ever done twice.
+    // Neither is ever executed twice.
     let removal = world.step(&key(1), Action::Delete, Some(Condition::Present));
     assert_eq!(world.store.write(removal).await.unwrap(), Written::Done);
     let new = vec![world.put(&key(1), 1, Some(Condition::Absent))];
@@ -247,7 +247,7 @@ async fn a_repeated_write_is_refused_by_itself() {
     assert_eq!(world.faults.counts().repeated, 3);
 }
 
-/// Writes of which each meets what the seed says: those that were reported done, and those that were lost.
+/// Executes writes with faults by the seed; returns the counts of faults, and the writes that succeeded.
 async fn hundred_writes(seed: u64) -> (Counts, BTreeSet<u64>) {
     let world = World::new(seed);
     world.faults.on(Rates {
@@ -304,7 +304,7 @@ async fn an_index_shows_what_was_until_it_settles() {
         world.step(&key(3), Action::Check, Some(Condition::Present)),
     ];
     assert_eq!(world.store.transact(steps).await.unwrap(), Written::Done);
-    // Twice written, and still shown as before the first time.
+    // Written twice, and still visible in its state before the first write.
     let again = world.step(&key(1), Action::Update(Changes::default().add("number", 1)), None);
     assert_eq!(world.store.write(again).await.unwrap(), Written::Done);
     // A refused write hides nothing.
@@ -326,7 +326,7 @@ async fn an_index_shows_what_was_until_it_settles() {
     assert_eq!(shown, ["1", "2", "3"]);
     let counts = world.faults.counts();
     assert_eq!((counts.late, counts.stale_reads), (4, 1));
-    // The table itself is exact.
+    // The table itself never lags.
     assert_eq!(
         world.store.find(&world.tables.records, &key(2)).await.unwrap(),
         None

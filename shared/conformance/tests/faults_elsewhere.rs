@@ -1,4 +1,5 @@
-//! Object stores, queues and clocks that make faults: what each fault does, and that a seed repeats them.
+//! Tests object stores, queues and clocks with faults: the effect of each fault, and that a seed repeats
+//! them.
 #![cfg(test)]
 
 use std::sync::{Arc, Mutex};
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 
 struct World {
     folder: TempDir,
-    /// What has happened in truth.
+    /// The actual state.
     truth: Objects,
     objects: Objects,
     faults: Faults,
@@ -116,7 +117,7 @@ async fn a_new_object_is_refused_by_itself() {
     });
     assert!(!world.objects.put_new("a", b"one".to_vec()).await.unwrap());
     assert_eq!(world.truth.find("a").await.unwrap().unwrap(), b"one");
-    // One that is there is no fault.
+    // The existing object is not a fault.
     assert!(!world.objects.put_new("a", b"two".to_vec()).await.unwrap());
     assert_eq!(world.truth.find("a").await.unwrap().unwrap(), b"one");
     world.expect(ObjectCounts {
@@ -180,7 +181,7 @@ impl Bus for Kept {
     }
 }
 
-/// What a sender to a queue and to a bus is told, and how many messages there are then.
+/// Returns what a sender to a queue and to a bus learns, and the number of messages afterwards.
 async fn sent(messages: MessageRates) -> [(bool, usize); 2] {
     let (queue, bus, faults) = (
         Arc::new(Kept::default()),
@@ -228,7 +229,7 @@ async fn each_fault_of_messages_happens() {
     }
 }
 
-/// What becomes of a hundred objects and a hundred messages.
+/// Returns the outcomes of a hundred objects and a hundred messages.
 async fn hundred(seed: u64) -> (Vec<bool>, Vec<bool>) {
     let folder = tempfile::tempdir().unwrap();
     let files = FileObjects::open(&folder.path().join("objects")).unwrap();
@@ -258,7 +259,7 @@ async fn a_seed_repeats_its_faults() {
     assert!(other_put != put && other_sent != sent);
 }
 
-/// Where a clock is after each of some jumps, from where it would be.
+/// Returns the offset of a clock from its undisturbed time after each of several jumps.
 fn jumps(seed: u64) -> Vec<i64> {
     let (clock, faults) = (Clock::manual(UtcTime::EPOCH), Faults::seeded(seed));
     let jumped = (0..50).map(|_| {

@@ -1,4 +1,4 @@
-//! The suite over the adapter in memory, plain and with indexes that are behind.
+//! Runs the suite over the adapter in memory, plain and with lagging indexes.
 #![cfg(test)]
 
 use std::sync::Arc;

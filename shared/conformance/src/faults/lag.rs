@@ -1,4 +1,4 @@
-//! Items whose last write indexes do not show yet.
+//! Tracks items whose last write is not visible in indexes yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,17 +9,16 @@ use rand::RngExt as _;
 
 use super::{LONGEST_LAG, State, chance};
 
-/// Table, partition key and sort key.
 pub(super) type Place = (Arc<str>, String, String);
 
-/// Items as indexes still show them: as they were before the oldest write that is hidden.
+/// Items as still visible in indexes: their state before the oldest hidden write.
 #[derive(Default)]
 pub(super) struct Lag(BTreeMap<Place, Hidden>);
 
 struct Hidden {
-    /// None where there was no item.
+    /// None if there was no item.
     before: Option<Item>,
-    /// Reads of indexes until it is shown.
+    /// Number of index reads until the write becomes visible.
     reads_left: u32,
 }
 
@@ -28,7 +27,7 @@ impl Lag {
         self.0.clear();
     }
 
-    /// The items of a table that one more read of an index sees as they were.
+    /// Counts a read of an index of this table, and returns the items that it sees in their old state.
     pub(super) fn read(&mut self, table: &str) -> Vec<(Key, Option<Item>)> {
         for hidden in self.0.values_mut() {
             hidden.reads_left = hidden.reads_left.saturating_sub(1);
@@ -42,7 +41,7 @@ impl Lag {
 }
 
 impl State {
-    /// Hides the write of an item, or does not. An item of which one is hidden already stays as it is shown.
+    /// May hide the write of an item, by chance. An item with a hidden write keeps its visible state.
     pub(super) fn may_hide(&mut self, place: Place, before: Option<Item>) {
         if !chance(&mut self.records, self.rates.late) {
             return;

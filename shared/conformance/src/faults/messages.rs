@@ -1,4 +1,4 @@
-//! Queues and a bus around others.
+//! Wraps queues and a bus with faults.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use platform::queue::{BoxFuture, Delivery, Queue};
 
 use super::{Faults, State, chance, lose, unavailable};
 
-/// A queue whose sends fail.
+/// A queue with failing sends.
 pub struct FaultyQueue {
     queue: Arc<dyn Queue>,
     faults: Faults,
 }
 
 impl FaultyQueue {
-    /// Around one that does not.
+    /// Wraps a queue without faults.
     pub fn new(queue: Arc<dyn Queue>, faults: &Faults) -> Self {
         Self {
             queue,
@@ -30,14 +30,14 @@ impl Queue for FaultyQueue {
     }
 }
 
-/// A bus whose events are not taken.
+/// A bus that loses events or fails.
 pub struct FaultyBus {
     bus: Arc<dyn Bus>,
     faults: Faults,
 }
 
 impl FaultyBus {
-    /// Around one that takes them.
+    /// Wraps a bus without faults.
     pub fn new(bus: Arc<dyn Bus>, faults: &Faults) -> Self {
         Self {
             bus,
@@ -52,7 +52,6 @@ impl Bus for FaultyBus {
     }
 }
 
-/// What becomes of a message.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Sent,

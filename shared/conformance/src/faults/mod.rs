@@ -1,4 +1,4 @@
-//! A record store, an object store, queues and a clock that make faults: around others, by a seed, on demand.
+//! Wraps a record store, an object store, queues and a clock with faults, by a seed and on demand.
 
 mod lag;
 mod messages;
@@ -21,19 +21,19 @@ pub use objects::FaultyObjects;
 pub use rates::{Counts, MessageCounts, MessageRates, ObjectCounts, ObjectRates, Rates};
 pub use store::Faulty;
 
-/// Most reads of indexes that a write is hidden from.
+/// Maximum number of index reads that a write is hidden from.
 pub const LONGEST_LAG: u32 = 8;
-/// How long a call takes that times out.
+/// Duration of a call that times out.
 pub const TIMEOUT: Duration = Duration::from_millis(200);
-/// How much longer a slow call takes, at most.
+/// Maximum delay of a slow call.
 pub const SLOWEST: Duration = Duration::from_millis(50);
 
-/// Switches faults, and counts them.
+/// Switches faults on and off, and counts them.
 #[derive(Clone)]
 pub struct Faults(Arc<Mutex<State>>);
 
 struct State {
-    /// Each kind has a sequence of its own: calls of one do not change the faults of another.
+    /// Each kind has its own random sequence, so that calls of one do not change the faults of another.
     records: StdRng,
     objects: StdRng,
     messages: StdRng,
@@ -41,7 +41,7 @@ struct State {
     rates: Rates,
     counts: Counts,
     lag: Lag,
-    /// How far a clock is from the machine's.
+    /// Difference between a clock and the machine's.
     shift_ms: i64,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Debug for Faults {
 }
 
 impl Faults {
-    /// Makes none yet.
+    /// Starts with all faults off.
     pub fn seeded(seed: u64) -> Self {
         let random = |kind: u64| StdRng::seed_from_u64(seed.wrapping_add(kind << 48));
         Self(Arc::new(Mutex::new(State {
@@ -67,27 +67,27 @@ impl Faults {
         })))
     }
 
-    /// From now on faults happen this often.
+    /// Sets how often faults happen from now on.
     pub fn on(&self, rates: Rates) {
         self.lock().rates = rates;
     }
 
-    /// From now on no fault happens. Indexes still lag behind for what was written before.
+    /// Stops all faults. Indexes still lag for earlier writes.
     pub fn off(&self) {
         self.lock().rates = Rates::default();
     }
 
-    /// Lets indexes show what has been written.
+    /// Makes all writes visible in indexes.
     pub fn settle(&self) {
         self.lock().lag.settle();
     }
 
-    /// How often each fault has happened.
+    /// Returns how often each fault has happened.
     pub fn counts(&self) -> Counts {
         self.lock().counts
     }
 
-    /// Lets a clock jump, forwards or backwards, to at most `most_ms` from where it would be by itself.
+    /// Moves a clock forwards or backwards, to at most `most_ms` from its undisturbed time.
     pub fn jump(&self, clock: &Clock, most_ms: i64) {
         let mut state = self.lock();
         let shift_ms = state.clock.random_range(-most_ms..=most_ms);
@@ -101,23 +101,22 @@ impl Faults {
     }
 }
 
-/// A fault for the sender or caller.
 fn unavailable(what: &'static str) -> Error {
     Error::unavailable(what)
 }
 
-/// Whether a fault happens that does in `percent` of a hundred calls.
+/// Returns true in `percent` of a hundred calls.
 fn chance(random: &mut StdRng, percent: u32) -> bool {
-    // Nothing is drawn for a fault that is off, so that each fault alone has its own sequence.
+    // A disabled fault draws no number, so that each fault alone has its own sequence.
     percent > 0 && random.random_range(0..100) < percent
 }
 
-/// How much longer a slow call takes.
+/// Returns the delay of a slow call.
 fn slowness(random: &mut StdRng) -> Duration {
     SLOWEST.mul_f64(random.random_range(0.02..=1.0))
 }
 
-/// An answer, or an error in its place where it is lost.
+/// Replaces a lost answer by an error.
 fn lose<T>(answer: Result<T>, is_lost: impl FnOnce() -> bool) -> Result<T> {
     match answer.is_ok() && is_lost() {
         true => Err(unavailable("a lost answer, by a test")),

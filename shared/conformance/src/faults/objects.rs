@@ -1,4 +1,4 @@
-//! An object store around another one.
+//! Wraps an object store with faults.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use platform::queue::BoxFuture;
 
 use super::{Faults, State, chance, lose, slowness, unavailable};
 
-/// An object store that makes faults around one that makes none.
+/// An object store with faults.
 pub struct FaultyObjects {
     store: Arc<dyn ObjectStore>,
     faults: Faults,
 }
 
 impl FaultyObjects {
-    /// With the faults that the handle switches on.
+    /// Wraps a store without faults; the handle switches faults on.
     pub fn new(store: Arc<dyn ObjectStore>, faults: &Faults) -> Self {
         Self {
             store,
@@ -25,7 +25,7 @@ impl FaultyObjects {
         }
     }
 
-    /// Gives others a turn, as a network does, may take its time, and may fail.
+    /// Yields to other tasks, as a network does; may delay the call, and may fail.
     async fn arrive(&self) -> Result<()> {
         tokio::task::yield_now().await;
         let (slow, is_failed) = self.faults.lock().arrival_at_objects();
@@ -38,12 +38,12 @@ impl FaultyObjects {
         }
     }
 
-    /// The answer of a write, or none of it.
+    /// Returns the answer of a write, or an error if it is lost.
     fn written<T>(&self, answer: Result<T>) -> Result<T> {
         lose(answer, || self.faults.lock().loses_object())
     }
 
-    /// The answer of a read that has several parts, or none of it.
+    /// Returns the answer of a read with several parts, or an error if it is cut.
     fn whole<T>(&self, answer: Result<T>) -> Result<T> {
         match answer.is_ok() && self.faults.lock().cuts() {
             true => Err(unavailable("a read that ended in the middle, by a test")),
@@ -153,7 +153,7 @@ impl ObjectStore for FaultyObjects {
         lifetime: Duration,
         file_name: &'a str,
     ) -> BoxFuture<'a, Result<String>> {
-        // A link is made without asking the service.
+        // Creating a link sends no request.
         self.store.link(bucket, key, lifetime, file_name)
     }
 

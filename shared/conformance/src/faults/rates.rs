@@ -1,43 +1,41 @@
-//! How often each fault happens, and how often it has.
+//! Defines the rates of faults, and their counts.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How often each fault of a record store happens, in calls of a hundred, and those of the others.
+/// Rate of each fault of a record store, in percent of calls, and the rates of the others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rates {
-    /// A call fails as unavailable, and nothing happened.
+    /// A call fails as unavailable, without effect.
     pub throttled: u32,
-    /// A write meets another one: it is [`Contended`](platform::records::Written::Contended), and nothing
-    /// happened.
+    /// A write is [`Contended`](platform::records::Written::Contended) by another one, without effect.
     pub contended: u32,
-    /// A write fails as unavailable after it came to its end: it has happened unless its condition did not
-    /// hold.
+    /// A write fails as unavailable after it completes: it has happened unless its condition did not hold.
     pub lost: u32,
-    /// Indexes keep their view of an item that is written, until [`Faults::settle`](super::Faults::settle)
-    /// or for up to [`LONGEST_LAG`](super::LONGEST_LAG) further reads of indexes.
+    /// Indexes keep the old state of a written item until [`Faults::settle`](super::Faults::settle), or for
+    /// up to
+    /// [`LONGEST_LAG`](super::LONGEST_LAG) further reads of indexes.
     pub late: u32,
-    /// A call takes [`TIMEOUT`](super::TIMEOUT) and fails as unavailable; of the writes, half have happened.
+    /// A call takes [`TIMEOUT`](super::TIMEOUT) and fails as unavailable; half of the writes have happened.
     pub timed_out: u32,
-    /// A write of one item is done twice, as by a client that lost the first answer. Its own first attempt
-    /// may refuse it.
+    /// A write of one item is executed twice, as by a client that lost the first answer. The first attempt
+    /// may cause a
+    /// refusal.
     pub repeated: u32,
     /// A call takes up to [`SLOWEST`](super::SLOWEST) longer.
     pub slow: u32,
-    /// Faults of an object store.
     pub objects: ObjectRates,
-    /// Faults of queues and of the bus.
     pub messages: MessageRates,
 }
 
-/// How often each fault of an object store happens, in calls of a hundred.
+/// Rate of each fault of an object store, in percent of calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ObjectRates {
-    /// A call fails as unavailable, and nothing happened.
+    /// A call fails as unavailable, without effect.
     pub failed: u32,
     /// A write or a removal fails as unavailable after it happened.
     pub lost: u32,
-    /// A new object is refused by its own first attempt, whose answer was lost.
+    /// A new object is refused because of its own first attempt, whose answer was lost.
     pub repeated: u32,
     /// A listing fails after its first part, and a read into a file after half of the object.
     pub cut: u32,
@@ -45,73 +43,65 @@ pub struct ObjectRates {
     pub slow: u32,
 }
 
-/// How often each fault of a queue happens, in messages of a hundred.
+/// Rate of each fault of a queue, in percent of messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MessageRates {
-    /// The sender is told that the queue is unavailable, and there is no message.
+    /// The sender gets an error, and the message is not sent.
     pub failed: u32,
-    /// The sender is told the same, and there is a message.
+    /// The sender gets an error, but the message is sent.
     pub lost: u32,
-    /// The sender is told that there is a message, and there is none.
+    /// The sender gets no error, but the message is not sent.
     pub dropped: u32,
-    /// The message is there twice.
+    /// The message is sent twice.
     pub doubled: u32,
 }
 
 /// How often each fault has happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Calls that were throttled.
     pub throttled: u64,
-    /// Writes that were contended.
     pub contended: u64,
     /// Writes whose answer was lost.
     pub lost: u64,
-    /// Items whose write was hidden from indexes.
+    /// Items with a write that was hidden from indexes.
     pub late: u64,
-    /// Reads of indexes that were answered otherwise than the table is.
+    /// Index reads with an answer that differs from the table.
     pub stale_reads: u64,
-    /// Calls that timed out, and nothing had happened.
+    /// Calls that timed out without effect.
     pub timed_out: u64,
-    /// Writes that timed out and had happened.
+    /// Writes that timed out after they had happened.
     pub timed_out_written: u64,
-    /// Writes that were done twice.
     pub repeated: u64,
-    /// Calls that took longer.
     pub slow: u64,
-    /// Faults of object stores.
     pub objects: ObjectCounts,
-    /// Faults of queues and of the bus.
     pub messages: MessageCounts,
-    /// Jumps of the clock.
     pub jumps: u64,
 }
 
 /// How often each fault of an object store has happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjectCounts {
-    /// Calls that failed, and nothing had happened.
+    /// Calls that failed without effect.
     pub failed: u64,
     /// Writes and removals whose answer was lost.
     pub lost: u64,
-    /// New objects that were refused by their own first attempt.
+    /// New objects that were refused because of their own first attempt.
     pub repeated: u64,
-    /// Listings and reads that ended in the middle.
+    /// Listings and reads that ended early.
     pub cut: u64,
-    /// Calls that took longer.
     pub slow: u64,
 }
 
 /// How often each fault of a queue has happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessageCounts {
-    /// Sends that failed, without a message.
+    /// Failed sends without a message.
     pub failed: u64,
-    /// Sends that failed, with a message.
+    /// Failed sends with a message.
     pub lost: u64,
-    /// Messages that vanished.
+    /// Messages that were lost without an error.
     pub dropped: u64,
-    /// Messages that are there twice.
+    /// Messages that were sent twice.
     pub doubled: u64,
 }
 
@@ -139,7 +129,7 @@ impl Rates {
     }
 }
 
-/// As `throttled=2,objects.failed=1`.
+/// Parses `throttled=2,objects.failed=1`.
 impl FromStr for Rates {
     type Err = String;
 
@@ -158,7 +148,7 @@ impl FromStr for Rates {
     }
 }
 
-/// `throttled=3 objects.failed=1`: every fault that has happened.
+/// Prints every fault that has happened: `throttled=3 objects.failed=1`.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ObjectCounts {

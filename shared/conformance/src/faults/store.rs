@@ -1,4 +1,4 @@
-//! The store around another one.
+//! Wraps a record store with faults.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,11 +17,10 @@ use super::{Faults, State, TIMEOUT, chance, lose, slowness, unavailable};
 use crate::Tables;
 use crate::ranges::{cut, entry, sort};
 
-/// Items that are read at a time, of an index that is behind.
+/// Number of items read at a time from a lagging index.
 const READ_AT_ONCE: usize = 1_000;
 
-/// A store that makes faults around one that makes none. Its writes happen one at a time while indexes are
-/// late.
+/// A store with faults around one without. It executes writes one at a time while indexes lag.
 pub struct Faulty {
     store: Arc<dyn RecordStore>,
     kinds: Vec<(Arc<str>, TableKind)>,
@@ -30,13 +29,13 @@ pub struct Faulty {
 }
 
 impl Faulty {
-    /// Makes no faults yet: the handle switches them on.
+    /// Starts with all faults off; the handle switches them on.
     pub fn new(store: impl RecordStore + 'static, tables: &Tables, seed: u64) -> (Self, Faults) {
         let faults = Faults::seeded(seed);
         (Self::with(Arc::new(store), &tables.kinds(), &faults), faults)
     }
 
-    /// A store of these tables, with the faults that the handle switches on.
+    /// Wraps a store with these tables; the handle switches faults on.
     pub fn with(store: Arc<dyn RecordStore>, tables: &[(&str, TableKind)], faults: &Faults) -> Self {
         let kinds = tables.iter().map(|(name, kind)| ((*name).into(), *kind));
         Self {
@@ -47,7 +46,8 @@ impl Faulty {
         }
     }
 
-    /// Gives others a turn, as a network does, may take its time, and may fail. Whether the call times out
+    /// Yields to other tasks, as a network does; may delay the call, and may fail. Returns whether the call
+    /// must time out
     /// after it has happened.
     async fn arrive(&self, is_write: bool) -> Result<bool> {
         tokio::task::yield_now().await;
@@ -67,7 +67,7 @@ impl Faulty {
         self.arrive(false).await.map(drop)
     }
 
-    /// Does a write of these items, and decides what the caller learns of it.
+    /// Writes these items, and decides what the caller learns.
     async fn written<T>(
         &self,
         times_out: bool,
@@ -86,7 +86,7 @@ impl Faulty {
         lose(answer, || self.faults.lock().loses())
     }
 
-    /// Does a write, one at a time, and decides which items indexes show as they were.
+    /// Writes one at a time, and decides which items indexes show in their old state.
     async fn written_late<T>(
         &self,
         items: Vec<(Arc<str>, Key)>,
@@ -96,7 +96,7 @@ impl Faulty {
         let _one_at_a_time = self.writing.lock().await;
         let mut before: Vec<(Place, Option<Item>)> = Vec::new();
         for (table, key) in items {
-            // What is wrong with the key or the table is the write's to tell.
+            // The write reports a fault in the key or the table.
             if let Ok(item) = self.store.find(&table, &key).await {
                 before.push(((table, key.pk, key.sk), item));
             }
@@ -111,9 +111,9 @@ impl Faulty {
         answer
     }
 
-    /// Does one step, or does it twice.
+    /// Executes one step once, or twice.
     async fn once_or_twice(&self, step: Step) -> Result<Written> {
-        // The adapter of DynamoDB sends these as transactions, which are never done twice.
+        // The DynamoDB adapter sends the other actions as transactions, which are never executed twice.
         let is_single = matches!(step.action, Action::Put(_) | Action::Update(_));
         let again = is_single.then(|| step.clone());
         let first = self.store.write(step).await?;
@@ -124,8 +124,9 @@ impl Faulty {
         }
     }
 
-    /// What an index shows of a range: the entries of the table, but old ones of items that are behind. None
-    /// where none is.
+    /// Returns a range of an index: the entries of the table, with the old entries of lagging items. None if
+    /// no item
+    /// lags.
     async fn behind(&self, table: &str, query: &Query) -> Result<Option<Vec<Item>>> {
         let kind = self.kinds.iter().find(|(name, _)| &**name == table);
         let (Some((_, kind)), Some(_)) = (kind, query.index) else {
@@ -163,11 +164,10 @@ impl Faulty {
     }
 }
 
-/// What becomes of a call.
 enum Fate {
     Done,
     Throttled,
-    /// Before or after it has happened.
+    /// Before or after the call has happened.
     TimesOut {
         after: bool,
     },

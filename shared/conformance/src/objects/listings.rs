@@ -1,4 +1,4 @@
-//! What is true of keys and of listings.
+//! Checks keys and listings.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use platform::objects::ObjectStore;
 
 use super::{bucket, listed};
 
-/// Listings have the order of the bytes of their keys.
+/// Listings are ordered by the bytes of the keys.
 pub async fn listings(store: &Arc<dyn ObjectStore>) {
     let objects = &bucket(store, "listings");
     let mut expected: Vec<_> = (0..250).map(|number| format!("many/{number}.json")).collect();
@@ -42,7 +42,7 @@ pub async fn listings(store: &Arc<dyn ObjectStore>) {
     assert!(sizes.iter().all(|object| object.bytes == object.key.len() as u64));
 }
 
-/// Every key is one object, whatever its characters.
+/// Every key is one object, whatever characters it contains.
 pub async fn keys(store: &Arc<dyn ObjectStore>) {
     let objects = &bucket(store, "keys");
     let mut all: Vec<String> = [
@@ -92,7 +92,7 @@ pub async fn keys(store: &Arc<dyn ObjectStore>) {
     }
 }
 
-/// Folders are what keys have up to a slash.
+/// Folders are the parts of keys up to a slash.
 pub async fn folders(store: &Arc<dyn ObjectStore>) {
     let objects = &bucket(store, "folders");
     let long = "k".repeat(300);

@@ -1,5 +1,4 @@
-//! The suite for adapters of [`ObjectStore`], one topic a function, each in buckets of its own that are empty
-//! before.
+//! Tests adapters of [`ObjectStore`]: one function per topic, each with its own buckets, which must be empty.
 
 mod listings;
 
@@ -10,7 +9,7 @@ use platform::objects::{ObjectStore, Objects};
 
 pub use listings::{folders, keys, listings};
 
-/// Every bucket of the suite, for a store that must make them first.
+/// Every bucket of the suite, for a store that must create them first.
 pub const BUCKETS: [&str; 13] = [
     "put",
     "put-new",
@@ -31,7 +30,8 @@ fn bucket(store: &Arc<dyn ObjectStore>, name: &str) -> Objects {
     Objects::new(Arc::clone(store), name)
 }
 
-/// Makes a test of each topic. `$world` is an async function that gives an `Arc<dyn ObjectStore>` and what
+/// Defines a test for each topic. `$world` is an async function that returns an `Arc<dyn ObjectStore>` and a
+/// value that
 /// must outlive it.
 #[macro_export]
 macro_rules! objects_suite {
@@ -52,13 +52,12 @@ macro_rules! objects_suite {
     };
 }
 
-/// The keys of a listing.
 async fn listed(objects: &Objects, prefix: &str) -> Vec<String> {
     let listed = objects.list(prefix).await.unwrap();
     listed.into_iter().map(|object| object.key).collect()
 }
 
-/// What is put is found, until it is removed.
+/// A written object is found until it is removed.
 pub async fn found(store: &Arc<dyn ObjectStore>) {
     let objects = &bucket(store, "put");
     assert_eq!(objects.find("a/b.json").await.unwrap(), None);
@@ -90,7 +89,7 @@ pub async fn found(store: &Arc<dyn ObjectStore>) {
     assert_eq!(listed(objects, "").await, [""; 0]);
 }
 
-/// A new object replaces none.
+/// A new object does not replace another one.
 pub async fn new_objects(store: &Arc<dyn ObjectStore>) {
     let objects = &bucket(store, "put-new");
     assert!(objects.put_new("a/b", b"one".to_vec()).await.unwrap());
@@ -101,7 +100,7 @@ pub async fn new_objects(store: &Arc<dyn ObjectStore>) {
     assert_eq!(objects.find("a/b").await.unwrap().unwrap(), b"three");
 }
 
-/// Of those who put a new object at once, one does.
+/// Of several concurrent writers of a new object, one succeeds.
 pub async fn new_object_races(store: &Arc<dyn ObjectStore>) {
     let objects = &bucket(store, "races");
     for round in 0..10 {
@@ -119,7 +118,7 @@ pub async fn new_object_races(store: &Arc<dyn ObjectStore>) {
     }
 }
 
-/// Of writers at once, one leaves its whole object.
+/// Of several concurrent writers, one leaves its whole object.
 pub async fn writers(store: &Arc<dyn ObjectStore>) {
     let objects = &bucket(store, "writers");
     let writers = (0..16_u8).map(|writer| {
@@ -128,7 +127,7 @@ pub async fn writers(store: &Arc<dyn ObjectStore>) {
             for _ in 0..5 {
                 let size = 50_000 + usize::from(writer);
                 objects.put("a", vec![writer; size]).await.unwrap();
-                // Also in between.
+                // Also while they write.
                 let found = objects.find("a").await.unwrap().unwrap();
                 assert_eq!(found, vec![found[0]; 50_000 + usize::from(found[0])]);
             }
@@ -184,7 +183,7 @@ pub async fn files(store: &Arc<dyn ObjectStore>) {
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251) as u8).collect();
     std::fs::write(&from, &bytes).unwrap();
     objects.put_file("a/large.parquet", &from).await.unwrap();
-    // An object is a copy.
+    // An object is a copy of the file.
     std::fs::write(&from, "another").unwrap();
     assert!(objects.find("a/large.parquet").await.unwrap().unwrap() == bytes);
     let size = bytes.len() as u64;
@@ -208,7 +207,7 @@ pub async fn files(store: &Arc<dyn ObjectStore>) {
     assert!(!objects.exists("b").await.unwrap());
 }
 
-/// Writers and removers of a folder do not disturb each other.
+/// Concurrent writers and removers of a folder do not disturb each other.
 pub async fn folder_races(store: &Arc<dyn ObjectStore>) {
     let objects = &bucket(store, "folder-races");
     let tasks = (0..8).map(|task| {
@@ -233,7 +232,7 @@ pub async fn folder_races(store: &Arc<dyn ObjectStore>) {
     assert_eq!(listed(objects, "").await, [""; 0]);
 }
 
-/// Buckets are apart.
+/// Buckets are separate.
 pub async fn buckets(store: &Arc<dyn ObjectStore>) {
     let (one, other) = (&bucket(store, "one"), &bucket(store, "two"));
     one.put("a", b"one".to_vec()).await.unwrap();
@@ -243,7 +242,7 @@ pub async fn buckets(store: &Arc<dyn ObjectStore>) {
     assert_eq!(one.find("a").await.unwrap().unwrap(), b"one");
 }
 
-/// What cannot be a key is refused.
+/// An invalid key is refused.
 pub async fn refused_keys(store: &Arc<dyn ObjectStore>) {
     let objects = &bucket(store, "no-keys");
     let long = "k".repeat(1_025);

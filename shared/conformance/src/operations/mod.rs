@@ -1,4 +1,4 @@
-//! Random operations, done to two adapters that must answer alike.
+//! Executes random operations on two adapters, which must answer alike.
 
 mod run;
 mod strategy;
@@ -14,13 +14,13 @@ use tokio::runtime::Runtime;
 use crate::Tables;
 use crate::subject::fresh;
 
-/// An operation on few partitions, whose names each case has for itself.
+/// An operation on a few partitions, whose names are unique to each case.
 #[derive(Clone, Debug)]
 enum Operation {
     Find(Vec<At>),
     Write(Change),
     Transact(Vec<Change>),
-    /// To a number that nothing else changes.
+    /// Adds to a number that no other operation changes.
     Add(At, u64),
     Read(Range, usize),
     Count(Range),
@@ -84,8 +84,8 @@ enum Sort {
     Between(&'static str, &'static str),
 }
 
-/// Does random operations to two adapters with exact indexes, and fails at the first that they answer
-/// otherwise.
+/// Executes random operations on two adapters whose indexes do not lag, and fails at the first different
+/// answer.
 pub fn answer_alike(runtime: &Runtime, tables: [&Tables; 2], stores: [&Arc<dyn RecordStore>; 2], cases: u32) {
     let config = Config {
         cases,

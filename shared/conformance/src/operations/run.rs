@@ -1,4 +1,4 @@
-//! Does one operation, and tells what came of it.
+//! Executes one operation, and returns its outcome.
 
 use platform::records::store::{Action, Item, RecordStore, Step};
 use platform::records::{Changes, Key, Order, Query, Written};
@@ -8,7 +8,6 @@ use super::{Act, At, Change, InIndex, Operation, Part, Range, Sort};
 use crate::Tables;
 use crate::ranges::sort;
 
-/// What came of an operation.
 #[derive(Debug, PartialEq)]
 pub(super) enum Outcome {
     Found(Vec<Option<Item>>),
@@ -42,7 +41,7 @@ pub(super) async fn run(
         }
         Operation::Add(at, amount) => {
             let (table, key) = (table(tables, at.table), key(prefix, *at));
-            // Beyond the reach of what removes expired items.
+            // Later than any removal of expired items.
             let added = store.add(table, &key, "hits", *amount, 32_503_680_000).await;
             added.map(Outcome::Number)
         }
@@ -73,7 +72,7 @@ async fn find(
     store.find_many(table, &keys).await
 }
 
-/// Items of one place of an index come in an order that the adapter chooses.
+/// The adapter chooses the order of items with the same place in an index.
 async fn read(
     store: &dyn RecordStore,
     tables: &Tables,

@@ -1,4 +1,4 @@
-//! How random operations are made.
+//! Generates random operations.
 
 use platform::records::Condition;
 use platform::records::schema::EXPIRES_AT;

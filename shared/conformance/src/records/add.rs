@@ -1,4 +1,4 @@
-//! Numbers that are added to, and given back.
+//! Checks additions to numbers, and the returned sums.
 
 use platform::records::Key;
 use platform::records::schema::EXPIRES_AT;
@@ -8,7 +8,6 @@ use serde_json::json;
 use crate::Subject;
 use crate::subject::{fresh, refused};
 
-/// A number of an item, which is made where it is missing.
 pub async fn add(subject: &Subject) {
     the_new_number_is_given_back(subject).await;
     concurrent_additions_all_count(subject).await;
@@ -28,7 +27,7 @@ async fn the_new_number_is_given_back(subject: &Subject) {
     let expected = Item::of(&key, &json!({ "n": 5, "other": 7, EXPIRES_AT: far + 2 })).unwrap();
     assert_eq!(subject.find(&key).await, Some(expected));
 
-    // What else the item has stays, and numbers go as far as they do elsewhere.
+    // Other attributes stay, and the range of numbers is that of other writes.
     subject
         .put(&key, &json!({ "n": u64::MAX - 2, "kept": [1] }))
         .await;

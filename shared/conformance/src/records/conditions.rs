@@ -1,4 +1,4 @@
-//! Every condition, on items that are missing, lack the attribute, or have another type there.
+//! Checks every condition on items that are missing, lack the attribute, or have another type there.
 
 use platform::records::schema::EXPIRES_AT;
 use platform::records::store::{Action, Item};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::Subject;
 use crate::subject::fresh;
 
-/// Conditions of puts, updates, deletes and checks, alone and in transactions.
+/// Checks conditions of puts, updates, deletes and checks, alone and in transactions.
 pub async fn conditions(subject: &Subject) {
     let items = [
         None,
@@ -47,7 +47,7 @@ pub async fn conditions(subject: &Subject) {
     }
 }
 
-/// Conditions, and whether DynamoDB takes them to hold for an item.
+/// Returns conditions, and whether they hold for an item in DynamoDB.
 fn expected(item: Option<&Value>) -> Vec<(Condition, bool)> {
     let value = item.and_then(|item| item.get("a"));
     let number = value.and_then(Value::as_f64);
@@ -94,7 +94,7 @@ async fn check(
     holds: bool,
     name: &str,
 ) {
-    // Beyond the reach of what removes expired items.
+    // Later than any removal of expired items.
     let key = Key::new(fresh("conditions"), "a");
     let before = match before {
         Some(before) => Some(subject.put(&key, before).await),

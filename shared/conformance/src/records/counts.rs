@@ -1,4 +1,4 @@
-//! Numbers of items in ranges.
+//! Checks the counts of ranges.
 
 use platform::records::{Key, Order, Query};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::Subject;
 use crate::subject::fresh;
 
-/// Counts of ranges, also of those with more than one page of bytes.
+/// Includes ranges with more than one page of bytes.
 pub async fn counts(subject: &Subject) {
     let table = &*subject.tables.records;
     let [pk, in_index] = ["a", "b"].map(|_| fresh("counts"));

@@ -1,4 +1,4 @@
-//! The sparse index of unfinished work.
+//! Checks the sparse index of unfinished work.
 
 use platform::UtcTime;
 use platform::records::store::Action;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::Subject;
 use crate::subject::{fresh, texts};
 
-/// Unfinished work by the time that it is due at, in both kinds of tables.
+/// Checks unfinished work by its due time, in both kinds of tables.
 pub async fn due(subject: &Subject) {
     for table in [&subject.tables.records, &subject.tables.listed] {
         work_is_shown_when_it_is_due(subject, table).await;
@@ -20,7 +20,7 @@ fn at(second: u64) -> UtcTime {
 }
 
 async fn work_is_shown_when_it_is_due(subject: &Subject, table: &str) {
-    // A shard is a name of the program elsewhere; here each run of the suite has its own.
+    // The program uses fixed names of shards; here each run of the suite has its own.
     let shard: &'static str = fresh("due").leak();
     let pk = fresh("due");
     let key = |sk: &str, second: u64| Key::new(&pk, sk).with_due(shard, at(second));
@@ -38,7 +38,7 @@ async fn work_is_shown_when_it_is_due(subject: &Subject, table: &str) {
     ] {
         shows(subject, table, &Query::due(shard, at(second)), &expected).await;
     }
-    // Finished, and postponed.
+    // One is finished, and one is postponed.
     let done = Changes::default().not_due();
     let postponed = Changes::default().place("due", shard.to_owned(), at(60).to_string());
     for (sk, changes) in [("soon", done), ("later", postponed)] {

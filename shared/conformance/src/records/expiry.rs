@@ -1,4 +1,4 @@
-//! Items whose life ends.
+//! Checks the expiry of items.
 
 use platform::records::schema::EXPIRES_AT;
 use platform::records::store::{Action, Item};
@@ -8,9 +8,9 @@ use serde_json::json;
 use crate::Subject;
 use crate::subject::fresh;
 
-/// An item whose life has ended may be there or removed; a condition can treat both alike.
+/// An expired item may still exist or not; a condition can treat both alike.
 pub async fn expiry(subject: &Subject) {
-    // A thousand years from the Unix epoch: nothing of this test has expired by a real clock.
+    // A thousand years after the Unix epoch: by a real clock nothing in this test has expired.
     let now = 31_556_952_000;
     let key = Key::new(fresh("expiry"), "a");
     let lease = |expires_at: i64| Action::Put(Item::of(&key, &json!({ EXPIRES_AT: expires_at })).unwrap());
@@ -29,7 +29,7 @@ pub async fn expiry(subject: &Subject) {
     let found = subject.find(&key).await.unwrap();
     assert_eq!(found.get(EXPIRES_AT), Some(&json!(now + 20)));
 
-    // Long ago by any clock.
+    // Expired by any clock.
     let key = Key::new(fresh("expiry"), "a");
     let item = subject.put(&key, &json!({ EXPIRES_AT: 1 })).await;
     let found = subject.find(&key).await;

@@ -1,4 +1,4 @@
-//! Pages of indexes, which follow the table.
+//! Checks pages of indexes, which lag behind the table.
 
 use platform::records::store::{Action, Item};
 use platform::records::{Changes, Key, Order, Query, Written};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::subject::fresh;
 use crate::{Gap, Subject};
 
-/// Pages of `gsi1` of a table of records.
+/// Checks pages of `gsi1` of a table of records.
 pub async fn index_pages(subject: &Subject) {
     an_index_follows_each_write(subject).await;
     an_item_needs_both_keys_to_be_in_an_index(subject).await;
@@ -35,7 +35,7 @@ async fn an_index_follows_each_write(subject: &Subject) {
         .shows(table, &query.clone().order(Order::Descending), &items)
         .await;
 
-    // A put elsewhere moves the item, one without a place takes it out.
+    // A put with another place moves the item; one without a place removes it from the index.
     let moved = subject
         .put(&first.clone().with_gsi1(&in_index, "0"), &json!({}))
         .await;
@@ -67,7 +67,7 @@ async fn an_item_needs_both_keys_to_be_in_an_index(subject: &Subject) {
     }
 }
 
-/// Pages of one item walk through a place that many items share, in whatever order.
+/// Pages of one item return all items with the same place, in any order.
 async fn items_of_one_place_are_all_shown(subject: &Subject) {
     let in_index = fresh("index-pages");
     let mut expected = Vec::new();

@@ -1,4 +1,4 @@
-//! Items that are put, found and deleted.
+//! Checks puts, reads and deletions of items.
 
 use platform::records::store::{Action, Item};
 use platform::records::{Condition, Key, Written};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::Subject;
 use crate::subject::{fresh, refused};
 
-/// Items that are put, found and deleted, one at a time and many at once.
+/// Checks items one at a time and in batches.
 pub async fn items(subject: &Subject) {
     a_put_replaces_the_whole_item(subject).await;
     deleting_a_missing_item_is_done(subject).await;
@@ -62,7 +62,7 @@ async fn many_items_come_in_the_order_of_their_keys(subject: &Subject) {
     assert_eq!(none.unwrap(), Vec::<Option<Item>>::new());
 }
 
-/// One answer of DynamoDB has at most 16 MB, and names the keys that it leaves out.
+/// An answer of DynamoDB has at most 16 MB, and lists the keys that it omits.
 async fn many_items_are_more_than_one_answer_holds(subject: &Subject) {
     let pk = fresh("items");
     let text = "x".repeat(400_000);

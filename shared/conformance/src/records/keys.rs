@@ -1,4 +1,4 @@
-//! The order of keys by their bytes, and ranges of them.
+//! Checks the byte order of keys, and ranges of them.
 
 use platform::records::{Key, Order, Position, Query};
 use serde_json::json;
@@ -6,8 +6,9 @@ use serde_json::json;
 use crate::Subject;
 use crate::subject::{fresh, texts};
 
-/// Sort keys in the order of their UTF-8 bytes. In UTF-16 the last but one would come behind the last, and a
-/// dictionary would mix upper and lower case.
+/// Sort keys in the order of their UTF-8 bytes. In UTF-16 the last two would be swapped, and a dictionary
+/// would mix upper
+/// and lower case.
 const SORTED: [&str; 16] = [
     "\u{1}",
     " ",
@@ -27,7 +28,7 @@ const SORTED: [&str; 16] = [
     "\u{1f600}",
 ];
 
-/// The order of keys, prefixes and ranges, in tables and in indexes, in both directions.
+/// Checks order, prefixes and ranges, in tables and in indexes, in both directions.
 pub async fn keys(subject: &Subject) {
     let pk = fresh("keys");
     let in_index = fresh("keys");
@@ -38,7 +39,7 @@ pub async fn keys(subject: &Subject) {
         let key = Key::new(&pk, sk).with_gsi1(&in_index, sk);
         subject.put(&key, &json!({ "sort": sk })).await;
     }
-    // Neighbours that a range must not show.
+    // Neighbours that a range must not contain.
     for neighbour in [format!("{pk}0"), pk[..pk.len() - 1].to_owned(), pk.to_uppercase()] {
         subject
             .put(&Key::new(neighbour, "a"), &json!({ "sort": "neighbour" }))

@@ -1,4 +1,4 @@
-//! DynamoDB's limits of items and keys.
+//! Checks DynamoDB's limits of items and keys.
 
 use platform::records::store::limits::{MAX_ITEM_BYTES, MAX_KEYS, MAX_PK_BYTES, MAX_SK_BYTES, bytes_of};
 use platform::records::store::{Action, Item};
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::Subject;
 use crate::subject::{fresh, refused, step};
 
-/// The size of an item, also after an update, and the length of keys.
+/// Checks the size of an item, also after an update, and the length of keys.
 pub async fn limits(subject: &Subject) {
     an_item_has_a_size(subject).await;
     an_item_cannot_grow_beyond_its_size(subject).await;
@@ -16,7 +16,7 @@ pub async fn limits(subject: &Subject) {
     one_read_has_100_distinct_keys(subject).await;
 }
 
-/// An item of exactly this many bytes.
+/// Returns an item of exactly this many bytes.
 fn item_of(key: &Key, bytes: usize) -> Item {
     let without = bytes_of(&Item::of(key, &json!({ "text": "" })).unwrap());
     let item = Item::of(key, &json!({ "text": "x".repeat(bytes - without) })).unwrap();

@@ -1,4 +1,4 @@
-//! What the indexes of a table of the kind `Listed` carry.
+//! Checks what the indexes of a table of the kind `Listed` carry.
 
 use platform::UtcTime;
 use platform::records::schema::{LISTING_INDEXES, SUMMARY};
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::Subject;
 use crate::subject::{fresh, refused, step};
 
-/// Indexes of listings carry keys and the summary; `due` carries keys alone; the table has everything.
+/// Indexes of listings carry keys and the summary; `due` carries only keys; the table has everything.
 pub async fn listed(subject: &Subject) {
     let table = &*subject.tables.listed;
     let [pk, shared] = ["a", "b"].map(|_| fresh("listed"));
@@ -39,7 +39,7 @@ pub async fn listed(subject: &Subject) {
     let whole = subject.walk(table, &Query::partition(&pk), 10).await;
     assert_eq!(whole, [item]);
 
-    // A new summary is carried, a missing one leaves the place as it is.
+    // A new summary is carried; a removed one keeps the place.
     for changes in [
         Changes::default()
             .set(SUMMARY, &"new")

@@ -1,4 +1,4 @@
-//! The suite for adapters of [`RecordStore`](platform::records::store::RecordStore), one topic a file.
+//! Tests adapters of [`RecordStore`](platform::records::store::RecordStore), one topic per file.
 
 mod add;
 mod conditions;
@@ -36,7 +36,7 @@ pub use values::values;
 
 use crate::Subject;
 
-/// Every topic, one after the other.
+/// Checks every topic, one after the other.
 pub async fn records(subject: &Subject) {
     add(subject).await;
     conditions(subject).await;
@@ -56,7 +56,8 @@ pub async fn records(subject: &Subject) {
     values(subject).await;
 }
 
-/// Makes a test of each topic. `$world` is an async function that gives a [`Subject`] and what must outlive
+/// Defines a test for each topic. `$world` is an async function that returns a [`Subject`] and a value that
+/// must outlive
 /// it.
 #[macro_export]
 macro_rules! records_suite {

@@ -1,4 +1,4 @@
-//! Pages of a partition of a table.
+//! Checks pages of a partition of a table.
 
 use platform::records::store::limits::MAX_PAGE_BYTES;
 use platform::records::{Key, Order, Query};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::Subject;
 use crate::subject::{fresh, refused, texts};
 
-/// Pages of a partition: by number, by bytes, and while items change between them.
+/// Checks pages by number, by bytes, and while items change between them.
 pub async fn pages(subject: &Subject) {
     a_partition_without_items_has_an_end(subject).await;
     a_page_ends_at_its_number(subject).await;
@@ -85,7 +85,7 @@ async fn a_page_ends_at_a_megabyte(subject: &Subject) {
     }
 }
 
-/// What is written behind the position of a walk is seen, and what is deleted there is not.
+/// Items written after the position of a walk are seen, and items deleted there are not.
 async fn pages_follow_changes(subject: &Subject) {
     let pk = fresh("pages");
     for sk in ["b", "d", "f"] {
@@ -101,7 +101,7 @@ async fn pages_follow_changes(subject: &Subject) {
     for sk in ["a", "c", "e"] {
         subject.put(&Key::new(&pk, sk), &json!({})).await;
     }
-    // The item of the position itself too.
+    // Also the item at the position itself.
     for sk in ["d", "f"] {
         let delete = platform::records::store::Action::Delete;
         let deleted = subject.write(&Key::new(&pk, sk), delete, None).await;

@@ -1,4 +1,4 @@
-//! Whole tables.
+//! Checks scans of whole tables.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::Subject;
 use crate::subject::fresh;
 
-/// A scan shows every item of its table once, in pages of at most a megabyte.
+/// A scan returns every item of its table once, in pages of at most a megabyte.
 pub async fn scans(subject: &Subject) {
     let marker = fresh("scans");
     let text = "x".repeat(300_000);
@@ -29,7 +29,7 @@ pub async fn scans(subject: &Subject) {
     assert!(pages > 1, "more than a megabyte in one page");
 }
 
-/// The items whose partition key begins with `marker`, and the number of pages of the whole table.
+/// Returns the items whose partition key starts with `marker`, and the number of pages of the whole table.
 async fn scan(subject: &Subject, marker: &str) -> (BTreeMap<(String, String), Item>, usize) {
     let mut found = BTreeMap::new();
     let mut pages = 0;

@@ -1,4 +1,4 @@
-//! DynamoDB's limits of transactions.
+//! Checks DynamoDB's limits of transactions.
 
 use platform::records::store::limits::{MAX_STEPS, MAX_TRANSACTION_BYTES};
 use platform::records::store::{Action, Item, Step};
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::Subject;
 use crate::subject::{fresh, refused, step};
 
-/// The number of steps, their bytes, and two steps on one item.
+/// Checks the number of steps, their bytes, and two steps on one item.
 pub async fn transaction_limits(subject: &Subject) {
     steps_have_a_number(subject).await;
     items_have_a_size_together(subject).await;
@@ -50,7 +50,7 @@ async fn steps_have_a_number(subject: &Subject) {
     let written = subject.store.transact(puts(subject, &pk, MAX_STEPS, "")).await;
     assert_eq!(written.unwrap(), Written::Done);
     assert_eq!(count(subject, &pk).await, MAX_STEPS as u64);
-    // All hundred are refused by the first.
+    // The first of the hundred steps causes the refusal.
     let again = subject.store.transact(puts(subject, &pk, MAX_STEPS, "")).await;
     assert_eq!(again.unwrap(), Written::Refused { step: 0 });
 }

@@ -1,4 +1,4 @@
-//! Several steps that happen together or not at all.
+//! Checks steps that are committed together or not at all.
 
 use platform::records::store::{Action, Item, Step};
 use platform::records::{Changes, Condition, Key, Query, Written};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::Subject;
 use crate::subject::{fresh, refused, step};
 
-/// Transactions over two tables: all or nothing, and the first step that refuses.
+/// Checks transactions over two tables: all or nothing, and the first refused step.
 pub async fn transactions(subject: &Subject) {
     every_action_happens_in_two_tables(subject).await;
     the_first_refusing_step_is_named(subject).await;
@@ -92,7 +92,7 @@ async fn the_first_refusing_step_is_named(subject: &Subject) {
                 put(records, "c", Condition::Absent),
             ];
             steps.insert(place, refusing(&there, records));
-            // A later one that does not hold either.
+            // A later step whose condition does not hold either.
             steps.push(put(others, "there", Condition::Present));
             let refused = subject.store.transact(steps).await;
             assert_eq!(refused.unwrap(), Written::Refused { step: place });
@@ -120,7 +120,7 @@ async fn an_error_changes_nothing(subject: &Subject) {
     nothing_but(subject, &pk, "text").await;
 }
 
-/// Checks that a partition of two tables has this one item.
+/// Checks that a partition contains only this item, in two tables.
 async fn nothing_but(subject: &Subject, pk: &str, sk: &str) {
     let items = subject
         .walk(&subject.tables.records, &Query::partition(pk), 10)
@@ -133,7 +133,7 @@ async fn nothing_but(subject: &Subject, pk: &str, sk: &str) {
     assert_eq!(others.unwrap(), 0);
 }
 
-/// Each writer repeats what was contended; one of each round gets its way.
+/// Each writer retries contended writes; one of each round succeeds.
 async fn one_winner_of_many_writers(subject: &Subject) {
     const WRITERS: u64 = 8;
     let pk = fresh("transactions");

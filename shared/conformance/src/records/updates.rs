@@ -1,4 +1,4 @@
-//! Changes of single attributes.
+//! Checks changes of single attributes.
 
 use platform::records::store::{Action, Item};
 use platform::records::{Changes, Condition, Key, Query, Written};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::subject::{fresh, refused};
 use crate::{Gap, Subject};
 
-/// Every kind of change, on attributes that are there, missing, or of another type.
+/// Checks every kind of change, on attributes that exist, are missing, or have another type.
 pub async fn updates(subject: &Subject) {
     each_change_does_its_part(subject).await;
     an_update_makes_a_missing_item(subject).await;
@@ -22,7 +22,7 @@ async fn update(subject: &Subject, key: &Key, changes: Changes) -> platform::Res
     subject.write(key, Action::Update(changes), None).await
 }
 
-/// An item of the table of records at a fresh key, after these changes.
+/// Returns an item of the table of records at a fresh key, after these changes.
 async fn changed(subject: &Subject, before: Value, changes: Changes) -> Item {
     let key = Key::new(fresh("updates"), "a");
     subject.put(&key, &before).await;
@@ -52,7 +52,7 @@ async fn each_change_does_its_part(subject: &Subject) {
     expected.set("kept", Value::Null);
     assert_eq!(item, expected);
 
-    // Names that expressions or statements of an adapter might take for something else.
+    // Names with a special meaning in expressions or statements of an adapter.
     let names = [
         "a.b",
         "a[0]",
@@ -86,7 +86,7 @@ async fn an_update_makes_a_missing_item(subject: &Subject) {
     let expected = Item::of(&key, &json!({ "set": 1, "number": 2 })).unwrap();
     assert_eq!(subject.find(&key).await, Some(expected));
 
-    // DynamoDB makes the item even where nothing is left to change.
+    // DynamoDB creates the item even if nothing is left to change.
     let key = Key::new(fresh("updates"), "a");
     assert_eq!(
         update(subject, &key, Changes::default().remove("gone"))
@@ -154,7 +154,7 @@ async fn another_type_is_an_error_and_changes_nothing(subject: &Subject) {
             None,
         );
         refused(subject.store.transact(vec![step]).await);
-        // The condition comes first.
+        // The condition is checked first.
         let unmet = subject
             .write(&key, Action::Update(changes), Condition::Absent)
             .await;
@@ -163,7 +163,7 @@ async fn another_type_is_an_error_and_changes_nothing(subject: &Subject) {
     assert_eq!(subject.find(&key).await, Some(before));
 }
 
-/// Two changes of one attribute, changes of a key, and no change at all are no update expression.
+/// Two changes of one attribute, changes of a key, and no change at all are not a valid update expression.
 async fn what_dynamodb_cannot_do_is_an_error(subject: &Subject) {
     let key = Key::new(fresh("updates"), "a");
     let before = subject.put(&key, &json!({ "a": 1 })).await;

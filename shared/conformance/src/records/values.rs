@@ -1,4 +1,4 @@
-//! Values of attributes, which come back as they were put.
+//! Checks that values of attributes are returned as they were put.
 
 use platform::records::store::{Action, Item};
 use platform::records::{Condition, Key, Query, Written};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::Subject;
 use crate::subject::{fresh, refused};
 
-/// Deepest list that an item takes. The attribute itself is the first level.
+/// Maximum nesting of a list in an item. The attribute itself is the first level.
 const MAX_DEPTH: usize = 32;
 
-/// Values of attributes: texts, numbers at their edges, lists and maps, null and missing.
+/// Checks texts, numbers at their limits, lists and maps, null and missing.
 pub async fn values(subject: &Subject) {
     values_come_back(subject).await;
     null_is_not_missing(subject).await;
@@ -53,7 +53,7 @@ async fn null_is_not_missing(subject: &Subject) {
     );
 }
 
-/// 1.0 is 1, and may come back so.
+/// 1.0 equals 1, and may be returned as 1.
 async fn whole_fractions_are_numbers(subject: &Subject) {
     let key = Key::new(fresh("values"), "a");
     subject.put(&key, &json!({ "number": 1.0 })).await;

@@ -1,5 +1,6 @@
-//! Repositories over a store that makes faults, with the retries that their callers do: afterwards every
-//! record is read back without faults.
+//! Tests repositories over a store with faults, with the retries of their callers: afterwards every record is
+//! read
+//! without faults.
 #![cfg(test)]
 
 mod prompts;
@@ -13,12 +14,12 @@ use conformance::model::Model;
 use platform::records::Table;
 use platform::{ErrorKind, Result, Tenant};
 
-/// Callers that write at the same time.
+/// Number of concurrent callers.
 const CALLERS: u64 = 4;
-/// Changes that each of them makes.
+/// Number of changes per caller.
 const CHANGES: u64 = 25;
 
-/// A table of records under faults.
+/// Returns a table of records with faults.
 fn troubled(seed: u64) -> (Table, Faults) {
     let tables = Tables::named();
     let (store, faults) = Faulty::new(Model::new(&tables), &tables, seed);
@@ -26,13 +27,13 @@ fn troubled(seed: u64) -> (Table, Faults) {
         throttled: 5,
         contended: 5,
         lost: 10,
-        // Late indexes would let writes happen one at a time, and these repositories read none.
+        // Lagging indexes would serialise the writes, and these repositories read no index.
         ..Rates::default()
     });
     (Table::new(Arc::new(store), &tables.records), faults)
 }
 
-/// Ends the faults, and checks that there were some of each kind.
+/// Stops the faults, and checks that each kind happened.
 fn calm(faults: &Faults) {
     faults.off();
     faults.settle();
@@ -43,7 +44,7 @@ fn calm(faults: &Faults) {
     );
 }
 
-/// Repeats a read, or a write that may be done twice, until the store is available.
+/// Retries a read, or an idempotent write, until the store is available.
 async fn available<T>(call: impl AsyncFn() -> Result<T>) -> Result<T> {
     loop {
         match call().await {
@@ -53,7 +54,7 @@ async fn available<T>(call: impl AsyncFn() -> Result<T>) -> Result<T> {
     }
 }
 
-/// Inserts a record under a new id: after a lost answer the conflict with it is the caller's own.
+/// Inserts a record under a new id: after a lost answer a conflict means the caller's own first attempt.
 async fn inserted(insert: impl AsyncFn() -> Result<()>) {
     match available(insert).await {
         Err(error) if error.kind() == ErrorKind::Conflict => {}

@@ -1,4 +1,5 @@
-//! Prompt templates: no update is lost or done twice, version numbers are dense, and each fork is linked
+//! Tests prompt templates: no update is lost or executed twice, version numbers have no gaps, and each fork
+//! is linked
 //! once.
 
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ fn prompt(id: &str) -> PromptRecord {
     }
 }
 
-/// Makes a version with this content. After a lost answer the caller looks whether the version is its own.
+/// Creates a version with this content. After a lost answer the caller checks whether the version is its own.
 async fn update(prompts: &Prompts, id: &str, content: &str) {
     let tenant = tenant();
     loop {
@@ -92,7 +93,7 @@ async fn story(seed: u64) {
     let numbers: Vec<_> = versions.iter().map(|version| version.version).collect();
     let expected: Vec<_> = (1..=CALLERS * CHANGES + 1).collect();
     assert_eq!(numbers, expected, "seed {seed}: an update is lost or done twice");
-    // The updates of one caller come in its own order.
+    // The updates of one caller keep their order.
     let mut next = BTreeMap::new();
     for version in &versions[1..] {
         let (caller, change) = version.content.split_once(' ').unwrap();

@@ -1,4 +1,4 @@
-//! Data stores: versions form one chain, and the head counts all of them.
+//! Tests data stores: versions form one chain, and the head counts all of them.
 
 use futures::future::join_all;
 use platform::records::Written;
@@ -42,7 +42,7 @@ fn store() -> StoreRecord {
     }
 }
 
-/// Commits a version as data stores do: after a lost answer the record of the version has the last word.
+/// Commits a version as data stores do: after a lost answer the record of the version decides.
 async fn commit(stores: &Stores, id: &str, snapshot: bool) {
     let tenant = tenant();
     for attempt in 0.. {
@@ -98,7 +98,7 @@ async fn story(seed: u64) {
         "seed {seed}"
     );
     assert_eq!(versions.len() as u64, expected, "seed {seed}");
-    // From the head back to the first: each version is reached once.
+    // From the head back to the first version, each is reached once.
     let mut id = Some(head.version_id);
     let mut length = 0;
     while let Some(current) = id {
