@@ -1,7 +1,8 @@
-//! JSON data of a process, kept as its text.
+//! Stores JSON data of a process as its text.
 //!
-//! A number of JSON has any size and any precision, and `serde_json::Value` rounds it. So data stays text: a
-//! number that no expression computes with leaves a process as it came in.
+//! A JSON number has any size and precision, but `serde_json::Value` rounds it. With the text, a number that
+//! no expression
+//! computes with leaves a process unchanged.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,19 +17,19 @@ use crate::source::{self, Tree};
 #[derive(Clone)]
 pub struct Data(Arc<RawValue>);
 
-/// A text that is not JSON, or nests too deep.
+/// A text that is not JSON, or nests too deeply.
 #[derive(Debug, thiserror::Error)]
 #[error("the data is not JSON: {0}")]
 pub struct NotJson(String);
 
 impl Data {
-    /// The value of a JSON text. Errors name line and column.
+    /// Parses a JSON text. Errors name line and column.
     pub fn parse(text: &str) -> Result<Self, NotJson> {
         let raw: Box<RawValue> = serde_json::from_str(text).map_err(|error| NotJson(error.to_string()))?;
         Self::from_raw(raw)
     }
 
-    /// The same of a text that is JSON already.
+    /// As [`parse`](Self::parse), for a text that is already JSON.
     pub fn from_raw(raw: Box<RawValue>) -> Result<Self, NotJson> {
         if levels(raw.get()) > MAX_DATA_LEVELS {
             return Err(NotJson(format!("it nests deeper than {MAX_DATA_LEVELS} levels")));
@@ -36,7 +37,7 @@ impl Data {
         Ok(Self(Arc::from(raw)))
     }
 
-    /// The value of a document, JSON or YAML; of YAML the values of JSON alone.
+    /// Parses a document in JSON or YAML; of YAML only the values of JSON.
     pub fn of_document(text: &str) -> Result<Self, NotJson> {
         if text.trim_start().starts_with('{')
             && let Ok(data) = Self::parse(text)
@@ -47,7 +48,7 @@ impl Data {
         Ok(Self::from(tree))
     }
 
-    /// The same value, unless it nests too deep: data that was put together may.
+    /// Returns the value unless it nests too deeply, which combined data may.
     pub fn bounded(self) -> Result<Self, NotJson> {
         match levels(self.get()) {
             0..=MAX_DATA_LEVELS => Ok(self),
@@ -55,23 +56,20 @@ impl Data {
         }
     }
 
-    /// The value `null`.
     pub fn null() -> Self {
         Self(Arc::from(RawValue::NULL.to_owned()))
     }
 
-    /// A text.
     pub fn text(text: &str) -> Self {
         Self::from(Tree::Text(text.to_owned()))
     }
 
-    /// A list of values.
     pub fn list(items: &[Self]) -> Self {
         let items: Vec<&str> = items.iter().map(Self::get).collect();
         Self::written(format!("[{}]", items.join(",")))
     }
 
-    /// An object. A name that occurs twice has its last value.
+    /// Builds an object. A repeated name keeps its last value.
     pub fn object<N: AsRef<str>>(fields: impl IntoIterator<Item = (N, Self)>) -> Self {
         let mut entries: Vec<(String, Tree)> = Vec::new();
         for (name, value) in fields {
@@ -82,38 +80,38 @@ impl Data {
         Self::from(Tree::Object(entries))
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn get(&self) -> &str {
         self.0.get()
     }
 
-    /// The text as `serde_json` takes it over without another parse.
+    /// Returns the text in a form that `serde_json` embeds without parsing it.
     pub fn as_raw(&self) -> &RawValue {
         &self.0
     }
 
-    /// The value as `serde_json` has it: a number beyond 64 bits is rounded.
+    /// Converts to a `serde_json` value; a number beyond 64 bits is rounded.
     pub fn to_value(&self) -> Value {
         serde_json::from_str(self.get()).unwrap_or_default()
     }
 
-    /// The value of a text, without its quotes.
+    /// Returns a text without its quotes; None for any other value.
     pub fn as_text(&self) -> Option<String> {
         serde_json::from_str(self.get()).ok()
     }
 
-    /// The value of `true` and `false`.
+    /// None unless the value is a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         serde_json::from_str(self.get()).ok()
     }
 
-    /// The items of a list.
+    /// Returns the items of a list; None for any other value.
     pub fn items(&self) -> Option<Vec<Self>> {
         let items: Vec<Box<RawValue>> = serde_json::from_str(self.get()).ok()?;
         Some(items.into_iter().map(|raw| Self(Arc::from(raw))).collect())
     }
 
-    /// The fields of an object, in their order.
+    /// Returns the fields of an object, in order; None for any other value.
     pub fn fields(&self) -> Option<Vec<(String, Self)>> {
         match self.tree() {
             Tree::Object(entries) => {
@@ -124,7 +122,7 @@ impl Data {
         }
     }
 
-    /// The value of a field of an object.
+    /// Returns the value of a field of an object.
     pub fn field(&self, name: &str) -> Option<Self> {
         match self.tree() {
             Tree::Object(entries) => {
@@ -135,14 +133,12 @@ impl Data {
         }
     }
 
-    /// Objects are merged field by field, however deep; any other value of `over` takes the place of the one
-    /// here.
+    /// Merges objects field by field, at any depth; any other value of `over` replaces the value here.
     #[must_use]
     pub fn merged(&self, over: &Self) -> Self {
         Self::from(self.tree().merged(over.tree()))
     }
 
-    /// The value as a tree.
     pub(crate) fn tree(&self) -> Tree {
         Tree::of_json(self.get())
     }
@@ -173,7 +169,7 @@ impl From<Value> for Data {
     }
 }
 
-/// Equal as JSON: the order of fields does not count, `1` and `1.0` are the same number.
+/// Compares as JSON: the order of fields is ignored, and `1` and `1.0` are the same number.
 impl PartialEq for Data {
     fn eq(&self, other: &Self) -> bool {
         self.get() == other.get() || self.tree().same(&other.tree())
@@ -186,7 +182,7 @@ impl fmt::Debug for Data {
     }
 }
 
-/// How deep a JSON text nests.
+/// Returns the nesting depth of a JSON text.
 fn levels(json: &str) -> usize {
     let (mut level, mut deepest, mut in_text, mut escaped) = (0_usize, 0_usize, false, false);
     for byte in json.bytes() {

@@ -1,13 +1,13 @@
-//! Faults of a definition, and the places where they are.
+//! Describes faults of a definition and their places.
 
 use std::fmt;
 
-/// Something in a definition that keeps it from being run.
+/// A fault that prevents a definition from running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// JSON pointer (RFC 6901) to the value at fault; empty for the whole document.
+    /// JSON pointer (RFC 6901) to the faulty value; empty for the whole document.
     pub pointer: String,
-    /// A sentence for the author: the fault, and the way to mend it.
+    /// Sentence for the author: the fault, and how to correct it.
     pub message: String,
 }
 

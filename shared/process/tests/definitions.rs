@@ -1,4 +1,4 @@
-//! What definitions say, task type by task type.
+//! Tests the model of definitions, task type by task type.
 #![cfg(test)]
 
 mod common;
@@ -12,7 +12,7 @@ use process::definition::{
 use process::{Data, check};
 use serde_json::json;
 
-/// The work of the first task.
+/// Returns the work of the first task.
 fn work(task: &str) -> Work {
     passes(&tasks(task)).tasks.remove(0).work
 }
@@ -21,7 +21,7 @@ fn constant(template: &Template) -> serde_json::Value {
     template.constant().expect("a constant").to_value()
 }
 
-/// The texts in `"""` of a feature that follow 'with definition'.
+/// Returns the texts in `"""` of a feature that follow 'with definition'.
 fn definitions_of(feature: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = feature;

@@ -1,4 +1,4 @@
-//! What is refused of expressions when a definition is checked.
+//! Tests which expressions are refused when a definition is checked.
 #![cfg(test)]
 
 use process::check;
@@ -71,7 +71,7 @@ fn expressions_that_are_taken() {
     }
 }
 
-/// The parser works by recursion; each of these is as deep as a text may be.
+/// The parser recurses; each of these has the maximum depth of a text.
 #[test]
 fn expressions_that_nest_deep_do_not_overflow() {
     for (open, close) in [

@@ -1,4 +1,4 @@
-//! Expressions: their results, their errors and their bounds.
+//! Tests the results, errors and limits of expressions.
 #![cfg(test)]
 
 use process::Data;
@@ -205,7 +205,7 @@ async fn values_are_held_against_schemas() {
     }
 }
 
-/// Time of a round trip to a child, over a context of 1 KB.
+/// Measures a round trip to a child, with a context of 1 KB.
 #[tokio::test]
 #[ignore = "a measurement"]
 async fn measure() {
@@ -241,7 +241,7 @@ async fn measure() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever parses gives a result or a failure, and the child is there for the next.
+    /// Every text that parses gives a result or a failure, and the next evaluation has a child.
     #[test]
     fn no_jq_text_breaks_the_evaluator(source in "(\\.|a|\\[|\\]|\\{|\\}|\\||,|\\+|\\*|-|/|//|length|keys|map\\(|add|tojson|fromjson|explode|implode|@uri|tobytes|splits\\(|\\)|\"x\"|1e9|-1|0\\.5|:|;){1,12}") {
         let Ok(parsed) = parse(&source, Names::default()) else { return Ok(()) };

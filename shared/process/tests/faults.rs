@@ -1,4 +1,4 @@
-//! What is refused, where, and in which words.
+//! Tests what is refused, with the place and the message.
 #![cfg(test)]
 
 mod common;
@@ -378,7 +378,7 @@ fn limits() {
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(faults(&deep)[0].message.contains("deeper than 160 levels"));
 
-    // However many faults, no more than these are told.
+    // With any number of faults, at most 200 are reported.
     let wrong: Vec<String> = (0..500).map(|index| format!("t{index}: {{ x: 1 }}")).collect();
     assert_eq!(faults(&tasks(&wrong.join(" ;; "))).len(), 200);
 }

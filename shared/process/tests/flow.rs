@@ -1,4 +1,4 @@
-//! The rules for code that runs a process.
+//! Tests the rules for code that runs a process.
 #![cfg(test)]
 
 mod common;
@@ -151,7 +151,7 @@ fn delays() {
     assert!(duration(&Data::from(json!(5))).is_err());
 }
 
-/// The one filter of a task 'listen'.
+/// Returns the single filter of a task 'listen'.
 fn filter(with: &str) -> EventFilter {
     let definition = passes(&tasks(&format!(
         "a: {{ listen: {{ to: {{ one: {{ with: {with} }} }} }} }}"

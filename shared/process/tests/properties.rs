@@ -1,4 +1,4 @@
-//! No input makes the check panic.
+//! Tests that no input makes the check panic.
 #![cfg(test)]
 
 use process::check;
@@ -25,7 +25,7 @@ proptest! {
         }
     }
 
-    /// A valid definition with any value at any one place.
+    /// A valid definition with an arbitrary value in one place.
     #[test]
     fn no_value_panics(place in 0_usize..12, value in prop_oneof![
         Just(json!(null)), Just(json!(1)), Just(json!("x")), Just(json!([])), Just(json!({})), Just(json!({ "a": 1 })),

@@ -1,4 +1,4 @@
-//! A child for the tests of this crate.
+//! Child process for the tests of this crate.
 
 fn main() {
     process::expression::run_if_child();

@@ -1,4 +1,4 @@
-//! Calls, and how they authenticate.
+//! Checks calls and their authentication.
 
 use super::Checker;
 use super::reader::Fields;
@@ -16,7 +16,7 @@ const OUTPUTS: [(&str, HttpOutput); 3] = [
     ("content", HttpOutput::Content),
     ("response", HttpOutput::Response),
 ];
-/// Functions of the specification that are not called here.
+/// Functions of the specification that are not supported.
 const REFUSED: [&str; 4] = ["a2a", "asyncapi", "grpc", "mcp"];
 
 impl Checker {
@@ -112,7 +112,7 @@ impl Checker {
         })
     }
 
-    /// An external resource.
+    /// Reads an external resource.
     fn resource(&mut self, at: &Place, tree: &Tree) -> Option<Endpoint> {
         let mut fields = self.fields(at, tree, "a document")?;
         if let Some((at, tree)) = fields.take("name") {
@@ -158,7 +158,7 @@ impl Checker {
         Some(Uri::Template(text.to_owned()))
     }
 
-    /// An authentication where it is used: an object, or a name of `use.authentications`.
+    /// Reads an authentication where it is used: an object, or a name from `use.authentications`.
     fn authentication(&mut self, at: &Place, tree: &Tree) -> Option<Authentication> {
         let (at, name) = match tree {
             Tree::Text(name) => (at.clone(), name),

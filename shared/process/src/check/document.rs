@@ -1,11 +1,11 @@
-//! The parts of a document but its tasks.
+//! Checks the parts of a document other than its tasks.
 
 use super::Checker;
 use crate::definition::{Definition, Document, Span, Transform};
 use crate::fault::Place;
 use crate::source::Tree;
 
-/// Longest name, as the specification has it.
+/// Maximum length of a name; the limit of the specification.
 const MAX_NAME_CHARACTERS: usize = 63;
 
 impl Checker {
@@ -93,7 +93,7 @@ impl Checker {
         })
     }
 
-    /// A name by the rule of RFC 1123 labels.
+    /// Reads a name that follows the rule of RFC 1123 labels.
     pub(super) fn label(&mut self, at: &Place, tree: &Tree) -> Option<String> {
         let name = self.text(at, tree)?;
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
@@ -154,7 +154,7 @@ impl Checker {
         self.done(&fields, "'evaluate'");
     }
 
-    /// `timeout`: an object, or a name of `use.timeouts`.
+    /// Reads `timeout`: an object, or a name from `use.timeouts`.
     pub(super) fn timeout(&mut self, taken: Option<(Place, &Tree)>) -> Option<Span> {
         let (at, tree) = taken?;
         let Tree::Text(name) = tree else {
@@ -174,7 +174,7 @@ impl Checker {
         after
     }
 
-    /// `input`, `output` or `export`. None after a fault; an empty one where the field is missing.
+    /// Reads `input`, `output` or `export`. None after a fault; an empty transform if the field is missing.
     pub(super) fn transform(
         &mut self,
         taken: Option<(Place, &Tree)>,
@@ -200,7 +200,7 @@ impl Checker {
     }
 }
 
-/// `MAJOR.MINOR.PATCH`, and what may follow.
+/// Whether a version is `MAJOR.MINOR.PATCH` with optional pre-release and build.
 fn is_semantic(version: &str) -> bool {
     let (version, build) = version
         .split_once('+')

@@ -1,4 +1,4 @@
-//! Durations: ISO 8601 texts and objects.
+//! Reads durations: ISO 8601 texts and objects.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::fault::Place;
 use crate::limits::MAX_DURATION;
 use crate::source::Tree;
 
-/// Fields of an object, and their milliseconds.
+/// Fields of an object, in milliseconds.
 const UNITS: [(&str, u64); 5] = [
     ("days", 86_400_000),
     ("hours", 3_600_000),
@@ -20,7 +20,7 @@ const UNITS: [(&str, u64); 5] = [
 ];
 
 impl Checker {
-    /// A duration, or an expression that gives one.
+    /// Reads a duration, or an expression that computes one.
     pub(super) fn span(&mut self, at: &Place, tree: &Tree) -> Option<Span> {
         let template = match tree {
             Tree::Text(_) | Tree::Object(_) => self.template(at, tree)?,
@@ -52,7 +52,7 @@ pub(crate) fn of_tree(tree: &Tree) -> Result<Duration, String> {
     }
 }
 
-/// An ISO 8601 duration such as `P1DT2H` or `PT0.5S`. A day has 24 hours. The error is a sentence.
+/// Parses an ISO 8601 duration such as `P1DT2H` or `PT0.5S`. A day has 24 hours. The error is a sentence.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let wrong = |reason: &str| {
         format!(

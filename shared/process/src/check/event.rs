@@ -1,4 +1,4 @@
-//! Events that are emitted or waited for.
+//! Checks events that a task emits or waits for.
 
 use super::Checker;
 use super::reader::Fields;
@@ -42,7 +42,7 @@ impl Checker {
         self.template(&at, tree)
     }
 
-    /// Attributes of an event. Those of CloudEvents have texts, others any value.
+    /// Reads the attributes of an event. Those of CloudEvents are texts, others any value.
     fn attributes(&mut self, at: &Place, tree: &Tree) -> Option<Vec<(String, Template)>> {
         self.fields(at, tree, "the attributes of an event")?;
         let Tree::Object(entries) = tree else {

@@ -1,8 +1,10 @@
-//! Rings of `then` that never end.
+//! Refuses endless cycles of `then`.
 //!
-//! A ring is refused if each of its tasks always runs, always completes at once and always goes to the same
-//! task: no `if`, no `switch`, nothing to wait for, no way out. A call waits for its answer and may fail; so
-//! may a process that is run.
+//! A cycle is refused if each of its tasks always runs, always completes immediately and always continues
+//! with the same
+//! task: no `if`, no `switch`, nothing to wait for, no exit. A call waits for its answer and may fail, and so
+//! may
+//! a process that is run.
 
 use super::Checker;
 use crate::definition::{Task, Then, Work};
@@ -11,7 +13,7 @@ use crate::fault::Place;
 impl Checker {
     pub(super) fn jumps(&mut self, at: &Place, tasks: &[Task]) {
         let next = |index: usize| tasks.get(index).and_then(|task| successor(task, index));
-        // Which walk reached the task first, counted from 1.
+        // Number of the walk that reached the task first, counted from 1.
         let mut walks = vec![0_usize; tasks.len()];
         for start in 0..tasks.len() {
             let mut index = start;
@@ -42,7 +44,7 @@ impl Checker {
     }
 }
 
-/// The task that always follows at once.
+/// Returns the task that always follows immediately.
 fn successor(task: &Task, index: usize) -> Option<usize> {
     if task.condition.is_some() || decides(task) {
         return None;
@@ -54,7 +56,7 @@ fn successor(task: &Task, index: usize) -> Option<usize> {
     }
 }
 
-/// Whether a task may wait, choose, fail on purpose or end the process, itself or by a task in it.
+/// Whether a task may wait, choose, raise an error or end the process, itself or through a nested task.
 fn decides(task: &Task) -> bool {
     let any = |tasks: &[Task]| tasks.iter().any(|task| task.then == Then::End || decides(task));
     match &task.work {

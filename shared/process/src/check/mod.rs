@@ -1,4 +1,4 @@
-//! Checks a definition: all faults at once, each with its place.
+//! Checks a definition, and reports all faults at once with their places.
 
 mod call;
 mod document;
@@ -26,12 +26,11 @@ use crate::fault::{Fault, Place};
 use crate::limits::{CHECK_STACK_BYTES, MAX_FAULTS};
 use crate::source;
 
-/// A document to check. From a text, JSON or YAML, or from a JSON value.
+/// A document to check: a JSON or YAML text, or a JSON value.
 #[derive(Debug)]
 pub enum Input<'a> {
-    /// JSON or YAML.
     Text(&'a str),
-    /// Numbers beyond 64 bits are rounded in it already.
+    /// Its numbers beyond 64 bits are already rounded.
     Value(&'a Value),
 }
 
@@ -53,11 +52,11 @@ impl<'a> From<&'a Value> for Input<'a> {
     }
 }
 
-/// The definition, or its faults in the order in which they were found, at most
+/// Returns the definition, or its faults in the order in which they were found, at most
 /// [`MAX_FAULTS`].
 pub fn check<'a>(input: impl Into<Input<'a>>) -> Result<Definition, Vec<Fault>> {
     let input = input.into();
-    // Parsers work by recursion, and the caller's stack has any size.
+    // Parsers recurse, and the size of the caller's stack is unknown.
     let checked = thread::scope(|scope| {
         let checker = thread::Builder::new()
             .name("check".to_owned())
@@ -87,13 +86,13 @@ fn checked(input: &Input<'_>) -> Result<Definition, Vec<Fault>> {
     }
 }
 
-/// State of a check. A method that gives None has reported why.
+/// State of a check. A method that returns None has reported the reason.
 #[derive(Default)]
 struct Checker {
     faults: Vec<Fault>,
     tasks: usize,
     levels: usize,
-    /// Variables of the loops and of `catch` around the place, without `$`.
+    /// Variables of the enclosing loops and `catch`, without `$`.
     variables: Vec<String>,
     secrets: Vec<String>,
     authentications: BTreeMap<String, Option<Authentication>>,
@@ -101,7 +100,7 @@ struct Checker {
     retries: BTreeMap<String, Option<Retry>>,
     timeouts: BTreeMap<String, Option<Span>>,
     functions: BTreeSet<String>,
-    /// Functions that the function under way calls, and where.
+    /// Functions that the current function calls, with the place of each call.
     calls: Vec<(String, Place)>,
 }
 
@@ -115,7 +114,7 @@ impl Checker {
         }
     }
 
-    /// Reports a fault and gives None.
+    /// Reports a fault and returns None.
     fn refuse<T>(&mut self, at: &Place, message: impl Into<String>) -> Option<T> {
         self.report(at, message);
         None

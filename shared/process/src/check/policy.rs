@@ -1,4 +1,4 @@
-//! Errors and retry policies, inline or by name.
+//! Checks errors and retry policies, inline or by name.
 
 use super::Checker;
 use crate::data::Data;
@@ -7,7 +7,7 @@ use crate::fault::Place;
 use crate::source::Tree;
 
 impl Checker {
-    /// An error to raise: an object, or a name of `use.errors`.
+    /// Reads an error to raise: an object, or a name from `use.errors`.
     pub(super) fn error(&mut self, at: &Place, tree: &Tree) -> Option<ErrorTemplate> {
         let Tree::Text(name) = tree else {
             return self.error_object(at, tree);
@@ -59,7 +59,7 @@ impl Checker {
         }
     }
 
-    /// A retry policy: an object, or a name of `use.retries`.
+    /// Reads a retry policy: an object, or a name from `use.retries`.
     pub(super) fn retry(&mut self, at: &Place, tree: &Tree) -> Option<Retry> {
         let Tree::Text(name) = tree else {
             return self.retry_object(at, tree);

@@ -1,4 +1,4 @@
-//! Reads the fields of an object, and reports those that are left.
+//! Reads the fields of an object, and reports unknown ones.
 
 use super::Checker;
 use crate::fault::Place;
@@ -12,14 +12,14 @@ pub struct Fields<'t> {
 }
 
 impl<'t> Fields<'t> {
-    /// The field, if it is there.
+    /// Takes the field, if present.
     pub fn take(&mut self, name: &'static str) -> Option<(Place, &'t Tree)> {
         self.known.push(name);
         let entry = self.entries.iter().find(|(other, _)| other == name);
         entry.map(|(_, value)| (self.at.field(name), value))
     }
 
-    /// Whether the field is there; it stays to be taken.
+    /// Whether the field is present; does not take it.
     pub fn has(&self, name: &str) -> bool {
         self.entries.iter().any(|(other, _)| other == name)
     }
@@ -44,7 +44,7 @@ impl Checker {
         }
     }
 
-    /// Reports the fields that nothing took.
+    /// Reports the fields that were not taken.
     pub(super) fn done(&mut self, fields: &Fields<'_>, what: &str) {
         let mut known = fields.known.clone();
         known.sort_unstable();
@@ -58,7 +58,7 @@ impl Checker {
         }
     }
 
-    /// A field that must be there.
+    /// Takes a required field.
     pub(super) fn required<'t>(
         &mut self,
         fields: &mut Fields<'t>,
@@ -96,7 +96,7 @@ impl Checker {
         }
     }
 
-    /// An object with one field, as lists of named items have them.
+    /// Reads an object with one field, as in lists of named items.
     pub(super) fn named<'t>(
         &mut self,
         at: &Place,
@@ -124,7 +124,7 @@ impl Checker {
         }
     }
 
-    /// One of a few texts.
+    /// Reads one of a few texts.
     pub(super) fn choice<T: Copy>(
         &mut self,
         taken: Option<(Place, &Tree)>,

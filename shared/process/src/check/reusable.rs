@@ -1,4 +1,4 @@
-//! `use`: what the tasks refer to by name.
+//! Checks `use`, the parts that tasks refer to by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::fault::Place;
 use crate::source::Tree;
 
 impl Checker {
-    /// Reads the parts in the order in which they refer to each other. Gives the functions.
+    /// Reads the parts in the order of their references. Returns the functions.
     pub(super) fn reusable(&mut self, at: &Place, tree: &Tree) -> Option<BTreeMap<String, Task>> {
         let mut fields = self.fields(at, tree, "'use'")?;
         if let Some((at, tree)) = fields.take("secrets") {
@@ -94,7 +94,7 @@ impl Checker {
         }
     }
 
-    /// Refuses functions that call themselves, which would never end.
+    /// Refuses functions that call themselves, because they would never end.
     fn recursion(&mut self, calls: &BTreeMap<String, Vec<(String, Place)>>) {
         let none = Vec::new();
         for (name, called) in calls {

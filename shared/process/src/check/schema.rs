@@ -1,5 +1,6 @@
-//! JSON Schemas: whether they are some. A value is held against them in a child process, because a schema is
-//! code that a stranger wrote.
+//! Checks whether JSON Schemas are valid. Values are validated against them in a child process, because a
+//! schema is
+//! untrusted code.
 
 use jsonschema::meta;
 
@@ -9,7 +10,7 @@ use crate::fault::Place;
 use crate::source::Tree;
 
 impl Checker {
-    /// The inline schema. None after a fault.
+    /// Reads the inline schema. None after a fault.
     pub(super) fn schema(&mut self, at: &Place, tree: &Tree) -> Option<Option<Data>> {
         let mut fields = self.fields(at, tree, "a schema")?;
         if let Some((at, tree)) = fields.take("format") {

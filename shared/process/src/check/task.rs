@@ -1,4 +1,4 @@
-//! Tasks: their lists, and what all types have in common.
+//! Checks tasks: their lists, and the fields that all types share.
 
 use super::Checker;
 use super::reader::Fields;
@@ -7,13 +7,13 @@ use crate::fault::Place;
 use crate::limits::{MAX_TASK_LEVELS, MAX_TASKS};
 use crate::source::Tree;
 
-/// Task types, each named by the field that it needs.
+/// Task types, each named by its required field.
 pub(super) const TYPES: [&str; 12] = [
     "call", "do", "emit", "for", "fork", "listen", "raise", "run", "set", "switch", "try", "wait",
 ];
 /// Fields of every task.
 const COMMON: [&str; 7] = ["if", "input", "output", "export", "timeout", "then", "metadata"];
-/// Texts of `then` with a meaning of their own.
+/// Texts of `then` with a special meaning.
 const DIRECTIVES: [(&str, Then); 3] = [
     ("continue", Then::Continue),
     ("exit", Then::Exit),
@@ -21,7 +21,7 @@ const DIRECTIVES: [(&str, Then); 3] = [
 ];
 
 impl Checker {
-    /// A list of tasks. None where one of them has a fault.
+    /// Reads a list of tasks. None if one of them has a fault.
     pub(super) fn tasks(&mut self, at: &Place, tree: &Tree) -> Option<Vec<Task>> {
         let names = self.task_names(at, tree)?;
         let tasks = self.each_task(at, tree, &names)?;
@@ -29,7 +29,7 @@ impl Checker {
         Some(tasks)
     }
 
-    /// The branches of a fork, which cannot go to each other.
+    /// Reads the branches of a fork, which cannot jump to each other.
     pub(super) fn branches(&mut self, at: &Place, tree: &Tree) -> Option<Vec<Task>> {
         if self.task_names(at, tree)?.is_empty() {
             return self.refuse(at, "The fork has no branches; add one.");
@@ -44,7 +44,7 @@ impl Checker {
         self.levels += 1;
         let mut tasks = Vec::new();
         for (index, item) in self.list(at, tree).unwrap_or_default().iter().enumerate() {
-            // A fault of the name is reported by now.
+            // The fault of the name has been reported.
             let Tree::Object(entries) = item else { continue };
             if let [(name, task)] = entries.as_slice() {
                 tasks.push(self.task(name, &at.item(index).field(name), task, names));
@@ -54,14 +54,14 @@ impl Checker {
         tasks.into_iter().collect()
     }
 
-    /// Names of the tasks of a list, in their order.
+    /// Returns the names of the tasks of a list, in order.
     fn task_names<'t>(&mut self, at: &Place, tree: &'t Tree) -> Option<Vec<&'t str>> {
         let items = self.list(at, tree)?;
         let mut names: Vec<&str> = Vec::with_capacity(items.len());
         let mut seen = std::collections::HashSet::new();
         for (index, item) in items.iter().enumerate() {
             let Some((name, place, _)) = self.named(&at.item(index), item, "a task") else {
-                // Keeps the places of the others.
+                // Keeps the positions of the others.
                 names.push("");
                 continue;
             };
@@ -80,7 +80,7 @@ impl Checker {
         Some(names)
     }
 
-    /// One task; `names` are those that its `then` can go to.
+    /// Reads one task; `names` are the possible targets of its `then`.
     pub(super) fn task(&mut self, name: &str, at: &Place, tree: &Tree, names: &[&str]) -> Option<Task> {
         self.tasks += 1;
         if self.tasks > MAX_TASKS {
@@ -121,9 +121,9 @@ impl Checker {
         })
     }
 
-    /// The one type of a task.
+    /// Returns the type of a task.
     fn task_type(&mut self, fields: &Fields<'_>) -> Option<&'static str> {
-        // `for` has a `do` of its own.
+        // `for` has its own `do`.
         let is_loop = fields.has("for");
         let mut found = TYPES
             .into_iter()
@@ -146,7 +146,7 @@ impl Checker {
         }
     }
 
-    /// `then` of a task or of a case.
+    /// Reads `then` of a task or of a case.
     pub(super) fn then(&mut self, taken: Option<(Place, &Tree)>, names: &[&str]) -> Then {
         let Some((at, tree)) = taken else {
             return Then::Continue;

@@ -1,4 +1,4 @@
-//! Expressions, and values with expressions in them.
+//! Checks expressions, and values that contain expressions.
 
 use super::Checker;
 use crate::data::Data;
@@ -8,7 +8,7 @@ use crate::fault::Place;
 use crate::source::Tree;
 
 impl Checker {
-    /// The text of a field that is an expression by definition, with or without `${ }`.
+    /// Reads a field that is an expression by definition, with or without `${ }`.
     pub(super) fn expression(&mut self, at: &Place, tree: &Tree) -> Option<Expression> {
         let text = self.text(at, tree)?;
         self.source(at, enclosed(text).unwrap_or(text))
@@ -30,7 +30,7 @@ impl Checker {
         }
     }
 
-    /// A value in which texts of the form `${ … }` are expressions.
+    /// Reads a value in which texts of the form `${ … }` are expressions.
     pub(super) fn template(&mut self, at: &Place, tree: &Tree) -> Option<Template> {
         match tree {
             Tree::Text(text) => match enclosed(text) {
@@ -63,7 +63,7 @@ impl Checker {
         self.template(&at, tree)
     }
 
-    /// The same where a text is an expression without `${ }` too: `from` and `as`.
+    /// As [`template`](Self::template), but a text is an expression also without `${ }`: `from` and `as`.
     pub(super) fn shape(&mut self, at: &Place, tree: &Tree) -> Option<Template> {
         match tree {
             Tree::Text(_) => self.expression(at, tree).map(Template::Expression),
@@ -75,7 +75,7 @@ impl Checker {
         }
     }
 
-    /// A text, or an expression that gives one.
+    /// Reads a text, or an expression that computes one.
     pub(super) fn text_template(&mut self, at: &Place, tree: &Tree) -> Option<Template> {
         self.text(at, tree)?;
         self.template(at, tree)
@@ -86,7 +86,7 @@ impl Checker {
         self.text_template(&at, tree)
     }
 
-    /// An object, or an expression that gives one.
+    /// Reads an object, or an expression that computes one.
     pub(super) fn object_template(&mut self, at: &Place, tree: &Tree) -> Option<Template> {
         match self.template(at, tree)? {
             template @ (Template::Expression(_) | Template::Object(_)) => Some(template),
@@ -106,7 +106,7 @@ impl Checker {
         self.object_template(&at, tree)
     }
 
-    /// The name of a variable of a loop or of `catch`, without `$`.
+    /// Reads the name of a variable of a loop or of `catch`, without `$`.
     pub(super) fn variable(&mut self, taken: Option<(Place, &Tree)>, default: &str) -> String {
         let named = taken.and_then(|(at, tree)| {
             let name = self.text(&at, tree)?;
@@ -133,7 +133,7 @@ impl Checker {
         named.unwrap_or_else(|| default.to_owned())
     }
 
-    /// Reads something in which these variables are known too.
+    /// Calls `read` with additional known variables.
     pub(super) fn with_variables<T>(&mut self, names: &[&str], read: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.variables.len();
         self.variables.extend(names.iter().map(|name| (*name).to_owned()));

@@ -1,4 +1,4 @@
-//! What tasks do, by their type.
+//! Checks the work of tasks, by type.
 
 use super::Checker;
 use super::reader::Fields;
@@ -6,11 +6,11 @@ use crate::definition::{Case, Catch, ErrorFilter, Fork, Loop, RunProcess, Try, W
 use crate::fault::Place;
 use crate::source::Tree;
 
-/// Fields of an error that a `catch` can ask for.
+/// Fields of an error that a `catch` can filter by.
 const ERROR_FIELDS: [&str; 5] = ["type", "status", "title", "detail", "instance"];
 
 impl Checker {
-    /// The part of a task that its type names. None after a fault.
+    /// Reads the part of a task that its type names. None after a fault.
     pub(super) fn work(
         &mut self,
         kind: &'static str,

@@ -1,4 +1,4 @@
-//! Calls.
+//! Defines calls.
 
 use super::{Expression, Template};
 
@@ -7,7 +7,6 @@ use super::{Expression, Template};
 pub struct HttpCall {
     /// A text such as `GET`, in any case.
     pub method: Template,
-    /// Where to.
     pub endpoint: Endpoint,
     /// An object.
     pub headers: Option<Template>,
@@ -15,32 +14,28 @@ pub struct HttpCall {
     pub query: Option<Template>,
     /// Any value.
     pub body: Option<Template>,
-    /// How much of the response is read.
+    /// Part of the response that becomes the output.
     pub output: HttpOutput,
-    /// Whether a status from 300 to 399 is no error.
+    /// Whether a status from 300 to 399 is accepted.
     pub redirect: bool,
 }
 
-/// An address, and what to prove there.
+/// An address, with the credentials for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Endpoint {
-    /// The address.
     pub uri: Uri,
-    /// Credentials.
     pub authentication: Option<Authentication>,
 }
 
-/// An address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Uri {
-    /// A URI template for [`flow::expand`](crate::flow::expand), whose variables are fields of the task's
+    /// URI template for [`flow::expand`](crate::flow::expand), whose variables are fields of the task's
     /// input.
     Template(String),
     /// An expression whose value is a text.
     Computed(Expression),
 }
 
-/// How to authenticate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Authentication {
     /// RFC 7617.
@@ -49,26 +44,26 @@ pub enum Authentication {
     Bearer(Credential),
 }
 
-/// What to authenticate with.
+/// Credentials of an authentication.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Credential {
-    /// Name of a secret: for basic an object with `username` and `password`, for bearer one with `token`.
+    /// Name of a secret: an object with `username` and `password` for basic, or with `token` for bearer.
     Secret(String),
-    /// Texts; the first is for basic alone.
+    /// Texts from the definition.
     Values {
-        /// Of basic.
+        /// Only for basic.
         username: Option<Template>,
         /// Password or token.
         secret: Template,
     },
 }
 
-/// How much of a response is read.
+/// Part of a response that becomes the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HttpOutput {
     /// Base64 of the body.
     Raw,
-    /// The body, parsed where it is JSON.
+    /// The body, parsed if it is JSON.
     #[default]
     Content,
     /// Request, status, headers and content.
@@ -78,17 +73,17 @@ pub enum HttpOutput {
 /// `call: openapi`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenApiCall {
-    /// Where the OpenAPI document is.
+    /// Address of the OpenAPI document.
     pub document: Endpoint,
-    /// Operation in it.
+    /// Operation in the document.
     pub operation_id: String,
     /// An object.
     pub parameters: Option<Template>,
     /// Credentials for the operation.
     pub authentication: Option<Authentication>,
-    /// How much of the response is read.
+    /// Part of the response that becomes the output.
     pub output: HttpOutput,
-    /// Whether a status from 300 to 399 is no error.
+    /// Whether a status from 300 to 399 is accepted.
     pub redirect: bool,
 }
 
@@ -97,6 +92,6 @@ pub struct OpenApiCall {
 pub struct FunctionCall {
     /// A key of [`Definition::functions`](super::Definition::functions).
     pub name: String,
-    /// The input of the function's task. Without it, the task's own.
+    /// Input of the function's task. Without it, the input of this task.
     pub with: Option<Template>,
 }

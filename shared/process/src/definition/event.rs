@@ -1,4 +1,4 @@
-//! Events that a task waits for.
+//! Defines events that a task waits for.
 
 use super::{Expression, Task, Template, Transform};
 
@@ -7,80 +7,78 @@ use super::{Expression, Task, Template, Transform};
 pub struct Listen {
     /// `to`.
     pub strategy: Strategy,
-    /// How much of an event the output has.
+    /// Part of an event in the output.
     pub read: Read,
-    /// What to do with each event.
+    /// Tasks for each event.
     pub foreach: Option<Foreach>,
 }
 
-/// Which events end the wait.
+/// Events that end the wait.
 #[derive(Clone, Debug)]
 pub enum Strategy {
-    /// One event of this filter.
+    /// One event that matches the filter.
     One(EventFilter),
-    /// Any event of these filters; of any kind, where there are none.
+    /// Any event that matches one of the filters; without filters, any event at all.
     Any {
-        /// Filters.
         filters: Vec<EventFilter>,
-        /// Further events are taken until this holds. Without it, the first event ends the wait.
+        /// Further events are accepted until this holds. Without it, the first event ends the wait.
         until: Option<Until>,
     },
-    /// One event of each filter.
+    /// One event for each filter.
     All(Vec<EventFilter>),
 }
 
-/// What ends a wait for any number of events.
+/// End of a wait for any number of events.
 #[derive(Clone, Debug)]
 pub enum Until {
-    /// Evaluated after each event, on the list of those taken.
+    /// Evaluated after each event, on the list of accepted events.
     Condition(Expression),
     /// Other events, which are not part of the output.
     Events(Box<Strategy>),
 }
 
-/// An event matches if each attribute does.
+/// An event matches if all attributes match.
 #[derive(Clone, Debug)]
 pub struct EventFilter {
-    /// Expected attributes by name; [`flow::matches`](crate::flow::matches) says how they compare.
+    /// Expected attributes by name; [`flow::matches`](crate::flow::matches) compares them.
     pub with: Vec<(String, Template)>,
-    /// Links to data.
+    /// Links between events and data.
     pub correlate: Vec<Correlation>,
 }
 
-/// A value of an event that must be the same as another.
+/// A value of an event that must equal another one.
 #[derive(Clone, Debug)]
 pub struct Correlation {
-    /// Its name.
     pub name: String,
     /// Evaluated on the event.
     pub from: Expression,
-    /// Without it, the value of the first event is expected of those after it.
+    /// Without it, later events must have the value of the first event.
     pub expect: Option<Template>,
 }
 
-/// How much of an event is read.
+/// Part of an event in the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Read {
-    /// Its data.
+    /// The event's data.
     #[default]
     Data,
     /// The event with its attributes.
     Envelope,
-    /// Its data as it came in.
+    /// The event's data as received.
     Raw,
 }
 
-/// What to do with each event of `listen`, in the order in which they come.
+/// Tasks for each event of `listen`, in the order of arrival.
 #[derive(Clone, Debug)]
 pub struct Foreach {
     /// Variable of the event, without `$`.
     pub item: String,
-    /// Variable of its index, without `$`.
+    /// Variable of the event's index, without `$`.
     pub at: String,
-    /// Tasks for each.
+    /// Tasks for each event.
     pub tasks: Vec<Task>,
-    /// Shapes the output for each.
+    /// Transforms the output of each event.
     pub output: Transform,
-    /// Sets the context after each.
+    /// Sets the context after each event.
     pub export: Transform,
 }

@@ -1,10 +1,10 @@
-//! Expressions, and values with expressions in them.
+//! Defines expressions, and values that contain expressions.
 
 use std::sync::Arc;
 
 use crate::data::Data;
 
-/// A jq expression that parses and refers to known names alone. It is made by [`check`](crate::check()), or by
+/// A jq expression that parses and refers only to known names. Created by [`check`](crate::check()) or
 /// [`parse`](crate::expression::parse).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {
@@ -14,44 +14,44 @@ pub struct Expression {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Parsed {
     pub source: String,
-    /// Variables from outside, without `$`, sorted.
+    /// Variables from outside the expression, without `$`, sorted.
     pub variables: Vec<String>,
     /// Names of `use.secrets`, sorted.
     pub secrets: Vec<String>,
 }
 
 impl Expression {
-    /// The jq text, without `${` and `}`.
+    /// Returns the jq text, without `${` and `}`.
     pub fn source(&self) -> &str {
         &self.inner.source
     }
 
-    /// The variables that it reads, without `$`, sorted.
+    /// Returns the variables that the expression reads, without `$`, sorted.
     pub fn variables(&self) -> &[String] {
         &self.inner.variables
     }
 
-    /// The secrets that it reads, sorted. Its variable `$secrets` needs no others.
+    /// Returns the secrets that the expression reads, sorted. Its variable `$secrets` needs no others.
     pub fn secrets(&self) -> &[String] {
         &self.inner.secrets
     }
 }
 
-/// A value that may have expressions in it, however deep.
+/// A value that may contain expressions at any depth.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Template {
     /// A value without expressions.
     Constant(Data),
-    /// A text that is one expression: `${ … }`. The result keeps its type.
+    /// A text that consists of one expression: `${ … }`. The result keeps its type.
     Expression(Expression),
-    /// A list with an expression in it.
+    /// A list that contains an expression.
     List(Vec<Template>),
-    /// An object with an expression in a value. Names are no expressions.
+    /// An object with an expression in a value. Names are never expressions.
     Object(Vec<(String, Template)>),
 }
 
 impl Template {
-    /// The expressions in it, in the order in which they stand.
+    /// Returns the expressions of the value, in their order.
     pub fn expressions(&self) -> Vec<&Expression> {
         let mut found = Vec::new();
         self.collect(&mut found);
@@ -67,8 +67,9 @@ impl Template {
         }
     }
 
-    /// The value, once each expression has its result; `results` in the order of
-    /// [`expressions`](Self::expressions). A result that is missing is null.
+    /// Fills in the results of the expressions, in the order of [`expressions`](Self::expressions). A missing
+    /// result is
+    /// null.
     pub fn filled(&self, results: impl IntoIterator<Item = Data>) -> Data {
         self.fill(&mut results.into_iter())
     }
@@ -88,7 +89,7 @@ impl Template {
         }
     }
 
-    /// The value where it has no expressions.
+    /// Returns the value if it has no expressions.
     pub fn constant(&self) -> Option<&Data> {
         match self {
             Self::Constant(data) => Some(data),

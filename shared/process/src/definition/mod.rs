@@ -1,7 +1,8 @@
-//! The typed model of a checked definition.
+//! Defines the typed model of a checked definition.
 //!
-//! Names are resolved: a task holds the error, retry policy, authentication and timeout that it names, and a
-//! `then` holds the place of its task in the list. So code that runs a definition looks nothing up.
+//! Names are resolved: a task contains the error, retry policy, authentication and timeout that it names, and
+//! a
+//! `then` contains the index of its task in the list. So code that runs a definition looks up no names.
 
 mod call;
 mod event;
@@ -23,7 +24,6 @@ use crate::data::Data;
 /// A definition that passed [`check`](crate::check()).
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// Name and version.
     pub document: Document,
     /// `input`: the schema of the raw input, and `from`.
     pub input: Transform,
@@ -33,7 +33,7 @@ pub struct Definition {
     pub timeout: Option<Span>,
     /// `use.secrets`.
     pub secrets: Vec<String>,
-    /// `use.functions`. No function calls itself, directly or through others.
+    /// `use.functions`. No function calls itself, directly or indirectly.
     pub functions: BTreeMap<String, Task>,
     /// The tasks of `do`.
     pub tasks: Vec<Task>,
@@ -41,14 +41,14 @@ pub struct Definition {
     pub source: Data,
 }
 
-/// The part `document` of a definition.
+/// `document` of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// Version of the DSL: 1.0.x.
     pub dsl: String,
     /// At most 63 letters, digits and hyphens.
     pub namespace: String,
-    /// As the namespace.
+    /// Limited as the namespace.
     pub name: String,
     /// A semantic version.
     pub version: String,

@@ -1,49 +1,46 @@
-//! Durations, errors and retries.
+//! Defines durations, errors and retries.
 
 use std::time::Duration;
 
 use super::{Expression, Template};
 
-/// A duration of a definition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Span {
-    /// Written out.
     Fixed(Duration),
     /// A template whose value is a duration: an ISO 8601 text, or an object with `days` to `milliseconds`.
-    /// [`flow::duration`](crate::flow::duration) reads that value.
+    /// [`flow::duration`](crate::flow::duration) parses that value.
     Computed(Template),
 }
 
-/// An error to raise. The values of `type`, `title`, `detail` and `instance` are texts, that of `status` is
+/// An error to raise. The values of `type`, `title`, `detail` and `instance` are texts, and that of `status`
+/// is
 /// an integer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorTemplate {
     /// A URI.
     pub kind: Template,
-    /// As in HTTP.
+    /// HTTP status.
     pub status: Template,
     /// One line.
     pub title: Option<Template>,
-    /// About this occurrence.
+    /// Description of this occurrence.
     pub detail: Option<Template>,
-    /// Without it, the pointer of the task that raises.
+    /// Without it, the pointer of the task that raises the error.
     pub instance: Option<Template>,
 }
 
-/// When and how often to try again.
+/// Conditions and limits of retries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Retry {
-    /// Try again only if true.
+    /// Retries only if true.
     pub when: Option<Expression>,
-    /// Do not try again if true.
+    /// Does not retry if true.
     pub except_when: Option<Expression>,
-    /// Without it, none.
+    /// Without it, retries are immediate.
     pub delay: Option<Span>,
-    /// How the delay grows.
     pub backoff: Backoff,
-    /// Where to stop.
     pub limits: RetryLimits,
-    /// Bounds of what is added to each delay.
+    /// Minimum and maximum of the time that is added to each delay.
     pub jitter: Option<(Span, Span)>,
 }
 
@@ -59,13 +56,13 @@ pub enum Backoff {
     Exponential,
 }
 
-/// Limits of a retry policy. Without any, retries end with the run's own limits.
+/// Limits of a retry policy. Without any, the run's own limits end the retries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RetryLimits {
-    /// Most retries.
+    /// Maximum number of retries.
     pub count: Option<u32>,
-    /// Longest time of one attempt.
+    /// Maximum time of one attempt.
     pub attempt: Option<Span>,
-    /// Longest time of all attempts and the delays between them.
+    /// Maximum time of all attempts and the delays between them.
     pub total: Option<Span>,
 }

@@ -1,9 +1,8 @@
-//! Tasks.
+//! Defines tasks.
 
 use super::{ErrorTemplate, Expression, FunctionCall, HttpCall, Listen, OpenApiCall, Retry, Span, Template};
 use crate::data::Data;
 
-/// A task of a list.
 #[derive(Clone, Debug)]
 pub struct Task {
     /// Unique in its list.
@@ -18,36 +17,25 @@ pub struct Task {
     pub output: Transform,
     /// `export`: `as` for the context, and the schema of its result.
     pub export: Transform,
-    /// `timeout`.
     pub timeout: Option<Span>,
-    /// `then`.
     pub then: Then,
-    /// `metadata`: of no effect.
+    /// `metadata`; has no effect.
     pub metadata: Option<Data>,
     /// The task as JSON, for `$task.definition`.
     pub source: Data,
-    /// What the task does.
     pub work: Work,
 }
 
-/// What a task does, by its type.
+/// Work of a task, by its type.
 #[derive(Clone, Debug)]
 pub enum Work {
-    /// `set`.
     Set(Template),
-    /// `do`.
     Do(Vec<Task>),
-    /// `for`.
     For(Loop),
-    /// `fork`.
     Fork(Fork),
-    /// `switch`.
     Switch(Vec<Case>),
-    /// `try`.
     Try(Box<Try>),
-    /// `raise`.
     Raise(ErrorTemplate),
-    /// `wait`.
     Wait(Span),
     /// `call: http`.
     Http(Box<HttpCall>),
@@ -55,43 +43,41 @@ pub enum Work {
     OpenApi(Box<OpenApiCall>),
     /// `call` of a function.
     Function(FunctionCall),
-    /// `emit`: an object with the attributes of the event, `source` and `type` among them.
+    /// `emit`: an object with the attributes of the event, including `source` and `type`.
     Emit(Template),
-    /// `listen`.
     Listen(Box<Listen>),
     /// `run: workflow`.
     Run(RunProcess),
 }
 
-/// Where to go after a task.
+/// Target after a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Then {
-    /// To the next task of the list; after the last one the list is done.
+    /// The next task of the list; after the last one the list is done.
     #[default]
     Continue,
-    /// Out of the list.
+    /// Leaves the list.
     Exit,
-    /// To the end of the process.
+    /// Ends the process.
     End,
-    /// To the task at this index of the same list.
+    /// The task at this index of the same list.
     Task(usize),
 }
 
-/// Shape of an input, output or context.
+/// Transforms and validates an input, output or context.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transform {
     /// JSON Schema.
     pub schema: Option<Data>,
-    /// `from` or `as`. Without it, the value stays.
+    /// `from` or `as`. Without it, the value is unchanged.
     pub template: Option<Template>,
 }
 
-/// The task `for`.
 #[derive(Clone, Debug)]
 pub struct Loop {
     /// Variable of the item, without `$`.
     pub each: String,
-    /// Variable of its index, without `$`.
+    /// Variable of the item's index, without `$`.
     pub at: String,
     /// Evaluates to a list.
     pub items: Expression,
@@ -101,73 +87,62 @@ pub struct Loop {
     pub tasks: Vec<Task>,
 }
 
-/// The task `fork`.
 #[derive(Clone, Debug)]
 pub struct Fork {
-    /// Each is one branch.
     pub branches: Vec<Task>,
-    /// Whether the first branch to complete gives the output. Otherwise the output is the list of all.
+    /// Whether the output is that of the first completed branch. Otherwise it is the list of all outputs.
     pub compete: bool,
 }
 
-/// A case of the task `switch`.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its name.
     pub name: String,
-    /// The default case has none; it counts if no other case does, wherever it stands.
+    /// None for the default case, which applies if no other case does, wherever it is in the list.
     pub when: Option<Expression>,
-    /// Where to go.
     pub then: Then,
 }
 
-/// The task `try`.
 #[derive(Clone, Debug)]
 pub struct Try {
-    /// Tasks to try.
     pub tasks: Vec<Task>,
-    /// What to do about their errors.
+    /// Handling of the errors of these tasks.
     pub catch: Catch,
 }
 
-/// The part `catch` of a task `try`.
 #[derive(Clone, Debug)]
 pub struct Catch {
-    /// `errors.with`; [`flow::catches`](crate::flow::catches) compares.
+    /// `errors.with`, compared by [`flow::catches`](crate::flow::catches).
     pub errors: ErrorFilter,
     /// `as`: variable of the error, without `$`.
     pub variable: String,
-    /// Caught only if true.
+    /// Catches only if true.
     pub when: Option<Expression>,
-    /// Not caught if true.
+    /// Does not catch if true.
     pub except_when: Option<Expression>,
-    /// When to try again.
     pub retry: Option<Retry>,
-    /// Tasks once there is no further retry. Without any, an error that was retried in vain is raised again,
-    /// and one without a retry policy is passed over.
+    /// Tasks to run when no further retry follows. Without them, an error whose retries failed is raised
+    /// again,
+    /// and an error without a retry policy is ignored.
     pub tasks: Option<Vec<Task>>,
 }
 
-/// Which errors are caught: those with these values. Without any, all.
+/// Caught errors: those with these values. Without values, all errors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ErrorFilter {
-    /// By field of the error object.
+    /// Expected values by field of the error object.
     pub with: Vec<(String, Template)>,
 }
 
-/// The task `run: workflow`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunProcess {
-    /// Namespace of the process.
     pub namespace: String,
-    /// Its name.
     pub name: String,
-    /// Its version, or `latest`.
+    /// Version of the process, or `latest`.
     pub version: String,
-    /// Its input. Without it, the task's own.
+    /// Input of the process. Without it, the input of this task.
     pub input: Option<Template>,
-    /// Whether to wait for its end. Otherwise the output is the task's input.
+    /// Whether to wait for the end of the process. Otherwise the output is the task's input.
     pub wait: bool,
-    /// Whether the result of the process is the output: `return` is not `none`.
+    /// Whether the output is the result of the process: `return` is not `none`.
     pub returns: bool,
 }

@@ -1,4 +1,4 @@
-//! What the child process does: evaluates expressions, and holds values against JSON Schemas.
+//! Implements the child process: evaluates expressions, and validates values against JSON Schemas.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -12,12 +12,11 @@ use serde_json::value::RawValue;
 use super::filter::{Filters, parsed};
 use crate::limits::MAX_OUTPUT_BYTES;
 
-/// Largest pattern of a schema once compiled, in bytes.
+/// Maximum size of a compiled pattern of a schema, in bytes.
 const MAX_COMPILED_BYTES: usize = 16 * 1_024 * 1_024;
-/// Most characters of a message, which may quote data.
+/// Maximum length of a message, which may quote data, in characters.
 const MAX_MESSAGE: usize = 300;
 
-/// A task of the child.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Request<'a> {
     Evaluate {
@@ -25,7 +24,7 @@ pub(super) enum Request<'a> {
         input: &'a RawValue,
         #[serde(borrow)]
         variables: BTreeMap<String, &'a RawValue>,
-        /// Names of the fields of the variable `secrets`.
+        /// Field names of the variable `secrets`.
         secrets: Vec<String>,
         sources: Vec<Source>,
     },
@@ -43,16 +42,15 @@ pub(super) struct Source {
     pub variables: Vec<String>,
 }
 
-/// What the child says.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Answer {
-    /// A result for each expression; none for a value that satisfies its schema.
+    /// One result per expression; none for a value that satisfies its schema.
     Done(Vec<Box<RawValue>>),
-    /// The expression at this place, or the schema, and why.
+    /// Index of the failed expression, or 0 for a schema, and the reason.
     Failed(usize, String),
 }
 
-/// The work of the child. Compiled expressions stay from one task to the next.
+/// Executes a task of the child. Compiled expressions are kept for later tasks.
 pub(super) fn work(request: &[u8]) -> Vec<u8> {
     thread_local! {
         static FILTERS: RefCell<Filters> = RefCell::default();
@@ -123,7 +121,7 @@ fn evaluate(
 fn validate(schema: &RawValue, value: &RawValue) -> Result<(), String> {
     let read = |json: &RawValue| serde_json::from_str::<Value>(json.get()).map_err(|error| error.to_string());
     let (schema, value) = (read(schema)?, read(value)?);
-    // Patterns that take time with the size of the value alone.
+    // Matches in time linear in the size of the value.
     let linear = PatternOptions::regex()
         .size_limit(MAX_COMPILED_BYTES)
         .dfa_size_limit(MAX_COMPILED_BYTES);

@@ -1,4 +1,4 @@
-//! Evaluates expressions in a child process with hard bounds.
+//! Evaluates expressions in a child process with hard limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
@@ -13,39 +13,39 @@ use crate::limits::{
     CHECK_STACK_BYTES, EVALUATION_BYTES, EVALUATION_PATIENCE, EVALUATION_TIME, MAX_INPUT_BYTES,
 };
 
-/// First argument of a child process that evaluates.
+/// First argument of a child process.
 const ARGUMENT: &str = "millrace-process-expressions";
-/// What one evaluation may take.
+/// Limits of one evaluation.
 pub const LIMITS: Limits = Limits {
     processor: EVALUATION_TIME,
     memory_bytes: EVALUATION_BYTES,
     patience: EVALUATION_PATIENCE,
 };
 
-/// Becomes a child process if this one was started as such, and then never returns.
+/// If this process was started as a child, serves evaluations and never returns.
 ///
-/// Call it first in the `main` of a program that uses [`Evaluator::sandboxed`].
+/// Must be the first call in the `main` of a program that uses [`Evaluator::sandboxed`].
 pub fn run_if_child() {
     sandbox::run_if_child(ARGUMENT, work);
 }
 
-/// The data that expressions see.
+/// Data that expressions can read.
 #[derive(Clone)]
 pub struct Scope {
     /// The value of `.`.
     pub input: Data,
-    /// Variables by name, without `$`. One that is missing is null.
+    /// Variables by name, without `$`. A missing variable is null.
     pub variables: BTreeMap<String, Data>,
 }
 
 impl Scope {
-    /// No variables.
+    /// Creates a scope without variables.
     pub fn of(input: Data) -> Self {
         let variables = BTreeMap::new();
         Self { input, variables }
     }
 
-    /// The same with one variable more, or another value of it.
+    /// Adds or replaces a variable.
     #[must_use]
     pub fn with(mut self, name: &str, value: Data) -> Self {
         self.variables.insert(name.to_owned(), value);
@@ -56,24 +56,23 @@ impl Scope {
 /// An expression without a result, or a value that does not satisfy its schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The expression gives an error, or not exactly one result.
+    /// The expression fails, or does not return exactly one result.
     #[error("The expression '{expression}' fails: {reason}.")]
     Failed {
-        /// The jq text, shortened.
+        /// jq text, shortened.
         expression: String,
-        /// Withheld where the expression reads secrets, because it may quote one.
+        /// Withheld if the expression reads secrets, because it may quote one.
         reason: String,
     },
-    /// The expressions took more than [`LIMITS`], or more data than they may. They would do so again.
+    /// The expressions exceeded [`LIMITS`] or a limit on data. A retry would have the same result.
     #[error(
         "The expression '{expression}' takes more than {} s of processor time, {} MB of memory or {} MB of data.",
         EVALUATION_TIME.as_secs(), EVALUATION_BYTES >> 20, MAX_INPUT_BYTES >> 20
     )]
     Exceeded {
-        /// The first of those that were sent together.
+        /// The first of the expressions that were sent together.
         expression: String,
     },
-    /// The value does not satisfy its JSON Schema.
     #[error("The value does not satisfy its schema: {reason}.")]
     Invalid {
         /// Place and rule, without the value.
@@ -81,19 +80,19 @@ pub enum Failure {
     },
 }
 
-/// Evaluates expressions.
 #[derive(Clone)]
 pub struct Evaluator {
     sandbox: Option<Sandbox>,
 }
 
 impl Evaluator {
-    /// In children of this program, at most `max` at a time. Its `main` begins with [`run_if_child`].
+    /// Evaluates in children of this program, at most `max` at a time. Its `main` must begin with
+    /// [`run_if_child`].
     pub fn sandboxed(max: usize) -> Result<Self> {
         Ok(Self::over(Sandbox::new(ARGUMENT, LIMITS, max)?))
     }
 
-    /// The same in children of another program.
+    /// As [`sandboxed`](Self::sandboxed), with children of another program.
     pub fn of(program: std::path::PathBuf, max: usize) -> Self {
         Self::over(Sandbox::of(program, ARGUMENT, LIMITS, max))
     }
@@ -104,18 +103,19 @@ impl Evaluator {
         }
     }
 
-    /// In this process, without bounds on time and memory: for expressions that a test wrote.
+    /// Evaluates in this process, without limits on time and memory; only for expressions of tests.
     pub fn in_process() -> Self {
         Self { sandbox: None }
     }
 
-    /// Starts a child ahead of the first evaluation.
+    /// Starts a child before the first evaluation.
     pub fn warm(&self) -> Result<()> {
         self.sandbox.as_ref().map_or(Ok(()), Sandbox::warm)
     }
 
-    /// The result of each expression, or the first failure, in one round trip. An error is a 503: there is
-    /// no child for the account at the moment.
+    /// Returns the result of each expression, or the first failure, with one round trip. An error is a 503:
+    /// no child is
+    /// available for the account.
     pub async fn evaluate(
         &self,
         account: &str,
@@ -155,7 +155,7 @@ impl Evaluator {
         })
     }
 
-    /// The value of a template: all its expressions in one round trip.
+    /// Fills a template; evaluates all its expressions with one round trip.
     pub async fn fill(
         &self,
         account: &str,
@@ -180,7 +180,7 @@ impl Evaluator {
         }))
     }
 
-    /// Whether a value satisfies a JSON Schema.
+    /// Validates a value against a JSON Schema.
     pub async fn validate(&self, account: &str, schema: &Data, value: &Data) -> Result<Result<(), Failure>> {
         let invalid = |reason: &str| {
             Ok(Err(Failure::Invalid {
@@ -202,7 +202,7 @@ impl Evaluator {
         }
     }
 
-    /// None where the work exceeded its limits.
+    /// None if the work exceeded its limits.
     async fn run(&self, account: &str, request: Vec<u8>) -> Result<Option<Answer>> {
         let answer = match &self.sandbox {
             Some(sandbox) => sandbox.run(account, &request).await?.ok(),
@@ -217,7 +217,7 @@ impl Evaluator {
     }
 }
 
-/// The variable `secrets` with those fields alone that the expressions read.
+/// Returns the variable `secrets` with only the fields that the expressions read.
 fn own_secrets(expressions: &[&Expression], scope: &Scope) -> Option<Data> {
     let names: BTreeSet<&str> = expressions
         .iter()
@@ -264,7 +264,7 @@ fn request(expressions: &[&Expression], scope: &Scope, secrets: Option<&Data>) -
 }
 
 fn shortened(source: &str) -> String {
-    /// Most characters of an expression that a message quotes.
+    /// Maximum length of a quoted expression, in characters.
     const MAX_QUOTED: usize = 100;
     let source = source.trim();
     match source.char_indices().nth(MAX_QUOTED) {

@@ -1,4 +1,4 @@
-//! Compiles and runs jq, without bounds: see [`super::child`] for those.
+//! Compiles and runs jq without limits; [`super::child`] runs in a limited process.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,17 @@ use super::library::{Kind, definitions, natives};
 use super::syntax::{self, Names};
 use crate::limits::{MAX_DATA_LEVELS, MAX_OUTPUT_BYTES};
 
-/// Most compiled expressions that are kept.
+/// Maximum number of cached expressions.
 const MAX_KEPT: usize = 256;
 
-/// Expressions that were compiled before.
+/// Cache of compiled expressions.
 #[derive(Default)]
 pub(super) struct Filters {
     kept: HashMap<(String, Vec<String>), Filter<Kind>>,
 }
 
 impl Filters {
-    /// The one result as JSON text. The error is a sentence about the expression.
+    /// Returns the single result as JSON text. The error is a sentence about the expression.
     pub fn run(
         &mut self,
         source: &Source,
@@ -57,7 +57,7 @@ impl Filters {
         match self.kept.entry(key) {
             std::collections::hash_map::Entry::Occupied(kept) => Ok(kept.into_mut()),
             std::collections::hash_map::Entry::Vacant(free) => {
-                // The parent has parsed it too; the child does not rely on that.
+                // The parent has parsed it too, but the child does not rely on that.
                 let names = Names {
                     variables: &source.variables,
                     secrets,
@@ -86,12 +86,12 @@ fn compile(source: &str, names: &[String]) -> Result<Filter<Kind>, String> {
         .map_err(|_| "it refers to an unknown name".to_owned())
 }
 
-/// The value of a JSON text.
+/// Parses a JSON text.
 pub(super) fn parsed(json: &str) -> Result<Val, String> {
     read::parse_single(json.as_bytes()).map_err(|error| format!("its data is not JSON: {error}"))
 }
 
-/// Writes a value as JSON. As in jq, NaN is null, and an infinite number the largest that there is.
+/// Writes a value as JSON. As in jq, NaN becomes null, and an infinite number the largest finite one.
 fn write(value: &Val, level: usize, out: &mut String) -> Result<(), String> {
     if level > MAX_DATA_LEVELS {
         return Err(format!("its result nests deeper than {MAX_DATA_LEVELS} levels"));
@@ -147,7 +147,7 @@ fn write_number(number: &Num, out: &mut String) {
         Num::Int(number) => out.push_str(&number.to_string()),
         Num::BigInt(number) => out.push_str(&number.to_string()),
         Num::Float(number) => write_float(*number, out),
-        // What came in goes out, but a number of the expression may be written as JSON does not.
+        // Input numbers are written unchanged. A number literal of the expression may not be valid JSON.
         Num::Dec(text) => match serde_json::from_str::<&serde_json::value::RawValue>(text) {
             Ok(_) => out.push_str(text),
             Err(_) => write_float(text.parse().unwrap_or(f64::NAN), out),
@@ -156,7 +156,7 @@ fn write_number(number: &Num, out: &mut String) {
 }
 
 fn write_float(number: f64, out: &mut String) {
-    /// Whole numbers below it are exact.
+    /// Whole numbers below this are exact.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.is_nan() {
         out.push_str("null");

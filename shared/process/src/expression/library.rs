@@ -1,4 +1,4 @@
-//! Functions that an expression may call, and those that are refused.
+//! Lists the functions that an expression may call, and those that are refused.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use jaq_core::load::parse::Def;
 use jaq_core::native::Fun;
 use jaq_json::Val;
 
-/// An expression has no more than its input and its variables.
+/// An expression reads only its input and its variables.
 pub(super) type Kind = JustLut<Val>;
 
 const CLOCK: &str =
@@ -20,7 +20,7 @@ const PRINT: &str = "an expression prints nothing; put the value into the output
 const HALT: &str = "an expression cannot end the program; use error(\"…\") or the task 'raise'";
 const MODULES: &str = "an expression has no modules";
 
-/// Functions that jq has and an expression has not, and the reason.
+/// Functions of jq that an expression cannot call, with the reason.
 const REFUSED: [(&str, &str); 16] = [
     ("now", CLOCK),
     ("localtime", ZONE),
@@ -40,18 +40,18 @@ const REFUSED: [(&str, &str); 16] = [
     ("modulemeta", MODULES),
 ];
 
-/// Why a function is refused.
+/// Returns the reason why a function is refused.
 pub(super) fn refused(name: &str) -> Option<&'static str> {
     let entry = REFUSED.iter().find(|(refused, _)| *refused == name);
     entry.map(|(_, reason)| *reason)
 }
 
-/// Why a variable is refused.
+/// Returns the reason why a variable is refused.
 pub(super) fn refused_variable(name: &str) -> Option<&'static str> {
     matches!(name, "$ENV" | "$__prog_args").then_some(ENVIRONMENT)
 }
 
-/// Whether there is a function of this name with as many arguments.
+/// Whether a function with this name and number of arguments exists.
 pub(super) fn has(name: &str, arguments: usize) -> bool {
     static SIGNATURES: LazyLock<HashSet<(&'static str, usize)>> = LazyLock::new(|| {
         let definitions = definitions().map(|definition| (definition.name, definition.args.len()));
@@ -61,12 +61,12 @@ pub(super) fn has(name: &str, arguments: usize) -> bool {
     SIGNATURES.contains(&(name, arguments))
 }
 
-/// Functions written in jq.
+/// Returns the functions written in jq.
 pub(super) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
     jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs())
 }
 
-/// Functions written in Rust.
+/// Returns the functions written in Rust.
 pub(super) fn natives() -> impl Iterator<Item = Fun<Kind>> {
     jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs())
 }

@@ -1,10 +1,10 @@
-//! How deep the text of an expression nests, told without recursion.
+//! Measures the nesting of an expression's text without recursion.
 
 use crate::limits::MAX_EXPRESSION_LEVELS;
 
-/// Whether a parser that works by recursion can be given this text.
+/// Whether a recursive parser can parse this text safely.
 pub(super) fn is_bounded(source: &str) -> bool {
-    // Brackets that are open, and strings.
+    // Open brackets and strings.
     let mut open: Vec<u8> = Vec::new();
     let mut signs = 0;
     let mut bytes = source.bytes();

@@ -1,4 +1,4 @@
-//! Parses an expression and looks at each name in it.
+//! Parses an expression and checks every name in it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use super::{VARIABLES, library, nesting};
 use crate::definition::{Expression, Parsed};
 use crate::limits::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_LEVELS};
 
-/// What an expression may refer to.
+/// Names that an expression may refer to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Names<'a> {
     /// Variables of loops and of `catch`, without `$`.
     pub variables: &'a [String],
-    /// `use.secrets`.
+    /// Names from `use.secrets`.
     pub secrets: &'a [String],
 }
 
-/// The jq text in `${ … }`, where a text is one expression.
+/// Returns the jq text in `${ … }` if the whole text is one expression.
 pub fn enclosed(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix("${")?.strip_suffix('}')?;
     (!inner.trim().is_empty()).then_some(inner)
@@ -28,7 +28,7 @@ pub fn enclosed(text: &str) -> Option<&str> {
 
 /// Parses a jq text. The error is a sentence.
 ///
-/// It works by recursion: [`check`](crate::check()) calls it on a stack that is large enough for each text.
+/// Recurses: [`check`](crate::check()) calls it on a stack that is large enough for every text.
 pub fn parse(source: &str, names: Names<'_>) -> Result<Expression, String> {
     if source.len() > MAX_EXPRESSION_BYTES {
         return Err(format!(
@@ -76,7 +76,7 @@ pub fn parse(source: &str, names: Names<'_>) -> Result<Expression, String> {
 fn expected_by_lexer(expected: &lex::Expect<&str>) -> String {
     match expected {
         lex::Expect::Delim(open) => format!("the end of what begins with {open}"),
-        // Its own text for any other delimiter would panic.
+        // The library's text for any other delimiter would panic.
         other => other.as_str().to_owned(),
     }
 }
@@ -88,7 +88,7 @@ fn broken(expected: &str, source: &str, found: &str) -> String {
     )
 }
 
-/// Line and column of a part of the source; the part must lie in it.
+/// Returns line and column of a part of the source; the part must be a slice of it.
 fn place(source: &str, part: &str) -> String {
     let start = (part.as_ptr() as usize).checked_sub(source.as_ptr() as usize);
     let before = start.and_then(|start| source.get(..start)).unwrap_or(source);
@@ -97,13 +97,13 @@ fn place(source: &str, part: &str) -> String {
     format!("line {line}, column {column}")
 }
 
-/// The names in scope while a term is looked at.
+/// Names in scope during the check of a term.
 struct Walk<'a, 's> {
     source: &'s str,
     names: Names<'a>,
-    /// Variables that the expression binds, with `$`.
+    /// Variables bound by the expression, with `$`.
     bound: Vec<&'s str>,
-    /// Functions that the expression defines, and the number of their arguments.
+    /// Functions defined by the expression, with their number of arguments.
     functions: Vec<(&'s str, usize)>,
     labels: Vec<&'s str>,
     variables: BTreeSet<String>,
@@ -212,7 +212,7 @@ impl<'s> Walk<'_, 's> {
         }
     }
 
-    /// The function sees itself and what was defined before it.
+    /// The function sees itself and earlier definitions.
     fn definition(&mut self, definition: &Def<&'s str>) -> Result<(), String> {
         self.functions.push((definition.name, definition.args.len()));
         let (functions, bound) = (self.functions.len(), self.bound.len());

@@ -1,4 +1,4 @@
-//! Error objects (RFC 7807), and which of them a `catch` takes.
+//! Defines error objects (RFC 7807), and which of them a `catch` handles.
 
 use crate::data::Data;
 use crate::expression::Failure;
@@ -7,26 +7,26 @@ use crate::source::Tree;
 /// Standard errors of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A setting is wrong.
+    /// A setting is invalid.
     Configuration,
     /// Data does not satisfy its schema.
     Validation,
-    /// An expression fails.
+    /// An expression failed.
     Expression,
-    /// A service refuses the credentials.
+    /// A service rejected the credentials.
     Authentication,
-    /// A permission is missing, or a secret.
+    /// A permission or a secret is missing.
     Authorization,
-    /// Something took too long.
+    /// A time limit was exceeded.
     Timeout,
-    /// A service cannot be reached, or answers with an error.
+    /// A service is unreachable, or returned an error.
     Communication,
-    /// Anything else.
+    /// Any other error.
     Runtime,
 }
 
 impl Kind {
-    /// Last part of the type, status and title.
+    /// Returns the last part of the type, the status and the title.
     const fn parts(self) -> (&'static str, u16, &'static str) {
         match self {
             Self::Configuration => ("configuration", 400, "Configuration Error"),
@@ -40,7 +40,6 @@ impl Kind {
         }
     }
 
-    /// The URI.
     pub fn uri(self) -> String {
         format!(
             "https://serverlessworkflow.io/spec/1.0.0/errors/{}",
@@ -49,23 +48,22 @@ impl Kind {
     }
 }
 
-/// An error of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessError {
     /// A URI.
     pub kind: String,
-    /// As in HTTP.
+    /// HTTP status.
     pub status: u16,
     /// One line.
     pub title: Option<String>,
-    /// About this occurrence.
+    /// Description of this occurrence.
     pub detail: Option<String>,
     /// JSON pointer of the task.
     pub instance: String,
 }
 
 impl ProcessError {
-    /// A standard error of the task at `instance`.
+    /// Creates a standard error of the task at `instance`.
     pub fn new(kind: Kind, detail: impl Into<String>, instance: &str) -> Self {
         let (_, status, title) = kind.parts();
         Self {
@@ -77,7 +75,7 @@ impl ProcessError {
         }
     }
 
-    /// The error of an expression without a result, or of a value that does not satisfy its schema.
+    /// Converts the failure of an expression, or of a value that does not satisfy its schema.
     pub fn of_failure(failure: &Failure, instance: &str) -> Self {
         let kind = match failure {
             Failure::Failed { .. } | Failure::Exceeded { .. } => Kind::Expression,
@@ -86,8 +84,9 @@ impl ProcessError {
         Self::new(kind, failure.to_string(), instance)
     }
 
-    /// The error that a `raise` describes; `error` is its template, filled, as an object with `type`,
-    /// `status` and its other fields. The error is a sentence.
+    /// Returns the error that a `raise` describes. `error` is its filled template, an object with `type`,
+    /// `status` and
+    /// further fields. The error is a sentence.
     pub fn raised(error: &Data, task: &str) -> Result<Self, String> {
         let text = |name: &str| match error.field(name) {
             None => Ok(None),
@@ -106,7 +105,7 @@ impl ProcessError {
         })
     }
 
-    /// The object of the specification.
+    /// Returns the error object of the specification.
     pub fn to_data(&self) -> Data {
         let text = |name: &'static str, text: &str| (name, Data::text(text));
         let mut fields = vec![
@@ -120,8 +119,9 @@ impl ProcessError {
     }
 }
 
-/// Whether an error has all the values of `errors.with`; `with` is that object, filled. Types are the same
-/// with and without a slash at their end.
+/// Whether an error has all values of `errors.with`; `with` is that object, filled. A final slash of a type
+/// is
+/// ignored.
 pub fn catches(with: &Data, error: &ProcessError) -> bool {
     let Tree::Object(wanted) = with.tree() else {
         return true;

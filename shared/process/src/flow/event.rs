@@ -1,20 +1,22 @@
-//! Whether an event is one that a task waits for.
+//! Matches events with the filters of tasks that wait for them.
 
 use regex::{Regex, RegexBuilder};
 
 use crate::data::Data;
 use crate::definition::{EventFilter, Template};
 
-/// Largest pattern once compiled, in bytes.
+/// Maximum size of a compiled pattern, in bytes.
 const MAX_COMPILED_BYTES: usize = 1_024 * 1_024;
-/// Characters that make a text a regular expression. A dot alone does not: types of events have dots.
+/// Characters that make a text a regular expression. A dot alone does not, because event types contain dots.
 const SPECIAL: [char; 11] = ['*', '+', '?', '(', ')', '[', ']', '{', '}', '|', '^'];
 
-/// Whether an event, with its attributes as fields, has what a filter wants.
+/// Whether an event, with its attributes as fields, matches a filter.
 ///
 /// `results` are those of the expressions of [`attributes`], in their order. A result of true or false
-/// decides; any other is the value that the attribute must have. A text is compared, or is a regular
-/// expression for the whole value.
+/// decides;
+/// any other is the expected value of the attribute. A text is compared, or is a regular expression for the
+/// whole
+/// value.
 pub fn matches(filter: &EventFilter, event: &Data, results: &[Data]) -> bool {
     let mut results = results.iter().cloned();
     filter.with.iter().all(|(name, template)| {
@@ -27,8 +29,9 @@ pub fn matches(filter: &EventFilter, event: &Data, results: &[Data]) -> bool {
     })
 }
 
-/// The attributes that a filter has expressions for, and the template of each. Each is evaluated with the
-/// value of the attribute as its input, null where the event has none.
+/// Returns the attributes for which a filter has expressions, with their templates. Each is evaluated with
+/// the
+/// attribute's value as its input, or null if the event lacks it.
 pub fn attributes<'a>(
     filter: &'a EventFilter,
     event: &'a Data,
@@ -51,12 +54,12 @@ fn fits(template: &Template, wanted: &Data, found: &Data) -> bool {
     pattern(&wanted).is_some_and(|pattern| pattern.is_ok_and(|pattern| pattern.is_match(&found)))
 }
 
-/// Whether a text of a filter can be a pattern. The error is a sentence.
+/// Checks that a text of a filter is a valid pattern. The error is a sentence.
 pub fn check_pattern(text: &str) -> Result<(), String> {
     pattern(text).map_or(Ok(()), |pattern| pattern.map(|_| ()))
 }
 
-/// The regular expression of a text that is one; it must match the whole value.
+/// Compiles a text that is a regular expression; it must match the whole value.
 pub(crate) fn pattern(text: &str) -> Option<Result<Regex, String>> {
     if !text.contains(SPECIAL) && !text.contains(['\\', '$']) {
         return None;

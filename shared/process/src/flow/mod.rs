@@ -1,4 +1,4 @@
-//! Rules of the DSL that code which runs a process needs: pure functions of a definition and data.
+//! Implements rules of the DSL for code that runs a process, as pure functions of a definition and data.
 
 pub mod error;
 pub mod event;

@@ -1,26 +1,25 @@
-//! The next task of a list.
+//! Determines the next task of a list.
 
 use crate::definition::{Task, Then};
 
-/// What follows a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The task at this index of the list.
     Task(usize),
-    /// The list is done: what the list belongs to completes.
+    /// The list is done, and so is the task or process that contains it.
     Done,
     /// The process completes.
     End,
 }
 
-/// What a list begins with.
+/// Returns the first task of a list.
 pub fn first(tasks: &[Task]) -> Next {
     at(tasks, 0)
 }
 
-/// What follows the task at `index`.
+/// Returns what follows the task at `index`.
 ///
-/// `then` is that of the case that a switch chose, else that of the task: also for a switch without a
+/// `then` is that of the case that a switch chose, otherwise that of the task, also for a switch without a
 /// matching case. A task that its `if` skips has no outcome, so [`Then::Continue`] follows it.
 pub fn next(tasks: &[Task], index: usize, then: Then) -> Next {
     match then {

@@ -1,4 +1,4 @@
-//! Delays between retries, and durations that expressions give.
+//! Computes delays between retries, and durations from expressions.
 
 use std::time::Duration;
 
@@ -7,8 +7,9 @@ use crate::data::Data;
 use crate::definition::Backoff;
 use crate::limits::MAX_DURATION;
 
-/// How long to wait before a retry. `retry` counts from 1; `fraction`, from 0 to 1, is chance and chooses
-/// between the bounds of the jitter. At most [`MAX_DURATION`].
+/// Returns the delay before a retry. `retry` counts from 1; `fraction` is a random number from 0 to 1 that
+/// chooses
+/// within the bounds of the jitter. At most [`MAX_DURATION`].
 pub fn delay(
     delay: Duration,
     backoff: Backoff,
@@ -36,7 +37,7 @@ pub fn delay(
         .min(MAX_DURATION)
 }
 
-/// The duration that an expression gave: an ISO 8601 text, or an object with `days` to `milliseconds`. The
+/// Parses the duration from an expression: an ISO 8601 text, or an object with `days` to `milliseconds`. The
 /// error is a sentence.
 pub fn duration(value: &Data) -> Result<Duration, String> {
     duration_of(&value.tree())

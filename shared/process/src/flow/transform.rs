@@ -1,4 +1,4 @@
-//! The order in which data flows through a task.
+//! Defines the order of the steps through which data flows in a task.
 
 use crate::data::Data;
 use crate::definition::{Task, Template};
@@ -6,23 +6,23 @@ use crate::definition::{Task, Template};
 /// A step before or after the work of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage<'a> {
-    /// Holds the raw input against `input.schema`.
+    /// Validates the raw input against `input.schema`.
     CheckInput(&'a Data),
-    /// Makes the input of the raw input, by `input.from`.
+    /// Transforms the raw input to the input, by `input.from`.
     ShapeInput(&'a Template),
-    /// Does the work: its input is the value so far, its output the next.
+    /// Does the work: its input is the value so far, its output the next value.
     Work,
-    /// Makes the output of the raw output, by `output.as`.
+    /// Transforms the raw output to the output, by `output.as`.
     ShapeOutput(&'a Template),
-    /// Holds the output against `output.schema`.
+    /// Validates the output against `output.schema`.
     CheckOutput(&'a Data),
-    /// Makes the context of the output, by `export.as`. The output stays.
+    /// Computes the context from the output, by `export.as`. The output is unchanged.
     Export(&'a Template),
-    /// Holds the context against `export.schema`.
+    /// Validates the context against `export.schema`.
     CheckContext(&'a Data),
 }
 
-/// The steps of a task in their order. The input of each expression is the value that the step before left;
+/// Returns the steps of a task in order. The input of each expression is the value from the previous step;
 /// `$input` is the input from [`Stage::Work`] on, `$output` the output from [`Stage::Export`] on.
 pub fn stages(task: &Task) -> Vec<Stage<'_>> {
     let mut stages = Vec::new();

@@ -1,33 +1,34 @@
-//! URI templates (RFC 6570, levels 1 to 3).
+//! Expands URI templates (RFC 6570, levels 1 to 3).
 //!
-//! The crates for it lie unmaintained for years, and expand lists and objects, which the DSL forbids.
+//! The existing crates have been unmaintained for years, and expand lists and objects, which the DSL forbids.
 
 use crate::data::Data;
 use crate::source::Tree;
 
-/// Most characters of a template that a message quotes.
+/// Maximum length of a quoted template, in characters.
 const MAX_QUOTED: usize = 100;
 
-/// Whether a text is a URI template. The error is a sentence.
+/// Checks that a text is a URI template. The error is a sentence.
 pub fn check(template: &str) -> Result<(), String> {
     parts(template).map(|_| ())
 }
 
 const OPERATORS: [char; 7] = ['+', '#', '.', '/', ';', '?', '&'];
 
-/// How an operator writes its variables.
+/// Form in which an operator writes its variables.
 struct Style {
     first: &'static str,
     separator: &'static str,
     is_named: bool,
-    /// Between name and an empty value.
+    /// Text between a name and an empty value.
     empty: &'static str,
-    /// Whether reserved characters stay.
+    /// Whether reserved characters are kept.
     is_open: bool,
 }
 
-/// The address; variables are the fields of an object. A variable that is missing or null is left out; a
-/// list or object is an error, a sentence.
+/// Expands a template; variables are the fields of an object. A missing or null variable is left out; a list
+/// or an
+/// object is an error, which is a sentence.
 pub fn expand(template: &str, variables: &Data) -> Result<String, String> {
     let fields = match variables.tree() {
         Tree::Object(fields) => fields,
@@ -93,8 +94,8 @@ fn style(operator: Option<char>) -> Style {
     }
 }
 
-/// Percent-encodes all but unreserved characters, and reserved ones with what is encoded already where they
-/// stay.
+/// Percent-encodes all characters except unreserved ones. With `is_open` also keeps reserved characters, and
+/// characters that are already encoded.
 fn encode(text: &str, is_open: bool, out: &mut String) {
     let bytes = text.as_bytes();
     for (index, byte) in bytes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! JSON: a name that occurs twice is refused, and a number keeps its text.
+//! Reads JSON: refuses repeated names, and keeps the text of numbers.
 
 use std::fmt;
 
@@ -21,12 +21,12 @@ pub fn read(text: &str) -> Result<Tree, Refusal> {
     tree(raw.get(), &Place::default(), MAX_DOCUMENT_LEVELS, true).map_err(Refusal::Rule)
 }
 
-/// The tree of data. The last of two equal names counts, as in jq.
+/// Reads data as a tree. As in jq, the last of two equal names counts.
 pub fn read_data(text: &str) -> Result<Tree, Fault> {
     tree(text, &Place::default(), MAX_DATA_LEVELS + 1, false)
 }
 
-/// Fields of an object in their order.
+/// Fields of an object, in order.
 struct Fields<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {

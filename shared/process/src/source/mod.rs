@@ -1,4 +1,4 @@
-//! The text of a definition as a tree, from JSON or YAML.
+//! Reads the text of a definition, in JSON or YAML, as a tree.
 //!
 //! The tree keeps the order of fields and the text of numbers.
 
@@ -10,23 +10,22 @@ use serde_json::Value;
 use crate::fault::Fault;
 use crate::limits::MAX_TEXT_BYTES;
 
-/// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Tree {
     Null,
     Bool(bool),
-    /// A number as JSON writes it.
+    /// Number in JSON form.
     Number(String),
     Text(String),
     List(Vec<Tree>),
     Object(Vec<(String, Tree)>),
 }
 
-/// Why a text is not taken.
+/// Reason why a text is refused.
 enum Refusal {
-    /// It is not of the format.
+    /// The text does not have the format's syntax.
     Syntax(Fault),
-    /// It is of the format, and refused.
+    /// The syntax is correct, but a rule refuses the text.
     Rule(Fault),
 }
 
@@ -38,7 +37,7 @@ impl Refusal {
     }
 }
 
-/// Reads the text of a definition: JSON if it is JSON, else YAML.
+/// Reads the text of a definition: JSON if possible, otherwise YAML.
 pub(crate) fn read(text: &str) -> Result<Tree, Fault> {
     bounded(text)?;
     if !text.trim_start().starts_with('{') {
@@ -48,21 +47,22 @@ pub(crate) fn read(text: &str) -> Result<Tree, Fault> {
         Err(Refusal::Syntax(fault)) => fault,
         done => return done.map_err(Refusal::into_fault),
     };
-    // YAML has objects in braces too. Where it is neither, the fault of the JSON is the more likely one.
+    // YAML also has objects in braces. If the text is neither, the fault of the JSON is more likely the
+    // relevant one.
     yaml::read(text).map_err(|refusal| match refusal {
         Refusal::Syntax(_) => json,
         Refusal::Rule(fault) => fault,
     })
 }
 
-/// The same of a JSON value, whose depth may be any.
+/// As [`read`], for a JSON value of any depth.
 pub(crate) fn read_value(value: &Value) -> Result<Tree, Fault> {
     let text = value.to_string();
     bounded(&text)?;
     json::read(&text).map_err(Refusal::into_fault)
 }
 
-/// Reads YAML of any size; the caller bounds it.
+/// Reads YAML of any size; the caller must limit it.
 pub(crate) fn read_yaml(text: &str) -> Result<Tree, Fault> {
     yaml::read(text).map_err(Refusal::into_fault)
 }
@@ -85,12 +85,12 @@ fn fault(message: String) -> Fault {
 }
 
 impl Tree {
-    /// The tree of data, whose depth is bounded.
+    /// Reads data whose depth is limited.
     pub fn of_json(json: &str) -> Self {
         json::read_data(json).unwrap_or(Self::Null)
     }
 
-    /// The kind of value, with its article.
+    /// Returns the kind of value, with its article.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -146,7 +146,7 @@ impl Tree {
         Self::Object(fields)
     }
 
-    /// Equal as JSON.
+    /// Compares as JSON.
     pub fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Number(one), Self::Number(other)) => same_number(one, other),
@@ -165,12 +165,12 @@ impl Tree {
     }
 }
 
-/// Text in quotes, as JSON writes it.
+/// Quotes a text as JSON does.
 pub(crate) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// Digits that a double holds for certain.
+/// Number of digits that a double always represents exactly.
 const EXACT_DIGITS: usize = 15;
 
 fn same_number(one: &str, other: &str) -> bool {

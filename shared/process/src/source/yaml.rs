@@ -1,7 +1,8 @@
-//! YAML 1.2 by its core schema, restricted to JSON values.
+//! Reads YAML 1.2 with its core schema, restricted to JSON values.
 //!
-//! Aliases are refused: with them a short text stands for a long one. So are tags, keys that are not texts,
-//! and numbers that JSON lacks.
+//! Aliases are refused, because a short text with aliases can expand to a long one. Tags, keys that are not
+//! texts, and
+//! numbers that JSON lacks are refused too.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
@@ -85,7 +86,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Where the next value goes.
+    /// Returns the place of the next value.
     fn place(&self) -> Place {
         match self.open.last() {
             None => Place::default(),
@@ -164,7 +165,7 @@ impl Reader {
     }
 }
 
-/// A scalar without quotes, by the core schema of YAML 1.2. None for a number that JSON lacks.
+/// Reads a scalar without quotes by the core schema of YAML 1.2. None for a number that JSON lacks.
 fn plain(text: &str) -> Option<Tree> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Tree::Null),
@@ -192,7 +193,7 @@ fn plain(text: &str) -> Option<Tree> {
     ))
 }
 
-/// `[0-9]+`, `.5`, `5.` and exponents, as JSON writes them.
+/// Converts `[0-9]+`, `.5`, `5.` and exponents to the form of JSON.
 fn number(text: &str) -> Option<String> {
     let (mantissa, exponent) = match text.find(['e', 'E']) {
         Some(place) => (text.get(..place)?, text.get(place + 1..)),

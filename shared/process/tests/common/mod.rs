@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Provides functions that several tests share.
 #![allow(dead_code, reason = "each test is a crate of its own and uses a part")]
 #![allow(
     clippy::allow_attributes,
@@ -7,12 +7,12 @@
 
 use process::{Definition, Fault, check};
 
-/// A definition with these parts beside 'document'.
+/// Returns a definition with these parts besides 'document'.
 pub fn document(parts: &str) -> String {
     format!("document: {{ dsl: '1.0.3', namespace: tests, name: sample, version: '0.1.0' }}\n{parts}")
 }
 
-/// The definition with these tasks, `name: { … }` each, with ` ;; ` between them.
+/// Returns the definition with these tasks, each `name: { … }`, separated by ` ;; `.
 pub fn tasks(tasks: &str) -> String {
     let items: Vec<String> = tasks.split(" ;; ").map(|task| format!("{{ {task} }}")).collect();
     document(&format!("do: [{}]", items.join(", ")))
@@ -34,7 +34,7 @@ pub fn shown(faults: &[Fault]) -> String {
     faults.join("\n")
 }
 
-/// Exactly these faults: the pointer of each, and a part of its message.
+/// Expects exactly these faults: the pointer of each, and a part of its message.
 pub fn refused(text: &str, expected: &[(&str, &str)]) {
     let found = faults(text);
     let is_one = |(fault, (pointer, part)): (&Fault, &(&str, &str))| {
