@@ -1,5 +1,4 @@
-//! The child, seen from inside: one thread works, the other watches how much processor time the task has
-//! taken.
+//! Runs inside the child process: one thread works, the other watches the processor time of the task.
 
 use std::io;
 use std::process::{ExitCode, abort, exit};
@@ -14,18 +13,19 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::frame;
 
-/// What a child does with each input.
+/// Work of a child on each input.
 pub type Work = fn(&[u8]) -> Vec<u8>;
 
-/// Stack of the working thread: parsers work by recursion. It counts towards the memory of the child, and a
+/// Stack of the working thread, large because parsers recurse. It counts towards the memory of the child, and
+/// a
 /// task that overflows it ends the child.
 const STACK_BYTES: usize = 64 * 1_024 * 1_024;
-/// How far below its parent the scheduler ranks a child.
+/// How much lower than its parent the scheduler ranks a child.
 const NICENESS: i32 = 15;
 
-/// Becomes a child if this process was started as one for `argument`, and then never returns.
+/// If this process was started as a child for `argument`, serves tasks and never returns.
 ///
-/// Call it first in `main`.
+/// Must be the first call in `main`.
 pub fn run_if_child(argument: &str, work: Work) {
     let mut arguments = std::env::args().skip(1);
     if arguments.next().as_deref() != Some(argument) {
@@ -40,7 +40,7 @@ pub fn run_if_child(argument: &str, work: Work) {
 }
 
 fn run(work: Work, budget: Duration, memory_bytes: u64) -> ExitCode {
-    // Best effort: a child that ranks as its parent does is still bounded.
+    // Best effort: a child with the rank of its parent is still limited.
     let _ = nice(NICENESS);
     let limited = Resource::CORE
         .set(0, 0)
@@ -61,7 +61,7 @@ fn run(work: Work, budget: Duration, memory_bytes: u64) -> ExitCode {
 
 /// Works until the parent closes the pipe, which also happens when the parent is killed.
 fn serve(work: Work, meter: &Meter) {
-    // Also where the work panics.
+    // Also if the work panics.
     let _end = End(meter);
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
     while let Ok(task) = frame::read(&mut input) {
@@ -82,18 +82,18 @@ impl Drop for End<'_> {
     }
 }
 
-/// What the watcher knows of the task under way.
+/// Task state for the watcher.
 #[derive(Clone, Copy, Default)]
 enum State {
     #[default]
     Idle,
-    /// A task, and the processor time at which it began.
+    /// A task, with the processor time at its start.
     Busy(Duration),
-    /// There will be no more tasks.
+    /// No more tasks follow.
     Ended,
 }
 
-/// Counts the processor time of a task.
+/// Measures the processor time of a task.
 #[derive(Default)]
 struct Meter {
     state: Mutex<State>,
@@ -114,7 +114,7 @@ impl Meter {
         self.changed.notify_all();
     }
 
-    /// Ends the process when a task spends its budget. Returns once there are no more tasks.
+    /// Ends the process when a task exceeds its budget. Returns when no more tasks follow.
     fn watch(&self, budget: Duration) -> ExitCode {
         let mut state = self.state.lock();
         loop {
@@ -124,10 +124,10 @@ impl Meter {
                 State::Busy(began) => {
                     let spent = processor_time().saturating_sub(began);
                     let Some(left) = budget.checked_sub(spent).filter(|left| !left.is_zero()) else {
-                        // Not `exit`, which would run handlers under the working thread.
+                        // Not `exit`, which would run handlers while the working thread continues.
                         abort();
                     };
-                    // One working thread spends no more than this much meanwhile.
+                    // One working thread cannot use more processor time than this in the same time.
                     self.changed.wait_for(&mut state, left);
                 }
             }

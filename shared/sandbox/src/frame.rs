@@ -1,11 +1,12 @@
-//! What parent and child say to each other: a length in bytes (32 bits, little-endian) and as many bytes.
+//! Defines the frames between parent and child: a length in bytes (32 bits, little-endian), then as many
+//! bytes.
 
 use std::io::{self, Read, Write};
 
-/// Longest frame, in bytes: above every body that a function takes.
+/// Maximum length of a frame, in bytes: larger than every body that a function accepts.
 pub const MAX_BYTES: u32 = 16 * 1_024 * 1_024;
 
-/// The length of a frame, to be sent before it.
+/// Returns the head of a frame, which contains its length.
 pub fn head(body: &[u8]) -> io::Result<[u8; 4]> {
     let length = u32::try_from(body.len()).ok();
     let length = length.filter(|length| *length <= MAX_BYTES);
@@ -14,7 +15,7 @@ pub fn head(body: &[u8]) -> io::Result<[u8; 4]> {
         .ok_or_else(|| io::Error::other("the frame is too large"))
 }
 
-/// The length that a head tells.
+/// Returns the length in a head.
 pub fn length(head: [u8; 4]) -> io::Result<usize> {
     let length = u32::from_le_bytes(head);
     if length > MAX_BYTES {
@@ -23,7 +24,7 @@ pub fn length(head: [u8; 4]) -> io::Result<usize> {
     usize::try_from(length).map_err(io::Error::other)
 }
 
-/// The next frame; an error at the end of the input.
+/// Reads the next frame; an error at the end of the input.
 pub fn read(input: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = [0; 4];
     input.read_exact(&mut head)?;

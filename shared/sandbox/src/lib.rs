@@ -1,10 +1,13 @@
 //! Runs work on untrusted input in a child process with hard limits on processor time and memory.
 //!
-//! Some inputs are small to send and long to work out: schemas, patterns, templates. How long cannot be told
-//! from outside in every case, and a thread that does not end cannot be ended. So such work runs in a child:
-//! the same program, started with a private argument and an empty environment. The child counts its own
-//! processor time, so that a busy machine takes nothing from a task, and ends itself when a task spends its
-//! budget. A child that crashes costs one answer.
+//! Some inputs are small but expensive to process: schemas, patterns, templates. The cost cannot always be
+//! known in
+//! advance, and a thread that does not end cannot be stopped. So such work runs in a child: the same program,
+//! started
+//! with a private argument and an empty environment. The child measures its own processor time, so that a
+//! busy machine
+//! does not shorten a task, and ends itself when a task exceeds its budget. A child that crashes costs one
+//! answer.
 //!
 //! **Invariant:** no task takes more processor time or memory than its [`Limits`].
 
@@ -23,22 +26,22 @@ use process::{Ended, Process};
 
 pub use child::{Work, run_if_child};
 
-/// How much one task may take.
+/// Limits of one task.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Processor time of one task, over all threads of the child.
     pub processor: Duration,
-    /// Memory that the child may write to, its stacks included. The operating system enforces it.
+    /// Memory that the child may write to, including its stacks. The operating system enforces it.
     pub memory_bytes: u64,
-    /// How long the parent waits for an answer, on a machine that has no time for the child.
+    /// How long the parent waits for an answer, if the machine is too busy for the child.
     pub patience: Duration,
 }
 
-/// A task took more than its limits, or crashed. It would do so again.
+/// A task exceeded its limits or crashed. A retry would have the same result.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Exceeded;
 
-/// Runs tasks in children. Clones share them.
+/// Runs tasks in children. Clones share the children.
 #[derive(Clone)]
 pub struct Sandbox {
     inner: Arc<Inner>,
@@ -53,14 +56,15 @@ struct Inner {
 }
 
 impl Sandbox {
-    /// Children of this program, whose `main` begins with [`run_if_child`] for the same argument; at most
+    /// Starts children of this program, whose `main` must begin with [`run_if_child`] for the same argument;
+    /// at most
     /// `max` at a time.
     pub fn new(argument: &'static str, limits: Limits, max: usize) -> Result<Self> {
         let program = std::env::current_exe().map_err(Error::internal)?;
         Ok(Self::of(program, argument, limits, max))
     }
 
-    /// The same with children of another program.
+    /// As [`new`](Self::new), with children of another program.
     pub fn of(program: PathBuf, argument: &'static str, limits: Limits, max: usize) -> Self {
         let inner = Inner {
             program,
@@ -74,20 +78,20 @@ impl Sandbox {
         }
     }
 
-    /// What one task may take.
     pub fn limits(&self) -> Limits {
         self.inner.limits
     }
 
-    /// Starts a child ahead of the first task.
+    /// Starts a child before the first task.
     pub fn warm(&self) -> Result<()> {
         let process = self.inner.start()?;
         self.inner.idle().push(process);
         Ok(())
     }
 
-    /// What the work makes of `input`, which `account` sent. 503 where no child is free, or the machine has
-    /// no time for one.
+    /// Returns the result of the work on `input`, which `account` sent. 503 if no child is free, or the
+    /// machine is too
+    /// busy for one.
     pub async fn run(&self, account: &str, input: &[u8]) -> Result<Result<Vec<u8>, Exceeded>> {
         let patience = self.inner.limits.patience;
         let _permit = self.inner.permits.acquire(account, patience).await?;
@@ -113,7 +117,7 @@ impl Sandbox {
                     status,
                     "a sandboxed task exceeded its limits"
                 );
-                // The next task finds a child again.
+                // So that the next task finds a child.
                 if let Err(error) = self.warm() {
                     tracing::warn!(%error, "no sandboxed child could be started ahead");
                 }

@@ -1,4 +1,4 @@
-//! The child, seen from its parent.
+//! Controls the child process from its parent.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -12,26 +12,27 @@ use tokio::time::timeout;
 
 use crate::{Limits, frame};
 
-/// How much of its address space mimalloc, the local runner's allocator, takes in advance: the child's memory
-/// is limited.
+/// Address space that mimalloc, the local runner's allocator, reserves in advance; set because the child's
+/// memory is
+/// limited.
 const ALLOCATOR_RESERVE: &str = "MIMALLOC_ARENA_RESERVE";
 const SIGKILL: i32 = 9;
 
-/// How long a child that closed its pipe may take to be gone.
+/// Maximum time until a child that closed its pipe has ended.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Why there is no answer. The child is of no more use.
+/// Reason why there is no answer. The child cannot be used again.
 #[derive(Debug)]
 pub enum Ended {
-    /// The child was gone before it took the task, or something outside killed it.
+    /// The child had ended before it received the task, or was killed from outside.
     Lost,
-    /// The child ended over the task; with its exit status.
+    /// The task ended the child; contains the exit status.
     OverTask(String),
-    /// No answer came in time.
+    /// No answer arrived in time.
     Late,
 }
 
-/// A running child; it is killed when it is dropped.
+/// A running child; it is killed when dropped.
 pub struct Process {
     child: Child,
     input: ChildStdin,
@@ -45,10 +46,11 @@ impl Process {
             .arg(argument)
             .arg(limits.processor.as_millis().to_string())
             .arg(limits.memory_bytes.to_string())
-            // No credentials and no names of resources, whatever the task turns out to be able to do.
+            // No credentials and no names of resources, whatever the task may be able to do.
             .env_clear()
             .env(ALLOCATOR_RESERVE, "0")
-            // The key that ends the parent in a terminal is not for the child, whose pipe closes then.
+            // A key that ends the parent in a terminal must not reach the child, whose pipe closes then
+            // anyway.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -64,7 +66,7 @@ impl Process {
         Ok(Self { child, input, output })
     }
 
-    /// What the child makes of a task.
+    /// Returns the child's answer to a task.
     pub async fn run(&mut self, task: &[u8], patience: Duration) -> Result<Vec<u8>, Ended> {
         timeout(patience, self.exchange(task))
             .await
@@ -94,8 +96,9 @@ impl Process {
         Ok(answer)
     }
 
-    /// Why the child closed its pipe. Its limits end it by other signals than `kill -9` and the kernel that
-    /// needs memory.
+    /// Determines why the child closed its pipe. Its limits end it with signals other than those of `kill -9`
+    /// and of a
+    /// kernel that is out of memory.
     async fn end(&mut self) -> Ended {
         match timeout(GRACE, self.child.wait()).await {
             Ok(Ok(status)) if status.signal() == Some(SIGKILL) => Ended::Lost,

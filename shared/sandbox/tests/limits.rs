@@ -1,4 +1,4 @@
-//! What a task does, it does to its child alone.
+//! Tests that a task affects only its child.
 #![cfg(test)]
 
 use std::time::Duration;
@@ -34,7 +34,7 @@ async fn a_task_that_exceeds_its_limits_ends_and_the_next_one_works() {
     assert_eq!(sandbox.run("a", &long).await.unwrap(), Ok(long.clone()));
 }
 
-/// Time that the child does not use is not the task's: only the parent's patience ends such a task.
+/// Idle time does not count towards the budget: only the parent's patience ends such a task.
 #[tokio::test]
 async fn a_task_that_waits_is_late() {
     let limits = Limits {
@@ -44,7 +44,7 @@ async fn a_task_that_waits_is_late() {
     assert_eq!(sandbox(limits).run("a", b"wait").await.unwrap_err().status(), 503);
 }
 
-/// The budget is for one task, however many the child had before.
+/// The budget applies to each task, whatever earlier tasks used.
 #[tokio::test]
 async fn each_task_has_the_whole_budget() {
     let sandbox = sandbox(LIMITS);

@@ -1,4 +1,4 @@
-//! A child for the tests of this crate: it does what its input says.
+//! Child process for the tests of this crate; its input selects what it does.
 
 use std::hint::black_box;
 
