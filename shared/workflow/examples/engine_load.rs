@@ -19,8 +19,8 @@ use workflow::engine::{Engine, Hint, Ids, Listener, Services, StartRun, TokioSle
 use workflow::event::{Event, EventKind, Started};
 use workflow::state::RunState;
 use workflow::store::{Commit, Store};
-use workflow::turn::{Replay, turn};
-use workflow::turning::OnThread;
+use workflow::turn::{Replay, make_turn};
+use workflow::turn_runner::OnThread;
 use workflow::{ActivityOptions, Context, Failure, Payload, Registry};
 
 /// Events of the histories that a turn is made over.
@@ -70,7 +70,7 @@ fn turn_ms(events: u64) -> Result<Vec<f64>> {
     let mut took = Vec::new();
     for _ in 0..TURNS {
         let began = Instant::now();
-        let made = turn(
+        let made = make_turn(
             code,
             Replay {
                 history: &history,
@@ -152,7 +152,7 @@ async fn load(clients: u32, runs: u64) -> Result<(Vec<f64>, f64)> {
         clock: Clock::System,
         ids: Ids::Random,
         sleep: Arc::new(TokioSleep),
-        turning: Arc::new(OnThread::default()),
+        turn_runner: Arc::new(OnThread::default()),
         listener: Some(shared.clone()),
         api: None,
         worker: "this".to_owned(),

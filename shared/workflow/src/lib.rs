@@ -1,7 +1,7 @@
 //! The durable workflow engine.
 //!
 //! A *run* is code that outlives the process that it runs in. The code is replayed over the run's *history* ([`event`]), by
-//! [`turn`](turn::turn), which is pure; what it asks for beyond the history is appended to it, together with everything that follows from
+//! [`make_turn`](turn::make_turn), which is pure; what it asks for beyond the history is appended to it, together with everything that follows from
 //! that, by one conditional write.
 
 pub mod draft;
@@ -29,7 +29,7 @@ pub mod table;
 pub mod task_failure;
 pub mod testing;
 pub mod turn;
-pub mod turning;
+pub mod turn_runner;
 pub mod updates;
 pub mod views;
 pub mod wiring;

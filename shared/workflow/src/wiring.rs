@@ -14,7 +14,7 @@ use platform::{Clock, ids};
 use crate::engine::{Engine, Ids, Listener, Services, TokioSleep};
 use crate::registry::Registry;
 use crate::table::TableStore;
-use crate::turning::OnThread;
+use crate::turn_runner::OnThread;
 
 /// What an engine is made of, wherever it runs.
 #[derive(Clone)]
@@ -64,7 +64,7 @@ impl Wiring {
             clock: self.clock.clone(),
             ids: Ids::Random,
             sleep: Arc::new(TokioSleep),
-            turning: Arc::new(OnThread::default()),
+            turn_runner: Arc::new(OnThread::default()),
             listener: self.listener.clone(),
             api: self.api.clone(),
         }))

@@ -21,7 +21,7 @@ use workflow::event::Event;
 use workflow::state::RunState;
 use workflow::store::{Commit, Store};
 use workflow::table::TableStore;
-use workflow::turning::OnThread;
+use workflow::turn_runner::OnThread;
 use workflow::{ActivityContext, Context, Payload, Registry, limits};
 
 /// Messages that were sent to the queue and to the bus; only the test reads them.
@@ -176,7 +176,7 @@ fn engine(
         clock: clock.clone(),
         ids: Ids::Random,
         sleep: Arc::new(TokioSleep),
-        turning: Arc::new(OnThread::default()),
+        turn_runner: Arc::new(OnThread::default()),
         listener: None,
         api: None,
         worker: worker.to_owned(),

@@ -103,7 +103,7 @@ fn the_page_tells_the_limits_as_they_are() {
             "{} MiB as JSON",
             mebibytes(workflow::payload::MAX_PAYLOAD_BYTES as u64)
         ),
-        format!("{} seconds", workflow::turning::TURN_LIMIT.as_secs()),
+        format!("{} seconds", workflow::turn_runner::TURN_LIMIT.as_secs()),
         format!("{} things", thousands(workflow::turn::MAX_COMMANDS as u64)),
         format!("{} bytes", thousands(limits::MAX_WRITE_BYTES as u64)),
         format!("{} characters", thousands(MAX_MESSAGE_CHARACTERS as u64)),

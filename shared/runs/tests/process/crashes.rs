@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use workflow::engine::{Engine, Ids, Services, Sleep, StartRun};
 use workflow::event::EventKind;
 use workflow::testing::check_history;
-use workflow::turning::Inline;
+use workflow::turn_runner::Inline;
 use workflow::{Failure, Payload, Registry};
 
 use self::memory::Memory;
@@ -89,7 +89,7 @@ fn engine(memory: &Memory, clock: &Clock, registry: &Registry, worker: usize) ->
         clock: clock.clone(),
         ids: Ids::Random,
         sleep: Arc::new(Quick),
-        turning: Arc::new(Inline),
+        turn_runner: Arc::new(Inline),
         listener: None,
         api: None,
         worker: format!("worker-{worker}"),

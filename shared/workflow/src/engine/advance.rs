@@ -18,7 +18,7 @@ use crate::registry::Registry;
 use crate::state::RunState;
 use crate::task_failure::TaskFailure;
 use crate::turn::Turn;
-use crate::turning::Task;
+use crate::turn_runner::Task;
 use crate::updates::{MAX_UPDATES, UpdateMessage};
 
 /// Runs without events end within this time, in milliseconds: the attempts of a webhook take two days at
@@ -72,7 +72,7 @@ impl Engine {
                 .as_ref()
                 .is_some_and(|task| task.next_attempt_at > draft.now);
             if draft.state.needs_turn() && !waits {
-                next_run = self.turn(tenant, known, draft).await?.or(next_run);
+                next_run = self.make_turn(tenant, known, draft).await?.or(next_run);
                 if !draft.state.needs_turn() {
                     continue;
                 }
@@ -85,13 +85,21 @@ impl Engine {
         }
     }
 
-    async fn turn(&self, tenant: &Tenant, known: &mut Known, draft: &mut Draft) -> Result<Option<Draft>> {
+    async fn make_turn(
+        &self,
+        tenant: &Tenant,
+        known: &mut Known,
+        draft: &mut Draft,
+    ) -> Result<Option<Draft>> {
         let services = &self.services;
         let Some(code) = services.registry.find_workflow(&draft.state.workflow_type) else {
             fail_turn(draft, TaskFailure::unknown_type(&draft.state.workflow_type));
             return Ok(None);
         };
-        let _permit = self.sharing.turn(tenant, self.services.sleep.as_ref()).await?;
+        let _permit = self
+            .sharing
+            .turn_permit(tenant, self.services.sleep.as_ref())
+            .await?;
         self.know_history(tenant, known, draft).await?;
         let task = Task {
             code: Arc::clone(code),
@@ -99,7 +107,7 @@ impl Engine {
             processed: draft.state.processed,
             query: None,
         };
-        let turn = match services.turning.turn(task).await {
+        let turn = match services.turn_runner.run(task).await {
             Ok(turn) => turn,
             Err(failure) => {
                 warn!(

@@ -40,7 +40,7 @@ use crate::listing::Viewer;
 use crate::registry::Registry;
 use crate::state::RunState;
 use crate::store::Store;
-use crate::turning::Turning;
+use crate::turn_runner::TurnRunner;
 
 pub use caller::Caller;
 pub use delivery::link_of;
@@ -110,7 +110,7 @@ pub struct Services {
     /// Waiting.
     pub sleep: Arc<dyn Sleep>,
     /// Who runs the code of workflows.
-    pub turning: Arc<dyn Turning>,
+    pub turn_runner: Arc<dyn TurnRunner>,
     /// Who wants to hear of changes, where there is somebody in this process.
     pub listener: Option<Arc<dyn Listener>>,
     /// The platform's API, which activities call; None in a process that carries out no activities.

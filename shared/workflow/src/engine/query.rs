@@ -7,13 +7,16 @@ use platform::{Error, ErrorKind, Result, Tenant};
 use super::Engine;
 use crate::payload::Payload;
 use crate::task_failure::TaskFailure;
-use crate::turning::Task;
+use crate::turn_runner::Task;
 
 impl Engine {
     /// The answer of a run, open or closed, to a query. 404 where it knows no such query, 500 where its code fails.
     pub async fn query(&self, tenant: &Tenant, run_id: &str, name: &str) -> Result<Payload> {
         // Before the history is read, which may be large.
-        let _permit = self.sharing.query(tenant, self.services.sleep.as_ref()).await?;
+        let _permit = self
+            .sharing
+            .query_permit(tenant, self.services.sleep.as_ref())
+            .await?;
         let state = self.get(tenant, run_id).await?;
         let Some(code) = self.services.registry.find_workflow(&state.workflow_type) else {
             return Err(failed(&TaskFailure::unknown_type(&state.workflow_type)));
@@ -28,8 +31,8 @@ impl Engine {
         };
         let turn = self
             .services
-            .turning
-            .turn(task)
+            .turn_runner
+            .run(task)
             .await
             .map_err(|failure| failed(&failure))?;
         match turn.answer {

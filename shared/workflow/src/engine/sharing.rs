@@ -72,11 +72,11 @@ impl Default for Sharing {
 }
 
 impl Sharing {
-    pub(super) async fn turn(&self, tenant: &Tenant, sleep: &dyn Sleep) -> Result<Permit> {
+    pub(super) async fn turn_permit(&self, tenant: &Tenant, sleep: &dyn Sleep) -> Result<Permit> {
         within(&self.turns, tenant, sleep.sleep(TURN_PATIENCE_MS)).await
     }
 
-    pub(super) async fn query(&self, tenant: &Tenant, sleep: &dyn Sleep) -> Result<Permit> {
+    pub(super) async fn query_permit(&self, tenant: &Tenant, sleep: &dyn Sleep) -> Result<Permit> {
         within(&self.queries, tenant, sleep.sleep(QUERY_PATIENCE_MS)).await
     }
 

@@ -29,7 +29,7 @@ use crate::payload::Payload;
 use crate::registry::Registry;
 use crate::status::RunStatus;
 use crate::task_failure::TaskFailure;
-use crate::turn::{NewUpdate, Replay, Turn, turn};
+use crate::turn::{NewUpdate, Replay, Turn, make_turn};
 
 /// The workflow id of a run that is given no other.
 const WORKFLOW_ID: &str = "test";
@@ -296,7 +296,7 @@ fn replay(
         query,
         abort: None,
     };
-    turn(code, replay)
+    make_turn(code, replay)
 }
 
 /// Fails code that listens for a signal, or answers a query, that its [`WorkflowType`](crate::WorkflowType) does not declare.

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::registry::{ActivityContext, Registry};
 use crate::state::Effect;
 use crate::task_failure::TaskFailure;
-use crate::turn::{Replay, turn};
+use crate::turn::{Replay, make_turn};
 
 /// When a test's first run begins: 2026-01-01T00:00:00Z.
 const BEGINNING_MS: u64 = 1_767_225_600_000;
@@ -186,7 +186,7 @@ impl World {
                 query: None,
                 abort: None,
             };
-            let turn = turn(code, replay)?;
+            let turn = make_turn(code, replay)?;
             self.turns += 1;
             if self.turns > MAX_TURNS {
                 let what = format!("{MAX_TURNS} turns were made; `until` ends a test of code that goes on.");

@@ -124,8 +124,8 @@ impl Wake for Flag {
     }
 }
 
-/// Replays `code` over a history.
-pub fn turn(code: &Code, replay: Replay<'_>) -> Result<Turn, TaskFailure> {
+/// Replays `code` over a history and collects its new commands.
+pub fn make_turn(code: &Code, replay: Replay<'_>) -> Result<Turn, TaskFailure> {
     let core = Rc::new(RefCell::new(Core::new(&replay)));
     let outcome = run(code, replay, &core);
     // The code holds the core, and the core may hold code (the answers to queries): one of the two has to let go.

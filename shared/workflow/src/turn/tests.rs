@@ -60,7 +60,7 @@ impl Run {
             query,
             abort: None,
         };
-        turn(&self.code, replay)
+        make_turn(&self.code, replay)
     }
 
     /// A turn, and what comes of it in the history: the names of the new events.
@@ -364,7 +364,10 @@ fn code_that_panics_or_never_gives_way_fails_the_task() {
         query: None,
         abort: Some(&abort),
     };
-    assert_eq!(turn(&run.code, replay).unwrap_err().kind, TaskFailureKind::Stuck);
+    assert_eq!(
+        make_turn(&run.code, replay).unwrap_err().kind,
+        TaskFailureKind::Stuck
+    );
 }
 
 async fn counting(context: Context, most: usize) -> Result<usize, Failure> {

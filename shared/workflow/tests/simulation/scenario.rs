@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use platform::{ErrorKind, Tenant};
 use workflow::engine::{Engine, Hint, Ids, Services, StartRun};
 use workflow::payload::Payload;
-use workflow::turning::Inline;
+use workflow::turn_runner::Inline;
 
 use crate::executor::Executor;
 use crate::invariants;
@@ -91,7 +91,7 @@ fn engine(world: &Shared, worker: usize, ids: &Arc<AtomicU64>) -> Engine {
         clock,
         ids: Ids::Counted(Arc::clone(ids)),
         sleep: Arc::new(world.clone()),
-        turning: Arc::new(Inline),
+        turn_runner: Arc::new(Inline),
         listener: None,
         api: None,
         worker: format!("worker-{worker}"),

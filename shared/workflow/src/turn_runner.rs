@@ -1,4 +1,4 @@
-//! Who runs the code of workflows: it is somebody else's, so it may take long, and it may never come back.
+//! Runs workflow code with a time limit, because it may block forever.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,29 +11,26 @@ use tracing::error;
 
 use crate::event::{Event, EventKind};
 use crate::task_failure::TaskFailure;
-use crate::turn::{Code, Replay, Turn, turn};
+use crate::turn::{Code, Replay, Turn, make_turn};
 
-/// How long code may run before it has to give way.
+/// Time limit of a turn.
 pub const TURN_LIMIT: Duration = Duration::from_secs(5);
-/// How long it is waited for after it was told to end.
+/// Time between the signal to end and the decision to leave the thread behind.
 const ABORT_GRACE: Duration = Duration::from_millis(500);
 
-/// A turn to be made.
 #[derive(Clone)]
 pub struct Task {
-    /// The code.
     pub code: Code,
-    /// The history.
     pub history: Arc<Vec<Event>>,
-    /// The last event that a turn before has applied.
+    /// Number of the last event that an earlier turn applied.
     pub processed: u64,
     /// A query to answer.
     pub query: Option<String>,
 }
 
 impl Task {
-    fn turn(&self, abort: Option<&Arc<AtomicBool>>) -> Result<Turn, TaskFailure> {
-        turn(
+    fn replay(&self, abort: Option<&Arc<AtomicBool>>) -> Result<Turn, TaskFailure> {
+        make_turn(
             &self.code,
             Replay {
                 history: &self.history,
@@ -45,26 +42,24 @@ impl Task {
     }
 }
 
-/// Who runs the code of workflows.
-pub trait Turning: Send + Sync {
-    /// Makes a turn.
-    fn turn(&self, task: Task) -> BoxFuture<'static, Result<Turn, TaskFailure>>;
+pub trait TurnRunner: Send + Sync {
+    fn run(&self, task: Task) -> BoxFuture<'static, Result<Turn, TaskFailure>>;
 }
 
-/// Runs it at once, on the caller's thread.
+/// Runs a turn on the caller's thread, without a time limit.
 pub struct Inline;
 
-impl Turning for Inline {
-    fn turn(&self, task: Task) -> BoxFuture<'static, Result<Turn, TaskFailure>> {
-        Box::pin(async move { task.turn(None) })
+impl TurnRunner for Inline {
+    fn run(&self, task: Task) -> BoxFuture<'static, Result<Turn, TaskFailure>> {
+        Box::pin(async move { task.replay(None) })
     }
 }
 
-/// Runs it on a thread of its own, and does not wait for ever. Code that asks for anything after it was told to end, ends
-/// there; a thread whose code does not even do that is left behind, and its run gets no other until it ends.
+/// Runs each turn on a thread of its own. Code that calls the engine after the time limit ends in that call. A thread
+/// that does not end is left behind, and its run gets no other turn until it does.
 #[derive(Default)]
 pub struct OnThread {
-    /// The runs whose threads were left behind and go on.
+    /// Runs whose threads were left behind and have not ended.
     left: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -78,8 +73,8 @@ fn forget(left: &Mutex<BTreeSet<String>>, run_id: &str) {
     left.lock().remove(run_id);
 }
 
-impl Turning for OnThread {
-    fn turn(&self, task: Task) -> BoxFuture<'static, Result<Turn, TaskFailure>> {
+impl TurnRunner for OnThread {
+    fn run(&self, task: Task) -> BoxFuture<'static, Result<Turn, TaskFailure>> {
         let run_id = match task.history.first().map(|event| &event.kind) {
             Some(EventKind::WorkflowExecutionStarted(started)) => started.run_id.clone(),
             _ => String::new(),
@@ -98,7 +93,7 @@ impl Turning for OnThread {
             let has_ended = Arc::new(AtomicBool::new(false));
             let (ends, left_by, run) = (Arc::clone(&has_ended), Arc::clone(&left), run_id.clone());
             let mut thread = tokio::task::spawn_blocking(move || {
-                let turn = task.turn(Some(&told));
+                let turn = task.replay(Some(&told));
                 ends.store(true, Ordering::SeqCst);
                 forget(&left_by, &run);
                 turn
@@ -111,7 +106,7 @@ impl Turning for OnThread {
                         Ok(joined) => joined,
                         Err(_) => {
                             left.lock().insert(run_id.clone());
-                            // It may have ended in this very moment.
+                            // The thread may have ended between the timeout and the insertion.
                             if has_ended.load(Ordering::SeqCst) {
                                 forget(&left, &run_id);
                             }
