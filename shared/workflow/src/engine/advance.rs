@@ -1,4 +1,4 @@
-//! A run's next events: what came of its attempts, and what its code asks for then.
+//! Appends the next events of a run: results of its attempts, and the commands of its turns.
 
 use std::sync::Arc;
 
@@ -21,19 +21,18 @@ use crate::turn::Turn;
 use crate::turn_runner::Task;
 use crate::updates::{MAX_UPDATES, UpdateMessage};
 
-/// Runs without events end within this time, in milliseconds: the attempts of a webhook take two days at
-/// most.
+/// Time in which a run without events ends, in milliseconds. The attempts of a webhook take two days at most.
 const EXPECTED_END_MS: u64 = 3 * 24 * 3_600_000;
 
-/// A run's state, and as much of its history as was needed.
 pub(super) struct Known {
     pub state: RunState,
-    /// Events from the first, with their payloads, those of the present draft included; empty until they are needed.
+    /// Events from the first, with their payloads, including those of the current draft. Empty until a turn
+    /// needs them.
     pub history: Arc<Vec<Event>>,
 }
 
 impl Known {
-    /// Adds what a draft has to a history that was read.
+    /// Appends the draft's new events to a history that was read.
     fn follow(&mut self, draft: &Draft) {
         let missing = draft.state.last_event.saturating_sub(self.history.len() as u64);
         if missing == 0 || self.history.is_empty() {
@@ -54,8 +53,8 @@ impl Known {
 }
 
 impl Engine {
-    /// Takes in the attempts that have ended and makes turns, until nothing comes of it any more. The run that this one goes on
-    /// as, if it does.
+    /// Records ended attempts and makes turns until neither adds events. Returns the run that this run
+    /// continues as, if any.
     pub(super) async fn advance(
         &self,
         tenant: &Tenant,
@@ -131,7 +130,7 @@ impl Engine {
         Ok(next_run)
     }
 
-    /// Reads the history, if it was not read yet.
+    /// Reads the history unless it was read.
     async fn know_history(&self, tenant: &Tenant, known: &mut Known, draft: &Draft) -> Result<()> {
         if known.history.is_empty() {
             let mut history = self.history(tenant, &known.state).await?;
@@ -142,7 +141,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes a draft; the state as it is then. None where somebody else was faster.
+    /// Writes a draft. Returns the new state, or None if another writer was faster.
     pub(super) async fn write_drafts(
         &self,
         tenant: &Tenant,
@@ -176,8 +175,8 @@ impl Engine {
         }
     }
 
-    /// The run that the workflow id of a run under way stands for. For one that is expected to end soon it
-    /// may have expired, where no worker was there for long.
+    /// Returns the run that owns the workflow id. For a run that was expected to end soon, the entry may have
+    /// expired while no worker ran.
     async fn current_of(&self, tenant: &Tenant, state: &RunState, now: UtcTime) -> Result<Option<String>> {
         if state.is_unannounced && state.started_at.plus_ms(EXPECTED_END_MS) < now {
             return self.services.store.find_current(tenant, &state.workflow_id).await;
@@ -191,8 +190,8 @@ fn fail_turn(draft: &mut Draft, failure: TaskFailure) {
     draft.turn_failed(failure);
 }
 
-/// Takes what came of a turn over a history into a draft. The run that it goes on as, if it does: the signals that were not
-/// read and a request to stop go with it.
+/// Applies a turn to a draft. Returns the run that it continues as, if any, which takes over unread signals
+/// and a request to cancel.
 pub(crate) fn take_turn(
     draft: &mut Draft,
     history: &[Event],
@@ -237,7 +236,7 @@ pub(crate) fn take_turn(
                     identity: String::new(),
                 });
             }
-            // It may have come when the code had returned already. Whoever asked was told that it is in the history.
+            // The request may have come after the code returned. Its caller was told that the history has it.
             let asked_to_stop = history
                 .iter()
                 .find(|event| matches!(event.kind, EventKind::WorkflowExecutionCancelRequested { .. }));
@@ -252,7 +251,7 @@ pub(crate) fn take_turn(
     Ok(next_run)
 }
 
-/// A history that is too long ends its run, before it can no longer be read.
+/// Fails a run whose history reaches the limit, before it becomes too long to read.
 pub(crate) fn check_length(draft: &mut Draft) {
     let state = &draft.state;
     let full = state.last_event >= limits::MAX_EVENTS || state.history_bytes >= limits::MAX_HISTORY_BYTES;
@@ -271,7 +270,7 @@ pub(crate) fn check_length(draft: &mut Draft) {
     }
 }
 
-/// Takes the attempts that have ended into a draft, those of them that it waits for. Whether there were any.
+/// Records the ended attempts that the run waits for. Returns whether there were any.
 pub(crate) fn accept(draft: &mut Draft, finished: &mut Vec<Finished>, worker: &str) -> bool {
     let mut accepted = false;
     finished.retain(|ended| {
@@ -292,7 +291,7 @@ pub(crate) fn accept(draft: &mut Draft, finished: &mut Vec<Finished>, worker: &s
     accepted
 }
 
-/// A turn that asks for more than a run may wait for comes to nothing.
+/// Fails a turn that starts more than a run may wait for.
 pub(crate) fn too_many(draft: &Draft, events: &[EventKind]) -> Option<TaskFailure> {
     let count = |begins: fn(&EventKind) -> bool| events.iter().filter(|kind| begins(kind)).count();
     let state = &draft.state;
@@ -322,8 +321,8 @@ pub(crate) fn too_many(draft: &Draft, events: &[EventKind]) -> Option<TaskFailur
     )))
 }
 
-/// A turn that asks for more than one write takes comes to nothing, and so does one that publishes what no record takes. Of large
-/// payloads only the place is written.
+/// Fails a turn whose output exceeds one commit, or an update that exceeds one record. A large payload counts
+/// as its reference.
 pub(crate) fn too_large(draft: &Draft, turn: &Turn) -> Option<TaskFailure> {
     let small = |payload: &Payload| payload.bytes().min(limits::SMALL_PAYLOAD_BYTES);
     let of_event = |kind: &EventKind| {

@@ -1,4 +1,4 @@
-//! One attempt of an activity: its code, its limits, its heartbeat.
+//! Runs one attempt of an activity, with its time limits and its heartbeat.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -20,23 +20,18 @@ use crate::pending::PendingActivity;
 use crate::registry::{ActivityContext, Heartbeat};
 use crate::turn::panic_text;
 
-/// Heartbeats are written so many times within the time that an attempt may be silent.
+/// Number of heartbeats that are stored within one heartbeat timeout.
 const HEARTBEATS_WRITTEN: u64 = 3;
 
-/// An attempt that has ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Finished {
-    /// The activity's id in its run.
     pub activity_id: String,
-    /// Which attempt it was.
+    /// From 1.
     pub attempt: u32,
-    /// When it began.
     pub started_at: UtcTime,
-    /// How it ended.
     pub outcome: AttemptOutcome,
 }
 
-/// An attempt to carry out.
 pub(super) struct Attempt {
     pub tenant: Tenant,
     pub workflow_id: String,
@@ -46,12 +41,11 @@ pub(super) struct Attempt {
     pub lineage: Vec<String>,
     pub activity: PendingActivity,
     pub input: Payload,
-    /// Whether it is written that the activity was asked for.
+    /// True once the command that scheduled the activity is stored.
     pub written: Arc<AtomicBool>,
 }
 
 impl Engine {
-    /// Carries out an attempt that has begun.
     pub(super) fn carry_out(&self, attempt: Attempt) -> BoxFuture<'static, Finished> {
         let engine = self.clone();
         Box::pin(async move {
@@ -107,10 +101,10 @@ impl Engine {
             lineage,
             api: self.services.api.clone(),
         };
-        // Code that panics before its first wait panics here.
+        // A panic before the first await happens inside this block too.
         let running = AssertUnwindSafe(async move { code(context, input).await }).catch_unwind();
         let mut running = Box::pin(running);
-        // As the state has it: after that, somebody else may begin the next attempt.
+        // Uses the start time in the state, because another worker may start the next attempt from then on.
         let began_at = activity.started_at.unwrap_or_else(|| self.services.clock.now());
         let closes_at = began_at.plus_ms(activity.options.start_to_close_ms());
         let (closes_at, closes_by) = match activity.deadline() {
@@ -146,7 +140,7 @@ impl Engine {
         }
     }
 
-    /// The input of an activity: in the state's tail, or among the events that the state no longer holds.
+    /// Returns the input of an activity, from the state's tail or from the stored events.
     pub(super) async fn input_of(
         &self,
         tenant: &Tenant,
@@ -212,7 +206,7 @@ impl Engine {
                                 Ok(())
                             }
                             Some(_) => Ok(()),
-                            // What is not written yet cannot be missing.
+                            // An activity that is not stored yet cannot be missing.
                             None if !written.load(Ordering::SeqCst) && !is_closed => Ok(()),
                             None => Err(platform::Error::conflict(
                                 "Nobody waits for this attempt any longer.",

@@ -1,8 +1,8 @@
-//! The principal who asks for a change of a run.
+//! Describes the principal that changes a run.
 
 use crate::state::About;
 
-/// A principal, as a run's history and events name it.
+/// Principal as the history and the events of a run name it.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'a> {
     /// Such as `user:<user_id>`.
@@ -22,7 +22,8 @@ impl<'a> From<&'a str> for Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// From now on the events of a run carry the caller's tenant. A caller without one leaves that of the starter.
+    /// Makes later events of the run carry the caller's tenant. A caller without a tenant leaves that of the
+    /// starter.
     pub(super) fn causes_events_of(self, about: &mut About) {
         if let Some(tenant_id) = self.tenant_id {
             about.tenant_id = Some(tenant_id.to_owned());

@@ -1,4 +1,4 @@
-//! Asking a run to stop: its code gets to clean up.
+//! Requests the cancellation of a run, whose code may then clean up.
 
 use platform::{Result, Tenant};
 
@@ -6,7 +6,8 @@ use super::{Caller, Engine};
 use crate::event::EventKind;
 
 impl Engine {
-    /// Asks a run to stop. It is in the history when this returns; a second time changes nothing. 409 where the run has ended.
+    /// Requests cancellation. The request is stored when this returns, and a repeated one changes nothing.
+    /// 409 if the run has ended.
     pub async fn cancel(
         &self,
         tenant: &Tenant,

@@ -1,4 +1,5 @@
-//! A change of one run by somebody who is not its worker: read, change, write, and from the beginning where somebody was faster.
+//! Changes one run from outside of its worker: reads, changes and writes it, and repeats this if another
+//! writer was faster.
 
 use platform::{Error, Result, Tenant};
 
@@ -7,10 +8,9 @@ use super::write::{Change, Written};
 use crate::draft::Draft;
 use crate::state::RunState;
 
-/// Times that a change is tried.
 const MAX_ATTEMPTS: u64 = 32;
-/// After how long a run is hinted at which others were hinted at before, in milliseconds: by then whoever goes on with it has mostly
-/// written that he does.
+/// Delay of a hint at a run that already had work, in milliseconds. By then the worker of the earlier hint
+/// has mostly stored that work.
 const SECOND_HINT_MS: u64 = 1_000;
 
 fn has_work(draft: &Draft) -> bool {
@@ -18,7 +18,7 @@ fn has_work(draft: &Draft) -> bool {
 }
 
 impl Engine {
-    /// Changes a run that goes on. 409 where it has ended.
+    /// Changes an open run. 409 if it has ended.
     pub(super) async fn change_running(
         &self,
         tenant: &Tenant,
@@ -37,7 +37,7 @@ impl Engine {
         changed.await.map(drop)
     }
 
-    /// Changes a run, and hints at it where that gives it something to do. The state afterwards.
+    /// Changes a run, and sends a hint if the change gives it work. Returns the new state.
     pub(super) async fn change(
         &self,
         tenant: &Tenant,
@@ -64,7 +64,7 @@ impl Engine {
                 && let Some(state) = states.into_iter().next()
             {
                 if has_work {
-                    // Where somebody was hinted at it already and is about to write, a second one would do the same work.
+                    // A worker that has a hint and is about to write would otherwise do the same work twice.
                     let delay_ms = if had_work { SECOND_HINT_MS } else { 0 };
                     self.hint_at(&state, delay_ms).await;
                 }

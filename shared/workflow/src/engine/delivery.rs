@@ -1,5 +1,5 @@
-//! What a write of a run means for the delivery that the run carries out: both are written together, so that they never tell different
-//! stories.
+//! Derives the change of a delivery from a write of its run. Both are written together, so that they always
+//! agree.
 
 use platform::records::deliveries::{DeliveryChange, DeliveryStatus, DeliveryWrite};
 
@@ -8,7 +8,7 @@ use crate::event::EventKind;
 use crate::state::DeliveryLink;
 use crate::status::RunStatus;
 
-/// The delivery of a run that begins, as the run remembers it.
+/// Returns the link to the delivery that a new run keeps.
 pub fn link_of(write: &DeliveryWrite) -> DeliveryLink {
     let (id, created_at, status) = match write {
         DeliveryWrite::Insert(record) => (&record.id, record.created_at, record.status),
@@ -21,8 +21,8 @@ pub fn link_of(write: &DeliveryWrite) -> DeliveryLink {
     }
 }
 
-/// What becomes of the delivery with a write of these runs: of one, or of one and the run that it goes on as. `told` is what whoever
-/// starts a run says.
+/// Returns the change of the delivery for a write of a run, and of the run that continues it if there is one.
+/// `told` is the change that the starter of a run requests.
 pub(super) fn delivery_of(runs: &mut [Draft], told: Option<DeliveryWrite>) -> Option<DeliveryWrite> {
     let (draft, successors) = runs.split_first_mut()?;
     let next = successors.first_mut().map(|next| &mut next.state);
@@ -95,7 +95,7 @@ fn status(draft: &Draft, waits: bool) -> DeliveryStatus {
     }
 }
 
-/// Why a run ended that did not complete.
+/// Returns the reason why a run did not complete.
 fn why_ended(draft: &Draft) -> Option<String> {
     match &draft.new_events().last()?.kind {
         EventKind::WorkflowExecutionFailed { failure } => Some(failure.message.clone()),

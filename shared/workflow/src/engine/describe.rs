@@ -1,4 +1,4 @@
-//! One run in full, as callers see it.
+//! Returns one run in full, in the form that callers see.
 
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::{Error, Result, Tenant};
@@ -9,25 +9,22 @@ use crate::event::{Event, EventKind};
 use crate::state::RunState;
 use crate::views::{History, WorkflowRun, history_events, history_tasks};
 
-/// Most bytes of a run in one answer, beside its fields.
+/// Upper limit of an answer without the fields of the run, in bytes.
 const MAX_ANSWER_BYTES: usize = MAX_SENT_BYTES - 100_000;
-/// Bytes of a history that an answer has in any case.
+/// Space that an answer always leaves for the history, in bytes.
 const MIN_HISTORY_BYTES: usize = 250_000;
 
-/// In which form a history is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HistoryForm {
-    /// As its events, those after this one.
+    /// Events after this one.
     Events {
         /// 0 for all.
         after: u64,
     },
-    /// As its tasks.
     Tasks,
 }
 
 impl Engine {
-    /// One run in full, with its history in the form that is wanted, if any.
     pub async fn describe(
         &self,
         tenant: &Tenant,
@@ -47,7 +44,8 @@ impl Engine {
                 let history = self.history(tenant, state).await?;
                 let (first, last) = (history.first().cloned(), history.last().cloned());
                 let shown = [&first, &last].into_iter().flatten().cloned();
-                // Of a payload in the bucket only the length is known: it is taken to be half quotes.
+                // Only the length of a payload in the bucket is known. The estimate assumes that half of it
+                // are quotes.
                 let shown = shown
                     .filter_map(|mut event| event.kind.payload_mut().map(|payload| payload.bytes() * 3 / 2));
                 let room = MAX_ANSWER_BYTES.saturating_sub(shown.sum());
@@ -96,7 +94,7 @@ fn tasks(history: &[Event], state: &RunState, room: usize) -> Result<History> {
     Ok(History::tasks(tasks, truncated))
 }
 
-/// As many as so many bytes hold, and whether there are more.
+/// Returns as many views as fit into `room` bytes, and whether more are left.
 fn up_to<T: Serialize>(room: usize, views: impl Iterator<Item = T>) -> Result<(Vec<T>, bool)> {
     let (mut kept, mut bytes) = (Vec::new(), 0);
     for view in views {

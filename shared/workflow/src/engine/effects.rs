@@ -1,4 +1,4 @@
-//! What follows outside of a run from what was written about it. Each may be done more than once.
+//! Executes a run's outbox, at least once per effect.
 
 use futures::future::ready;
 use futures::stream::{self, StreamExt as _};
@@ -14,14 +14,14 @@ use crate::options::ParentClosePolicy;
 use crate::state::{About, ChildName, Effect, RunState};
 use crate::status::RunStatus;
 
-/// Who asks a run to stop when another run does.
+/// Caller of a request to stop that comes from the parent run.
 const PARENT: &str = "parent";
-/// How often a child that is to end is looked for again because it went on as another run.
+/// Limit of continuations that a request to end a child follows.
 const MAX_SUCCESSORS: u32 = 8;
-/// Effects of one run that are done at a time.
+/// Effects of one run that are executed concurrently.
 const EFFECTS_AT_ONCE: usize = 8;
 
-/// An effect that was done, and what the run is to know of it.
+/// An executed effect, with the event that records its result, if any.
 #[derive(Clone, Debug)]
 pub(super) struct Done {
     pub effect: Effect,
@@ -29,7 +29,7 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// Writes it into the run.
+    /// Records the effect in a draft of the run.
     pub(super) fn note(&self, draft: &mut Draft) {
         draft.done(std::slice::from_ref(&self.effect));
         if let Some(event) = &self.event {
@@ -38,7 +38,7 @@ impl Done {
     }
 }
 
-/// Writes into a run that a child run has begun, or why it has not.
+/// Records in a run that a child run started, or why it did not.
 pub(crate) fn note_start(draft: &mut Draft, event: &EventKind) {
     let (EventKind::ChildWorkflowExecutionStarted { initiated_event_id }
     | EventKind::StartChildWorkflowExecutionFailed {
@@ -53,9 +53,9 @@ pub(crate) fn note_start(draft: &mut Draft, event: &EventKind) {
     }
 }
 
-/// Writes into a run that a child run has ended, if it waits for that.
+/// Records in a run that a child run ended, if the run waits for it.
 pub(crate) fn note_end(draft: &mut Draft, initiated_event_id: u64, outcome: &ChildOutcome) {
-    // The child may be faster than whoever notes that it has begun.
+    // The child may end before its start is recorded.
     let children = &draft.state.children;
     let waits = children.get(&initiated_event_id).map(|child| child.started);
     if waits == Some(false) {
@@ -70,7 +70,7 @@ pub(crate) fn note_end(draft: &mut Draft, initiated_event_id: u64, outcome: &Chi
     }
 }
 
-/// How a run ended, as the run that started it is told.
+/// Returns the outcome of a run for its parent.
 pub(crate) fn told(state: &RunState) -> Option<(&ParentRef, ChildOutcome)> {
     let outcome = match state.outcome.as_ref()? {
         ChildOutcome::Failed(failure) if failure.source.is_none() => {
@@ -81,7 +81,7 @@ pub(crate) fn told(state: &RunState) -> Option<(&ParentRef, ChildOutcome)> {
     Some((state.parent.as_ref()?, outcome))
 }
 
-/// The start of the child run that an event of a run asks for; None where the event asks for none.
+/// Returns the start of the child run that an event requests; None for other events.
 pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> Option<StartRun> {
     let EventKind::StartChildWorkflowExecutionInitiated {
         workflow_id,
@@ -117,14 +117,14 @@ pub(crate) fn start_of(state: &RunState, initiated: u64, event: &EventKind) -> O
     })
 }
 
-/// A child run was not started, because a run of its workflow id goes on.
+/// Returns the event for a child run whose workflow id belongs to an open run.
 pub(crate) fn already_started(initiated: u64, start: &StartRun) -> EventKind {
     let workflow_id = &start.workflow_id;
     let message = format!("A run of the workflow id '{workflow_id}' is under way.");
     refused(initiated, start, "WorkflowAlreadyStarted", message)
 }
 
-/// A child run was not started.
+/// Returns the event for a child run that was not started.
 pub(crate) fn refused(initiated_event_id: u64, start: &StartRun, kind: &str, message: String) -> EventKind {
     EventKind::StartChildWorkflowExecutionFailed {
         initiated_event_id,
@@ -133,8 +133,8 @@ pub(crate) fn refused(initiated_event_id: u64, start: &StartRun, kind: &str, mes
 }
 
 impl Engine {
-    /// Does what can be done; what cannot is left for later. Child runs are started first and one after another: what else is to be
-    /// done may be about them, and each start checks this run.
+    /// Executes effects; a failed one stays in the outbox. Starts child runs first and one after another,
+    /// because other effects may concern them and each start checks this run.
     pub(super) async fn perform(&self, tenant: &Tenant, state: &RunState, effects: &[Effect]) -> Vec<Done> {
         let (starts, others): (Vec<_>, Vec<_>) = effects
             .iter()
@@ -193,7 +193,7 @@ impl Engine {
         }
     }
 
-    /// Asks a child to stop, or terminates it; only the run that this one started, or one that it goes on as.
+    /// Cancels or terminates a child: only the run that this run started, or one that continues it.
     async fn end_child(
         &self,
         tenant: &Tenant,
@@ -233,7 +233,7 @@ impl Engine {
                 self.cancel(tenant, &run.run_id, None, PARENT).await
             };
             match ended {
-                // It may go on as another run.
+                // Another run may continue it.
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 ended => return ended.map(|()| None),
             }
@@ -255,7 +255,7 @@ impl Engine {
         };
         let mut kind = event.map(|event| event.kind);
         if let Some(input) = kind.as_mut().and_then(EventKind::payload_mut) {
-            // It may name the document that the child is about.
+            // The input may name the document of the child.
             self.fetch(input).await?;
         }
         let Some(start) = kind.and_then(|kind| start_of(state, initiated, &kind)) else {
@@ -291,7 +291,7 @@ impl Engine {
     }
 }
 
-/// The document that a run is about, as its input names it.
+/// Returns the document that an input names.
 pub fn document_of(input: &crate::payload::Payload) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Named {

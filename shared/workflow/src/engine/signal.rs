@@ -1,4 +1,4 @@
-//! Signals: something that a run is told while it goes on.
+//! Sends signals to open runs.
 
 use platform::{Error, Result, Tenant};
 
@@ -9,8 +9,8 @@ use crate::payload::Payload;
 use crate::status::RunStatus;
 
 impl Engine {
-    /// Tells a run something. It is in the history when this returns; when the run reads it is the run's affair. 409 where the
-    /// run has ended or has had too many.
+    /// Sends a signal. It is stored when this returns; the run reads it later. 409 if the run has ended or
+    /// has too many unread signals.
     pub async fn signal(
         &self,
         tenant: &Tenant,
@@ -34,7 +34,7 @@ impl Engine {
         })
         .await
     }
-    /// The run that continues one; None where it has not ended, or ended for good.
+    /// Returns the run that continues a run; None if that has not ended, or ended without a continuation.
     pub async fn continues_as(&self, tenant: &Tenant, run_id: &str) -> Result<Option<String>> {
         let state = match self.services.store.find(tenant, run_id).await? {
             Some(state) if state.status == RunStatus::ContinuedAsNew => state,
@@ -48,7 +48,7 @@ impl Engine {
         Ok(current.filter(|current| current != run_id))
     }
 
-    /// Whether a run has ended for good, or does not exist.
+    /// Returns whether a run has ended without a continuation, or does not exist.
     pub async fn is_over(&self, tenant: &Tenant, run_id: &str) -> Result<bool> {
         let state = self.services.store.find(tenant, run_id).await?;
         Ok(state.is_none_or(|state| state.is_closed()))

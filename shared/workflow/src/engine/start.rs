@@ -1,4 +1,4 @@
-//! The beginning of a run.
+//! Starts runs.
 
 use events::action::RunAction;
 use platform::records::Guard;
@@ -16,59 +16,51 @@ use crate::registry::Registry;
 use crate::started::MAX_PROGRAM_CHARACTERS;
 use crate::state::{About, DeliveryLink, RunState};
 
-/// Times that a start is tried while others start runs of the same workflow id.
+/// Attempts of a start while others start runs with the same workflow id.
 const MAX_ATTEMPTS: u32 = 16;
-/// Longest workflow id, in characters; as of every id of a path.
+/// In characters, as for every id in a path.
 pub const MAX_WORKFLOW_ID: usize = platform::ids::MAX_ID_LENGTH;
 
-/// What a start does where a run of the workflow id has ended.
+/// Behaviour of a start if a run with the workflow id has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdReuse {
-    /// It begins another.
+    /// Starts another run.
     #[default]
     AfterEnd,
-    /// It begins none: whatever has this id is done once.
+    /// Starts none: the work with this id is done once.
     Never,
 }
 
-/// A run to start.
 #[derive(Clone, Debug)]
 pub struct StartRun {
-    /// The registered type.
     pub workflow_type: String,
-    /// The workflow id: of the runs that have the same one, at most one goes on at a time.
+    /// At most one open run has it at a time.
     pub workflow_id: String,
-    /// The run's id; a new one where it is missing.
+    /// None for a new id.
     pub run_id: Option<String>,
-    /// What the code is called with.
     pub input: Payload,
-    /// What the run executes, where its type interprets programs.
+    /// Program, for a type that interprets programs.
     pub program: Option<String>,
-    /// What the run is about.
     pub about: About,
-    /// The run that starts it.
     pub parent: Option<ParentRef>,
-    /// Whether it may begin though that run has ended.
+    /// Whether the run may start after its parent has ended.
     pub outlives_parent: bool,
-    /// How long it may take, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// What happens where a run of the workflow id has ended.
     pub id_reuse: IdReuse,
-    /// The subscriptions that led to it, one after another.
+    /// Subscriptions that led to the run, the first one first.
     pub lineage: Vec<String>,
-    /// Whether only its run id keeps it from beginning twice: its workflow id, which no other run may have
-    /// that did not follow on it, gets no record until another run has it. It needs a run id.
+    /// The run id alone prevents a second start. The workflow id, which no unrelated run may use, gets no
+    /// record until another run has it. Requires a run id.
     pub is_unnamed: bool,
-    /// The delivery that it carries out, which is written with its beginning.
+    /// Delivery that the run carries out, written together with its start.
     pub delivery: Option<DeliveryWrite>,
-    /// The delivery that it carries out, where that is written already.
+    /// Delivery that the run carries out, if it is written already.
     pub written_delivery: Option<DeliveryLink>,
-    /// What must hold elsewhere for it to begin; 503 where it does not.
+    /// Condition on another record; 503 if it does not hold.
     pub guard: Option<Guard>,
 }
 
 impl StartRun {
-    /// A run of a type, under a workflow id.
     pub fn new(workflow_type: &str, workflow_id: &str, input: Payload) -> Self {
         Self {
             workflow_type: workflow_type.to_owned(),
@@ -90,26 +82,25 @@ impl StartRun {
     }
 }
 
-/// What a start came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartedRun {
-    /// The run that the workflow id stands for.
+    /// Run that owns the workflow id.
     pub run_id: String,
-    /// Whether this start began it; otherwise it was there.
+    /// False if the run existed.
     pub is_new: bool,
 }
 
 impl Engine {
-    /// Starts a run. The same start twice is one run: where one of the workflow id goes on, it is the answer. 400 for an unknown
-    /// type, an id that no path can hold, or an input that is too large.
+    /// Starts a run, or returns the open run with the same workflow id. 400 for an unknown type, an id that
+    /// no path can hold, or an input that is too large.
     pub async fn start(&self, tenant: &Tenant, start: &StartRun) -> Result<StartedRun> {
         check(&self.services.registry, start)?;
         let run_id = start.run_id.clone().unwrap_or_else(|| self.new_id());
-        // Most workflow ids are new: that is tried before anything is read. A large input would be in the
-        // bucket by then, and stay there without a run.
+        // Most workflow ids are new, so the write is tried before any read. A large input is the exception:
+        // it would stay in the bucket if no run started.
         let is_large = start.input.bytes() > CLAIM_CHECK_BYTES;
         let mut is_to_look = is_large && !start.is_unnamed;
-        // Another attempt may begin a run whose id the caller has chosen.
+        // If the caller chose the run id, another attempt may start that run and use the input.
         let is_ours_alone = is_large && start.run_id.is_none();
         let mut is_refused = false;
         for _ in 0..MAX_ATTEMPTS {
@@ -159,11 +150,11 @@ impl Engine {
         )))
     }
 
-    /// What there is under the workflow id, before a run begins.
+    /// Returns what exists under the workflow id.
     async fn before(&self, tenant: &Tenant, start: &StartRun, run_id: &str) -> Result<Before> {
         let store = &self.services.store;
         if start.run_id.is_some() && store.find(tenant, run_id).await?.is_some() {
-            // It was begun before; it may have ended since, or go on as another.
+            // The run was started before. It may have ended since, or another run may continue it.
             return Ok(Before::Started(StartedRun {
                 run_id: run_id.to_owned(),
                 is_new: true,
@@ -185,7 +176,7 @@ impl Engine {
         Ok(Before::Current(current))
     }
 
-    /// 409 where the run that starts this one has ended.
+    /// 409 if the parent has ended.
     async fn check_parent(&self, tenant: &Tenant, start: &StartRun) -> Result<()> {
         if let Some(parent) = start.parent.as_ref().filter(|_| !start.outlives_parent)
             && self.get(tenant, &parent.run_id).await?.is_closed()
@@ -196,15 +187,13 @@ impl Engine {
     }
 }
 
-/// What there is before a run begins.
 enum Before {
-    /// The run that the caller gets.
+    /// Run to return to the caller.
     Started(StartedRun),
-    /// The ended run, or none, that the workflow id stands for.
+    /// Ended run that owns the workflow id, or None.
     Current(Option<String>),
 }
 
-/// A run with its first event.
 pub(crate) fn first_draft(tenant: &Tenant, run_id: &str, start: &StartRun, now: UtcTime) -> Draft {
     let mut draft = Draft::new(RunState::new(tenant, run_id, start.about.clone()), now);
     draft.state.lineage.clone_from(&start.lineage);
@@ -227,13 +216,12 @@ pub(crate) fn first_draft(tenant: &Tenant, run_id: &str, start: &StartRun, now: 
     draft
 }
 
-/// Whether a text can be a workflow id.
 pub fn is_workflow_id(text: &str) -> bool {
     let fits = |character: char| !character.is_control() && !matches!(character, '#' | '/');
     (1..=MAX_WORKFLOW_ID).contains(&text.chars().count()) && text.chars().all(fits)
 }
 
-/// 400 for what no start can begin.
+/// Fails with 400 for a start that is never possible.
 pub(crate) fn check(registry: &Registry, start: &StartRun) -> Result<()> {
     if registry.find_workflow(&start.workflow_type).is_none() {
         let known = registry.workflow_names();

@@ -1,4 +1,4 @@
-//! Finding what nobody looks after: messages are lost, and processes die.
+//! Finds runs whose hints were lost or whose worker died.
 
 use futures::stream::{self, StreamExt as _};
 use platform::records::runs::DueRun;
@@ -8,33 +8,33 @@ use super::Engine;
 use crate::draft::Draft;
 use crate::state::RunState;
 
-/// No ended run is removed before, in milliseconds: a day.
+/// Minimum age of an ended run that is removed, in milliseconds: one day.
 const LEAST_KEPT_MS: u64 = 24 * 3_600_000;
-/// Hints that are sent at a time.
+/// Hints that are sent concurrently.
 const HINTS_AT_ONCE: usize = 16;
-/// How often a run is taken over whose records are away; its attempts wait for their timeouts afterwards.
+/// Attempts to take over a run while the record store fails. After them its attempts run into their timeouts.
 const TAKE_OVER_TRIES: u32 = 8;
-/// Half the pause after the first try, in milliseconds; doubled after each.
+/// Half the pause after the first attempt, in milliseconds; doubled after each.
 const TAKE_OVER_PAUSE_MS: u64 = 50;
 
 impl Engine {
-    /// The runs that somebody should look at by a time.
+    /// Returns the runs that are due by a time.
     pub async fn due(&self, by: UtcTime) -> Result<Vec<DueRun>> {
         self.services.store.due(by, false).await
     }
 
-    /// The ended runs that are to be removed by a time: a hint at one of them removes it.
+    /// Returns the ended runs to remove by a time; a hint at a run removes it.
     pub async fn removals(&self, by: UtcTime) -> Result<Vec<DueRun>> {
         self.services.store.removals(by).await
     }
 
-    /// Removes a run whose time has come, or what is left of it.
+    /// Removes a run whose retention has ended, or the rest of it.
     pub(super) async fn remove(&self, tenant: &Tenant, run_id: &str) -> Result<()> {
         let now = self.services.clock.now();
         self.services.store.remove(tenant, run_id, now).await
     }
 
-    /// The same of a run that has ended long ago; nothing is read for another.
+    /// Removes an ended run if its retention has ended. Reads nothing otherwise.
     pub(super) async fn remove_ended(&self, tenant: &Tenant, state: &RunState) -> Result<()> {
         let now = self.services.clock.now();
         match state.closed_at {
@@ -43,7 +43,7 @@ impl Engine {
         }
     }
 
-    /// Sends a hint at each of these runs, held back until its time.
+    /// Sends a hint at each run, delayed until the run is due.
     pub async fn hint_all(&self, due: &[DueRun]) {
         let now = self.services.clock.now();
         let hints = due
@@ -54,8 +54,8 @@ impl Engine {
             .await;
     }
 
-    /// Takes over every open run of a process that has ended: its attempts are lost, and so are the messages that its queue
-    /// held in memory. For the local runner's start, where no other process carries out runs.
+    /// Takes over every open run of an ended process, whose attempts and in-memory queue are lost. Only for
+    /// the start of the local runner, where no other process drives runs.
     pub async fn take_over(&self) -> Result<usize> {
         let due = self
             .services

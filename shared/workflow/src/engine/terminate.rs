@@ -1,4 +1,4 @@
-//! Ending a run at once: its code is not asked.
+//! Terminates a run at once, without calling its code.
 
 use platform::{Result, Tenant};
 
@@ -6,7 +6,7 @@ use super::{Caller, Engine};
 use crate::event::EventKind;
 
 impl Engine {
-    /// Ends a run. It has ended when this returns. 409 where it had before.
+    /// Terminates a run; it has ended when this returns. 409 if it had ended before.
     pub async fn terminate(
         &self,
         tenant: &Tenant,

@@ -1,4 +1,4 @@
-//! Posting update messages from outside of a run's code: from its activities.
+//! Posts updates from outside of a run's code: from its activities and from the API.
 
 use std::sync::Arc;
 
@@ -11,25 +11,22 @@ use crate::registry::Publish;
 use crate::store::Commit;
 use crate::updates::UpdateMessage;
 
-/// Times that a message is tried to be put after the others.
+/// Attempts to append an update while others append too.
 const MAX_ATTEMPTS: u64 = 32;
 
-/// An update message to post.
 #[derive(Clone, Debug)]
 pub struct PostedUpdate {
-    /// Its type.
     pub kind: String,
     /// For people.
     pub message: String,
-    /// For code.
+    /// For programs.
     pub details: Option<Payload>,
-    /// Which part of the run it is about.
+    /// Part of the run that the update is about.
     pub workstream_id: Option<String>,
 }
 
 impl Engine {
-    /// Posts an update message to those who follow a run, closed ones included: what is told of a run may come after it. 404 where
-    /// there is no such run.
+    /// Posts an update to the followers of a run, even of a closed one. 404 if the run does not exist.
     pub async fn post_update(&self, tenant: &Tenant, run_id: &str, update: &PostedUpdate) -> Result<()> {
         let started_at = self.get(tenant, run_id).await?.started_at;
         for attempt in 0..MAX_ATTEMPTS {
@@ -62,7 +59,7 @@ impl Engine {
         )))
     }
 
-    /// What an activity of the run publishes with.
+    /// Returns the function with which an activity publishes updates.
     pub(super) fn publisher(&self, tenant: &Tenant, run_id: &str) -> Publish {
         let (engine, tenant, run_id) = (self.clone(), tenant.clone(), run_id.to_owned());
         Arc::new(move |update| {

@@ -1,4 +1,4 @@
-//! The one function that writes runs.
+//! Contains the only function that writes runs.
 
 use events::publish;
 use platform::queue::MAX_DELAY;
@@ -18,34 +18,34 @@ use crate::store::Commit;
 use crate::turn::NewUpdate;
 use crate::updates::{MAX_UPDATES, UpdateMessage, numbered};
 
-/// Changes that belong together.
+/// Changes that are written together.
 #[derive(Debug, Default)]
 pub(super) struct Change {
-    /// Runs; the one that it is about comes first.
+    /// The changed run comes first.
     pub runs: Vec<Draft>,
-    /// The run that a workflow id is to stand for.
+    /// New owner of a workflow id.
     pub current: Option<CurrentWrite>,
-    /// A run that must not have ended.
+    /// Run that must be open.
     pub parent: Option<String>,
-    /// What becomes of a delivery with it; None where the run itself tells.
+    /// Change of a delivery; None to derive it from the run.
     pub delivery: Option<DeliveryWrite>,
-    /// What must hold elsewhere.
+    /// Condition on another record.
     pub guard: Option<Guard>,
 }
 
-/// What a write came to.
 #[derive(Debug)]
 pub(super) enum Written {
-    /// It is durable: the states as they are now.
+    /// The new states are durable.
     Done(Vec<RunState>),
-    /// Somebody else was faster.
+    /// Another writer was faster.
     Stale,
-    /// The workflow id stands for another run, or the run that must not have ended has.
+    /// The workflow id belongs to another run, or the run that must be open has ended.
     Taken,
 }
 
 impl Engine {
-    /// Writes changes together or not at all. Where the answer is lost, the state tells.
+    /// Writes changes together or not at all. After a lost response, the stored state says whether the write
+    /// happened.
     pub(super) async fn write(&self, tenant: &Tenant, mut change: Change) -> Result<Written> {
         let commit_id = self.new_commit_id();
         let told = delivery_of(&mut change.runs, change.delivery);
@@ -78,7 +78,7 @@ impl Engine {
         };
         match committed {
             Committed::Stale => {
-                // Ours may be the one that was faster: an answer was lost on the way, and the request repeated.
+                // The faster write may be this one: its response was lost and the request was repeated.
                 if !self.find_commit(tenant, &commit, &commit_id).await? {
                     return Ok(Written::Stale);
                 }
@@ -109,7 +109,7 @@ impl Engine {
         Ok(Written::Done(states))
     }
 
-    /// Whether a commit happened of whose answer nothing is known.
+    /// Returns whether a commit with an unknown outcome happened.
     async fn find_commit(&self, tenant: &Tenant, commit: &Commit, commit_id: &str) -> Result<bool> {
         let Some(draft) = commit.runs.first() else {
             return Ok(false);
@@ -125,7 +125,7 @@ impl Engine {
         self.numbered_updates(tenant, run, messages).await
     }
 
-    /// Update messages as they follow those of the run.
+    /// Numbers new updates after those of the run.
     pub(super) async fn numbered_updates(
         &self,
         tenant: &Tenant,
@@ -143,7 +143,7 @@ impl Engine {
     }
 }
 
-/// Decides whether a delayed message is sent for what happens next by itself, and after how long.
+/// Returns the delay of the message that wakes the run for its next timer, or None if no message is needed.
 fn plan_wake(draft: &mut Draft) -> Option<u64> {
     let next = draft.next_time()?;
     let delay_ms = next.millis_since(draft.now);
