@@ -1,4 +1,4 @@
-//! What messages carry: where to look, never what to do.
+//! Sends hints: queue messages that name a run to drive and hold no state.
 
 use std::time::Duration;
 
@@ -10,31 +10,26 @@ use tracing::warn;
 use super::Engine;
 use crate::state::RunState;
 
-/// Says that somebody should look at a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hint {
-    /// Its account.
     pub account: String,
-    /// Its project.
     pub project: String,
-    /// The run.
     pub run_id: String,
 }
 
 impl Hint {
-    /// Whose run it is.
     pub fn tenant(&self) -> Result<Tenant> {
         Tenant::new(&self.account, &self.project)
     }
 }
 
 impl Engine {
-    /// Sends a hint. One that cannot be sent is as one that was lost: the run is found by its time.
+    /// Sends a hint. A failure counts as a lost hint: the sweeper finds the run when it is due.
     pub(crate) async fn hint(&self, tenant: &Tenant, run_id: &str, delay_ms: u64) {
         self.hint_as(tenant, run_id, tenant.account(), delay_ms).await;
     }
 
-    /// The same of a group: those of one that sends many do not hold up the others.
+    /// Sends a hint in a group of the fair queue, so that a group with many hints does not delay the others.
     async fn hint_as(&self, tenant: &Tenant, run_id: &str, group: &str, delay_ms: u64) {
         let hint = Hint {
             account: tenant.account().to_owned(),
@@ -52,7 +47,8 @@ impl Engine {
         }
     }
 
-    /// The same for a run whose state is at hand. The runs of one subscription are a group of their own: its receiver may be slow.
+    /// Sends a hint at a run whose state is known. The runs of one subscription form a group, because its
+    /// receiver may be slow.
     pub(crate) async fn hint_at(&self, state: &RunState, delay_ms: u64) {
         let group = state.about.rule_id.as_deref().unwrap_or(&state.account);
         match Tenant::new(&state.account, &state.project) {

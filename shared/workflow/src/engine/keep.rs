@@ -1,15 +1,15 @@
-//! Keeping an ended run for a record that names it.
+//! Keeps an ended run while a record names it.
 
 use platform::{Result, Tenant, UtcTime};
 
 use super::Engine;
 
-/// A run is kept for longer than it must be, in milliseconds: of many records that name it, few write it.
+/// Extra time that a run is kept, in milliseconds, so that few of many records that name it need a write.
 const MARGIN_MS: u64 = 30 * 24 * 3_600_000;
 
 impl Engine {
-    /// Keeps a run until then at least. A run that has not ended stays as it is: it is kept for longer after
-    /// its end than any record that names it now. 404 where there is no such run.
+    /// Keeps a run at least until a time. An open run stays unchanged: its retention starts at its end and
+    /// exceeds that of every record that names it now. 404 if the run does not exist.
     pub async fn keep_until(&self, tenant: &Tenant, run_id: &str, until: UtcTime) -> Result<()> {
         let kept = self.change(tenant, run_id, |draft| {
             let state = &mut draft.state;

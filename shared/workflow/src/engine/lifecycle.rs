@@ -1,4 +1,4 @@
-//! Events of the platform about runs: that one began, that it ended.
+//! Builds the platform's events about runs: started, and ended.
 
 use events::action::RunAction;
 use events::envelope::{Category, Envelope, RawObject, raw};
@@ -12,10 +12,11 @@ use crate::state::RunState;
 use crate::store::NewEvent;
 use crate::views::RunFailure;
 
-/// Most bytes of what the code attached to a failure that an event carries: the bus takes 256 KB. The run has it whole.
+/// Upper limit of a failure's details in an event, in bytes: the bus accepts 256 KB. The run keeps the
+/// details whole.
 const MAX_FAILURE_DETAILS_BYTES: usize = 16_384;
 
-/// The envelope of an event about a run, as JSON. `failure` says why the run ended.
+/// Returns the envelope of an event about a run, as JSON. `failure` is the reason of the end.
 fn envelope(state: &RunState, event: &NewEvent, failure: Option<&RunFailure>) -> Result<String> {
     let mut details = RawObject::new();
     let mut detail = |name: &str, value: Result<_>| -> Result<()> {
@@ -37,7 +38,7 @@ fn envelope(state: &RunState, event: &NewEvent, failure: Option<&RunFailure>) ->
             detail("error", raw(failure))?;
         }
     }
-    // The events of a run about a document are about the document.
+    // The events of a run about a document name the document as their resource.
     let (resource_type, resource_id) = match &state.about.document_id {
         Some(document) => ("content_object", document),
         None => ("workflow_run", &state.run_id),
@@ -60,7 +61,7 @@ fn envelope(state: &RunState, event: &NewEvent, failure: Option<&RunFailure>) ->
     envelope.to_json()
 }
 
-/// The events that a change brings, as they are written.
+/// Returns the records of the events that a change causes.
 pub(super) fn written(draft: &Draft) -> Result<Vec<EventRecord>> {
     let failure = failure_of(draft);
     let written = draft.events.iter().map(|event| {
@@ -76,7 +77,7 @@ pub(super) fn written(draft: &Draft) -> Result<Vec<EventRecord>> {
     written.collect()
 }
 
-/// Why a run ended with this change, as the run's own `error` says it.
+/// Returns the reason of an end, as the run's `error` shows it.
 fn failure_of(draft: &Draft) -> Option<RunFailure> {
     let mut ends = draft.new_events().iter().rev().map(|event| &event.kind);
     let mut end = ends.find(|kind| RunFailure::of_end(kind).is_some())?.clone();

@@ -1,9 +1,9 @@
-//! Runs going on: one file an operation, and all of them through one function that writes.
+//! Drives runs, one operation a file; one function writes them all.
 //!
-//! Everything here may be cut off at any place, be done twice, or be done by two at the same time; what a run has come to is decided by
-//! the version condition of its state alone. What has to follow outside of a run (a child run, a message to the parent,
-//! an event on the bus) is written with the change as an [`Effect`](crate::state::Effect) and removed once it was done; what
-//! has to happen later is found by its time. Messages only say where to look.
+//! Every operation may be cut off anywhere, be repeated, or run twice at the same time. Only the version
+//! condition of a run's state decides what happened. Effects outside of the run (a child run, a message to
+//! the parent, an event on the bus) are stored with the change as an [`Effect`](crate::state::Effect) and
+//! removed once executed. Later work is found by its due time. Hints only name the run.
 
 pub(crate) mod advance;
 pub(crate) mod attempt;
@@ -51,10 +51,10 @@ pub use platform::records::runs::DueRun;
 pub use start::{IdReuse, MAX_WORKFLOW_ID, StartRun, StartedRun, is_workflow_id};
 pub use update::PostedUpdate;
 
-/// Characters of a write's id, hexadecimal: of the few dozen that a state remembers, no two are the same.
+/// Length of a commit id in hexadecimal digits: enough to be unique among the few dozen that a state keeps.
 const COMMIT_ID_LENGTH: usize = 12;
 
-/// A run, for somebody who asks for it by its workflow id as well. 404 where that is another one, or where he may not see it.
+/// Returns the run if the viewer may see it and it has the workflow id, when one is given; 404 otherwise.
 pub fn visible(state: RunState, workflow_id: Option<&str>, viewer: &Viewer) -> Result<RunState> {
     let named = workflow_id.is_none_or(|id| id == state.workflow_id);
     if named && viewer.sees(state.about.visibility, &state.about.initiated_by) {
@@ -63,13 +63,11 @@ pub fn visible(state: RunState, workflow_id: Option<&str>, viewer: &Viewer) -> R
     Err(Error::not_found("workflow run", &state.run_id))
 }
 
-/// Waiting, passed in as time is.
+/// Waits, so that tests can replace time.
 pub trait Sleep: Send + Sync {
-    /// Done after so many milliseconds.
     fn sleep(&self, millis: u64) -> BoxFuture<'static, ()>;
 }
 
-/// Waits by the machine's clock.
 pub struct TokioSleep;
 
 impl Sleep for TokioSleep {
@@ -78,48 +76,37 @@ impl Sleep for TokioSleep {
     }
 }
 
-/// Where new ids come from: chance, or for tests that must come out the same again, counting.
+/// Source of new ids: random, or counted for tests that must repeat.
 #[derive(Clone, Debug)]
 pub enum Ids {
-    /// Ids as everywhere.
     Random,
-    /// Numbers, each once.
     Counted(Arc<std::sync::atomic::AtomicU64>),
 }
 
-/// Hears that there is something new about a run: updates, or its end.
+/// Receives a call when a run has new updates or has ended.
 pub trait Listener: Send + Sync {
-    /// There is something new about this run.
     fn changed(&self, tenant: &Tenant, run_id: &str);
 }
 
-/// What an engine works with.
 pub struct Services {
-    /// The records.
     pub store: Arc<dyn Store>,
-    /// The workflow types and activities.
     pub registry: Arc<Registry>,
-    /// Where hints go.
+    /// Receives hints.
     pub queue: Arc<dyn Queue>,
-    /// Where events of the platform go.
+    /// Receives events of the platform.
     pub bus: Arc<dyn Bus>,
-    /// The time.
     pub clock: Clock,
-    /// New ids.
     pub ids: Ids,
-    /// Waiting.
     pub sleep: Arc<dyn Sleep>,
-    /// Who runs the code of workflows.
     pub turn_runner: Arc<dyn TurnRunner>,
-    /// Who wants to hear of changes, where there is somebody in this process.
     pub listener: Option<Arc<dyn Listener>>,
-    /// The platform's API, which activities call; None in a process that carries out no activities.
+    /// The platform's API, which activities call; None in a process that runs no activities.
     pub api: Option<Arc<Api>>,
-    /// The name of this process among those that carry out activities.
+    /// Name of this process, unique among the workers.
     pub worker: String,
 }
 
-/// The engine. A clone is the same engine.
+/// A clone shares all state.
 #[derive(Clone)]
 pub struct Engine {
     services: Arc<Services>,
@@ -127,7 +114,6 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// With its services.
     pub fn new(services: Services) -> Self {
         Self {
             services: Arc::new(services),
@@ -135,7 +121,6 @@ impl Engine {
         }
     }
 
-    /// The workflow types and activities.
     pub fn registry(&self) -> &Registry {
         &self.services.registry
     }
@@ -150,26 +135,27 @@ impl Engine {
         }
     }
 
-    /// An id that no other write of the last of a run has: the end of a new id, which is chance.
+    /// Short random commit id, unique among the run's recent commits.
     fn new_commit_id(&self) -> String {
         let id = self.new_id();
         let begins = id.len().saturating_sub(COMMIT_ID_LENGTH);
         id.get(begins..).unwrap_or(&id).to_owned()
     }
 
-    /// Where a run stands. 404 where there is no such run.
+    /// Returns the state of a run; 404 if it does not exist.
     pub async fn get(&self, tenant: &Tenant, run_id: &str) -> Result<RunState> {
         let found = self.services.store.find(tenant, run_id).await?;
         found.ok_or_else(|| Error::not_found("workflow run", run_id))
     }
 
-    /// The whole history of a run, as it is kept.
+    /// Returns the whole history of a run; large payloads stay references.
     pub async fn history(&self, tenant: &Tenant, state: &RunState) -> Result<Vec<Event>> {
         let mut history = match state.tail_begins() {
             1 => Vec::new(),
             _ => self.services.store.history(tenant, &state.run_id).await?,
         };
-        // Somebody may have written on meanwhile: what is not in the tail ends where the tail begins.
+        // Another writer may have appended events since. The stored part ends where the tail of this state
+        // begins.
         history.truncate(usize::try_from(state.tail_begins() - 1).unwrap_or(usize::MAX));
         history.extend(state.tail.iter().cloned());
         if history.len() as u64 != state.last_event {

@@ -1,4 +1,4 @@
-//! Large payloads, kept beside the records and fetched when they are needed.
+//! Stores large payloads in object storage and fetches them when needed.
 
 use futures::stream::{self, TryStreamExt as _};
 use platform::{Error, Result, Tenant};
@@ -12,19 +12,19 @@ use crate::limits;
 use crate::payload::{CLAIM_CHECK_BYTES, Payload, StoredPayload};
 use crate::removal::payload_folder;
 
-/// Payloads that are on their way at a time.
+/// Payloads that are stored or fetched concurrently.
 const AT_ONCE: usize = 8;
 
 impl Engine {
-    /// Keeps the large payloads of a change's new events elsewhere. A payload's place is named by its
-    /// content, so that one which is kept twice is kept once. What another run keeps, such as the input of
-    /// the run that started this one, is kept here as well: that run may be removed before.
+    /// Stores the large payloads of a change's new events. The key of a payload contains the hash of its
+    /// content, so a repeated payload is stored once. A payload of another run, such as the input from a
+    /// parent, is copied, because that run may be removed earlier.
     pub(super) async fn keep_payloads(&self, tenant: &Tenant, draft: &mut Draft) -> Result<()> {
         let folder = payload_folder(tenant, &draft.state.run_id);
         let first_new = draft.first_new;
         let new = draft.state.tail.iter_mut().filter(|event| event.id >= first_new);
         let mut payloads: Vec<_> = new.filter_map(|event| event.kind.payload_mut()).collect();
-        // What a parent is told is the same payload once more.
+        // The outcome for the parent is the same payload again.
         if let Some(crate::event::ChildOutcome::Completed(result)) = &mut draft.state.outcome {
             payloads.push(result);
         }
@@ -40,7 +40,7 @@ impl Engine {
         self.keep_large(&folder, payloads).await
     }
 
-    /// Keeps those of the payloads of one commit elsewhere that are large: where there is much of them together, all but the small.
+    /// Stores the large payloads of one commit; all but the small ones if they are large together.
     pub(super) async fn keep_large(&self, folder: &str, mut payloads: Vec<&mut Payload>) -> Result<()> {
         payloads.retain(|payload| payload.stored().is_none());
         let total: usize = payloads.iter().map(|payload| payload.bytes()).sum();
@@ -55,7 +55,6 @@ impl Engine {
             .await
     }
 
-    /// Keeps a payload elsewhere if it has more bytes than so many.
     pub(super) async fn keep_if_larger(
         &self,
         tenant: &Tenant,
@@ -78,8 +77,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes the large input of a run that did not begin, and that no other attempt begins. One that began
-    /// after all, though its answer was lost, keeps it.
+    /// Removes the large input of a run that did not start and that no other attempt starts. A run that did
+    /// start although its response was lost keeps its input.
     pub(super) async fn discard(&self, tenant: &Tenant, run_id: &str, input: &Payload) {
         let key = key_of(&payload_folder(tenant, run_id), input.json());
         let store = &self.services.store;
@@ -93,7 +92,7 @@ impl Engine {
         }
     }
 
-    /// Fetches a payload that is kept elsewhere.
+    /// Fetches a payload if it is a reference.
     pub async fn fetch(&self, payload: &mut Payload) -> Result<()> {
         let Some(key) = payload
             .stored()
@@ -108,7 +107,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Fetches the payloads of events: those that code is told of, or all.
+    /// Fetches the payloads of events: those that workflow code receives, or all.
     pub async fn fetch_all(&self, events: &mut [Event], commands_too: bool) -> Result<()> {
         let payloads = events
             .iter_mut()

@@ -1,4 +1,4 @@
-//! Queries: what a run's code answers about itself. The code is replayed for it, and nothing is written.
+//! Answers queries by a replay of the run's code, which writes nothing.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::task_failure::TaskFailure;
 use crate::turn_runner::Task;
 
 impl Engine {
-    /// The answer of a run, open or closed, to a query. 404 where it knows no such query, 500 where its code fails.
+    /// Answers a query of an open or closed run. 404 if the code has no such query, 500 if the code fails.
     pub async fn query(&self, tenant: &Tenant, run_id: &str, name: &str) -> Result<Payload> {
-        // Before the history is read, which may be large.
+        // Waits for the permit before it reads the history, which may be large.
         let _permit = self
             .sharing
             .query_permit(tenant, self.services.sleep.as_ref())
@@ -46,7 +46,7 @@ impl Engine {
     }
 }
 
-/// 500: the caller may know what the code of his own workflow said.
+/// 500 with the failure's text, which the owner of the workflow may see.
 fn failed(cause: &(impl std::error::Error + ToString)) -> Error {
     Error::new(ErrorKind::Internal, "The query failed in the workflow's code.")
         .with_details(cause.to_string())

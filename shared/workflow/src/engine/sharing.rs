@@ -1,8 +1,8 @@
-//! Shares turns and queries between accounts, and limits the drives of one run.
+//! Shares turns and queries fairly between accounts, and limits the drives of one run.
 //!
 //! Each turn and each query holds a whole history in memory. Hints arrive as fast as signals do, and a drive
 //! that loses the race of its write reads the history again. So only a few drives work on one run at a time;
-//! the other hints are merged into one that comes back later.
+//! further hints are merged into one delayed hint.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -16,7 +16,7 @@ use platform::{Error, Result, Tenant, UtcTime};
 
 use super::{Engine, Sleep};
 
-/// Turns at a time. Most take less than a millisecond.
+/// Concurrent turns. Most take less than a millisecond.
 const MAX_TURNS: usize = 6;
 /// Longest wait of a turn, in milliseconds. After it the queue delivers the hint again.
 const TURN_PATIENCE_MS: u64 = 60_000;
@@ -25,11 +25,10 @@ const MAX_QUERIES: usize = 4;
 const QUERY_PATIENCE_MS: u64 = 10_000;
 /// Delay of a hint at a run that has all of its drives, in milliseconds.
 const COME_AGAIN_MS: u64 = 1_000;
-/// How long other hints add nothing to a delayed one, in milliseconds. Shorter than its delay, so that it
-/// finds this time over when it arrives.
+/// Time after a delayed hint in which further hints are dropped, in milliseconds. Shorter than the delay, so
+/// it has passed when the delayed hint arrives.
 const QUIET_MS: u64 = COME_AGAIN_MS / 2;
-/// Drives of one run that read, turn or write at a time in this process. One that waits for its attempts does
-/// not count.
+/// Concurrent drives of one run in this process. A drive that waits for its attempts does not count.
 const MAX_DRIVES: usize = 4;
 
 pub struct Sharing {
@@ -41,7 +40,7 @@ pub struct Sharing {
 #[derive(Default)]
 struct Drives {
     count: usize,
-    /// Until then a delayed hint is on its way for certain.
+    /// A delayed hint is certainly queued until then.
     quiet_until: Option<UtcTime>,
 }
 
@@ -63,7 +62,7 @@ pub struct Place {
 impl Default for Sharing {
     fn default() -> Self {
         Self {
-            // The queue bounds how many turns there are.
+            // The queue limits the number of waiting turns.
             turns: FairPermits::new(MAX_TURNS, usize::MAX),
             queries: FairPermits::new(MAX_QUERIES, MAX_WAITING_REQUESTS),
             drives: Arc::default(),
@@ -99,7 +98,7 @@ impl Sharing {
 }
 
 impl Engine {
-    /// A place among the drives of a run. None where the run has all of its drives: a hint comes back later.
+    /// Returns a place among the drives of a run, or None if all are taken and a delayed hint was sent.
     pub(super) async fn place_to_drive(&self, tenant: &Tenant, run_id: &str) -> Option<Place> {
         match self.sharing.enter(run_id, self.services.clock.now()) {
             Entry::Entered(place) => Some(place),
@@ -112,7 +111,7 @@ impl Engine {
     }
 }
 
-/// A permit. 503 when none is free before `late`.
+/// Waits for a permit; 503 if none is free before `late`.
 async fn within(permits: &FairPermits, tenant: &Tenant, late: BoxFuture<'static, ()>) -> Result<Permit> {
     match select(pin!(permits.wait(tenant.account())), late).await {
         Either::Left((permit, _)) => permit,
@@ -121,8 +120,8 @@ async fn within(permits: &FairPermits, tenant: &Tenant, late: BoxFuture<'static,
 }
 
 impl Place {
-    /// Gives the place to other drives until the guard is dropped, which takes it back even if they fill the
-    /// run: a drive that holds attempts must write how they ended.
+    /// Frees the place until the guard is dropped. The guard takes the place back even if the run has all of
+    /// its drives, because a drive must store the results of its attempts.
     pub(super) fn rest(&self) -> Rest<'_> {
         self.leave();
         Rest(self)
@@ -177,12 +176,12 @@ mod tests {
         assert!(matches!(sharing.enter("a", now), Entry::ComeAgain));
         assert!(matches!(sharing.enter("a", now), Entry::Hinted));
         assert!(matches!(sharing.enter("b", now), Entry::Entered(_)));
-        // The delayed hint is there, or was lost: the next one is sent again.
+        // The delayed hint has arrived or was lost, so the next one is sent.
         assert!(matches!(sharing.enter("a", later), Entry::ComeAgain));
         assert!(matches!(sharing.enter("a", later), Entry::Hinted));
         places.pop();
         assert!(matches!(sharing.enter("a", later), Entry::Entered(_)));
-        // Drives that wait for their attempts keep no other out.
+        // Drives that wait for their attempts do not count.
         places.extend(match sharing.enter("a", later) {
             Entry::Entered(place) => Some(place),
             _ => None,
