@@ -1,4 +1,4 @@
-//! A change of a run that is not written yet: the state as it will be, and the events that come with it.
+//! Collects a change of a run before it is written: the new state and the events that belong to it.
 
 use events::action::RunAction;
 use platform::{Tenant, UtcTime};
@@ -12,45 +12,35 @@ use crate::store::NewEvent;
 use crate::task_failure::TaskFailure;
 use crate::turn::{DeliveryReport, NewUpdate};
 
-/// Ids of writes that a state keeps: so many others may write before somebody who did not hear of his write looks for it.
+/// Recent commit ids that a state keeps. A writer that lost its response looks for its own.
 const KEPT_COMMITS: usize = 32;
 
-/// How an attempt of an activity ended.
 #[derive(Clone, Debug)]
 pub enum AttemptOutcome {
-    /// It returned.
     Completed(Payload),
-    /// It failed.
     Failed(Failure),
-    /// It went past a limit of its own.
     TimedOut(TimeoutKind),
 }
 
-/// A change of a run that is not written yet.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// The version that it changes; None for a run that begins.
+    /// Version that it replaces; None for a new run.
     pub expected: Option<u64>,
-    /// The state as it will be.
     pub state: RunState,
-    /// When it happens.
     pub now: UtcTime,
-    /// The id of the first event that is new.
+    /// Id of the first new event.
     pub first_new: u64,
-    /// Update messages that come with it.
     pub updates: Vec<NewUpdate>,
-    /// What the code told of the delivery that the run carries out.
+    /// Reports of the code about the delivery that the run carries out.
     pub reports: Vec<DeliveryReport>,
-    /// Events of the platform that come with it.
+    /// New events of the platform.
     pub events: Vec<NewEvent>,
-    /// Events that leave the state for records of their own.
+    /// Events that move from the state into records of their own.
     pub chunks: Vec<Vec<Event>>,
-    /// Whether anything is changed.
     pub changed: bool,
 }
 
 impl Draft {
-    /// Of a run that there is.
     pub fn of(state: RunState, now: UtcTime) -> Self {
         Self {
             expected: Some(state.version),
@@ -65,7 +55,6 @@ impl Draft {
         }
     }
 
-    /// Of a run that begins.
     pub fn new(state: RunState, now: UtcTime) -> Self {
         Self {
             expected: None,
@@ -73,26 +62,24 @@ impl Draft {
         }
     }
 
-    /// Whose run it is.
     pub fn tenant(&self) -> platform::Result<Tenant> {
         Tenant::new(&self.state.account, &self.state.project)
     }
 
-    /// The events that are new.
     pub fn new_events(&self) -> &[Event] {
         let begins = self.state.tail_begins();
         let skipped = usize::try_from(self.first_new.saturating_sub(begins)).unwrap_or(0);
         self.state.tail.get(skipped..).unwrap_or_default()
     }
 
-    /// Adds an event; its id. Every event of every run comes through here.
+    /// Appends an event and returns its id. Every event of every run is appended here.
     pub fn append(&mut self, mut kind: EventKind) -> u64 {
         if let Some(failure) = kind.failure_mut() {
             failure.shorten(limits::MAX_FAILURE_CHARACTERS);
         }
         let event = Event {
             id: self.state.last_event + 1,
-            // A clock may go back, a history does not.
+            // The clock may go back; the history must not.
             time: self.now.max(self.state.last_event_at),
             kind,
         };
@@ -113,7 +100,7 @@ impl Draft {
             return;
         }
         let event = NewEvent {
-            // A run begins once and ends once, so this is the same however often the change is tried.
+            // A run starts once and ends once, so a repeated change derives the same id.
             id: platform::ids::derived_id(
                 self.state.last_event_at,
                 &format!("{}#{}", self.state.run_id, action.as_str()),
@@ -134,7 +121,7 @@ impl Draft {
         }
     }
 
-    /// What time alone has brought since the run was written last: timers, limits.
+    /// Fires due timers and applies expired limits.
     pub fn pass_time(&mut self) {
         if self.state.is_closed() {
             return;
@@ -168,7 +155,7 @@ impl Draft {
             self.end_attempt(scheduled, AttemptOutcome::TimedOut(TimeoutKind::ScheduleToClose));
             return;
         }
-        // Whoever carries it out notices first, if he is still there.
+        // A live worker notices the timeout before this deadline.
         let given_up = activity
             .attempt_deadline()
             .filter(|(at, _)| at.plus_ms(limits::ATTEMPT_GRACE_MS) <= self.now);
@@ -177,12 +164,13 @@ impl Draft {
         }
     }
 
-    /// Forgets that a delayed message was sent: the queue that held it ended with its process. The next write sends another.
+    /// Forgets the delayed message, because the in-memory queue that held it ended. The next write sends
+    /// another.
     pub fn lose_wake(&mut self) {
         self.changed |= self.state.woken_at.take().is_some();
     }
 
-    /// Fails the attempts that other processes than this one carried out; they are known to have ended.
+    /// Fails the attempts of other processes, which are known to have ended.
     pub fn lose_attempts(&mut self, of_others_than: &str) {
         let lost: Vec<_> = self
             .state
@@ -199,14 +187,13 @@ impl Draft {
         }
     }
 
-    /// Whether an attempt of this activity can begin now.
+    /// Whether an attempt of this activity can start now.
     pub fn can_begin(&self, scheduled: u64) -> bool {
         self.state.activities.get(&scheduled).is_some_and(|activity| {
             activity.started_at.is_none() && activity.next_attempt_at.is_none_or(|at| at <= self.now)
         })
     }
 
-    /// Begins an attempt.
     pub fn begin_attempt(&mut self, scheduled: u64, worker: &str) {
         let now = self.now;
         if let Some(activity) = self.state.activities.get_mut(&scheduled) {
@@ -218,8 +205,8 @@ impl Draft {
         }
     }
 
-    /// What an attempt's end means: the end of the activity, or another attempt. The caller knows that the attempt is the one
-    /// that is under way.
+    /// Records the end of the current attempt: the end of the activity, or the time of the next attempt. The
+    /// caller has checked that the attempt is the current one.
     pub fn end_attempt(&mut self, scheduled: u64, outcome: AttemptOutcome) {
         let Some(activity) = self.state.activities.get(&scheduled) else {
             return;
@@ -274,7 +261,7 @@ impl Draft {
         });
     }
 
-    /// The pause before another attempt, in milliseconds; None where there is none.
+    /// Returns the pause before the next attempt, in milliseconds; None if there is none.
     fn pause_before_next(&self, scheduled: u64, outcome: &AttemptOutcome) -> Option<u64> {
         let activity = self.state.activities.get(&scheduled)?;
         let policy = &activity.options.retry;
@@ -296,14 +283,14 @@ impl Draft {
         (!too_late).then_some(pause)
     }
 
-    /// A turn was made over the events so far, and its commands are appended.
+    /// Records that a turn has applied all events so far.
     pub fn turned(&mut self) {
         self.state.processed = self.state.last_event;
         self.state.failed_task = None;
         self.changed = true;
     }
 
-    /// A turn came to nothing: when it is tried again.
+    /// Records a failed turn and the time of its retry.
     pub fn turn_failed(&mut self, failure: TaskFailure) {
         let attempt = self
             .state
@@ -319,7 +306,7 @@ impl Draft {
         self.changed = true;
     }
 
-    /// Removes what was done outside.
+    /// Removes executed effects from the outbox.
     pub fn done(&mut self, effects: &[Effect]) {
         for effect in effects {
             if let Some(place) = self.state.outbox.iter().position(|waiting| waiting == effect) {
@@ -329,7 +316,8 @@ impl Draft {
         }
     }
 
-    /// When something is to happen by itself, and on time: a timer, a further attempt, another try of a turn, the run's own limit.
+    /// Returns the next time at which the run continues by itself: a timer, a retry of an attempt or a turn,
+    /// or the run's timeout.
     pub fn next_time(&self) -> Option<UtcTime> {
         if self.state.is_closed() {
             return None;
@@ -347,7 +335,8 @@ impl Draft {
         timers.chain(attempts).chain(task).chain(state.times_out_at).min()
     }
 
-    /// When an activity is given up. Whoever carries it out notices by himself; this is for when he is gone.
+    /// Returns the next deadline of an activity. The worker notices it first; this one is for a worker that
+    /// died.
     fn next_limit(&self) -> Option<UtcTime> {
         let limits = self.state.activities.values().filter_map(|activity| {
             let attempt = activity.attempt_deadline();
@@ -357,8 +346,8 @@ impl Draft {
         limits.min()
     }
 
-    /// Makes it ready to be written: counts its bytes, and moves the tail of the history into records of its own where the state
-    /// would become large with it.
+    /// Prepares the draft for the write: counts its bytes, and moves the tail of the history into records of
+    /// its own if the state would become large.
     pub fn seal(&mut self, commit_id: String) -> platform::Result<()> {
         self.state.version += 1;
         self.state.commits.push(commit_id);
@@ -393,7 +382,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Whether somebody has to go on with the run at once: there are events that no turn has applied, or attempts that can begin.
+    /// Whether a worker can continue the run now: events wait for a turn, or attempts can start.
     pub fn is_open(&self) -> bool {
         let task = self.state.needs_turn()
             && self
@@ -408,12 +397,12 @@ impl Draft {
             .any(|scheduled| self.can_begin(*scheduled))
     }
 
-    /// When somebody should look at the run because nobody else has: the time that the sweeper finds it by.
+    /// Returns the time at which the sweeper finds the run if no worker drives it.
     pub fn due_at(&self) -> Option<UtcTime> {
         let open = self.is_open().then(|| self.now.plus_ms(limits::HINT_GRACE_MS));
         let outbox = (!self.state.outbox.is_empty()).then(|| self.now.plus_ms(limits::EFFECT_GRACE_MS));
         let time = self.next_time().map(|at| match self.state.woken_at {
-            // A message comes at that time; it is missed only if it was lost.
+            // A delayed message arrives at that time unless it is lost.
             Some(woken) if woken == at => at.plus_ms(limits::WAKE_GRACE_MS),
             _ => at,
         });

@@ -1,8 +1,8 @@
-//! What happened to a run, in order: the events of its history. Names and meanings are Temporal's.
+//! Defines the events of a run's history. Names and meanings are Temporal's.
 //!
-//! An event is written once and never changed. Its id is its place: 1, 2, 3 and so on, without a gap. Some events say what the run's
-//! code asked for (a *command*: an activity scheduled, a timer started), the others what came from outside; replaying code
-//! has to ask for the same commands again, in the same order.
+//! An event is written once and never changed. Its id is its place: 1, 2, 3 and so on, without a gap. Some
+//! events are *commands* of the run's code (an activity scheduled, a timer started); the others come from
+//! outside. Replayed code must request the same commands again, in the same order.
 
 use platform::UtcTime;
 use serde::{Deserialize, Serialize};
@@ -13,33 +13,30 @@ use crate::payload::Payload;
 pub use crate::started::{ParentRef, Started};
 use crate::stored_time::millis;
 
-/// One event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Its place in the history, from 1.
+    /// From 1.
     pub id: u64,
-    /// When it was written; never before the event before it.
+    /// Never before the previous event's time.
     #[serde(with = "millis")]
     pub time: UtcTime,
-    /// What happened.
     #[serde(rename = "event")]
     pub kind: EventKind,
 }
 
-/// Which of its time limits something went past.
+/// Time limit of an activity that expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeoutKind {
-    /// One attempt took longer than it may, or whoever carried it out is gone.
+    /// One attempt took too long, or its worker died.
     StartToClose,
-    /// All attempts together took longer than they may.
+    /// All attempts together took too long.
     ScheduleToClose,
-    /// An attempt has not been heard of for longer than it may be silent.
+    /// An attempt sent no heartbeat for too long.
     Heartbeat,
 }
 
 impl TimeoutKind {
-    /// The failure that a timeout is.
     pub fn failure(self) -> Failure {
         let (kind, message) = match self {
             Self::StartToClose => (
@@ -59,203 +56,155 @@ impl TimeoutKind {
     }
 }
 
-/// How a child run ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChildOutcome {
-    /// With a result.
     Completed(Payload),
-    /// With a failure.
     Failed(Failure),
-    /// It was cancelled.
     Canceled,
-    /// It was terminated.
     Terminated,
-    /// It took longer than it may.
     TimedOut,
 }
 
-/// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum EventKind {
     /// The first event of every run.
     WorkflowExecutionStarted(Box<Started>),
-    /// A signal came.
     WorkflowExecutionSignaled {
-        /// Its name.
         name: String,
-        /// What it carries.
         input: Payload,
-        /// Who sent it.
+        /// Reference of the sender.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         identity: String,
     },
-    /// Somebody asked the run to stop.
     WorkflowExecutionCancelRequested {
-        /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Who.
+        /// Reference of the caller.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         identity: String,
     },
-    /// The code returned a result. Nothing comes after it.
+    /// The code returned a result. The last event.
     WorkflowExecutionCompleted {
-        /// The result.
         result: Payload,
     },
-    /// The code returned a failure. Nothing comes after it.
+    /// The code returned a failure. The last event.
     WorkflowExecutionFailed {
-        /// The failure.
         failure: Failure,
     },
-    /// The code ended after it was asked to stop. Nothing comes after it.
+    /// The code ended after a request to cancel. The last event.
     WorkflowExecutionCanceled {
-        /// What it returned.
+        /// Result of the code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         details: Option<Payload>,
     },
-    /// Somebody ended the run; its code was not asked. Nothing comes after it.
+    /// A caller ended the run without a call of its code. The last event.
     WorkflowExecutionTerminated {
-        /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Who.
+        /// Reference of the caller.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         identity: String,
     },
-    /// The run took longer than it may. Nothing comes after it.
+    /// The run's timeout expired. The last event.
     WorkflowExecutionTimedOut {},
-    /// The code goes on in a new run, with an empty history. Nothing comes after it.
+    /// The code continues in a new run with an empty history. The last event.
     WorkflowExecutionContinuedAsNew {
-        /// The new run.
         new_run_id: String,
-        /// What it begins with.
         input: Payload,
-        /// Its workflow type, where that is another.
+        /// Workflow type of the new run, if it differs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workflow_type: Option<String>,
-        /// What it executes, where its type interprets programs.
+        /// Program of the new run, for a type that interprets programs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         program: Option<String>,
     },
-    /// The code asked for an activity.
     ActivityTaskScheduled {
-        /// Its id, the same in every attempt and every replay.
+        /// The same in every attempt and every replay.
         activity_id: String,
-        /// The registered name.
         name: String,
-        /// Its input.
         input: Payload,
-        /// Its limits and retries.
         #[serde(default, skip_serializing_if = "ActivityOptions::is_default")]
         options: ActivityOptions,
     },
-    /// The attempt that decided how an activity ends began. Written together with that end: attempts before it leave no event.
+    /// Start of the attempt that decided the activity. Written together with its end; earlier attempts leave
+    /// no event.
     ActivityTaskStarted {
-        /// The activity.
         scheduled_event_id: u64,
-        /// Which attempt it was, from 1.
+        /// From 1.
         attempt: u32,
-        /// When it began.
         #[serde(with = "millis")]
         started_at: UtcTime,
-        /// How the attempt before it failed.
+        /// Failure of the previous attempt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_failure: Option<Failure>,
     },
-    /// An activity returned.
     ActivityTaskCompleted {
-        /// The activity.
         scheduled_event_id: u64,
-        /// Its start.
         started_event_id: u64,
-        /// What it returned.
         result: Payload,
     },
-    /// An activity failed, and there is no further attempt.
+    /// The last attempt failed.
     ActivityTaskFailed {
-        /// The activity.
         scheduled_event_id: u64,
-        /// Its start.
         started_event_id: u64,
-        /// The failure of the last attempt.
         failure: Failure,
     },
-    /// An activity took too long, and there is no further attempt.
+    /// A time limit expired, and no attempt follows.
     ActivityTaskTimedOut {
-        /// The activity.
         scheduled_event_id: u64,
-        /// Its start; 0 where no attempt began.
+        /// 0 if no attempt started.
         started_event_id: u64,
-        /// Which limit.
         timeout: TimeoutKind,
-        /// How the attempt before it failed.
+        /// Failure of the previous attempt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_failure: Option<Failure>,
     },
-    /// The code no longer wants an activity; what it returns later is ignored.
+    /// The code dropped an activity; a later result is ignored.
     ActivityTaskCanceled {
-        /// The activity.
         scheduled_event_id: u64,
     },
-    /// The code asked for a timer.
     TimerStarted {
-        /// Its id, the same in every replay.
+        /// The same in every replay.
         timer_id: String,
         /// From this event on, in milliseconds.
         fire_after_ms: u64,
     },
-    /// A timer's time came.
     TimerFired {
-        /// Its start.
         started_event_id: u64,
     },
-    /// The code no longer wants a timer.
+    /// The code dropped a timer.
     TimerCanceled {
-        /// Its start.
         started_event_id: u64,
     },
-    /// The code asked for a child run.
+    /// The code requested a child run.
     StartChildWorkflowExecutionInitiated {
-        /// The child's workflow id.
         workflow_id: String,
-        /// The child's run id.
         run_id: String,
-        /// The child's workflow type.
         workflow_type: String,
-        /// The child's input.
         input: Payload,
-        /// What becomes of it when this run ends first.
+        /// Applies to the child if this run ends first.
         #[serde(default, skip_serializing_if = "ParentClosePolicy::is_default")]
         parent_close_policy: ParentClosePolicy,
-        /// What the child executes, where its type interprets programs.
+        /// Program of the child, for a type that interprets programs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         program: Option<String>,
     },
-    /// A child run was not started.
     StartChildWorkflowExecutionFailed {
-        /// The asking.
         initiated_event_id: u64,
-        /// Why not.
         failure: Failure,
     },
-    /// A child run was started.
     ChildWorkflowExecutionStarted {
-        /// The asking.
         initiated_event_id: u64,
     },
-    /// A child run ended.
     ChildWorkflowExecutionClosed {
-        /// The asking.
         initiated_event_id: u64,
-        /// How.
         outcome: ChildOutcome,
     },
-    /// The code asked a child run to stop.
+    /// The code requested the cancellation of a child run.
     RequestCancelExternalWorkflowExecutionInitiated {
-        /// The asking for the child.
+        /// The event that requested the child.
         initiated_event_id: u64,
     },
     /// The code recorded a decision or a result that its replays must find again.
@@ -269,7 +218,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Its name as Temporal writes it, without `EVENT_TYPE_`.
+    /// Returns Temporal's name without `EVENT_TYPE_`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::WorkflowExecutionStarted(_) => "WORKFLOW_EXECUTION_STARTED",
@@ -307,7 +256,7 @@ impl EventKind {
         }
     }
 
-    /// Whether the run's code asked for it.
+    /// Whether the run's code requested it.
     pub fn is_command(&self) -> bool {
         matches!(
             self,
@@ -325,17 +274,16 @@ impl EventKind {
         )
     }
 
-    /// Whether replaying code reads its payload.
+    /// Whether replayed code reads its payload.
     pub fn is_read_by_code(&self) -> bool {
         !self.is_command() || matches!(self, Self::MarkerRecorded { .. })
     }
 
-    /// Whether the run's code may go on because of it.
+    /// Whether it can make the run's code continue.
     pub fn is_stimulus(&self) -> bool {
         !self.is_command() && !self.is_terminal() && !matches!(self, Self::ActivityTaskStarted { .. })
     }
 
-    /// Whether it ends the run.
     pub fn is_terminal(&self) -> bool {
         matches!(
             self,
@@ -348,7 +296,6 @@ impl EventKind {
         )
     }
 
-    /// The payload that it carries, where it carries one.
     pub fn payload_mut(&mut self) -> Option<&mut Payload> {
         match self {
             Self::WorkflowExecutionStarted(started) => Some(&mut started.input),
@@ -383,7 +330,6 @@ impl EventKind {
         }
     }
 
-    /// The failure that it tells of, where it tells of one.
     pub(crate) fn failure_mut(&mut self) -> Option<&mut Failure> {
         match self {
             Self::WorkflowExecutionFailed { failure }

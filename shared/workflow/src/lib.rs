@@ -1,8 +1,8 @@
 //! The durable workflow engine.
 //!
-//! A *run* is code that outlives the process that it runs in. The code is replayed over the run's *history* ([`event`]), by
-//! [`make_turn`](turn::make_turn), which is pure; what it asks for beyond the history is appended to it, together with everything that follows from
-//! that, by one conditional write.
+//! A *run* is code that outlives the process that executes it. [`make_turn`](turn::make_turn), which is pure,
+//! replays the code over the run's *history* ([`event`]). One conditional write appends the new commands and
+//! everything that follows from them.
 
 pub mod draft;
 pub mod engine;

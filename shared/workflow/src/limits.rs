@@ -1,54 +1,52 @@
-//! How much a run may hold, and how long the engine waits for what. The limits of a history are Temporal's.
+//! Limits of a run, and deadlines of the engine. The limits of a history are Temporal's.
 
-/// Most events of a run.
 pub const MAX_EVENTS: u64 = 51_200;
-/// Events from which on a warning is logged.
+/// Number of events from which a warning is logged.
 pub const WARN_EVENTS: u64 = 4_096;
-/// Most bytes of a run's history.
 pub const MAX_HISTORY_BYTES: u64 = 50 * 1_024 * 1_024;
-/// Most signals of a run.
 pub const MAX_SIGNALS: u64 = 10_000;
-/// Most activities, timers or child runs, each, that a run waits for at a time.
+/// Pending activities of a run; the same limit holds for timers and for child runs.
 pub const MAX_PENDING: usize = 2_000;
 
-/// Characters of a failure's message that a history keeps.
+/// Longer messages of a failure are cut in the history.
 pub const MAX_FAILURE_CHARACTERS: usize = 10_000;
 
-/// A state holds its last events up to so many bytes of JSON; then they get a record of their own. Writing them with the state
-/// saves a transaction for each step of a run, and a short run is one record.
+/// JSON bytes of recent events that a state holds before they get a record of their own. Writing them with
+/// the state saves a transaction for each step, and a short run is one record.
 pub const MAX_TAIL_BYTES: usize = 4_096;
-/// Most bytes of one record of events: an item of the table has at most 400 KB.
+/// Upper limit of one record of events: an item of the table has at most 400 KB.
 pub const MAX_CHUNK_BYTES: usize = 250_000;
-/// Most bytes of the events of one commit before their payloads are kept elsewhere, however small these are.
+/// Bytes of the events of one commit from which all but small payloads are stored elsewhere.
 pub const MAX_COMMIT_BYTES: usize = 1_000_000;
 
-/// Most bytes of the events and update messages that one write takes, without large payloads: a transaction of the table takes 4 MB.
+/// Bytes of events and updates of one commit, without large payloads: a transaction of the table has at most
+/// 4 MB.
 pub const MAX_WRITE_BYTES: usize = 3_000_000;
-/// Most bytes of a payload that stays in its record where those of one write are many.
+/// Upper limit of a payload that stays in its record when the payloads of a commit are large together.
 pub const SMALL_PAYLOAD_BYTES: usize = 1_024;
 
-/// Most bytes of what an attempt says of itself that stay in the state.
+/// Upper limit of a heartbeat's details in the state.
 pub const MAX_HEARTBEAT_BYTES: usize = 16_384;
 
-/// How long an attempt's end is waited for after its limit, in milliseconds: whoever carries it out notices first.
+/// Time after an attempt's deadline in which its worker may still report, in milliseconds.
 pub const ATTEMPT_GRACE_MS: u64 = 2_000;
-/// After how long a message that says 'go on' counts as lost, in milliseconds.
+/// Time after which a hint counts as lost, in milliseconds.
 pub const HINT_GRACE_MS: u64 = 60_000;
-/// Times that a lost message or a lost attempt is found by are multiples of so many milliseconds: most steps
-/// of a run leave its place in the index `due` then, and moving it costs two writes.
+/// Due times for lost hints and lost attempts are multiples of this, in milliseconds. Most steps of a run
+/// then keep its entry in the index `due`; moving the entry costs two writes.
 pub const DUE_STEP_MS: u64 = 30_000;
-/// After how long a delayed message counts as lost, in milliseconds.
+/// Time after which a delayed message counts as lost, in milliseconds.
 pub const WAKE_GRACE_MS: u64 = 10_000;
-/// After how long what had to be done outside of a run counts as not done, in milliseconds.
+/// Time after which an effect counts as not executed, in milliseconds.
 pub const EFFECT_GRACE_MS: u64 = 30_000;
-/// How long an activity may take before what is known of it so far is written, in milliseconds.
+/// Time that a quick activity gets before the run is written without its result, in milliseconds.
 pub const EAGER_MS: u64 = 300;
-/// How long one invocation begins attempts, in milliseconds: what it has begun then must end within the 15 minutes of a function.
+/// Time in which one invocation starts attempts, in milliseconds. They must end within the 15 minutes of a
+/// function.
 pub const DRIVE_MS: u64 = 240_000;
-/// Most attempts that one invocation carries out at a time.
 pub const MAX_ATTEMPTS_AT_ONCE: usize = 16;
 
-/// The pause after a turn came to nothing for the time of this number, in milliseconds: one second, doubled up to a minute.
+/// Returns the pause after a failed turn, in milliseconds: one second, doubled each time up to a minute.
 pub fn task_pause_ms(attempt: u32) -> u64 {
     let doublings = attempt.saturating_sub(1).min(6);
     (1_000 << doublings).min(60_000)

@@ -1,7 +1,7 @@
-//! Listing runs: which index answers, and what is left to look at one by one.
+//! Lists runs: chooses the index, and filters the rest.
 //!
-//! A listing reads the index that narrows it most and filters what that has. It reads a bounded number of runs: where few of them
-//! match, a page may be short, or empty, and yet not be the last; its token goes on where it ended.
+//! A listing reads the most selective index and filters its entries. It reads a bounded number of runs, so a
+//! page may be short or empty without being the last one; its token continues where it ended.
 
 use platform::auth::{Permission, Principal};
 use platform::page_token::PageTokens;
@@ -14,26 +14,26 @@ use crate::state::Visibility;
 use crate::status::RunStatus;
 use crate::summary::RunSummary;
 
-/// Most runs that one page is looked for among.
+/// Runs that one page reads at most.
 const MAX_READ: usize = 2_000;
-/// Least runs that are read at a time.
+/// Smallest number of runs in one read.
 const LEAST_READ: usize = 52;
-/// Longest type or document id that a run can have, in bytes.
+/// Longest type or document id of a run, in bytes.
 const MAX_VALUE: usize = 800;
-/// Most runs that are read at a time.
+/// Largest number of runs in one read.
 const READ_AT_ONCE: usize = 500;
 
-/// Who looks, and what he may see.
+/// Caller, and the runs that the caller may see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Viewer {
-    /// As runs name who started them: `user:<id>`.
+    /// Reference as runs store their starter: `user:<id>`.
     pub reference: String,
-    /// Whether he sees what is private to others.
+    /// Whether private runs of others are visible.
     pub sees_all: bool,
 }
 
 impl Viewer {
-    /// What a principal may see: everything with `workflow_superadmin`.
+    /// `workflow_superadmin` sees everything.
     pub fn of(principal: &Principal) -> Self {
         Self {
             reference: principal.reference(),
@@ -41,7 +41,7 @@ impl Viewer {
         }
     }
 
-    /// Whether he sees a run of this visibility that somebody started.
+    /// Whether a run with this visibility and starter is visible.
     pub fn sees(&self, visibility: Visibility, initiated_by: &str) -> bool {
         visibility == Visibility::Project || self.sees_all || initiated_by == self.reference
     }
