@@ -47,46 +47,40 @@ impl Viewer {
     }
 }
 
-/// Which runs to list. What is empty or missing takes all.
+/// Selection of runs. An empty or missing field selects all.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RunSelection {
-    /// About this document.
     pub document_id: Option<String>,
-    /// Started by an event of this action.
+    /// Action of the event that started the run.
     pub event_name: Option<String>,
-    /// Started by this subscription.
+    /// Subscription that started the run.
     pub rule_id: Option<String>,
-    /// Part of the type, of the subscription's name or of the run id, without regard to case.
+    /// Part of the type, of the subscription's name or of the run id; case does not count.
     pub search_term: Option<String>,
-    /// Of one of these statuses.
     pub statuses: Vec<RunStatus>,
-    /// Started by somebody.
     pub initiated_by: Option<String>,
-    /// Of this type.
     pub workflow_type: Option<String>,
-    /// What the caller wrote in the filter language.
+    /// Text in the filter language.
     pub filter: String,
-    /// Begun at this time or later.
+    /// Earliest start.
     pub start: Option<UtcTime>,
-    /// Begun at this time or earlier.
+    /// Latest start.
     pub end: Option<UtcTime>,
 }
 
-/// The filter of a text. 400, with the column, for a text that is none.
+/// Parses a filter; 400 with the column of a mistake.
 pub fn filter(text: &str) -> Result<Filter> {
     Filter::parse(text).map_err(|error| Error::invalid(format!("The query is not as it must be at {error}.")))
 }
 
-/// A page of runs.
 #[derive(Debug)]
 pub struct RunPage {
-    /// The runs, newest first.
+    /// Newest first.
     pub runs: Vec<RunSummary>,
-    /// What the next page is asked for with; None after the last.
+    /// None after the last page.
     pub next_page_token: Option<String>,
 }
 
-/// The listings of runs.
 #[derive(Clone)]
 pub struct RunListings {
     runs: Runs,
@@ -94,12 +88,11 @@ pub struct RunListings {
 }
 
 impl RunListings {
-    /// Over the table of runs.
     pub fn new(runs: Runs, tokens: PageTokens) -> Self {
         Self { runs, tokens }
     }
 
-    /// A page of at most `page_size` runs. 400 for a filter that cannot be read, or a token of another listing.
+    /// Returns at most `page_size` runs. 400 for an invalid filter, or a token of another listing.
     pub async fn list(
         &self,
         tenant: &Tenant,
@@ -141,7 +134,7 @@ impl RunListings {
         }
         let (indexes, from, until) = selection.plan(&filter);
         if indexes.iter().any(|index| index.value().len() > MAX_VALUE) {
-            // No run has such a value, and no index takes it.
+            // No run has such a value, and no index can store it.
             return Ok(RunPage {
                 runs: Vec::new(),
                 next_page_token: None,
@@ -183,7 +176,7 @@ impl RunListings {
         })
     }
 
-    /// The newest run that none of the streams has given.
+    /// Returns the newest run of all streams.
     async fn next(
         &self,
         tenant: &Tenant,
@@ -209,7 +202,8 @@ impl RunListings {
         (from, page_size): (UtcTime, usize),
     ) -> Result<()> {
         while stream.read.is_empty() && !stream.is_over {
-            // One for the place where it goes on, which is known already, and one to know whether there are more.
+            // One more for the place where the page continues, which is known, and one to see whether more
+            // follow.
             let most = (page_size + 2).clamp(LEAST_READ, READ_AT_ONCE);
             let (page, more) = self
                 .runs
@@ -233,7 +227,7 @@ impl RunListings {
         Ok(())
     }
 
-    /// Reads how those runs stand that may match.
+    /// Reads the current state of the runs that may match.
     async fn candidates(
         &self,
         tenant: &Tenant,
@@ -262,18 +256,18 @@ impl RunListings {
     }
 }
 
-/// A run that was read of an index.
+/// A run that an index returned.
 struct Candidate {
     run: RunSummary,
-    /// Without it, how the run stands was not read.
+    /// If false, the current state was not read.
     may_match: bool,
 }
 
-/// One index, read from the newest run on.
+/// One index, read from the newest run.
 struct Stream {
     index: RunIndex,
     position: RunPosition,
-    /// What was read and not given, oldest first.
+    /// Runs that were read and not returned, oldest first.
     read: Vec<Candidate>,
     is_over: bool,
 }
@@ -329,13 +323,13 @@ impl RunSelection {
         self.statuses.is_empty() || self.statuses.contains(&run.status)
     }
 
-    /// The one run that it can be about, by its id.
+    /// Returns the run id, if the selection names one run.
     fn one_run(&self, filter: &Filter) -> Option<String> {
         let searched = self.search_term.as_ref().and_then(|term| ids::read(term));
         filter.narrowed().run_id.or(searched)
     }
 
-    /// The indexes to read, from when and until when.
+    /// Returns the indexes to read, and the range of start times.
     fn plan(&self, filter: &Filter) -> (Vec<RunIndex>, UtcTime, UtcTime) {
         let narrowed = filter.narrowed();
         let time = |millis: Option<i64>| millis.and_then(UtcTime::from_millis);
@@ -348,7 +342,7 @@ impl RunSelection {
             (statuses, _) => Some(statuses.iter().map(|status| status.as_str().to_owned()).collect()),
         };
         let workflow_type = self.workflow_type.clone().or(narrowed.workflow_type);
-        // Most runs complete, so the index by status is without them.
+        // The index by status excludes completed runs, because most runs complete.
         let statuses = statuses.filter(|statuses| !statuses.iter().any(|status| status == COMPLETED));
         let indexes = match (document, statuses, workflow_type) {
             (Some(document), ..) => vec![RunIndex::Document(document)],

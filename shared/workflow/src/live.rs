@@ -1,7 +1,7 @@
-//! Who follows runs in this process, and hears at once what another part of it has written.
+//! Notifies followers of runs within one process.
 //!
-//! A deployed stream function is alone in its process and looks at the records again and again; on the local runner everything
-//! is one process, and nobody has to look until there is something to see.
+//! A deployed stream function has a process of its own and polls the records. The local runner is one
+//! process, so its streams wait for a notification.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,6 @@ use tokio::sync::watch;
 
 use crate::engine::Listener;
 
-/// Who follows which run.
 pub struct Followers {
     runs: Mutex<HashMap<String, watch::Sender<()>>>,
     ending: watch::Sender<bool>,
@@ -27,19 +26,19 @@ impl Default for Followers {
 }
 
 impl Followers {
-    /// Hears of changes of a run from now on. Run ids are unique over all tenants.
+    /// Subscribes to changes of a run. Run ids are unique across tenants.
     pub fn follow(&self, run_id: &str) -> watch::Receiver<()> {
         let mut runs = self.runs.lock();
         runs.retain(|_, sender| sender.receiver_count() > 0);
         runs.entry(run_id.to_owned()).or_default().subscribe()
     }
 
-    /// Hears when the process is about to end.
+    /// Subscribes to the end of the process.
     pub fn ending(&self) -> watch::Receiver<bool> {
         self.ending.subscribe()
     }
 
-    /// Tells everybody that the process is about to end.
+    /// Notifies all followers that the process ends.
     pub fn end(&self) {
         self.ending.send_replace(true);
     }

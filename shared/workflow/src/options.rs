@@ -1,22 +1,22 @@
-//! How activities and child runs are to be carried out.
+//! Defines the options of activities and child runs.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// When a failed activity is tried again. The defaults are Temporal's.
+/// The defaults are Temporal's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RetryPolicy {
     /// Pause before the second attempt, in milliseconds.
     pub initial_interval_ms: u64,
-    /// Each further pause is this many times the one before it.
+    /// Factor between a pause and the next one.
     pub backoff_coefficient: f64,
-    /// No pause is longer, in milliseconds.
+    /// Upper limit of a pause, in milliseconds.
     pub maximum_interval_ms: u64,
-    /// Attempts in all; 0 for no limit.
+    /// Including the first attempt; 0 for no limit.
     pub maximum_attempts: u32,
-    /// Types of failures that are not worth another attempt.
+    /// Types of failures that are not retried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub non_retryable_error_types: Vec<String>,
 }
@@ -34,7 +34,6 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// One attempt, no other.
     pub fn none() -> Self {
         Self {
             maximum_attempts: 1,
@@ -42,7 +41,6 @@ impl RetryPolicy {
         }
     }
 
-    /// At most this many attempts.
     pub fn attempts(maximum_attempts: u32) -> Self {
         Self {
             maximum_attempts,
@@ -50,7 +48,8 @@ impl RetryPolicy {
         }
     }
 
-    /// The pause after the attempt of this number failed, in milliseconds; None where there is no further one.
+    /// Returns the pause after a failed attempt with this number, in milliseconds; None if no attempt
+    /// follows.
     pub fn pause_ms(&self, attempt: u32) -> Option<u64> {
         if self.maximum_attempts != 0 && attempt >= self.maximum_attempts {
             return None;
@@ -62,7 +61,7 @@ impl RetryPolicy {
             .powi(failed.min(1_000).cast_signed());
         let pause = Duration::from_millis(self.initial_interval_ms).as_secs_f64() * factor;
         let longest = Duration::from_millis(self.maximum_interval_ms).as_secs_f64();
-        // The least of both is at most the longest pause, which is whole milliseconds.
+        // The smaller value is at most the longest pause, which is whole milliseconds.
         Some(
             Duration::from_secs_f64(pause.min(longest))
                 .as_millis()
@@ -72,23 +71,21 @@ impl RetryPolicy {
     }
 }
 
-/// Longest that an attempt may take where nothing else is said, in milliseconds.
+/// Default time limit of an attempt, in milliseconds.
 pub const DEFAULT_START_TO_CLOSE_MS: u64 = 60_000;
 
-/// How an activity is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ActivityOptions {
-    /// Longest that one attempt may take, in milliseconds; a minute where it is missing. A function ends after 15 minutes.
+    /// Time limit of one attempt, in milliseconds; one minute if missing. A function ends after 15 minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_to_close_ms: Option<u64>,
-    /// Longest that all attempts together may take, in milliseconds.
+    /// Time limit of all attempts together, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule_to_close_ms: Option<u64>,
-    /// Longest that an attempt may be silent, in milliseconds; an attempt need not be heard of where it is missing.
+    /// Time limit between two heartbeats, in milliseconds; none are required if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heartbeat_ms: Option<u64>,
-    /// When a failed attempt is repeated.
     #[serde(skip_serializing_if = "RetryPolicy::is_default")]
     pub retry: RetryPolicy,
 }
@@ -100,27 +97,24 @@ impl RetryPolicy {
 }
 
 impl ActivityOptions {
-    /// Whether nothing was said.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Longest that one attempt may take, in milliseconds.
+    /// Time limit of one attempt, in milliseconds.
     pub fn start_to_close_ms(&self) -> u64 {
         self.start_to_close_ms.unwrap_or(DEFAULT_START_TO_CLOSE_MS)
     }
 }
 
-/// What becomes of a child run when the run that started it ends first.
+/// What happens to a child run if its parent ends first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParentClosePolicy {
-    /// It is terminated.
     #[default]
     Terminate,
-    /// It is asked to stop.
     RequestCancel,
-    /// It goes on.
+    /// The child continues.
     Abandon,
 }
 

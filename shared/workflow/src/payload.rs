@@ -1,7 +1,7 @@
-//! What a workflow takes, gives and passes on: any JSON value, kept as the text that it came in.
+//! Holds inputs, results and messages: any JSON value, kept as its original text.
 //!
-//! A large payload is kept beside the records, in the object store, and its place is written instead (a *claim check*), so
-//! that no record comes near the size that the table takes.
+//! A large payload is kept in the object store and the record holds a reference (a *claim check*), so that no
+//! record comes near the size limit of an item.
 
 use std::sync::Arc;
 
@@ -11,22 +11,21 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::failure::Failure;
 
-/// Most bytes of one payload as JSON: what an activity returns, a signal carries, a run begins with. As Temporal's blob limit.
+/// Upper limit of one payload in bytes of JSON; Temporal's blob limit.
 pub const MAX_PAYLOAD_BYTES: usize = 2 * 1_024 * 1_024;
 
-/// Payloads of more bytes are kept in the object store: several of them fit into one record of 400 KB.
+/// Larger payloads are kept in the object store: several payloads must fit into one record of 400 KB.
 pub const CLAIM_CHECK_BYTES: usize = 100_000;
 
-/// Where a large payload is.
+/// Reference to a large payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredPayload {
-    /// Its key in the object store.
+    /// Key in the object store.
     pub key: String,
-    /// Its size.
     pub bytes: u64,
 }
 
-/// A JSON value, or the place where it is kept.
+/// A JSON value, a reference to one, or both.
 #[derive(Clone, Default)]
 pub struct Payload {
     value: Option<Arc<RawValue>>,
@@ -34,12 +33,12 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// JSON `null`.
     pub fn null() -> Self {
         Self::from_raw(RawValue::NULL.to_owned())
     }
 
-    /// The JSON of a value. A failure where it has none, such as a map whose keys are no texts, and where it is too large.
+    /// Serializes a value. Fails if it has no JSON, such as a map with keys that are not text, or is too
+    /// large.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, Failure> {
         let raw = to_raw_value(value).map_err(|error| {
             Failure::new(
@@ -53,7 +52,6 @@ impl Payload {
         }
     }
 
-    /// A value that is JSON already.
     pub fn from_raw(raw: Box<RawValue>) -> Self {
         Self {
             value: Some(Arc::from(raw)),
@@ -61,7 +59,6 @@ impl Payload {
         }
     }
 
-    /// A value that is kept elsewhere.
     pub fn from_stored(stored: StoredPayload) -> Self {
         Self {
             value: None,
@@ -69,7 +66,7 @@ impl Payload {
         }
     }
 
-    /// Reads the value. A failure where it does not have the shape of `T`.
+    /// Deserializes the value; fails if it does not have the shape of `T`.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         serde_json::from_str(self.json()).map_err(|error| {
             Failure::new(
@@ -79,17 +76,16 @@ impl Payload {
         })
     }
 
-    /// The value as JSON; `null` for one that is kept elsewhere and was not fetched.
+    /// Returns the JSON text; `null` for a reference that was not fetched.
     pub fn json(&self) -> &str {
         self.value.as_deref().map_or("null", RawValue::get)
     }
 
-    /// The value as a tree.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::from_str(self.json()).unwrap_or_default()
     }
 
-    /// Bytes of the value as JSON.
+    /// Size as JSON.
     pub fn bytes(&self) -> usize {
         match &self.stored {
             Some(stored) => usize::try_from(stored.bytes).unwrap_or(usize::MAX),
@@ -97,27 +93,26 @@ impl Payload {
         }
     }
 
-    /// Whether it is JSON `null`.
     pub fn is_null(&self) -> bool {
         self.stored.is_none() && self.json() == "null"
     }
 
-    /// Where it is kept, if elsewhere.
+    /// Returns the reference, if the value is in the object store.
     pub fn stored(&self) -> Option<&StoredPayload> {
         self.stored.as_deref()
     }
 
-    /// Whether the value itself is at hand.
+    /// Whether the value itself is in memory.
     pub fn is_fetched(&self) -> bool {
         self.value.is_some()
     }
 
-    /// From now on it is known to be kept there as well; what is at hand stays so.
+    /// Adds the reference; a value in memory stays there.
     pub fn set_stored(&mut self, stored: StoredPayload) {
         self.stored = Some(Arc::new(stored));
     }
 
-    /// The value of one that is kept elsewhere.
+    /// Adds the value to a reference.
     pub fn set_fetched(&mut self, raw: Box<RawValue>) {
         self.value = Some(Arc::from(raw));
     }
@@ -181,7 +176,7 @@ impl<'de> Deserialize<'de> for Payload {
         let written = Written::deserialize(deserializer)?;
         let missing = written.value.is_none() && written.stored.is_none();
         Ok(Self {
-            // serde reads a `null` that is there as a value that is not.
+            // serde reads an explicit `null` as a missing value.
             value: written
                 .value
                 .or_else(|| missing.then(|| RawValue::NULL.to_owned()))

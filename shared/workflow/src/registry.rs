@@ -1,4 +1,4 @@
-//! The workflow types and activities that there are, by name.
+//! Registers workflow types and activities by name.
 
 use std::any::type_name;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,42 +19,35 @@ use crate::payload::Payload;
 use crate::stub::{ActivityName, Interactions, WorkflowName};
 use crate::turn::{Code, Context, NewUpdate, Running};
 
-/// A running activity.
 pub type RunningActivity = Pin<Box<dyn Future<Output = Result<Payload, Failure>> + Send>>;
-/// The code of an activity.
 pub type ActivityCode = Arc<dyn Fn(ActivityContext, Payload) -> RunningActivity + Send + Sync>;
 
-/// Tells the engine that an attempt is alive; what it says is kept for the next attempt.
+/// Reports that an attempt is alive. The details are kept for the next attempt.
 pub type Heartbeat =
     Arc<dyn Fn(Payload) -> Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>> + Send + Sync>;
 
-/// Publishes an update message of the run.
+/// Publishes an update of the run.
 pub type Publish =
     Arc<dyn Fn(NewUpdate) -> Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>> + Send + Sync>;
 
-/// What the code of an activity works with.
+/// Context of an activity's code.
 #[derive(Clone)]
 pub struct ActivityContext {
-    /// The account and project.
     pub tenant: Tenant,
-    /// The run's workflow id.
     pub workflow_id: String,
-    /// The run's id.
     pub run_id: String,
-    /// The run's type.
     pub workflow_type: String,
-    /// The activity's id in its run, the same in every attempt: together with the run's id it tells a repeated call.
+    /// Id within the run, the same in every attempt. Together with the run id it is an idempotency key.
     pub activity_id: String,
-    /// Which attempt it is, from 1.
+    /// From 1.
     pub attempt: u32,
-    /// When the activity was asked for.
     pub scheduled_at: UtcTime,
-    /// What the attempt before it said of itself last.
+    /// Details of the previous attempt's last heartbeat.
     pub last_heartbeat: Option<Payload>,
-    /// The identity of the run inside the platform; None for a run without a role.
+    /// Identity of the run inside the platform; None for a run without a role.
     pub principal: Option<RunPrincipal>,
-    /// Subscriptions that led to the run: what an event that the attempt publishes carries on, so that none
-    /// matches what it led to.
+    /// Subscriptions that led to the run. Events that the attempt publishes carry them, so that no
+    /// subscription matches its own results.
     pub lineage: Vec<String>,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) publish: Publish,
@@ -62,22 +55,22 @@ pub struct ActivityContext {
 }
 
 impl ActivityContext {
-    /// Says that the attempt is alive, and how far it is. A failure where nobody wants the attempt any longer: the code should
-    /// end then.
+    /// Reports that the attempt is alive, with its progress. Fails if the attempt is no longer needed: the
+    /// code should end then.
     pub async fn heartbeat(&self, details: &(impl Serialize + ?Sized)) -> Result<(), Failure> {
         let details = Payload::of(details)?;
         (self.heartbeat)(details).await
     }
 
-    /// Publishes an update message of the run while the activity is under way, once for each attempt that
-    /// comes here. Workflow code publishes with its own context, once.
+    /// Publishes an update of the run during the activity, once for each attempt that gets here. Workflow
+    /// code publishes with its own context, once.
     pub async fn publish(&self, update: NewUpdate) -> Result<(), Failure> {
         (self.publish)(update).await
     }
 
-    /// Calls the platform's API as the run, with the permissions of its role and no others. The body of a success; the
-    /// failure of a refused call has the error's code as its type and is not retried. A call whose answer is lost may
-    /// have been carried out, and the next attempt repeats it.
+    /// Calls the platform's API as the run, with the permissions of its role only. Returns the body of a
+    /// success. The failure of a refused call has the error's code as its type and is not retried. A call
+    /// whose response is lost may have been executed, and the next attempt repeats it.
     pub async fn call(&self, call: &Call) -> Result<Value, Failure> {
         let Some(principal) = &self.principal else {
             return Err(Failure::permanent(
@@ -96,7 +89,6 @@ impl ActivityContext {
     }
 }
 
-/// The workflow types and activities that there are, by name.
 #[derive(Clone, Default)]
 pub struct Registry {
     workflows: BTreeMap<String, Registered<Code>>,
@@ -114,12 +106,11 @@ struct Registered<T> {
 }
 
 impl Registry {
-    /// Without anything in it.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a workflow type. The code's input is read from JSON; a run whose input does not have its shape fails.
+    /// Adds a workflow type. Its input is read from JSON; a run with an input of another shape fails.
     #[must_use]
     pub fn workflow<I, O, F, R>(mut self, name: impl WorkflowName<I, O>, code: F) -> Self
     where
@@ -147,7 +138,8 @@ impl Registry {
         self
     }
 
-    /// Adds an activity. Its input is read from JSON; an attempt whose input does not have its shape fails for good.
+    /// Adds an activity. Its input is read from JSON; an attempt with an input of another shape fails without
+    /// a retry.
     #[must_use]
     pub fn activity<I, O, F, R>(mut self, name: impl ActivityName<I, O>, code: F) -> Self
     where
@@ -175,7 +167,7 @@ impl Registry {
         self
     }
 
-    /// Refuses a name under which two functions are registered: the second would take the place of the first unseen.
+    /// Refuses a name with two functions, because the second would silently replace the first.
     pub fn check(&self) -> Result<(), ConfigError> {
         match self.duplicates.first() {
             Some(duplicate) => Err(ConfigError::new(duplicate.clone())),
@@ -183,14 +175,14 @@ impl Registry {
         }
     }
 
-    /// The same without an activity, so that other code can take its name.
+    /// Removes an activity, so that other code can take its name.
     #[must_use]
     pub fn without_activity(mut self, name: &str) -> Self {
         self.activities.remove(name);
         self
     }
 
-    /// The same without a workflow type, so that other code can take its name.
+    /// Removes a workflow type, so that other code can take its name.
     #[must_use]
     pub fn without_workflow(mut self, name: &str) -> Self {
         self.workflows.remove(name);
@@ -198,54 +190,52 @@ impl Registry {
         self
     }
 
-    /// Lets the runs of a type begin and end without an event: what carries out deliveries must not bring more of them.
+    /// Lets runs of a type start and end without an event, because runs that carry out deliveries must not
+    /// cause more of them.
     #[must_use]
     pub fn unannounced(mut self, name: &str) -> Self {
         self.unannounced.insert(name.to_owned());
         self
     }
 
-    /// Whether the runs of a type begin and end without an event.
+    /// Whether runs of a type start and end without an event.
     pub fn is_unannounced(&self, name: &str) -> bool {
         self.unannounced.contains(name)
     }
 
-    /// The code of a workflow type.
     pub fn find_workflow(&self, name: &str) -> Option<&Code> {
         self.workflows.get(name).map(|registered| &registered.code)
     }
 
-    /// The code of an activity.
     pub fn find_activity(&self, name: &str) -> Option<&ActivityCode> {
         self.activities.get(name).map(|registered| &registered.code)
     }
 
-    /// The names of the workflow types that a caller may start, sorted; those that carry out deliveries are left out.
+    /// Returns the sorted names of the types that callers may start, without those that carry out deliveries.
     pub fn workflow_names(&self) -> Vec<String> {
         self.public_workflow_types()
             .map(|(name, _)| name.to_owned())
             .collect()
     }
 
-    /// The names of the workflow types.
     pub fn workflow_types(&self) -> impl Iterator<Item = &str> {
         self.workflows.keys().map(String::as_str)
     }
 
-    /// The workflow types that callers start and talk to, with their signals and queries: those of the platform's own work are
-    /// left out.
+    /// Returns the types that callers start and talk to, with their signals and queries, without those of the
+    /// platform's own work.
     pub fn public_workflow_types(&self) -> impl Iterator<Item = (&str, Interactions)> {
         let names = self.workflow_types().filter(|name| !self.is_unannounced(name));
         names.map(|name| (name, self.interactions(name).unwrap_or_default()))
     }
 
-    /// Signals and queries of a workflow type; None where it is registered by a text.
+    /// Returns the signals and queries of a type; None if it was registered by a name alone.
     pub fn interactions(&self, name: &str) -> Option<Interactions> {
         self.interactions.get(name).copied()
     }
 }
 
-/// Adds code; the sentence about a duplicate where the name has code already.
+/// Adds code. Returns the error for a name that has code.
 fn insert<T>(
     known: &mut BTreeMap<String, Registered<T>>,
     what: &str,

@@ -1,8 +1,8 @@
-//! How an ended run goes: by itself, or in steps.
+//! Removes ended runs, by expiry or in steps.
 //!
-//! A run whose history is within its state is one record, and expires with it. A run with records or objects
-//! of its own, one that another run has started, and one that continued as another are removed in steps: at
-//! its time each is looked at again, and stays for as long as a run that is kept names it.
+//! A run whose history fits into its state is one record, and expires with it. A run with records or objects
+//! of its own, a child run, and a run that continued as another are removed in steps: when its time has come,
+//! a run stays as long as a run that is kept names it.
 
 use platform::config::Retention;
 use platform::objects::Objects;
@@ -18,33 +18,32 @@ use crate::store::{Commit, Store as _};
 use crate::table::{ELSEWHERE, TableStore, state_folder};
 
 const DAY_MS: u64 = 24 * 3_600_000;
-/// To the end of a chain of runs that deliver to a webhook, at most.
+/// Longest duration of a chain of runs that deliver to a webhook.
 const CHAIN_MS: u64 = 7 * DAY_MS;
-/// Runs that a chain is followed through at a time; beyond, the run waits for a day.
+/// Longest chain that one removal follows; a longer one waits for a day.
 const MAX_HOPS: u32 = 100;
-/// Where the details of update messages are, of every tenant: a lifecycle rule of the bucket names a whole
-/// prefix, and no account has this name.
+/// Prefix of the details of updates, for all tenants, because a lifecycle rule of the bucket names one
+/// prefix. No account has this name.
 const UPDATE_DETAILS: &str = "payloads/~updates/";
-/// How long such details stay, in days: as the messages, and the days that DynamoDB takes to remove those.
+/// Retention of these details in days: that of the updates, and the days that DynamoDB takes to expire them.
 const UPDATE_DETAILS_DAYS: u64 = UPDATE_RETENTION_DAYS.unsigned_abs() + 7;
 
-/// How a run goes.
+/// How a run is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Removal {
-    /// Its record expires then.
+    /// Its record expires at this time.
     Expires(UtcTime),
-    /// It is looked at then, and removed in steps.
+    /// It is checked at this time, and removed in steps.
     InSteps(UtcTime),
 }
 
-/// How an ended run goes; None for one that has not ended. `has_more`: it has records or objects beside its
-/// own record.
+/// Returns how an ended run is removed; None for an open one. `has_more`: it has other records or objects.
 pub(crate) fn plan(state: &RunState, has_more: bool, retention: &Retention) -> Option<Removal> {
     let closed_at = state.closed_at?;
     let at = goes_at(state, closed_at, retention);
     let in_steps = has_more || may_have_objects(state);
     Some(match (state.parent.is_some(), state.status) {
-        // Most parents end within a day of their child: then one look is enough.
+        // Most parents end within a day of their child, so one check is enough.
         (true, _) => Removal::InSteps(at.plus_ms(DAY_MS)),
         // The whole chain of a webhook's delivery ends within days.
         (false, RunStatus::ContinuedAsNew) if !in_steps && is_attempt_of_chain(state) => {
@@ -56,12 +55,12 @@ pub(crate) fn plan(state: &RunState, has_more: bool, retention: &Retention) -> O
     })
 }
 
-/// Whether the run has records or objects beside its record, which has this text for its state.
+/// Whether the run has other records or objects. `state` is the stored text of its state.
 pub(crate) fn has_more(draft: &Draft, state: &str) -> bool {
     state.starts_with(ELSEWHERE) || !draft.chunks.is_empty() || draft.state.tail_begins() > 1
 }
 
-/// Whether a run without events of its own continued as another of its type.
+/// Whether a run without events of its own continued as another run of its type.
 fn is_attempt_of_chain(state: &RunState) -> bool {
     let last = state.tail.last().map(|event| &event.kind);
     let is_same_type = |kind| {
@@ -81,17 +80,17 @@ pub(crate) fn goes_at(state: &RunState, closed_at: UtcTime, retention: &Retentio
     state.kept_until.map_or(at, |until| until.max(at))
 }
 
-/// Whether a payload of the run may be in the bucket: none is that is smaller.
+/// Whether a payload of the run may be in the bucket; smaller ones never are.
 pub(crate) fn may_have_objects(state: &RunState) -> bool {
     state.has_objects || state.history_bytes > CLAIM_CHECK_BYTES as u64
 }
 
-/// The folder of a run's payloads.
+/// Prefix of a run's payloads.
 pub(crate) fn payload_folder(tenant: &Tenant, run_id: &str) -> String {
     format!("payloads/{}/{}/{run_id}/", tenant.account(), tenant.project())
 }
 
-/// The folder of the details of a run's update messages.
+/// Prefix of the details of a run's updates.
 pub(crate) fn update_folder(tenant: &Tenant, run_id: &str) -> String {
     format!(
         "{UPDATE_DETAILS}{}/{}/{run_id}/",
@@ -100,8 +99,8 @@ pub(crate) fn update_folder(tenant: &Tenant, run_id: &str) -> String {
     )
 }
 
-/// Removes details of update messages that no message has any longer, as a lifecycle rule of the bucket does
-/// in the cloud; how many.
+/// Removes the details of expired updates, as a lifecycle rule of the bucket does in the cloud. Returns their
+/// number.
 pub async fn remove_update_details(objects: &Objects, now: UtcTime) -> Result<usize> {
     let mut removed = 0;
     for object in objects.list(UPDATE_DETAILS).await? {
@@ -114,8 +113,7 @@ pub async fn remove_update_details(objects: &Objects, now: UtcTime) -> Result<us
 }
 
 impl TableStore {
-    /// The workflow id that is to stand for a run no longer than the run is kept, where a commit ends the
-    /// run.
+    /// Returns the workflow id to expire together with the run that a commit ends.
     pub(crate) fn ended(&self, commit: &Commit, runs: &[RunWrite]) -> Option<EndedCurrent> {
         let (draft, run) = (commit.runs.first()?, runs.first()?);
         let state = &draft.state;
@@ -133,8 +131,8 @@ impl TableStore {
         }
     }
 
-    /// When the workflow id of a run that begins stands for it no longer, in Unix seconds: of a run without
-    /// events, which ends before and is kept for longer.
+    /// Returns when the workflow id of a new run expires, in Unix seconds: for a run without events, which
+    /// ends before and is kept longer.
     pub(crate) fn current_expires_at(&self, commit: &Commit) -> Option<i64> {
         let current = commit.current.as_ref()?;
         let draft = commit
@@ -145,8 +143,8 @@ impl TableStore {
         draft.state.is_unannounced.then(|| until.as_seconds())
     }
 
-    /// Removes a run whose time has come, unless a run that is kept names it. Continues where this ended
-    /// before.
+    /// Removes a run whose time has come, unless a run that is kept names it. Continues an interrupted
+    /// removal.
     pub(crate) async fn remove_run(&self, tenant: &Tenant, run_id: &str, now: UtcTime) -> Result<()> {
         let runs = &self.runs;
         let Some(found) = runs.find_kept(tenant, run_id).await? else {
@@ -187,7 +185,7 @@ impl TableStore {
         runs.remove_mark(tenant, run_id).await
     }
 
-    /// Until when a run that is kept names this one; None where none does.
+    /// Returns until when a run that is kept names this one; None if none does.
     async fn named_until(&self, tenant: &Tenant, state: &RunState, now: UtcTime) -> Result<Option<UtcTime>> {
         let of_parent = match &state.parent {
             Some(parent) => self.stays_until(tenant, &parent.run_id, now).await?.until(),
@@ -221,14 +219,14 @@ impl TableStore {
         };
         match (state.is_closed(), goes_at) {
             (true, at) => Ok(Stays::Ended(Box::new(state), at.filter(|at| *at > now))),
-            // An open run is looked at again after a part of the time that it would be kept.
+            // An open run is checked again after a part of its retention.
             (false, _) => Ok(Stays::Open(
                 now.plus_ms(self.runs.retention().runs_days * DAY_MS / 8),
             )),
         }
     }
 
-    /// The run that an ended one continued as.
+    /// Returns the run that continues an ended one.
     async fn continues_as(&self, tenant: &Tenant, state: &RunState) -> Result<Option<String>> {
         if state.status != RunStatus::ContinuedAsNew {
             return Ok(None);
@@ -247,12 +245,11 @@ impl TableStore {
     }
 }
 
-/// How long a run stays.
 enum Stays {
     Gone,
-    /// It is looked at again then.
+    /// It is checked again at this time.
     Open(UtcTime),
-    /// It has ended, and goes then; None where its time has come.
+    /// It has ended and is removed at this time; None if the time has come.
     Ended(Box<RunState>, Option<UtcTime>),
 }
 
