@@ -1,6 +1,6 @@
-//! Where a run stands: what follows from its history, kept so that nobody has to read the history for it.
+//! Holds the state of a run, derived from its history, so that most operations need not read the history.
 //!
-//! Everything that an event means for the state is in `RunState::apply`, and nowhere else.
+//! The effect of an event on the state is defined in `RunState::apply` alone.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,9 @@ use crate::status::RunStatus;
 use crate::stored_time::{millis, optional_millis};
 use crate::task_failure::TaskFailure;
 
-/// Characters of a failure's message that are kept while the activity is still tried: the state must stay small.
+/// Characters of a failure's message that are kept while the activity is retried: the state must stay small.
 const KEPT_FAILURE_CHARACTERS: usize = 500;
 
-/// Which callers see a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
@@ -33,179 +32,154 @@ pub enum Visibility {
     Private,
 }
 
-/// What a run is about: what listings show and filter, beside what the engine itself knows.
+/// Properties of a run that listings show and filter, and that the engine does not use.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
-    /// Who started it: `user:<id>`, or `unknown`.
+    /// `user:<id>`, or `unknown`.
     pub initiated_by: String,
-    /// Tenant of the caller who started the run, or who cancelled or terminated it since. The run's events carry it.
+    /// Tenant of the last caller that started, cancelled or terminated the run. The run's events carry it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant_id: Option<String>,
-    /// The document that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document_id: Option<String>,
-    /// The action of the event that started it.
+    /// Action of the event that started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_name: Option<String>,
-    /// The subscription that started it.
+    /// Subscription that started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule_id: Option<String>,
-    /// That subscription's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule_name: Option<String>,
-    /// The interaction of an agent's conversation.
+    /// Interaction of an agent's conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction_name: Option<String>,
-    /// Who may see it.
     pub visibility: Visibility,
-    /// Role of its service identity, with which it calls the platform; None for a run that may call nothing.
+    /// Role of the identity with which the run calls the platform; None for a run that calls nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_as_role: Option<RunAsRole>,
-    /// Free values that whoever started it left with it.
+    /// Free values of the starter.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub memo: Map<String, Value>,
 }
 
-/// Which child run is meant: a workflow id may stand for somebody else's run.
+/// Names a child run by its event too, because the workflow id may belong to an unrelated run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildName {
-    /// The event that asked for it.
+    /// The event that requested it.
     pub initiated: u64,
-    /// Its workflow id.
     pub workflow_id: String,
 }
 
-/// Something outside of the run that follows from what was written, and that has to be done, once or more often.
+/// Stored work outside of the run, executed at least once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Start a child run: the event that asked for it.
+    /// Starts the child run that this event requested.
     StartChild(u64),
-    /// Ask a child run to stop.
     CancelChild(ChildName),
-    /// Terminate a child run.
     TerminateChild(ChildName),
-    /// Tell the run that started this one how it ended.
+    /// Reports the end of this run to its parent.
     TellParent,
 }
 
-/// The delivery that a run carries out, and what was written of it last.
+/// Delivery that a run carries out, with its last stored status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryLink {
-    /// The delivery's id.
     pub id: String,
-    /// When it was made.
     #[serde(with = "millis")]
     pub created_at: UtcTime,
-    /// Where it stands.
     pub status: DeliveryStatus,
 }
 
-/// A run's turn that came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedTask {
-    /// How many turns in a row came to nothing.
+    /// Number of failed turns in a row.
     pub attempt: u32,
-    /// Why the last did.
+    /// Failure of the last turn.
     pub failure: TaskFailure,
-    /// When the next is tried.
     #[serde(with = "millis")]
     pub next_attempt_at: UtcTime,
 }
 
-/// Where a run stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
-    /// Its account.
     pub account: String,
-    /// Its project.
     pub project: String,
-    /// Its workflow id.
     pub workflow_id: String,
-    /// Its run id.
     pub run_id: String,
-    /// Its type.
     pub workflow_type: String,
-    /// Whether it goes on, and how it ended.
     pub status: RunStatus,
-    /// Rises by one with every write.
+    /// Increases by one with every write.
     pub version: u64,
-    /// Who wrote the last versions, newest last: whoever did not hear what became of his write finds it here.
+    /// Recent commit ids, newest last. A writer that lost its response looks for its own.
     pub commits: Vec<String>,
-    /// The id of the last event.
+    /// Id of the last event.
     pub last_event: u64,
-    /// When it was written.
     #[serde(with = "millis")]
     pub last_event_at: UtcTime,
-    /// The last event that a turn has applied.
+    /// Id of the last event that a turn applied.
     pub processed: u64,
-    /// When the run began.
     #[serde(with = "millis")]
     pub started_at: UtcTime,
-    /// When it ended.
     #[serde(default, with = "optional_millis", skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<UtcTime>,
-    /// When it ends if it has not by then.
+    /// Time at which an open run times out.
     #[serde(default, with = "optional_millis", skip_serializing_if = "Option::is_none")]
     pub times_out_at: Option<UtcTime>,
-    /// Bytes of its history, as JSON, those of payloads that are kept elsewhere included.
+    /// Size of the history as JSON, including payloads in the object store.
     pub history_bytes: u64,
-    /// Signals that came.
+    /// Number of signals so far.
     pub signals: u64,
-    /// Whether it was asked to stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancel_requested: bool,
-    /// The run that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentRef>,
-    /// The subscriptions that led to it, one after another; none for one that no event started.
+    /// Subscriptions that led to the run, in order; empty if no event started it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lineage: Vec<String>,
-    /// The delivery that it carries out.
+    /// Delivery that the run carries out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<DeliveryLink>,
-    /// Whether it keeps something in the bucket that its history does not tell.
+    /// Whether the bucket has objects of the run that its history does not name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_objects: bool,
-    /// Until when something names it that has ended later; None where nothing does.
+    /// Time until which a longer-lived record names the run; None if none does.
     #[serde(default, with = "optional_millis", skip_serializing_if = "Option::is_none")]
     pub kept_until: Option<UtcTime>,
-    /// Whether it begins and ends without an event.
+    /// Whether the run starts and ends without an event.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unannounced: bool,
-    /// Whether its workflow id has no record yet.
+    /// Whether the workflow id has no record yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unnamed: bool,
-    /// What it is about.
     pub about: About,
-    /// Its activities, by the events that asked for them.
+    /// Open activities, by the events that scheduled them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub activities: BTreeMap<u64, PendingActivity>,
-    /// Its timers, by the events that began them.
+    /// Open timers, by the events that started them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub timers: BTreeMap<u64, PendingTimer>,
-    /// Its child runs, by the events that asked for them.
+    /// Open child runs, by the events that requested them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub children: BTreeMap<u64, PendingChild>,
-    /// What has to be done outside of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outbox: Vec<Effect>,
-    /// Its turn that came to nothing, if the last one did.
+    /// The last turn, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_task: Option<FailedTask>,
-    /// The moment for which a delayed message was sent last.
+    /// Time for which the last delayed message was sent.
     #[serde(default, with = "optional_millis", skip_serializing_if = "Option::is_none")]
     pub woken_at: Option<UtcTime>,
-    /// How it ended, for the run that started it.
+    /// Outcome for the parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ChildOutcome>,
-    /// The events that are not kept in records of their own, in order: the last ones.
+    /// The last events, which have no records of their own, in order.
     pub tail: Vec<Event>,
 }
 
 impl RunState {
-    /// The state before the first event.
+    /// Returns the state before the first event.
     pub(crate) fn new(tenant: &Tenant, run_id: &str, about: About) -> Self {
         Self {
             account: tenant.account().to_owned(),
@@ -244,7 +218,7 @@ impl RunState {
         }
     }
 
-    /// Its identity inside the platform; None for a run without a role.
+    /// Returns the run's identity inside the platform; None for a run without a role.
     pub(crate) fn principal(&self, tenant: &Tenant) -> Option<RunPrincipal> {
         self.about.run_as_role.map(|role| RunPrincipal {
             tenant: tenant.clone(),
@@ -255,35 +229,33 @@ impl RunState {
         })
     }
 
-    /// Whether it has ended.
     pub fn is_closed(&self) -> bool {
         self.status.is_closed()
     }
 
-    /// Whether there are events that no turn has applied.
+    /// Whether events wait for a turn.
     pub fn needs_turn(&self) -> bool {
         !self.is_closed() && self.last_event > self.processed
     }
 
-    /// The first event of the tail; one more than the last event where the tail is empty.
+    /// Returns the id of the tail's first event, or of the next event if the tail is empty.
     pub fn tail_begins(&self) -> u64 {
         self.tail.first().map_or(self.last_event + 1, |event| event.id)
     }
 
-    /// The activity of an id, and the event that asked for it.
+    /// Returns the activity with an id, and the event that scheduled it.
     pub(crate) fn activity(&self, activity_id: &str) -> Option<(u64, &PendingActivity)> {
         let mut activities = self.activities.iter();
         let (event, activity) = activities.find(|(_, activity)| activity.activity_id == activity_id)?;
         Some((*event, activity))
     }
 
-    /// The activity of an id.
     pub(crate) fn activity_mut(&mut self, activity_id: &str) -> Option<&mut PendingActivity> {
         let mut activities = self.activities.values_mut();
         activities.find(|activity| activity.activity_id == activity_id)
     }
 
-    /// What an event means for the state.
+    /// Applies an event to the state.
     pub(crate) fn apply(&mut self, event: &Event) {
         self.last_event = event.id;
         self.last_event_at = event.time;
@@ -412,7 +384,7 @@ impl RunState {
         self.failed_task = None;
         for (initiated, child) in std::mem::take(&mut self.children) {
             if child.policy != ParentClosePolicy::Abandon {
-                // If it was not started yet, it is no longer wanted.
+                // A child that is not started is no longer needed.
                 self.outbox
                     .retain(|effect| *effect != Effect::StartChild(initiated));
             }
@@ -433,7 +405,7 @@ impl RunState {
     }
 }
 
-/// A failure as it is kept while the activity is still tried.
+/// Returns the form of a failure that is kept while the activity is retried.
 pub(crate) fn shortened(failure: &Failure) -> Failure {
     let mut kept = Failure {
         details: None,

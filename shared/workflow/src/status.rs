@@ -1,29 +1,25 @@
-//! Whether a run goes on, and how it ended.
+//! Defines the status of a run.
 
 use serde::{Deserialize, Serialize};
 
-/// Whether a run goes on, and how it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum RunStatus {
-    /// It goes on.
     Running,
-    /// Its code returned a result.
+    /// The code returned a result.
     Completed,
-    /// Its code returned a failure.
+    /// The code returned a failure.
     Failed,
-    /// It was cancelled, and its code has cleaned up.
+    /// Cancelled, after its code cleaned up.
     Canceled,
-    /// It was ended without its code being asked.
+    /// Ended without a call of its code.
     Terminated,
-    /// It goes on as another run.
+    /// Another run continues it.
     ContinuedAsNew,
-    /// It took longer than it may.
     TimedOut,
 }
 
 impl RunStatus {
-    /// Every status.
     pub const ALL: [Self; 7] = [
         Self::Running,
         Self::Completed,
@@ -34,7 +30,7 @@ impl RunStatus {
         Self::TimedOut,
     ];
 
-    /// Its text, as in the API.
+    /// Returns the text that the API uses.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "RUNNING",
@@ -47,7 +43,6 @@ impl RunStatus {
         }
     }
 
-    /// Whether it has ended.
     pub const fn is_closed(self) -> bool {
         !matches!(self, Self::Running)
     }

@@ -1,8 +1,7 @@
-//! The texts that a run's records keep of its state and its history: JSON, compressed, because DynamoDB
-//! charges reads and writes by the kilobyte.
+//! Compresses the state and the history of a run: DynamoDB charges reads and writes by the kilobyte.
 //!
 //! A state repeats its field names, the kinds of its events and a few ids. Zstandard knows the former from a
-//! dictionary and finds the latter by itself, so a small run's state takes a quarter of its JSON, and a long
+//! dictionary and finds the latter by itself. So a small run's state takes a quarter of its JSON, and a long
 //! history a tenth or less.
 
 use std::cell::Cell;
@@ -14,15 +13,15 @@ use platform::{Error, Result};
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
-/// Stands before a compressed state, and names the dictionary; no JSON begins with it.
+/// Prefix of a compressed text, which names the dictionary; no JSON starts with it.
 const COMPRESSED: &str = "z1:";
 /// Zstandard's default: higher levels take twice the time for 2 % on states of a few kilobytes.
 const LEVEL: i32 = 3;
-/// Largest state as JSON, in bytes. Decompression of a broken record ends there.
+/// Upper limit of a state as JSON, in bytes; it stops the decompression of a broken record.
 const MAX_BYTES: usize = 16 * 1_024 * 1_024;
 
-/// What states have in common, the most frequent last. Stored states cannot be read with another text: a new
-/// one needs another prefix than [`COMPRESSED`].
+/// Common parts of states, the most frequent last. Stored states cannot be read with another text: a new one
+/// needs another prefix than [`COMPRESSED`].
 const DICTIONARY: &str = concat!(
     r#"},"cancel_requested":true,"children":{"2":{"workflow_id":"","run_id":"","policy":"terminate","started":true}},"#,
     r#""failed_task":{"attempt":1,"failure":{"message":"","type":""},"next_attempt_at":17},"outbox":["tell_parent",{"start_child":"#,
@@ -59,8 +58,8 @@ const DICTIONARY: &str = concat!(
     r#","event":{"WORKFLOW_EXECUTION_COMPLETED":{"result":{"attempts":1}}}}]}"#,
 );
 
-/// A context of Zstandard has buffers of some hundred kilobytes, and making one takes longer than to compress
-/// a state: each thread keeps its own.
+/// Contexts of Zstandard, one pair for each thread: a context has buffers of some hundred kilobytes, and
+/// creating one takes longer than compressing a state.
 struct Contexts {
     compressor: Compressor<'static>,
     decompressor: Decompressor<'static>,
@@ -78,7 +77,7 @@ impl Contexts {
         })
     }
 
-    /// Works with those of this thread. After an error they are made anew.
+    /// Works with the contexts of this thread, and creates new ones after an error.
     fn with<T>(work: impl FnOnce(&mut Self) -> std::io::Result<T>) -> Result<T> {
         thread_local! {
             static OF_THREAD: Cell<Option<Contexts>> = const { Cell::new(None) };
@@ -95,13 +94,13 @@ impl Contexts {
     }
 }
 
-/// The text to keep for a JSON text.
+/// Returns the text to store for a JSON text.
 pub fn write(json: &str) -> Result<String> {
     let compressed = Contexts::with(|contexts| contexts.compressor.compress(json.as_bytes()))?;
     Ok(format!("{COMPRESSED}{}", STANDARD_NO_PAD.encode(compressed)))
 }
 
-/// The JSON of a kept text; one that is not compressed is the JSON itself.
+/// Returns the JSON of a stored text; an uncompressed text is the JSON itself.
 pub fn read(text: String) -> Result<String> {
     let Some(encoded) = text.strip_prefix(COMPRESSED) else {
         return Ok(text);
@@ -155,7 +154,7 @@ mod tests {
     fn what_was_broken_is_an_error() {
         for text in ["z1:", "z1:%", "z1:KLUv/SANaQAA", "z1:AAAA"] {
             read(text.to_owned()).expect_err(text);
-            // The next state is none the worse for it.
+            // The error does not affect the next state.
             assert_eq!(read(write(r#"{"a":1}"#).unwrap()).unwrap(), r#"{"a":1}"#);
         }
     }

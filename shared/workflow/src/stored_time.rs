@@ -1,6 +1,6 @@
-//! Times in stored records.
+//! Serializes times of stored records.
 
-/// Times as milliseconds since the Unix epoch: short, and quick to read.
+/// Milliseconds since the Unix epoch: short, and quick to parse.
 pub(crate) mod millis {
     use platform::UtcTime;
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
@@ -15,7 +15,7 @@ pub(crate) mod millis {
     }
 }
 
-/// The same where there may be none.
+/// The same for an optional time.
 pub(crate) mod optional_millis {
     use platform::UtcTime;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};

@@ -1,4 +1,5 @@
-//! Names of activities and workflow types with the types of their input and result, so that the compiler checks each call.
+//! Names activities and workflow types together with the types of their input and result, so that the
+//! compiler checks each call.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -50,7 +51,7 @@ pub struct ActivityType<I, O> {
 }
 
 impl<I, O> ActivityType<I, O> {
-    /// The name is kept in histories: it stays when the function is renamed.
+    /// Histories keep the name, so it must not change when the function is renamed.
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -58,13 +59,12 @@ impl<I, O> ActivityType<I, O> {
         }
     }
 
-    /// Name in histories.
     pub const fn name(self) -> &'static str {
         self.name
     }
 }
 
-/// Workflow type whose runs take an `I` and return an `O`, with the signals and queries that its code knows.
+/// Workflow type whose runs take an `I` and return an `O`, with its signals and queries.
 pub struct WorkflowType<I, O> {
     name: &'static str,
     signals: &'static [&'static str],
@@ -73,7 +73,7 @@ pub struct WorkflowType<I, O> {
 }
 
 impl<I, O> WorkflowType<I, O> {
-    /// The name is kept in histories: it stays when the function is renamed.
+    /// Histories keep the name, so it must not change when the function is renamed.
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -97,7 +97,6 @@ impl<I, O> WorkflowType<I, O> {
         self
     }
 
-    /// Name in histories.
     pub const fn name(self) -> &'static str {
         self.name
     }
@@ -131,18 +130,14 @@ impl<I, O> fmt::Debug for WorkflowType<I, O> {
     }
 }
 
-/// Signals and queries that a workflow type declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interactions {
-    /// Signals that the code listens for.
     pub signals: &'static [&'static str],
-    /// Queries that the code answers.
     pub queries: &'static [&'static str],
 }
 
-/// What code is registered under: a typed name, or a text.
+/// Name for a registration: a typed name, or a text.
 pub trait ActivityName<I, O> {
-    /// Name in histories.
     fn activity_name(&self) -> &str;
 }
 
@@ -158,12 +153,11 @@ impl<I, O> ActivityName<I, O> for ActivityType<I, O> {
     }
 }
 
-/// What code is registered under: a typed name, or a text.
+/// Name for a registration: a typed name, or a text.
 pub trait WorkflowName<I, O> {
-    /// Name in histories.
     fn workflow_name(&self) -> &str;
 
-    /// Signals and queries; None where they are not declared.
+    /// None if they are not declared.
     fn interactions(&self) -> Option<Interactions>;
 }
 

@@ -1,4 +1,4 @@
-//! What a listing shows of a run.
+//! Summarizes a run for listings.
 
 use platform::records::runs::RunStanding;
 use platform::{Result, UtcTime};
@@ -8,25 +8,21 @@ use crate::list_filter::RunFields;
 use crate::state::{About, RunState};
 use crate::status::RunStatus;
 
-/// What a listing shows of a run, and what it filters by. The text of a summary, which indexes carry, lacks
-/// what changes: each change would be a write to each of them.
+/// Fields of a run that a listing shows and filters. The stored text, which indexes carry, omits everything
+/// that changes, because each change would be a write to each index.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// Status; of a summary that was just read, [`RunStatus::Running`].
+    /// [`RunStatus::Running`] in a summary that was only read from an index.
     #[serde(skip, default = "running")]
     pub status: RunStatus,
-    /// When it began.
     pub started_at: UtcTime,
-    /// When it ended. Summaries of runs that ended before this was left out have it.
+    /// Present in the stored text of older summaries.
     #[serde(default, skip_serializing)]
     pub closed_at: Option<UtcTime>,
-    /// Its run id.
     pub run_id: String,
-    /// Its workflow id.
     pub workflow_id: String,
-    /// Its type.
     pub workflow_type: String,
-    /// What it is about. Its memo is not listed.
+    /// Without the memo.
     pub about: About,
 }
 
@@ -35,14 +31,13 @@ const fn running() -> RunStatus {
 }
 
 impl RunSummary {
-    /// Adds what the text of a summary lacks.
+    /// Adds the fields that the stored text omits.
     pub fn complete(&mut self, standing: &RunStanding) -> Result<()> {
         self.status = standing.status.parse()?;
         self.closed_at = standing.closed_at.or(self.closed_at);
         Ok(())
     }
 
-    /// Of a run.
     pub fn of(state: &RunState) -> Self {
         Self {
             status: state.status,
@@ -58,12 +53,12 @@ impl RunSummary {
         }
     }
 
-    /// How long it took, in seconds; None while it goes on.
+    /// In seconds; None for an open run.
     pub fn execution_duration(&self) -> Option<f64> {
         execution_duration(self.started_at, self.closed_at)
     }
 
-    /// What the list filter asks for.
+    /// Returns the fields of the list filter.
     pub fn fields(&self) -> RunFields<'_> {
         RunFields {
             workflow_id: &self.workflow_id,
@@ -80,7 +75,7 @@ impl RunSummary {
     }
 }
 
-/// How long a run took, in seconds; None while it goes on.
+/// In seconds; None for an open run.
 pub fn execution_duration(started_at: UtcTime, closed_at: Option<UtcTime>) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a run does not take 285,000 years")]
     closed_at.map(|closed_at| closed_at.millis_since(started_at) as f64 / 1_000.0)

@@ -1,4 +1,4 @@
-//! The store of the platform: runs in their table, payloads in the bucket.
+//! Stores runs in their table and payloads in the bucket.
 
 use platform::objects::Objects;
 use platform::queue::BoxFuture;
@@ -17,14 +17,13 @@ use crate::store::{Commit, Store};
 use crate::stored_json;
 use crate::summary::RunSummary;
 
-/// A state of more bytes is kept in the bucket, and its record names the place.
+/// A larger state is kept in the bucket, and its record has the key.
 const MAX_STATE_BYTES: usize = 300_000;
-/// Times that a state is read whose place is found empty.
+/// Reads of a state whose object is missing, because a newer state replaced it.
 const MAX_READS: u32 = 8;
-/// Most runs of each part of the index that one look finds.
+/// Runs that one look returns from each part of the index, at most.
 const DUE_AT_ONCE: usize = 500;
 
-/// The store of the platform.
 #[derive(Clone)]
 pub struct TableStore {
     pub(crate) runs: Runs,
@@ -32,12 +31,11 @@ pub struct TableStore {
 }
 
 impl TableStore {
-    /// Over the table and the bucket.
     pub fn new(runs: Runs, objects: Objects) -> Self {
         Self { runs, objects }
     }
 
-    /// The state of a record; None where it was kept elsewhere and is there no longer, because a later one has taken its place.
+    /// Returns the state of a record; None if it was in the bucket and a newer one has replaced it.
     pub(crate) async fn read_state(&self, record: RunRecord) -> Result<Option<RunState>> {
         let state = match record.state.strip_prefix(ELSEWHERE) {
             None => stored_json::read(record.state)?,
@@ -49,8 +47,8 @@ impl TableStore {
         serde_json::from_str(&state).map(Some).map_err(Error::internal)
     }
 
-    /// Removes the state that a written one has taken the place of, if that was kept elsewhere. What is left of one that this does
-    /// not reach is small harm.
+    /// Removes the state in the bucket that a new one replaced. An object that is missed costs only its
+    /// storage.
     async fn remove_superseded(&self, tenant: &Tenant, draft: &Draft) {
         let state = &draft.state;
         let before = state.commits.iter().rev().nth(1);
@@ -113,10 +111,10 @@ impl TableStore {
     }
 }
 
-/// What stands before the place of a state that is kept in the bucket; no JSON begins with it.
+/// Prefix of the key of a state in the bucket; no JSON starts with it.
 pub const ELSEWHERE: &str = "@";
 
-/// The folder of a run's states that are kept in the bucket.
+/// Prefix of a run's states in the bucket.
 pub(crate) fn state_folder(tenant: &Tenant, run_id: &str) -> String {
     format!("states/{}/{}/{run_id}/", tenant.account(), tenant.project())
 }

@@ -1,24 +1,19 @@
-//! Why a turn of a run came to nothing. The run itself goes on: the turn is tried again, after a pause.
+//! Describes why a turn failed. The run stays open: the turn is retried after a pause.
 
 use serde::{Deserialize, Serialize};
 
-/// Which kind of failure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TaskFailureKind {
-    /// Code and history parted.
+    /// The code requested other commands than the history has.
     NonDeterministic,
-    /// The code panicked.
     Panic,
-    /// The code never gave way.
+    /// The code exceeded the time limit of a turn.
     Stuck,
-    /// No code of the run's type is registered.
     UnknownType,
 }
 
-/// Why a turn came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskFailure {
-    /// Which kind of failure it is.
     pub kind: TaskFailureKind,
     /// For people.
     pub message: String,
@@ -32,22 +27,18 @@ impl TaskFailure {
         }
     }
 
-    /// Code and history parted.
     pub fn not_deterministic(message: impl Into<String>) -> Self {
         Self::new(TaskFailureKind::NonDeterministic, message)
     }
 
-    /// The code panicked.
     pub fn panicked(message: impl Into<String>) -> Self {
         Self::new(TaskFailureKind::Panic, message)
     }
 
-    /// The code never gave way.
     pub fn stuck(message: impl Into<String>) -> Self {
         Self::new(TaskFailureKind::Stuck, message)
     }
 
-    /// No code of this type is registered.
     pub fn unknown_type(workflow_type: &str) -> Self {
         Self::new(
             TaskFailureKind::UnknownType,

@@ -1,4 +1,4 @@
-//! Update messages: what a run tells those who follow it.
+//! Stores the updates of a run for its followers.
 
 use futures::stream::{self, TryStreamExt as _};
 use platform::UtcTime;
@@ -12,41 +12,39 @@ use crate::failure::{Failure, shorten};
 use crate::payload::Payload;
 use crate::turn::NewUpdate;
 
-/// Most messages of a run that are kept and shown: the newest.
+/// Newest updates of a run that are kept and shown.
 pub const MAX_UPDATES: u64 = 1_000;
-/// Longest text of a message, in characters.
 pub const MAX_MESSAGE_CHARACTERS: usize = 10_000;
-/// Longest type, and longest name of a part of the run, in characters.
+/// Limit of a type, and of the name of a workstream.
 const MAX_NAME_CHARACTERS: usize = 200;
-/// Most bytes of the messages that are shown at once, as they are sent.
+/// Upper limit of one answer, as it is sent.
 const MAX_SHOWN_BYTES: usize = MAX_SENT_BYTES - 100_000;
-/// Most bytes of one record of messages: an item of the table has at most 400 KB.
+/// Upper limit of one record of updates: an item of the table has at most 400 KB.
 const MAX_RECORD_BYTES: usize = 250_000;
-/// Most bytes of the messages that a follower reads at once, as JSON.
+/// Upper limit of one read of a follower, in bytes of JSON.
 const MAX_NEXT_BYTES: usize = 1_000_000;
-/// Bytes of a message's JSON beside its text and its details, at most.
+/// Upper limit of an update's JSON without its text and its details.
 const MESSAGE_OVERHEAD_BYTES: usize = 500;
-/// Details that are fetched at a time.
+/// Details that are fetched concurrently.
 const FETCHED_AT_ONCE: usize = 32;
-/// How long messages are kept, in seconds.
 const UPDATE_RETENTION_SECONDS: i64 = UPDATE_RETENTION_DAYS * 24 * 3_600;
-/// Records that a follower reads at once: a page of the table ends at 1 MB anyway.
+/// Records of one read of a follower: a page of the table ends at 1 MB anyway.
 const RECORDS_AT_ONCE: usize = 100;
 
-/// An update message, as it is kept.
+/// Stored form of an update.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UpdateMessage {
-    /// When it was published, in milliseconds since the Unix epoch; later than the message before it.
+    /// Milliseconds since the Unix epoch; later than the previous update.
     pub timestamp: i64,
-    /// Its type, such as `PROGRESS`.
+    /// Such as `PROGRESS`.
     #[serde(rename = "type")]
     pub kind: String,
     /// For people.
     pub message: String,
-    /// For code.
+    /// For programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Payload>,
-    /// Which part of the run it is about.
+    /// Part of the run that the update is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workstream_id: Option<String>,
 }
