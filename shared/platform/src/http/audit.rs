@@ -225,10 +225,10 @@ mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
 
+    use axum::Router;
     use axum::body::Body;
     use axum::http::StatusCode;
     use axum::routing::post;
-    use axum::{Router, middleware};
     use tower::ServiceExt as _;
 
     use super::*;
@@ -320,7 +320,7 @@ mod tests {
         let principal = Principal::system(&Tenant::new("acme", "shop").unwrap());
         let routes = Router::new()
             .route("/prompts/{id}", post(pending::<StatusCode>))
-            .route_layer(middleware::from_fn_with_state(audited, record));
+            .route_layer(from_fn_with_state(audited, record));
         let mut request = Request::post("/prompts/pt_1").body(Body::empty()).unwrap();
         let deadline = Deadline::at(function_ends);
         request.extensions_mut().insert(deadline.clone());
