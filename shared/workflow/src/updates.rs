@@ -50,7 +50,7 @@ pub struct UpdateMessage {
 }
 
 impl UpdateMessage {
-    /// What code publishes, without a time. A failure where the details are more than a payload takes.
+    /// Converts an update of the code, without a time. Fails if the details exceed a payload.
     pub(crate) fn of(update: NewUpdate) -> Result<Self, Failure> {
         Ok(Self {
             timestamp: 0,
@@ -61,7 +61,7 @@ impl UpdateMessage {
         })
     }
 
-    /// Cuts its texts to what a record takes.
+    /// Cuts the texts to the limits of a record.
     pub(crate) fn shorten(&mut self) {
         shorten(&mut self.message, MAX_MESSAGE_CHARACTERS);
         shorten(&mut self.kind, MAX_NAME_CHARACTERS);
@@ -71,8 +71,9 @@ impl UpdateMessage {
     }
 }
 
-/// The messages as they follow those that there are. Each has a timestamp of its own, so that whoever asks for what came after
-/// the last one that he has misses none and gets none twice. Of more than are kept, only the newest are written.
+/// Numbers updates after the existing ones. Each timestamp is unique, so that a follower that asks for
+/// updates after its last one misses none and gets none twice. If there are more than are kept, only the
+/// newest are written.
 pub(crate) fn numbered(
     (run_id, started_at): (&str, UtcTime),
     expected: UpdatesHead,
@@ -83,7 +84,7 @@ pub(crate) fn numbered(
     let expires_at = now.as_seconds() + UPDATE_RETENTION_SECONDS;
     head.expires_at = Some(expires_at);
     if head.last == 0 && now.as_seconds() - started_at.as_seconds() >= UPDATE_RETENTION_SECONDS {
-        // There may have been messages, whose numbers have expired: the next are higher than any of these.
+        // The numbers of earlier updates may have expired; the next ones must be higher.
         head.last = now.as_seconds().unsigned_abs();
     }
     let mut records: Vec<UpdatesRecord> = Vec::new();
@@ -121,8 +122,8 @@ pub(crate) fn numbered(
     })
 }
 
-/// The kept messages of a run after a timestamp, oldest first, with their details at hand, and whether there
-/// are more than one answer takes: these come after the last one.
+/// Returns the kept updates of a run after a timestamp, oldest first, with their details, and whether more
+/// follow that do not fit into one answer.
 pub async fn updates_since(
     engine: &Engine,
     runs: &Runs,
@@ -146,8 +147,8 @@ pub async fn updates_since(
     ))
 }
 
-/// The next messages of a run after the one of this number, oldest first, each with its number and with its details at hand. None
-/// only where there are none: where there are many, they come in parts.
+/// Returns the next updates of a run after a number, oldest first, each with its number and its details. Many
+/// updates come in parts; the result is empty only if there are none.
 pub async fn next_updates(
     engine: &Engine,
     runs: &Runs,
@@ -163,12 +164,12 @@ pub async fn next_updates(
     Ok(next)
 }
 
-/// How many of the messages, from the first, so many bytes of JSON hold.
+/// Returns how many of the first updates fit into `most` bytes of JSON.
 fn fitting(messages: &[(u64, UpdateMessage)], most: usize) -> usize {
     let mut bytes = 0;
     let fits = messages.iter().take_while(|(_, message)| {
         let text = serde_json::to_string(&message.message).map_or(0, |json| sent_bytes(json.as_bytes()));
-        // Of details in the bucket only the length is known: each byte is taken to be a quote.
+        // Only the length of details in the bucket is known. The estimate assumes that each byte is a quote.
         let details = message.details.as_ref().map_or(0, |details| details.bytes() * 2);
         bytes += text + details + MESSAGE_OVERHEAD_BYTES;
         bytes <= most

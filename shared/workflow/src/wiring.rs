@@ -1,4 +1,4 @@
-//! An engine of a deployed function.
+//! Builds the engine of a deployed function.
 
 use std::sync::Arc;
 
@@ -16,27 +16,22 @@ use crate::registry::Registry;
 use crate::table::TableStore;
 use crate::turn_runner::OnThread;
 
-/// What an engine is made of, wherever it runs.
 #[derive(Clone)]
 pub struct Wiring {
-    /// The records of runs.
     pub runs: Runs,
-    /// Where large payloads are.
+    /// Holds large payloads.
     pub objects: Objects,
-    /// Where hints go.
+    /// Receives hints.
     pub queue: Arc<dyn Queue>,
-    /// Where events of the platform go.
+    /// Receives events of the platform.
     pub bus: Arc<dyn Bus>,
-    /// The time.
     pub clock: Clock,
-    /// Who wants to hear of changes, where there is somebody in this process.
     pub listener: Option<Arc<dyn Listener>>,
-    /// The platform's API, which activities call; None in a process that carries out no activities.
+    /// The platform's API, which activities call; None in a process that runs no activities.
     pub api: Option<Arc<Api>>,
 }
 
 impl Wiring {
-    /// Of a deployed function.
     pub fn of(deployment: &Deployment) -> Result<Self, ConfigError> {
         let events = deployment.table("MILLRACE_EVENTS_TABLE")?;
         let runs = deployment.table("MILLRACE_RUNS_TABLE")?;
@@ -52,7 +47,7 @@ impl Wiring {
         })
     }
 
-    /// An engine for these workflow types and activities. An error where two have one name.
+    /// Fails if two types or activities have the same name.
     pub fn engine(&self, registry: Registry) -> Result<Engine, ConfigError> {
         registry.check()?;
         Ok(Engine::new(Services {

@@ -1,4 +1,4 @@
-//! Activities and child runs, as the code asks for them and waits for them.
+//! Requests activities and child runs, and waits for them.
 
 use std::cell::RefCell;
 use std::future::{Future, IntoFuture};
@@ -17,10 +17,10 @@ use crate::failure::Failure;
 use crate::options::{ActivityOptions, ParentClosePolicy, RetryPolicy};
 use crate::payload::Payload;
 
-/// Something that was begun and whose end is waited for. Dropping it does not end it; cancelling its scope does.
+/// A started operation. Dropping it does not end the operation; cancelling its scope does.
 pub struct Pending<T> {
     core: Rc<RefCell<Core>>,
-    /// None where it could not even begin, with the reason.
+    /// The failure of an operation that could not start.
     operation: Result<usize, Failure>,
     result: PhantomData<fn() -> T>,
 }
@@ -70,7 +70,7 @@ impl<T: DeserializeOwned> Future for Pending<T> {
     }
 }
 
-/// An activity that is asked for.
+/// A requested activity.
 #[must_use = "an activity begins when its call is started or awaited"]
 pub struct ActivityCall<T> {
     context: Context,
@@ -91,31 +91,29 @@ impl<T> ActivityCall<T> {
         }
     }
 
-    /// Longest that one attempt may take; a minute where it is not said.
+    /// Sets the time limit of one attempt. Default: one minute.
     pub fn start_to_close(mut self, limit: Duration) -> Self {
         self.options.start_to_close_ms = Some(millis(limit));
         self
     }
 
-    /// Longest that all attempts together may take.
+    /// Sets the time limit of all attempts together.
     pub fn schedule_to_close(mut self, limit: Duration) -> Self {
         self.options.schedule_to_close_ms = Some(millis(limit));
         self
     }
 
-    /// Longest that an attempt may be silent.
+    /// Sets the time limit between two heartbeats.
     pub fn heartbeat(mut self, limit: Duration) -> Self {
         self.options.heartbeat_ms = Some(millis(limit));
         self
     }
 
-    /// When a failed attempt is repeated.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.options.retry = policy;
         self
     }
 
-    /// Begins it.
     pub fn start(self) -> Pending<T> {
         let input = match self.input {
             Ok(input) => input,
@@ -145,7 +143,7 @@ impl<T: DeserializeOwned> IntoFuture for ActivityCall<T> {
     }
 }
 
-/// A child run that is asked for.
+/// A requested child run.
 #[must_use = "a child run begins when its call is started or awaited"]
 pub struct ChildCall<T> {
     context: Context,
@@ -170,25 +168,25 @@ impl<T> ChildCall<T> {
         }
     }
 
-    /// The child's workflow id; a new one where it is not said. Where a run of that id is under way, the child fails to start.
+    /// Sets the child's workflow id. Default: a new one. The child fails to start while another run with this
+    /// id is open.
     pub fn workflow_id(mut self, id: &str) -> Self {
         self.workflow_id = Some(id.to_owned());
         self
     }
 
-    /// The program that the child executes, for a type that interprets programs.
+    /// Sets the program of the child, for a type that interprets programs.
     pub fn program(mut self, program: impl Into<String>) -> Self {
         self.program = Some(program.into());
         self
     }
 
-    /// What becomes of the child when this run ends first.
+    /// Sets what happens to the child if this run ends first.
     pub fn parent_close_policy(mut self, policy: ParentClosePolicy) -> Self {
         self.parent_close_policy = policy;
         self
     }
 
-    /// Begins it.
     pub fn start(self) -> ChildRun<T> {
         let input = match self.input {
             Ok(input) => input,
@@ -231,7 +229,7 @@ impl<T: DeserializeOwned> IntoFuture for ChildCall<T> {
     }
 }
 
-/// A child run that was asked for. As a future, it is the child's result.
+/// A started child run. As a future, it is the child's result.
 pub struct ChildRun<T> {
     workflow_id: String,
     run_id: String,
@@ -239,12 +237,10 @@ pub struct ChildRun<T> {
 }
 
 impl<T> ChildRun<T> {
-    /// Its workflow id.
     pub fn workflow_id(&self) -> &str {
         &self.workflow_id
     }
 
-    /// Its run id.
     pub fn run_id(&self) -> &str {
         &self.run_id
     }

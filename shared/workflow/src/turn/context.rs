@@ -1,4 +1,4 @@
-//! What the code of a workflow works with.
+//! Defines the context of workflow code.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,24 +18,24 @@ use crate::failure::{Failure, NextRun};
 use crate::payload::Payload;
 use crate::stub::{ActivityType, WorkflowType};
 
-/// Beginning of the names of markers that hold results of local work.
+/// Prefix of the names of markers that hold results of local work.
 const LOCAL_MARKER: &str = "local:";
 
 /// Result of work within a turn.
 #[derive(Clone, Debug)]
 pub struct Local<T> {
-    /// The result.
     pub value: T,
     /// Whether to record it: for work that takes long, or that could end differently the next time.
     pub keep: bool,
 }
 
-/// What the code of a workflow works with: everything that takes time, and everything that must come out the same when the code is
-/// replayed. It stands for one *scope*: what is begun with it is cancelled together.
+/// Everything that workflow code may use: whatever takes time, and whatever must be the same in a replay. A
+/// context belongs to one *scope*, whose operations are cancelled together.
 ///
-/// The code must be deterministic. It must not ask the machine for the time, for chance or for anything outside; activities do.
-/// It must not wait for anything but what this gives: a future of another library never wakes it. Of the combinators of the
-/// `futures` crate, `join`, `join_all`, `select`, `select_all` and `select_biased!` are deterministic; `select!` is not.
+/// The code must be deterministic. It must not read the clock, random numbers or anything outside; activities
+/// do that. It must await only futures of this context: a future of another library never wakes it. Of the
+/// combinators of the `futures` crate, `join`, `join_all`, `select`, `select_all` and `select_biased!` are
+/// deterministic; `select!` is not.
 #[derive(Clone)]
 pub struct Context {
     pub(super) core: Rc<RefCell<Core>>,
@@ -47,52 +47,51 @@ impl Context {
         Self { core, scope: ROOT }
     }
 
-    /// The run's workflow id.
     pub fn workflow_id(&self) -> String {
         self.core.borrow().started.workflow_id.clone()
     }
 
-    /// The run's id.
     pub fn run_id(&self) -> String {
         self.core.borrow().started.run_id.clone()
     }
 
-    /// The time of the event that the code has seen last.
+    /// Returns the time of the last event that the code has seen.
     pub fn now(&self) -> UtcTime {
         self.core.borrow().now
     }
 
-    /// A new id, the same when the code is replayed.
+    /// Returns a new id, the same in every replay.
     pub fn new_id(&self) -> String {
         self.core.borrow_mut().derived_id()
     }
 
-    /// Whether the code does again what it did before. For logs alone: what the code asks for must not depend on it.
+    /// Whether the code repeats earlier commands. For logs only: commands must not depend on it.
     pub fn is_replaying(&self) -> bool {
         self.core.borrow().is_replaying()
     }
 
-    /// An activity: code that may touch the world. It begins when the call is started or awaited.
+    /// Requests an activity, whose code may access the outside. It starts when the call is started or
+    /// awaited.
     pub fn activity<T>(&self, name: &str, input: &(impl Serialize + ?Sized)) -> ActivityCall<T> {
         ActivityCall::new(self.clone(), name, Payload::of(input))
     }
 
-    /// The same with a typed name: input and result are checked by the compiler.
+    /// Requests an activity by its typed name, so that the compiler checks input and result.
     pub fn run<I: Serialize, O>(&self, activity: ActivityType<I, O>, input: &I) -> ActivityCall<O> {
         self.activity(activity.name(), input)
     }
 
-    /// A run of another type, whose result this one waits for. It begins when the call is started or awaited.
+    /// Requests a child run, whose result this run can await. It starts when the call is started or awaited.
     pub fn child<T>(&self, workflow_type: &str, input: &(impl Serialize + ?Sized)) -> ChildCall<T> {
         ChildCall::new(self.clone(), workflow_type, Payload::of(input))
     }
 
-    /// The same with a typed name: input and result are checked by the compiler.
+    /// Requests a child run by its typed name, so that the compiler checks input and result.
     pub fn run_child<I: Serialize, O>(&self, workflow_type: WorkflowType<I, O>, input: &I) -> ChildCall<O> {
         self.child(workflow_type.name(), input)
     }
 
-    /// A timer; it begins at once.
+    /// Starts a timer at once.
     pub fn timer(&self, duration: Duration) -> Pending<()> {
         let fire_after_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let mut core = self.core.borrow_mut();
@@ -107,17 +106,17 @@ impl Context {
         Pending::new(self, operation)
     }
 
-    /// The signals of a name, in the order in which they came.
+    /// Returns the signals with a name, in the order of their arrival.
     pub fn signals(&self, name: &str) -> Signals {
         Signals::new(self.clone(), name)
     }
 
-    /// A scope in this one: cancelled with it, or by itself.
+    /// Returns a scope inside this one: cancelled with it, or alone.
     pub fn scope(&self) -> Self {
         self.new_scope(Some(self.scope))
     }
 
-    /// A scope of its own, which is not cancelled with this one: for what has to be put in order after a cancellation.
+    /// Returns a scope that is not cancelled with this one, for clean-up after a cancellation.
     pub fn shielded(&self) -> Self {
         self.new_scope(None)
     }
@@ -141,24 +140,24 @@ impl Context {
         }
     }
 
-    /// Cancels the scope: its activities and timers end at once as cancelled, its child runs are asked to stop.
+    /// Cancels the scope: its activities and timers end at once as cancelled, and its child runs are asked to
+    /// cancel.
     pub fn cancel(&self) {
         self.core.borrow_mut().cancel(self.scope);
     }
 
-    /// Whether the scope is cancelled.
     pub fn is_canceled(&self) -> bool {
         let core = self.core.borrow();
         core.scopes.get(self.scope).is_some_and(|scope| scope.canceled)
     }
 
-    /// Waits until the scope is cancelled.
     pub fn canceled(&self) -> Canceled {
         Canceled::new(self.clone())
     }
 
-    /// Whether the code takes the new way of a change that must not touch runs which went the old one: true for a run that comes
-    /// here for the first time with the new code, and for its replays; false for a run that was here before the change.
+    /// Whether this run takes the new branch of a change that must not affect earlier runs: true for a run
+    /// that first gets here with the new code, and in its replays; false for a run that got here before the
+    /// change.
     pub fn patched(&self, name: &str) -> bool {
         let mut core = self.core.borrow_mut();
         if let Some(decided) = core.decided_patches.get(name) {
@@ -172,8 +171,8 @@ impl Context {
         patched
     }
 
-    /// Takes the place of [`patched`](Self::patched) when no run is left that went the old way: histories with the mark still fit,
-    /// and new ones get none. It may go when no run with the mark is left.
+    /// Replaces [`patched`](Self::patched) once no run is left that took the old branch: histories with the
+    /// marker still match, and new ones get none. Remove it when no run with the marker is left.
     pub fn deprecate_patch(&self, name: &str) {
         let mut core = self.core.borrow_mut();
         let is_new = core.decided_patches.insert(name.to_owned(), true).is_none();
@@ -182,7 +181,7 @@ impl Context {
         }
     }
 
-    /// Publishes an update message to whoever follows the run.
+    /// Publishes an update to the followers of the run.
     pub fn publish(&self, kind: &str, message: &str, details: Value) {
         self.publish_update(NewUpdate {
             kind: kind.to_owned(),
@@ -192,7 +191,7 @@ impl Context {
         });
     }
 
-    /// Publishes an update message, in all its parts.
+    /// Publishes an update with all of its fields.
     pub fn publish_update(&self, update: NewUpdate) {
         let mut core = self.core.borrow_mut();
         if core.is_over() {
@@ -204,7 +203,7 @@ impl Context {
         }
     }
 
-    /// Tells of the delivery that the run carries out: it shows there from the next write on.
+    /// Reports on the delivery that the run carries out; visible there after the next commit.
     pub fn report_delivery(&self, report: DeliveryReport) {
         let mut core = self.core.borrow_mut();
         if core.is_over() {
@@ -216,29 +215,28 @@ impl Context {
         }
     }
 
-    /// When the run began.
     pub fn started_at(&self) -> UtcTime {
         self.core.borrow().started_at
     }
 
-    /// Answers the queries of a name from now on. What it shares with the code it holds in an `Rc`.
+    /// Answers queries with this name from now on. The handler shares state with the code through an `Rc`.
     pub fn answer<T: Serialize>(&self, query: &str, handler: impl Fn() -> T + 'static) {
         let handler = Rc::new(move || Payload::of(&handler()));
         self.core.borrow_mut().queries.insert(query.to_owned(), handler);
     }
 
-    /// What the query `__state` answers from now on.
+    /// Answers the query `__state` from now on.
     pub fn expose<T: Serialize>(&self, handler: impl Fn() -> T + 'static) {
         self.answer("__state", handler);
     }
 
-    /// The program that the run executes, for a type that interprets programs.
+    /// Returns the program of the run, for a type that interprets programs.
     pub fn program(&self) -> Option<String> {
         self.core.borrow().started.program.clone()
     }
 
     /// Does work within the turn. A result to keep is recorded in the history, so replays read it instead of
-    /// doing the work again; any other work must give the same result each time.
+    /// repeating the work; any other work must give the same result each time.
     pub fn local<T: Serialize + DeserializeOwned>(
         &self,
         work: impl FnOnce() -> Local<T>,
@@ -269,14 +267,14 @@ impl Context {
         value
     }
 
-    /// What to return for the run to go on as a new one, with an empty history. Signals that were not read go with it, and so
-    /// does a request to stop.
+    /// Returns the failure to return so that the run continues as a new run with an empty history. The new
+    /// run takes over unread signals and a request to cancel.
     pub fn continue_as_new(&self, input: &(impl Serialize + ?Sized)) -> Failure {
         continuing(input, None)
     }
 
-    /// The failure to return so that the run continues as a run of another type, under the same workflow id,
-    /// with the same delivery.
+    /// Returns the failure to return so that the run continues as a run of another type, with the same
+    /// workflow id and the same delivery.
     pub fn continue_as(
         &self,
         workflow_type: &str,
@@ -286,7 +284,8 @@ impl Context {
         continuing(input, Some((workflow_type.to_owned(), program)))
     }
 
-    /// Events of the history so far: a run that lives long goes on as a new one before there are too many.
+    /// Returns the number of events so far. A long-lived run continues as a new one before the history
+    /// becomes too long.
     pub fn history_length(&self) -> u64 {
         self.core.borrow().current
     }

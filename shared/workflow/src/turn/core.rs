@@ -1,4 +1,5 @@
-//! What the code of a run and its replay share: what was asked for, what came of it, and who waits for what.
+//! Holds the state that a run's code and its replay share: commands, operations and their outcomes, and
+//! wakers.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -18,27 +19,25 @@ use crate::task_failure::TaskFailure;
 pub(super) type QueryHandler = Rc<dyn Fn() -> Result<Payload, Failure>>;
 pub(super) type Outcome = Result<Payload, Failure>;
 
-/// A command that the code asked for and that no event of the history has been matched with.
+/// A command of the code that is not matched with an event of the history.
 pub(super) struct Command {
-    /// The event that the code had seen last.
+    /// Id of the last event that the code had seen.
     pub cause: u64,
-    /// What becomes of it. Where it speaks of an event that has no id yet, that is 0.
+    /// Event to append. An id of an event that does not exist yet is 0.
     pub kind: EventKind,
-    /// What it begins or ends.
+    /// Operation that the command starts or ends.
     pub operation: Option<usize>,
 }
 
-/// Something that takes time: an activity, a timer, a child run.
+/// An activity, a timer or a child run.
 pub(super) struct Operation {
-    /// The event that began it; 0 while it has none.
+    /// Event that started it; 0 until there is one.
     pub event: u64,
-    /// For people.
+    /// Description for people.
     pub what: String,
-    /// How it is ended when the code no longer wants it.
+    /// How the code ends it.
     pub ending: Ending,
-    /// How it ended.
     pub outcome: Option<Outcome>,
-    /// Who waits for it.
     pub waker: Option<Waker>,
 }
 
@@ -46,7 +45,7 @@ pub(super) struct Operation {
 pub(super) enum Ending {
     Activity,
     Timer,
-    /// Asked to stop; it ends when it has.
+    /// Asked to cancel; ends when the child has ended.
     Child,
 }
 
@@ -60,31 +59,30 @@ pub(super) struct Scope {
 
 #[derive(Default)]
 pub(super) struct Channel {
-    /// What was not read, each with its place among all signals.
+    /// Unread signals, each with its place among all signals.
     pub unread: VecDeque<(u64, Payload)>,
     pub wakers: Vec<Waker>,
 }
 
 pub(super) struct Core {
     pub now: UtcTime,
-    /// The time of the first event.
     pub started_at: UtcTime,
-    /// The event that the code has seen last.
+    /// Id of the last event that the code has seen.
     pub current: u64,
     pub processed: u64,
     pub started: Rc<Started>,
     pub commands: VecDeque<Command>,
     pub operations: Vec<Operation>,
-    /// The operation that an event began, by the event's id; `NONE` for the others.
+    /// Operation that an event started, by the event's id; `NONE` for other events.
     operation_of: Vec<u32>,
     pub scopes: Vec<Scope>,
     pub channels: BTreeMap<String, Channel>,
     pub signals: u64,
-    /// The patches that the history knows.
+    /// Patches with a marker in the history.
     pub patches: BTreeSet<String>,
     /// Recorded results of local work, by marker.
     pub results: BTreeMap<String, Payload>,
-    /// Pieces of local work so far.
+    /// Number of local works so far.
     pub locals: u64,
     pub decided_patches: BTreeMap<String, bool>,
     pub queries: BTreeMap<String, QueryHandler>,
@@ -97,20 +95,20 @@ pub(super) struct Core {
     pub derived: u64,
     waiting: Vec<String>,
     ended: bool,
-    /// Nothing is asked for any more: the code is being dropped.
+    /// The code is being dropped: further commands are ignored.
     pub sealed: bool,
     abort: Option<Arc<AtomicBool>>,
 }
 
 const NONE: u32 = u32::MAX;
-/// The scope that the whole run is in.
+/// Scope of the whole run.
 pub(super) const ROOT: usize = 0;
 
 impl Core {
     pub(super) fn new(replay: &Replay<'_>) -> Self {
         let started = match replay.history.first().map(|event| &event.kind) {
             Some(EventKind::WorkflowExecutionStarted(started)) => (**started).clone(),
-            // Nothing is replayed then, and nothing reads it.
+            // Nothing is replayed then, so nothing reads it.
             _ => Started::default(),
         };
         let (mut patches, mut results) = (BTreeSet::new(), BTreeMap::new());
@@ -158,18 +156,19 @@ impl Core {
         }
     }
 
-    /// The code is about to see this event.
+    /// Moves to the event that the code sees next.
     pub(super) fn at(&mut self, event: &Event) {
         self.current = event.id;
         self.now = self.now.max(event.time);
     }
 
-    /// Whether what the code does now was done before: its commands are in the history, and what it publishes is published.
+    /// Whether the code repeats an earlier turn: its commands are in the history, and its updates are
+    /// published.
     pub(super) fn is_replaying(&self) -> bool {
         self.current <= self.processed
     }
 
-    /// Ends the turn from within the code, if nobody wants to wait for it any longer.
+    /// Ends the turn from within the code after the time limit.
     pub(super) fn check_abort(&self) {
         if self
             .abort
@@ -189,7 +188,7 @@ impl Core {
         Ok(())
     }
 
-    /// Whether the code has returned, or is being dropped: what it does then asks for nothing.
+    /// Whether the code has returned or is being dropped, so that further commands are ignored.
     pub(super) fn is_over(&self) -> bool {
         self.ended || self.sealed
     }
@@ -200,7 +199,7 @@ impl Core {
         }
         self.check_abort();
         if self.commands.len() > MAX_COMMANDS {
-            // Told by `check_commands`, unless the code never gives way.
+            // `check_commands` reports this unless the code never yields.
             std::panic::resume_unwind(Box::new(TaskFailure::stuck(format!(
                 "The code asked for more than {MAX_COMMANDS} things at once."
             ))));
@@ -212,7 +211,7 @@ impl Core {
         });
     }
 
-    /// Begins something in a scope. Where the scope is cancelled, it has ended before it began.
+    /// Starts an operation in a scope. In a cancelled scope it ends as cancelled without a start.
     pub(super) fn begin(&mut self, scope: usize, kind: EventKind, what: String, ending: Ending) -> usize {
         let index = self.operations.len();
         let canceled = self.scopes.get(scope).is_none_or(|scope| scope.canceled);
@@ -251,7 +250,7 @@ impl Core {
             .map(|index| *index as usize)
     }
 
-    /// Cancels a scope and those in it.
+    /// Cancels a scope and the scopes inside it.
     pub(super) fn cancel(&mut self, scope: usize) {
         let Some(canceled) = self.scopes.get_mut(scope) else {
             return;
@@ -281,7 +280,7 @@ impl Core {
         if operation.outcome.is_some() {
             return;
         }
-        // Its beginning may have no event yet; `finish` and `matched` fill in the id.
+        // The start may have no event yet; `finish` and `matched` fill in the id.
         let event = operation.event;
         let (kind, ends) = match operation.ending {
             Ending::Activity => (
@@ -309,7 +308,7 @@ impl Core {
         }
     }
 
-    /// The code returned: the command that ends the run.
+    /// Adds the command that ends the run.
     pub(super) fn returned(&mut self, returned: Returned) {
         self.ended = true;
         let canceled = self.scopes.first().is_some_and(|root| root.canceled);
@@ -347,13 +346,13 @@ impl Core {
         }
     }
 
-    /// An id that the same code makes again when it is replayed.
+    /// Returns an id that is the same in every replay.
     pub(super) fn derived_id(&mut self) -> String {
         self.derived += 1;
         platform::ids::derived_id(self.now, &format!("{}#{}", self.started.run_id, self.derived))
     }
 
-    /// Keeps what the code waits for, before the code goes.
+    /// Records what the code waits for, before the code is dropped.
     pub(super) fn note_waiting(&mut self) {
         if self.ended {
             return;
@@ -371,7 +370,7 @@ impl Core {
         self.waiting = operations.chain(signals).collect();
     }
 
-    /// What the turn came to. A failure where the code asked, while it was replayed, for something that the history does not have.
+    /// Returns the turn. Fails if the replayed code requested a command that the history does not have.
     pub(super) fn finish(&mut self, replay: &Replay<'_>) -> Result<Turn, TaskFailure> {
         if let Some(command) = self
             .commands
@@ -419,7 +418,7 @@ impl Core {
     }
 }
 
-/// Whether a command ends what another one began.
+/// Whether a command ends an operation.
 pub(super) fn is_ending(kind: &EventKind) -> bool {
     matches!(
         kind,
@@ -429,7 +428,7 @@ pub(super) fn is_ending(kind: &EventKind) -> bool {
     )
 }
 
-/// The answer to a query: the code's own handlers, and those that every run has.
+/// Answers a query by the code's own handlers, and by those that every run has.
 pub(super) fn answer(
     core: &RefCell<Core>,
     handlers: &BTreeMap<String, QueryHandler>,

@@ -1,11 +1,11 @@
-//! Holding what the code asks for against what its history says that it asked for.
+//! Matches the commands of the code with the commands of its history.
 
 use super::core::{Command, Core, is_ending};
 use crate::event::{Event, EventKind};
 use crate::task_failure::TaskFailure;
 
 impl Core {
-    /// The history says that the code asked for this. It must be what it asked for first of all that is not matched yet.
+    /// Matches a command of the history with the first unmatched command of the code.
     pub(super) fn matched(&mut self, event: &Event) -> Result<(), TaskFailure> {
         let Some(Command {
             kind: mut asked,
@@ -39,7 +39,7 @@ impl Core {
     }
 }
 
-/// Puts the event that began something into the command that ends it.
+/// Sets the id of the starting event in the command that ends the operation.
 pub(super) fn name_beginning(kind: &mut EventKind, event: u64) {
     match kind {
         EventKind::ActivityTaskCanceled { scheduled_event_id } => *scheduled_event_id = event,
@@ -51,7 +51,8 @@ pub(super) fn name_beginning(kind: &mut EventKind, event: u64) {
     }
 }
 
-/// Whether two commands are the same. Inputs, results and limits may differ: code may be mended in them while its runs go on.
+/// Whether two commands are the same. Inputs, results and limits may differ, so that code may correct them
+/// while its runs are open.
 fn same(asked: &EventKind, had: &EventKind) -> bool {
     use EventKind as K;
     match (asked, had) {
@@ -84,7 +85,7 @@ fn same(asked: &EventKind, had: &EventKind) -> bool {
     }
 }
 
-/// A command for people.
+/// Describes a command for people.
 pub(super) fn describe(kind: &EventKind) -> String {
     let detail = match kind {
         EventKind::ActivityTaskScheduled {

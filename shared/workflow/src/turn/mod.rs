@@ -1,12 +1,13 @@
-//! One turn of a run: its code is replayed over its history, and what it asks for beyond that are the new events.
+//! Makes one turn of a run: replays its code over its history and collects the new commands as events.
 //!
-//! A turn is pure. It reads no clock, waits for nothing and touches no record: the same code over the same history asks for
-//! the same commands, on any machine, at any time. Events are applied one by one, and after each the code runs until it can
-//! go no further. A command that it asks for is matched, in order, with the next command of the history; those beyond the history's end
-//! become new events. So what a piece of code asks for depends on the events before it alone, and never on how many of them
-//! came at once.
+//! A turn is pure. It reads no clock, waits for nothing and touches no record: the same code over the same
+//! history requests the same commands, on any machine, at any time. Events are applied one by one, and after
+//! each the code runs until it blocks. Each command is matched, in order, with the next command of the
+//! history; commands beyond its end become new events. So commands depend only on the events before them, and
+//! never on how many of these arrived at once.
 //!
-//! Where code and history part, the *task* fails, not the run: somebody put back the code that fits, and the run goes on.
+//! If code and history differ, the *task* fails, not the run: after a deployment of the matching code, the
+//! run continues.
 
 mod calls;
 mod context;
@@ -44,75 +45,71 @@ pub use signals::{Canceled, Receive, Signals};
 
 use self::core::Core;
 
-/// Most commands that one turn may ask for: a loop that asks for ever more ends here.
+/// Limit of the commands of one turn; it stops an endless loop of commands.
 pub const MAX_COMMANDS: usize = 10_000;
-/// Most times that code may go on without anything having happened: a loop that wakes itself ends here.
+/// Limit of polls without an event; it stops a loop that wakes itself.
 const MAX_POLLS: u32 = 100_000;
 
-/// What a run's code returns.
 pub type Returned = Result<Payload, Failure>;
-/// Running code of a workflow. It lives for one turn and never leaves its thread.
+/// Running workflow code. It lives for one turn and never leaves its thread.
 pub type Running = Pin<Box<dyn Future<Output = Returned>>>;
-/// The code of a workflow type.
 pub type Code = Arc<dyn Fn(Context, Payload) -> Running + Send + Sync>;
 
-/// An update message that the code publishes.
+/// Update that the code publishes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewUpdate {
-    /// Its type, such as `PROGRESS`.
+    /// Such as `PROGRESS`.
     pub kind: String,
     /// For people.
     pub message: String,
-    /// For code.
+    /// For programs.
     pub details: Option<Value>,
-    /// Which part of the run it is about.
+    /// Part of the run that the update is about.
     pub workstream_id: Option<String>,
 }
 
-/// What the code of a delivery tells of it.
+/// Report of the code about the delivery that it carries out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeliveryReport {
-    /// An attempt that has ended.
+    /// An ended attempt.
     pub attempt: Option<DeliveryAttempt>,
-    /// When the next one is made; None where none is, or at once.
+    /// None if no attempt follows, or one follows at once.
     pub next_attempt_at: Option<UtcTime>,
-    /// Why the attempt failed, or why nothing more is tried.
+    /// Why the attempt failed, or why no attempt follows.
     pub last_error: Option<String>,
     /// Outcome of the semantic condition.
     pub semantic_evaluation: Option<SemanticEvaluation>,
 }
 
-/// What to replay.
 #[derive(Clone, Copy)]
 pub struct Replay<'a> {
-    /// The events, from the first, without a gap.
+    /// From the first event, without a gap.
     pub history: &'a [Event],
-    /// The last event that a turn before this one has applied: what it asked for then is in the history.
+    /// Id of the last event that an earlier turn applied; the commands of that turn are in the history.
     pub processed: u64,
-    /// A query to answer at the end.
+    /// Query to answer at the end.
     pub query: Option<&'a str>,
-    /// Set by whoever no longer wants to wait; the next thing that the code asks for ends the turn.
+    /// Set after the time limit; the next command of the code then ends the turn.
     pub abort: Option<&'a Arc<AtomicBool>>,
 }
 
-/// What came of a turn.
 #[derive(Debug, Default)]
 pub struct Turn {
-    /// What the code asked for beyond the history, as the events to append; the last one may end the run.
+    /// New commands as events to append; the last one may end the run.
     pub events: Vec<EventKind>,
-    /// What the code published beyond the history.
+    /// New updates.
     pub updates: Vec<NewUpdate>,
-    /// What the code told of the delivery beyond the history.
+    /// New reports about the delivery.
     pub reports: Vec<DeliveryReport>,
-    /// The answer to the query; None where the code answers no such query.
+    /// Answer to the query; None if the code has no such query.
     pub answer: Option<Result<Payload, Failure>>,
-    /// What the code is waiting for, for people.
+    /// What the code waits for, as text for people.
     pub waiting: Vec<String>,
     /// Signals that the code listens for.
     pub signals: BTreeSet<String>,
     /// Queries that the code answers.
     pub queries: BTreeSet<String>,
-    /// Signals that the code has not read, in the order in which they came.
+    /// In the order of their arrival.
     pub unread_signals: Vec<(String, Payload)>,
 }
 
@@ -128,7 +125,8 @@ impl Wake for Flag {
 pub fn make_turn(code: &Code, replay: Replay<'_>) -> Result<Turn, TaskFailure> {
     let core = Rc::new(RefCell::new(Core::new(&replay)));
     let outcome = run(code, replay, &core);
-    // The code holds the core, and the core may hold code (the answers to queries): one of the two has to let go.
+    // The code holds the core, and the core may hold code (the handlers of queries). One of the two must
+    // release the other.
     let queries = std::mem::take(&mut core.borrow_mut().queries);
     let answer = match (&outcome, replay.query) {
         (Ok(()), Some(name)) => {
@@ -174,12 +172,12 @@ fn run(code: &Code, replay: Replay<'_>, core: &Rc<RefCell<Core>>) -> Result<(), 
         }
     }
     core.borrow_mut().note_waiting();
-    // Dropping code may run code, which is to ask for nothing.
+    // Dropping code may run code, whose commands must be ignored.
     core.borrow_mut().sealed = true;
     guarded(|| drop(running))
 }
 
-/// Runs the code until it can go no further; what it returned, if it did.
+/// Runs the code until it blocks. Returns its result if it has returned.
 fn go_on(
     running: &mut Running,
     flag: &Flag,
@@ -208,7 +206,6 @@ fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, TaskFailure> {
     })
 }
 
-/// What a panic says.
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic
         .downcast_ref::<String>()

@@ -1,4 +1,4 @@
-//! What events from outside mean for what the code has begun and for what it waits.
+//! Applies events from outside to the operations of the code.
 
 use super::core::{Core, Outcome, ROOT, is_ending};
 use crate::event::{ChildOutcome, Event, EventKind, TimeoutKind};
@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::payload::Payload;
 
 impl Core {
-    /// Applies an event that came from outside.
+    /// Applies an event from outside.
     pub(super) fn apply(&mut self, event: &Event) {
         match &event.kind {
             EventKind::WorkflowExecutionSignaled { name, input, .. } => {
@@ -50,12 +50,12 @@ impl Core {
         }
     }
 
-    /// What an event says about what was begun by another one.
+    /// Ends the operation that an event started.
     fn end(&mut self, begun_by: u64, outcome: Outcome) {
         let Some(index) = self.operation_of(begun_by) else {
             return;
         };
-        // It ended by itself before the history had the wish to end it.
+        // The operation ended by itself before the history has the command to end it.
         self.commands
             .retain(|command| command.operation != Some(index) || !is_ending(&command.kind));
         self.resolve(index, outcome);

@@ -1,4 +1,4 @@
-//! Signals and cancellation, as the code waits for them.
+//! Waits for signals and for cancellation.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::context::Context;
 use crate::failure::Failure;
 
-/// The signals of one name.
+/// Signals with one name.
 #[derive(Clone)]
 pub struct Signals {
     context: Context,
@@ -26,8 +26,8 @@ impl Signals {
         }
     }
 
-    /// The next signal. A failure where the scope is cancelled and none is left, or where the signal does not have the shape
-    /// of `T`; it is read then all the same.
+    /// Waits for the next signal. Fails if the scope is cancelled and no signal is left, or if the signal
+    /// does not have the shape of `T`; that signal counts as read.
     pub fn receive<T>(&self) -> Receive<T> {
         Receive {
             signals: self.clone(),
@@ -35,7 +35,7 @@ impl Signals {
         }
     }
 
-    /// The next signal, if one has come.
+    /// Returns the next signal if one has arrived.
     pub fn try_receive<T: DeserializeOwned>(&self) -> Option<Result<T, Failure>> {
         let mut core = self.context.core.borrow_mut();
         core.check_abort();
@@ -45,7 +45,6 @@ impl Signals {
     }
 }
 
-/// Waits for a signal.
 pub struct Receive<T> {
     signals: Signals,
     result: PhantomData<fn() -> T>,
@@ -70,7 +69,6 @@ impl<T: DeserializeOwned> Future for Receive<T> {
     }
 }
 
-/// Waits for a scope's cancellation.
 pub struct Canceled {
     context: Context,
 }
