@@ -1,5 +1,8 @@
-//! The engine by itself, for the benchmarks: a turn over histories of growing length, and runs of three activities over records in
-//! memory, which is what a run costs beyond its records. It prints one JSON object.
+//! Measures the engine without a database, for the benchmarks, and prints one JSON object.
+//!
+//! It times turns over histories of growing length, and runs of three activities over records in memory,
+//! which is the cost of a run
+//! beyond its records.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
@@ -23,15 +26,15 @@ use workflow::turn::{Replay, make_turn};
 use workflow::turn_runner::OnThread;
 use workflow::{ActivityOptions, Context, Failure, Payload, Registry};
 
-/// Events of the histories that a turn is made over.
+/// Numbers of events in the histories.
 const HISTORIES: [u64; 4] = [600, 6_000, 24_000, 50_000];
-/// Turns over each.
+/// Turns per history.
 const TURNS: usize = 51;
-/// Activities of a run.
+/// Activities per run.
 const STEPS: u32 = 3;
-/// Clients, and the runs that they start.
+/// Pairs of clients and runs.
 const LOADS: [(u32, u64); 2] = [(1, 3_000), (32, 10_000)];
-/// Messages that are followed at a time.
+/// Messages that are processed concurrently.
 const WORKERS: usize = 64;
 
 #[tokio::main]
@@ -60,7 +63,7 @@ fn registry() -> Registry {
         .activity("step", |_, step: u32| async move { Ok(step) })
 }
 
-/// How long a turn over so many events takes, each time, in milliseconds: a run that waits for the next of its activities.
+/// Measures turns over a history whose next command is an activity; the durations are in milliseconds.
 fn turn_ms(events: u64) -> Result<Vec<f64>> {
     let history = history(events)?;
     let registry = registry();
@@ -88,7 +91,7 @@ fn turn_ms(events: u64) -> Result<Vec<f64>> {
     Ok(took)
 }
 
-/// A history that ends when an activity has: three events for each.
+/// Makes a history that ends with the completion of an activity: three events per activity.
 fn history(events: u64) -> Result<Vec<Event>> {
     let activities = (events - 1) / 3;
     let started = Started {
@@ -100,7 +103,7 @@ fn history(events: u64) -> Result<Vec<Event>> {
         ..Started::default()
     };
     let mut kinds = vec![EventKind::WorkflowExecutionStarted(Box::new(started))];
-    // What is left over are signals that nobody reads.
+    // Signals that the code does not read fill up the number of events.
     for _ in 0..(events - 1) % 3 {
         kinds.push(EventKind::WorkflowExecutionSignaled {
             name: "Other".to_owned(),
@@ -136,7 +139,8 @@ fn history(events: u64) -> Result<Vec<Event>> {
     Ok(events.collect())
 }
 
-/// Runs by so many clients: how long each took, in milliseconds, and all of them, in seconds.
+/// Executes runs for concurrent clients. Returns the duration of each run in milliseconds, and of all in
+/// seconds.
 async fn load(clients: u32, runs: u64) -> Result<(Vec<f64>, f64)> {
     let (hints, mut hinted) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared {
@@ -212,7 +216,7 @@ async fn one(engine: &Engine, shared: &Shared) -> Result<f64> {
     Ok(began.elapsed().as_secs_f64() * 1e3)
 }
 
-/// Runs as the table keeps them: JSON texts.
+/// Stores runs as JSON texts, as the table does.
 #[derive(Default)]
 struct Memory {
     runs: HashMap<String, (u64, String)>,

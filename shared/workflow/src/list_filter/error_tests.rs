@@ -27,7 +27,7 @@ fn bounds_hold() {
             &format!("column {column}: more than 100 levels of parentheses and NOT: nest them less"),
         );
     }
-    // Only what is nested counts.
+    // Only nesting counts towards the depth.
     let side_by_side = vec!["NOT (RunId = '')"; MAX_DEPTH + 1].join(" AND ");
     assert!(Filter::parse(&side_by_side).is_ok());
 

@@ -1,4 +1,4 @@
-//! Whether a run matches.
+//! Decides whether a run matches a filter.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::RunFields;
 use super::expression::{Comparison, Expression, Field, Test};
 use super::literal::Value;
 
-/// What a run has in a field.
+/// Value of a field in a run.
 #[derive(Clone, Copy)]
 enum Actual<'r> {
     Text(&'r str),
@@ -44,7 +44,7 @@ fn passes(test: &Test, actual: Option<Actual<'_>>) -> bool {
     if let Test::IsNull { negated } = test {
         return actual.is_none() != *negated;
     }
-    // The negated tests too are comparisons, and so false for NULL.
+    // Negated tests are comparisons too, so they are false for NULL.
     let Some(actual) = actual else {
         return false;
     };
@@ -70,7 +70,7 @@ fn passes(test: &Test, actual: Option<Actual<'_>>) -> bool {
     }
 }
 
-/// None for values of another kind than the field's, which the parser refuses.
+/// Returns None for a value of another kind than the field; the parser refuses such values.
 fn order(actual: Actual<'_>, value: &Value) -> Option<Ordering> {
     match (actual, value) {
         (Actual::Text(text), Value::Text(value)) => Some(text.cmp(value)),

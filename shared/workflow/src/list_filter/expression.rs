@@ -1,10 +1,10 @@
-//! What a filter means, and its text.
+//! Represents a parsed filter and prints it.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::literal::{self, Value};
 
-/// A filter or a part of one. The parser bounds how deep it goes, so that walking through it may recurse.
+/// A filter or a part of one. The parser limits its depth, so code may recurse over it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expression {
     /// `AND` of two or more.
@@ -15,7 +15,7 @@ pub(super) enum Expression {
     Condition(Field, Test),
 }
 
-/// What a condition asks of a field. The parser makes sure that the values are of the field's kind.
+/// Test of one field. The parser checks that the values are of the field's kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Test {
     Compare(Comparison, Value),
@@ -50,7 +50,7 @@ pub(super) enum Field {
     RuleId,
 }
 
-/// What a field's values are.
+/// Kind of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
@@ -109,7 +109,7 @@ impl Field {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
 
-    /// The names of the fields that `wanted` picks, for a message.
+    /// Returns the names of the fields that `wanted` selects, for an error message.
     pub(super) fn names(wanted: impl Fn(Self) -> bool) -> String {
         let names: Vec<&str> = Self::ALL
             .into_iter()
@@ -163,8 +163,9 @@ impl Display for Expression {
     }
 }
 
-/// Parentheses stand only where the meaning needs them: others would count against the bound when the text is read
-/// again.
+/// Prints parentheses only where the meaning needs them, because each one counts against the depth limit when
+/// the text is
+/// parsed again.
 fn joined(
     formatter: &mut Formatter<'_>,
     parts: &[Expression],

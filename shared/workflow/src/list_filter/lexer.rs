@@ -1,9 +1,8 @@
-//! The words of a filter.
+//! Splits a filter into tokens.
 
 use super::FilterError;
 use super::expression::Comparison;
 
-/// A word of a filter and where it begins.
 #[derive(Debug)]
 pub(super) struct Token<'t> {
     pub(super) kind: TokenKind<'t>,
@@ -12,13 +11,14 @@ pub(super) struct Token<'t> {
 
 #[derive(Debug)]
 pub(super) enum TokenKind<'t> {
-    /// A keyword or the name of a field.
+    /// A keyword or a field name.
     Word(&'t str),
-    /// A name in back-ticks, without them.
+    /// A name in back-ticks; the value lacks the back-ticks.
     Name(&'t str),
-    /// A text in quotes, without them.
+    /// A text in quotes; the value lacks the quotes.
     Text(String),
-    /// What begins like a number. Whether it is one shows where a number is wanted: the advice depends on the field.
+    /// A token that starts like a number. The parser checks it, because the advice in the error depends on
+    /// the field.
     Number(&'t str),
     Compare(Comparison),
     Open,
@@ -27,10 +27,10 @@ pub(super) enum TokenKind<'t> {
     End,
 }
 
-/// Hands out one word after the other, so that of several mistakes the first is reported.
+/// Returns one token at a time, so that the first of several errors is reported.
 pub(super) struct Lexer<'t> {
     rest: &'t str,
-    /// Of the first character of `rest`.
+    /// Column of the first character of `rest`, from 1.
     column: usize,
 }
 
@@ -42,7 +42,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// The next word; [`TokenKind::End`] again and again at the end.
+    /// Returns the next token; at the end, [`TokenKind::End`] on every call.
     pub(super) fn next(&mut self) -> Result<Token<'t>, FilterError> {
         self.take_while(char::is_whitespace);
         let column = self.column;
@@ -99,7 +99,7 @@ impl<'t> Lexer<'t> {
         TokenKind::Compare(comparison)
     }
 
-    /// The rest of a text, after its opening quote.
+    /// Reads the rest of a text, after its opening quote.
     fn text(&mut self, quote: char, column: usize) -> Result<TokenKind<'t>, FilterError> {
         let mut text = String::new();
         loop {
@@ -116,7 +116,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// The rest of a name, after its opening back-tick.
+    /// Reads the rest of a name, after its opening back-tick.
     fn name(&mut self, column: usize) -> Result<TokenKind<'t>, FilterError> {
         let name = self.take_while(|char| char != '`');
         if self.skip() {
@@ -135,7 +135,7 @@ impl<'t> Lexer<'t> {
         taken
     }
 
-    /// Passes over one character; false at the end.
+    /// Skips one character; returns false at the end.
     fn skip(&mut self) -> bool {
         let mut chars = self.rest.chars();
         let is_inside = chars.next().is_some();

@@ -1,4 +1,4 @@
-//! The values of conditions.
+//! Parses and prints the values of conditions.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -6,7 +6,6 @@ use platform::UtcTime;
 
 use crate::status::RunStatus;
 
-/// The statuses of runs.
 pub const STATUSES: [&str; 7] = [
     RunStatus::Running.as_str(),
     RunStatus::Completed.as_str(),
@@ -17,7 +16,7 @@ pub const STATUSES: [&str; 7] = [
     RunStatus::TimedOut.as_str(),
 ];
 
-/// What a field is compared with.
+/// Value that a field is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Text(String),
@@ -34,7 +33,7 @@ impl Display for Value {
             Self::Text(text) => formatter.write_str(&quoted(text)),
             Self::Status(status) => write!(formatter, "'{status}'"),
             Self::Time(milliseconds) => {
-                // The number was a time before, so there is always a way back.
+                // The number comes from a parsed time, so the conversion cannot fail.
                 let time = UtcTime::from_millis(*milliseconds).unwrap_or(UtcTime::EPOCH);
                 write!(formatter, "'{time}'")
             }
@@ -54,32 +53,32 @@ impl Display for Value {
     }
 }
 
-/// The text as a literal.
+/// Returns the text as a quoted literal.
 pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// The status of that name, in any case and also in Temporal's spelling without underscores.
+/// Returns the status with this name, in any case, also in Temporal's spelling without underscores.
 pub(super) fn status(name: &str) -> Option<&'static str> {
     STATUSES.into_iter().find(|status| {
         status.eq_ignore_ascii_case(name) || status.replace('_', "").eq_ignore_ascii_case(name)
     })
 }
 
-/// Milliseconds since 1970.
+/// Returns milliseconds since 1970.
 pub(super) fn time(text: &str) -> Option<i64> {
     text.parse::<UtcTime>().ok().map(UtcTime::as_millis)
 }
 
 const SECOND: i128 = 1_000_000_000;
 
-/// Milliseconds from a number of seconds.
+/// Returns milliseconds from a number of seconds.
 pub(super) fn seconds(number: &str) -> Option<i64> {
     let (sign, number) = signed(number);
     milliseconds(sign, nanoseconds(number, SECOND)?)
 }
 
-/// Milliseconds from a duration as Go writes it: numbers with units, like `1h30m` or `1.5s`.
+/// Returns milliseconds from a duration in Go's format: numbers with units, like `1h30m` or `1.5s`.
 pub(super) fn duration(text: &str) -> Option<i64> {
     let (sign, mut rest) = signed(text);
     if rest == "0" {
@@ -98,7 +97,7 @@ pub(super) fn duration(text: &str) -> Option<i64> {
             "m" => 60 * SECOND,
             "s" => SECOND,
             "ms" => 1_000_000,
-            // The micro sign and the Greek letter, which look alike.
+            // The micro sign and the Greek letter mu look alike.
             "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
             "ns" => 1,
             _ => return None,
@@ -116,7 +115,7 @@ fn signed(text: &str) -> (i128, &str) {
     }
 }
 
-/// The number, which has neither sign nor exponent, times the unit. Exact, unlike a floating-point number.
+/// Multiplies a number without sign and exponent by the unit. Exact, unlike floating-point arithmetic.
 fn nanoseconds(number: &str, unit: i128) -> Option<i128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let mut digits = whole.chars().chain(fraction.chars()).peekable();

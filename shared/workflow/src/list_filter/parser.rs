@@ -1,4 +1,4 @@
-//! From the words of a filter to its meaning.
+//! Parses the tokens of a filter into an expression.
 
 use super::expression::{Comparison, Expression, Field, Kind, Test};
 use super::lexer::{Lexer, Token, TokenKind};
@@ -7,7 +7,7 @@ use super::{FilterError, MAX_BYTES, MAX_DEPTH, MAX_VALUES};
 
 const KEYWORDS: [&str; 8] = ["AND", "OR", "NOT", "IN", "BETWEEN", "STARTS_WITH", "IS", "NULL"];
 
-/// The meaning of the text; none if it is empty.
+/// Returns None for an empty text.
 pub(super) fn parse(text: &str) -> Result<Option<Expression>, FilterError> {
     if text.len() > MAX_BYTES {
         let fitting = text
@@ -39,11 +39,11 @@ pub(super) fn parse(text: &str) -> Result<Option<Expression>, FilterError> {
 
 struct Parser<'t> {
     lexer: Lexer<'t>,
-    /// The word that was not yet taken.
+    /// The next token, not yet consumed.
     token: Token<'t>,
-    /// In how many parentheses and `NOT`s the word stands.
+    /// Nesting of parentheses and `NOT` around the token.
     depth: usize,
-    /// How many values the lists have so far.
+    /// Number of list values so far.
     values: usize,
 }
 
@@ -208,7 +208,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A value for the field. `previous` is the word before it.
+    /// Parses a value for the field. `previous` is the token before it.
     fn value(&mut self, field: Field, previous: &str) -> Result<Value, FilterError> {
         let (value, problem) = match (&self.token.kind, field.kind()) {
             (TokenKind::Word(word), _) if word.eq_ignore_ascii_case("NULL") => {
@@ -242,13 +242,14 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// An error about the word.
+    /// Returns an error at the current token.
     fn wrong(&self, message: impl Into<String>) -> FilterError {
         FilterError::new(self.token.column, message)
     }
 
-    /// An error about the word, in place of which `message` asks for another. The word may begin a clause that SQL has
-    /// after a condition.
+    /// Returns an error at the current token, where `message` names the expected one. For ORDER BY and GROUP
+    /// BY, which SQL has
+    /// after a condition, the error says that they are not supported.
     fn unexpected(&self, message: impl Into<String>) -> FilterError {
         for clause in ["ORDER", "GROUP"] {
             if self.is_at(clause) {
@@ -264,7 +265,7 @@ impl Parser<'_> {
         matches!(self.token.kind, TokenKind::Word(word) if word.eq_ignore_ascii_case(keyword))
     }
 
-    /// Takes the word if it is that keyword.
+    /// Consumes the current token if it is the keyword.
     fn take(&mut self, keyword: &str) -> Result<bool, FilterError> {
         let is_keyword = self.is_at(keyword);
         if is_keyword {
@@ -304,7 +305,7 @@ fn mismatch(field: Field, kind: Kind) -> String {
     format!("{} is a {noun}", field.name())
 }
 
-/// How to write values of that kind.
+/// Explains how to write values of the kind.
 fn advice(kind: Kind) -> String {
     match kind {
         Kind::Text => "write it in quotes, like 'order-1'".to_owned(),

@@ -1,24 +1,20 @@
-//! What a filter says about every run that matches it.
+//! Derives from a filter the conditions that every matching run meets.
 
 use super::expression::{Comparison, Expression, Field, Test};
 use super::literal::Value;
 
-/// What holds for every run that a filter lets through. None says nothing.
+/// Conditions that every matching run meets. None means no condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Narrowed {
-    /// The status is one of these. If there are none, no run matches.
+    /// The status is one of the list. If the list is empty, no run matches.
     pub status: Option<Vec<&'static str>>,
-    /// The workflow type.
     pub workflow_type: Option<String>,
-    /// The document.
     pub document_id: Option<String>,
-    /// The run.
     pub run_id: Option<String>,
-    /// The workflow.
     pub workflow_id: Option<String>,
-    /// The start is then or later, in milliseconds since 1970.
+    /// Earliest start, included, in milliseconds since 1970.
     pub start_from: Option<i64>,
-    /// The start is then or earlier, in milliseconds since 1970.
+    /// Latest start, included, in milliseconds since 1970.
     pub start_to: Option<i64>,
 }
 
@@ -29,7 +25,7 @@ pub(super) fn narrowed(root: &Expression) -> Narrowed {
 }
 
 impl Narrowed {
-    /// Only what is joined by `AND` counts: under `OR` and `NOT` a condition need not hold.
+    /// Uses only conditions joined by `AND`: a condition under `OR` or `NOT` need not hold for a match.
     fn add(&mut self, expression: &Expression) {
         match expression {
             Expression::All(parts) => {
@@ -76,7 +72,8 @@ impl Narrowed {
                     Field::WorkflowId => &mut self.workflow_id,
                     _ => return,
                 };
-                // Of two texts either holds for every match: if they differ, there is none.
+                // Every match meets both conditions, so either text may be kept. If they differ, no run
+                // matches.
                 known.get_or_insert_with(|| text.clone());
             }
             _ => {}
@@ -92,7 +89,7 @@ impl Narrowed {
     }
 
     fn add_start(&mut self, comparison: Comparison, time: i64) {
-        // `<` and `>` lose nothing by including their bound: the filter itself has the last word.
+        // `<` and `>` may include their bound, because the filter itself is evaluated afterwards.
         let (from, to) = match comparison {
             Comparison::Equal => (true, true),
             Comparison::Greater | Comparison::GreaterOrEqual => (true, false),

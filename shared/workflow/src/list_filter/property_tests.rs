@@ -7,7 +7,7 @@ use super::expression::{Comparison, Field, Kind, Test};
 use super::literal::Value;
 use super::*;
 
-/// What filters are made of, right and wrong.
+/// Parts of filters, valid and invalid.
 const ATOMS: &[&str] = &[
     "WorkflowId",
     "ExecutionStatus",
@@ -55,10 +55,10 @@ const COMPARISONS: [Comparison; 6] = [
     Comparison::GreaterOrEqual,
 ];
 
-/// The first and the last millisecond that a time can be.
+/// First and last millisecond of a valid time.
 const TIMES: std::ops::RangeInclusive<i64> = -377_705_023_201_000..=253_402_207_200_999;
 
-/// Values for a kind of field.
+/// Generates values for a kind of field.
 type Values = fn(Kind) -> BoxedStrategy<Value>;
 
 fn any_value(kind: Kind) -> BoxedStrategy<Value> {
@@ -70,7 +70,7 @@ fn any_value(kind: Kind) -> BoxedStrategy<Value> {
     }
 }
 
-/// Few different ones, so that filters and runs often meet.
+/// Generates few different values, so that filters often match runs.
 fn common_value(kind: Kind) -> BoxedStrategy<Value> {
     match kind {
         Kind::Text => select(&["a", "b"][..])
@@ -124,7 +124,7 @@ fn filter(values: Values) -> impl Strategy<Value = Filter> {
     option::weighted(0.95, expression).prop_map(|root| Filter { root })
 }
 
-/// Conditions that all must hold, of which a filter is narrowed.
+/// Conditions joined by `AND`, which narrow a filter.
 fn conjunction(values: Values) -> impl Strategy<Value = Filter> {
     vec(condition(values), 2..4).prop_map(|parts| Filter {
         root: Some(Expression::All(parts)),
@@ -173,7 +173,7 @@ fn admits(narrowed: &Narrowed, run: &RunFields<'_>) -> bool {
         && narrowed.start_to.is_none_or(|to| run.start_time <= to)
 }
 
-/// Whatever the text, an error points into it or right behind it.
+/// The position of an error is in the text or right behind it.
 fn check_any_text(text: &str) -> Result<(), TestCaseError> {
     if let Err(error) = Filter::parse(text) {
         prop_assert!((1..=text.chars().count() + 1).contains(&error.column), "{error}");

@@ -3,7 +3,7 @@ use super::*;
 /// 2026-01-31T08:00:00Z.
 const START: i64 = 1_769_846_400_000;
 
-/// A run of 90 seconds.
+/// A closed run of 90 seconds.
 const CLOSED: RunFields<'_> = RunFields {
     workflow_id: "order-1",
     run_id: "run-1",
@@ -17,7 +17,7 @@ const CLOSED: RunFields<'_> = RunFields {
     rule_id: Some("rule-1"),
 };
 
-/// A run that is still open, and that no document or event began.
+/// An open run that no document or event started.
 const OPEN: RunFields<'_> = RunFields {
     status: "RUNNING",
     close_time: None,

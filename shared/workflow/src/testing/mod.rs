@@ -1,11 +1,14 @@
-//! A kit for tests of workflows: whole runs in memory, by a clock that jumps.
+//! Tests workflows: executes whole runs in memory, with a simulated clock.
 //!
-//! It drives the same drafts and the same replay as the engine does, so retries, timers, child runs, cancellation and going on
-//! as new mean here what they mean there. Three things differ. An attempt of an activity takes no time by the run's clock,
-//! unless [`TestRun::taking`] says how much. A panic in an activity is not an attempt that failed but fails the test, so that a
-//! mock can assert. And a test hears at once of a turn that comes to nothing, where the engine would try it again.
+//! It uses the engine's own drafts and replay, so retries, timers, child runs, cancellation and continuing as
+//! a new run behave
+//! as in the engine. There are three differences. An attempt of an activity takes no time on the run's clock,
+//! unless
+//! [`TestRun::taking`] sets a duration. A panic in an activity fails the test and not the attempt, so that a
+//! mock can assert.
+//! A failed turn is reported at once, where the engine would retry it.
 //!
-//! Each history is replayed once more at the end: code that is not deterministic is likely to be found out by that.
+//! Each history is replayed once more at the end, which is likely to reveal code that is not deterministic.
 
 mod world;
 
@@ -31,10 +34,10 @@ use crate::status::RunStatus;
 use crate::task_failure::TaskFailure;
 use crate::turn::{NewUpdate, Replay, Turn, make_turn};
 
-/// The workflow id of a run that is given no other.
+/// Default workflow id.
 const WORKFLOW_ID: &str = "test";
 
-/// A run to be made in memory.
+/// A run to execute in memory.
 #[must_use = "nothing happens before `run`"]
 pub struct TestRun {
     registry: Registry,
@@ -47,7 +50,7 @@ pub struct TestRun {
     until: Option<u64>,
 }
 
-/// What comes to a run from outside, or is asked of it, at a time.
+/// Request to a run from outside, at a set time.
 #[derive(Clone, Debug)]
 enum Delivery {
     Signal { name: String, input: Payload },
@@ -55,51 +58,44 @@ enum Delivery {
     Query { name: String },
 }
 
-/// A run of a test, as it was at the end.
+/// Final state of a run of a test.
 #[derive(Clone, Debug)]
 pub struct TestedRun {
-    /// Its type.
     pub workflow_type: String,
-    /// Its workflow id.
     pub workflow_id: String,
-    /// Its run id.
     pub run_id: String,
-    /// Whether it goes on, and how it ended.
     pub status: RunStatus,
-    /// Its history.
     pub history: Vec<Event>,
-    /// What it published.
+    /// Update messages that the run published, in order.
     pub updates: Vec<NewUpdate>,
-    /// What its code waits for; of a run that somebody ended, what it waited for then.
+    /// What the code waits for; for a terminated or timed-out run, what it waited for at that time.
     pub waiting: Vec<String>,
-    /// The last event that a turn has applied.
+    /// Id of the last event that a turn has applied.
     processed: u64,
 }
 
-/// What came of a test's run. Where the run went on as new ones, it is the last of them that is meant.
+/// Result of a test's run. If the run continued as new ones, the fields describe the last run.
 pub struct TestOutcome {
-    /// Whether it goes on, and how it ended. One that waits for what never comes is `Running`.
+    /// Status of the run; `Running` if it waits for something that never comes.
     pub status: RunStatus,
-    /// What it returned, as a result or with its cancellation.
+    /// Result that the run returned, on completion or on cancellation.
     pub result: Option<Value>,
-    /// How it failed.
     pub failure: Option<Failure>,
-    /// Its history.
     pub history: Vec<Event>,
-    /// What it and the runs before it published, in order.
+    /// Update messages of the run and of the runs that it continues, in order.
     pub updates: Vec<NewUpdate>,
-    /// What its code waits for, where it has not ended.
+    /// What the code waits for, if the run is open.
     pub waiting: Vec<String>,
-    /// The answers to the queries of [`TestRun::query_at`], in order.
+    /// Answers to the queries of [`TestRun::query_at`], in order.
     pub answers: Vec<Result<Value, Failure>>,
-    /// Every run that there was, in the order in which they began: the first one, those that it went on as, child runs.
+    /// All runs in the order of their start: the first run, its continuations, child runs.
     pub runs: Vec<TestedRun>,
     registry: Registry,
     last: usize,
 }
 
 impl TestRun {
-    /// A run of a registered type, with an input.
+    /// Prepares a run of a registered type.
     pub fn new(registry: &Registry, workflow_type: &str, input: &(impl Serialize + ?Sized)) -> Self {
         Self {
             registry: registry.clone(),
@@ -113,19 +109,19 @@ impl TestRun {
         }
     }
 
-    /// Its workflow id, where `test` does not do.
+    /// Sets the workflow id; the default is `test`.
     pub fn workflow_id(mut self, id: &str) -> Self {
         id.clone_into(&mut self.workflow_id);
         self
     }
 
-    /// The program that it executes, for a type that interprets programs.
+    /// Sets the program that the run executes, for a type that interprets programs.
     pub fn program(mut self, program: &str) -> Self {
         self.program = Some(program.to_owned());
         self
     }
 
-    /// Does this in place of an activity, once for each attempt.
+    /// Calls the mock in place of the activity, once for each attempt.
     pub fn mock(
         mut self,
         activity: &str,
@@ -141,13 +137,13 @@ impl TestRun {
         self
     }
 
-    /// Does this in place of child runs of a type.
+    /// Calls the mock in place of child runs of the type.
     pub fn mock_child(
         mut self,
         workflow_type: &str,
         mock: impl Fn(Value) -> Result<Value, Failure> + Send + Sync + 'static,
     ) -> Self {
-        // Its future, and not the call, runs the mock: a closure that is no `Clone` can be shared then.
+        // The future calls the mock, not the closure, so that a mock that is not `Clone` can be shared.
         let mock = Arc::new(mock);
         self.registry =
             self.registry
@@ -159,13 +155,14 @@ impl TestRun {
         self
     }
 
-    /// Each attempt of an activity takes so long by the run's clock. Longer than the attempt may, and it times out.
+    /// Sets how long each attempt of an activity takes on the run's clock. An attempt longer than its limit
+    /// times out.
     pub fn taking(mut self, activity: &str, duration: Duration) -> Self {
         self.taking.insert(activity.to_owned(), millis(duration));
         self
     }
 
-    /// A signal, so long after the run began. One that comes after its end is not heard.
+    /// Sends a signal at a time after the start of the run. A closed run ignores it.
     pub fn signal_at(self, after: Duration, name: &str, input: &(impl Serialize + ?Sized)) -> Self {
         match Payload::of(input) {
             Ok(input) => {
@@ -179,13 +176,13 @@ impl TestRun {
         }
     }
 
-    /// Asks the run to stop, so long after it began. After its end that changes nothing.
+    /// Requests cancellation at a time after the start of the run. A closed run ignores it.
     pub fn cancel_at(self, after: Duration, reason: &str) -> Self {
         let reason = reason.to_owned();
         self.deliver(after, Delivery::Cancel { reason })
     }
 
-    /// Asks the run a query, so long after it began; the answer is among [`TestOutcome::answers`].
+    /// Queries the run at a time after its start; the answer is in [`TestOutcome::answers`].
     pub fn query_at(self, after: Duration, name: &str) -> Self {
         let name = name.to_owned();
         self.deliver(after, Delivery::Query { name })
@@ -196,16 +193,19 @@ impl TestRun {
         self
     }
 
-    /// Looks at the run after so long, though it may not have ended: for code that goes on for ever.
+    /// Stops the test at a time after the start of the run, open or not: for code that never ends.
     pub fn until(mut self, after: Duration) -> Self {
         self.until = Some(millis(after));
         self
     }
 
-    /// Makes the run, and waits for nothing. It is called from a plain `#[test]`: activities get a tokio runtime of the test.
+    /// Executes the run on the simulated clock, without waiting. Call it from a plain `#[test]`: it makes the
+    /// tokio runtime for
+    /// activities.
     ///
-    /// A failure of the workflow's code is an outcome; this fails where a turn comes to nothing (the code panics, or is not
-    /// deterministic), and where something is missing or has no end.
+    /// A failure of the workflow's code is part of the outcome. Returns an error where a turn fails (the code
+    /// panics, or is not
+    /// deterministic), where a type or activity is not registered, and where a run or its retries do not end.
     pub fn run(self) -> Result<TestOutcome, TaskFailure> {
         let input = self
             .input
@@ -222,7 +222,7 @@ impl TestRun {
         world.go(self.until)?;
         let (registry, runs, answers) = world.end();
         for run in &runs {
-            // Once more, over the whole history: nothing is asked for twice, and nothing is published twice.
+            // A replay of the whole history must not repeat a command or an update message.
             let again = replay(&registry, &run.history, run.processed, None)?;
             if !again.events.is_empty() || !again.updates.is_empty() {
                 return Err(TaskFailure::not_deterministic(
@@ -236,14 +236,14 @@ impl TestRun {
 }
 
 impl TestOutcome {
-    /// The answer to a query, as the run stands at the end.
+    /// Answers a query from the final state of the run.
     pub fn query(&self, name: &str) -> Result<Value, Failure> {
         let run = self.runs.get(self.last);
         let run = run.ok_or_else(|| Failure::new("NoRun", "There is no run."))?;
         answer(&self.registry, &run.history, run.processed, name)
     }
 
-    /// The names of the activities that the run asked for, in order.
+    /// Returns the names of the activities that the run scheduled, in order.
     pub fn activities(&self) -> Vec<&str> {
         let events = self.history.iter();
         let names = events.filter_map(|event| match &event.kind {
@@ -253,15 +253,16 @@ impl TestOutcome {
         names.collect()
     }
 
-    /// The names of the history's events, in order.
+    /// Returns the names of the history's events, in order.
     pub fn event_names(&self) -> Vec<&'static str> {
         self.history.iter().map(|event| event.kind.name()).collect()
     }
 }
 
-/// Holds a stored history against the code of today. A failure where they part, which says at which event.
+/// Replays a stored history with the current code. Where the two differ, returns an error that names the
+/// event.
 ///
-/// A history that ends with the run being terminated or timed out may stop short of what the code would have asked for.
+/// In a history that ends with termination or a time-out, commands of the last turn may be missing.
 pub fn check_history(registry: &Registry, history: &[Event]) -> Result<(), TaskFailure> {
     let cut_off = history.last().is_some_and(|last| {
         matches!(
@@ -299,7 +300,8 @@ fn replay(
     make_turn(code, replay)
 }
 
-/// Fails code that listens for a signal, or answers a query, that its [`WorkflowType`](crate::WorkflowType) does not declare.
+/// Fails code that receives a signal or answers a query that its [`WorkflowType`](crate::WorkflowType) does
+/// not declare.
 fn check_interactions(registry: &Registry, workflow_type: &str, turn: &Turn) -> Result<(), TaskFailure> {
     let Some(declared) = registry.interactions(workflow_type) else {
         return Ok(());

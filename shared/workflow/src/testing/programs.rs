@@ -1,4 +1,4 @@
-//! Types that interpret programs, local work, and runs that continue as another type.
+//! Tests types that interpret programs, local work, and runs that continue as another type.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

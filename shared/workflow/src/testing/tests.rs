@@ -1,4 +1,4 @@
-//! The kit, tried on code that does each thing that code can do.
+//! Tests the kit with code that uses each feature of the engine.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

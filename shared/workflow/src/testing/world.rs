@@ -1,4 +1,4 @@
-//! The runs of a test, and the clock that they share.
+//! Executes the runs of a test on one shared clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,23 +22,23 @@ use crate::state::Effect;
 use crate::task_failure::TaskFailure;
 use crate::turn::{Replay, make_turn};
 
-/// When a test's first run begins: 2026-01-01T00:00:00Z.
+/// Start of a test's first run: 2026-01-01T00:00:00Z.
 const BEGINNING_MS: u64 = 1_767_225_600_000;
-/// Most turns of a test: runs that go on without end are ended here.
+/// Maximum number of turns of a test, which ends code that never stops.
 const MAX_TURNS: u32 = 100_000;
 const MAX_ATTEMPTS: u32 = 1_000;
 const WORKER: &str = "test";
 
 pub(super) struct World {
     registry: Registry,
-    /// How long attempts take, by the activity's name.
+    /// Duration of an attempt in milliseconds, by the activity's name.
     taking: BTreeMap<String, u64>,
     tenant: Tenant,
     now: UtcTime,
     runs: Vec<Live>,
-    /// The runs for which there may be something to do.
+    /// Indexes of the runs that may have work to do.
     open: BTreeSet<usize>,
-    /// What comes from outside, the next one last.
+    /// Requests from outside, the next one last.
     deliveries: Vec<(UtcTime, Delivery)>,
     answers: Vec<Result<Value, Failure>>,
     runtime: Runtime,
@@ -47,7 +47,7 @@ pub(super) struct World {
 
 struct Live {
     draft: Draft,
-    /// Attempts, and when they end.
+    /// Attempts with the times at which they end.
     attempts: Vec<(UtcTime, Finished)>,
     waiting: Vec<String>,
 }
@@ -70,7 +70,6 @@ impl World {
         })
     }
 
-    /// Begins the run that the test is about.
     pub(super) fn start(&mut self, mut start: StartRun) -> Result<(), TaskFailure> {
         "user:test".clone_into(&mut start.about.initiated_by);
         check(&self.registry, &start).map_err(internal)?;
@@ -98,7 +97,7 @@ impl World {
         self.deliveries.reverse();
     }
 
-    /// Lets everything happen that happens by then, or until nothing more does.
+    /// Executes all events up to `until`, in milliseconds from now, or until nothing is left to do.
     pub(super) fn go(&mut self, until: Option<u64>) -> Result<(), TaskFailure> {
         let end = until.map(|after| self.now.plus_ms(after));
         loop {
@@ -107,7 +106,7 @@ impl World {
             while changed {
                 changed = false;
                 let mut next = self.open.first().copied();
-                // A step may begin further runs.
+                // A step may start further runs.
                 while let Some(index) = next {
                     changed |= self.step(index)?;
                     next = self.open.range(index + 1..).next().copied();
@@ -129,7 +128,7 @@ impl World {
         by_itself.chain(self.deliveries.last().map(|(at, _)| *at)).min()
     }
 
-    /// Everything that is in the world by now goes to the first run, or to the one that it goes on as.
+    /// Delivers all due requests to the first run, or to the run that continues it.
     fn deliver(&mut self) {
         while let Some((_, delivery)) = self.deliveries.pop_if(|(at, _)| *at <= self.now) {
             let first = self.runs.first().map(|run| run.draft.state.workflow_id.clone());
@@ -156,7 +155,7 @@ impl World {
         }
     }
 
-    /// The run that a workflow id stands for, as of now.
+    /// Returns the current run of a workflow id, with its clock set to now.
     fn current(&mut self, workflow_id: &str) -> Option<&mut Draft> {
         let mut runs = self.runs.iter_mut().rev().map(|run| &mut run.draft);
         let draft = runs.find(|draft| draft.state.workflow_id == workflow_id)?;
@@ -164,7 +163,7 @@ impl World {
         Some(draft)
     }
 
-    /// Makes a run go on as far as it can. Whether that was any further.
+    /// Advances a run as far as it can. Returns whether anything changed.
     fn step(&mut self, index: usize) -> Result<bool, TaskFailure> {
         let Some(run) = self.runs.get_mut(index) else {
             return Ok(false);
@@ -205,7 +204,7 @@ impl World {
         let effects = std::mem::take(&mut draft.state.outbox);
         let changed = draft.changed || !effects.is_empty() || !can_begin.is_empty();
         if draft.state.is_closed() {
-            // What is to follow from its end follows now; later nothing more comes to it.
+            // The effects of its end are carried out below; after that nothing changes a closed run.
             self.open.remove(&index);
         }
         if let Some(next_run) = next_run {
@@ -220,7 +219,7 @@ impl World {
         Ok(changed)
     }
 
-    /// Carries out an attempt. What comes of it is known at once, and told when its time is over.
+    /// Executes an attempt at once; its outcome is delivered when the attempt's duration is over.
     fn attempt(&mut self, index: usize, scheduled: u64) -> Result<(), TaskFailure> {
         let Some(run) = self.runs.get_mut(index) else {
             return Ok(());
@@ -286,7 +285,7 @@ impl World {
         let said = said.lock().take();
         let taking = self.taking.get(name).copied().unwrap_or_default();
         let ends_at = self.now.plus_ms(taking);
-        // One that says anything is taken to say it often enough.
+        // An activity that sends any heartbeat is assumed to send it often enough.
         let limit = match &said {
             None => activity.attempt_deadline(),
             Some(_) => {
@@ -371,7 +370,6 @@ impl World {
         }
     }
 
-    /// What there is at the end.
     pub(super) fn end(self) -> (Registry, Vec<TestedRun>, Vec<Result<Value, Failure>>) {
         let runs = self.runs.into_iter().map(|Live { draft, waiting, .. }| {
             let state = draft.state;

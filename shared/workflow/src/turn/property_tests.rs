@@ -1,4 +1,4 @@
-//! However events come, code and history stay together.
+//! Tests that code and history agree in any batching of events.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use crate::event::EventKind;
 use crate::future::{Either, join_all, select};
 use crate::{Context, Failure};
 
-/// Starts many things at once and follows each with another, so that the order of everything shows in the history.
+/// Starts many activities at once and follows each with a second one, so that the order of results shows in
+/// the history.
 async fn fan_out(context: Context, width: usize) -> Result<Vec<String>, Failure> {
     let one = |index: usize| {
         let context = context.clone();
@@ -31,7 +32,7 @@ async fn fan_out(context: Context, width: usize) -> Result<Vec<String>, Failure>
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However events are batched into turns, code and history never part, and the end is the same.
+    /// In any batching of events into turns, code and history agree and the result is the same.
     #[test]
     fn batches_do_not_matter(width in 1_usize..60, choices in prop::collection::vec((0_usize..5, 0_usize..60), 1..200)) {
         let mut run = Run::start(fan_out, &width.to_string());

@@ -1,4 +1,4 @@
-//! Code over histories that are made by hand.
+//! Tests turns of code over histories made by hand.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::registry::Registry;
 use crate::task_failure::TaskFailureKind;
 use platform::UtcTime;
 
-/// A history that grows as the engine would make it grow.
+/// A history that grows as in the engine.
 #[derive(Clone)]
 pub(super) struct Run {
     code: Code,
@@ -63,7 +63,7 @@ impl Run {
         make_turn(&self.code, replay)
     }
 
-    /// A turn, and what comes of it in the history: the names of the new events.
+    /// Makes a turn and appends its events to the history. Returns the names of the new events.
     pub fn turn(&mut self) -> Vec<&'static str> {
         let turn = self.replay(None).unwrap();
         let names = turn.events.iter().map(EventKind::name).collect();
@@ -72,7 +72,7 @@ impl Run {
         }
         self.updates.extend(turn.updates);
         self.processed = self.history.len() as u64;
-        // Once more, over what it has just written: nothing is asked for twice, and nothing is published twice.
+        // A replay over the new events must not repeat a command or an update message.
         let again = self.replay(None).unwrap();
         assert_eq!((again.events, again.updates), (vec![], vec![]));
         names
@@ -232,7 +232,7 @@ fn a_cancelled_run_cleans_up_and_ends_cancelled_unless_that_fails() {
 fn what_begins_in_a_cancelled_scope_ends_before_it_begins() {
     let mut run = Run::start(two_steps, "\"x\"");
     run.cancel();
-    // Both events come at once: the first activity was asked for before the code saw the second.
+    // Both events come in one turn: the first activity was scheduled before the code saw the second event.
     assert_eq!(
         run.turn(),
         [
@@ -249,7 +249,7 @@ fn what_begins_in_a_cancelled_scope_ends_before_it_begins() {
 
 #[test]
 fn nothing_is_asked_for_after_the_end() {
-    // The timer is in the scope of the run, and goes on when the code returns.
+    // The timer belongs to the run's scope, and stays open when the code returns.
     async fn first(context: Context, (): ()) -> Result<String, Failure> {
         let signals = context.signals("Go");
         match select(
@@ -355,7 +355,7 @@ fn code_that_panics_or_never_gives_way_fails_the_task() {
         Ok(())
     });
     insta::assert_snapshot!(kind(asks_for_ever_more).1, @"The code asked for more than 10000 things at once.");
-    // What takes too long ends with whatever it asks for next.
+    // A turn over its time limit ends at the next request of the code.
     let abort = Arc::new(AtomicBool::new(true));
     let run = Run::start(two_steps, "\"x\"");
     let replay = Replay {

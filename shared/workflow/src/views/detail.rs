@@ -1,4 +1,4 @@
-//! One run in full.
+//! Describes one run in full.
 
 use platform::UtcTime;
 use schemars::JsonSchema;
@@ -94,7 +94,7 @@ pub struct WorkflowRun {
 }
 
 impl WorkflowRun {
-    /// Of a run, whose first event carries `input` and whose last one is `end`.
+    /// Describes a run whose first event carries `input` and whose last event is `end`.
     pub fn new(state: &RunState, input: &Payload, end: Option<&EventKind>, history: Option<History>) -> Self {
         let result = match end {
             Some(EventKind::WorkflowExecutionCompleted { result }) => Some(shown(result)),

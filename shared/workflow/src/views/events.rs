@@ -1,4 +1,5 @@
-//! A history as its events. Names are Temporal's; what belongs to an event stands under one key that says what it is about.
+//! Renders a history as events with Temporal's names; the data of an event is under one key that names its
+//! subject.
 
 use std::collections::BTreeMap;
 
@@ -135,7 +136,7 @@ pub struct HistoryEvent {
     pub failure: Option<RunFailure>,
 }
 
-/// The events of a run, oldest first.
+/// Returns the events of a run, oldest first.
 pub fn history_events(history: &[Event]) -> Vec<HistoryEvent> {
     let mut known = Known::default();
     for event in history {
@@ -144,7 +145,7 @@ pub fn history_events(history: &[Event]) -> Vec<HistoryEvent> {
     history.iter().map(|event| view(event, &known)).collect()
 }
 
-/// What later events say about those that began something.
+/// Data that an event takes from other events of the same activity, timer or child run.
 #[derive(Default)]
 struct Known<'a> {
     begun: BTreeMap<u64, &'a EventKind>,
@@ -225,7 +226,6 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Seconds of so many milliseconds.
 pub(super) fn seconds(millis: u64) -> f64 {
     std::time::Duration::from_millis(millis).as_secs_f64()
 }

@@ -1,4 +1,4 @@
-//! A failure as callers see it.
+//! Describes failures to callers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,7 +26,8 @@ pub struct RunFailure {
 }
 
 impl RunFailure {
-    /// Why a run ended; None for the end of a run that did not fail, and for what is no end.
+    /// Returns the failure that ended a run; None for an end without failure and for an event that is not an
+    /// end.
     pub fn of_end(end: &EventKind) -> Option<Self> {
         match end {
             EventKind::WorkflowExecutionFailed { failure } => Some(failure.into()),
@@ -41,7 +42,7 @@ impl RunFailure {
         }
     }
 
-    /// A failure that has only a sentence.
+    /// Makes a failure without source and details.
     pub(super) fn new(kind: &str, message: &str) -> Self {
         Self {
             message: message.to_owned(),

@@ -1,4 +1,4 @@
-//! A run in a listing.
+//! Describes a run in a listing.
 
 use platform::UtcTime;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Runs as callers see them: the shapes of the API.
+//! Describes runs to callers, in the shapes of the API.
 
 mod detail;
 mod events;
@@ -58,7 +58,7 @@ pub struct TaskHistory {
 }
 
 impl History {
-    /// Events of a run, and where the rest begins.
+    /// Makes a page of events; `next_after` is where the next page starts.
     pub fn events(events: Vec<HistoryEvent>, next_after: Option<u64>) -> Self {
         Self::Events(EventHistory {
             kind: "events",
@@ -67,7 +67,6 @@ impl History {
         })
     }
 
-    /// Tasks of a run, and whether there are more.
     pub fn tasks(tasks: Vec<HistoryTask>, truncated: bool) -> Self {
         Self::Tasks(TaskHistory {
             kind: "tasks",
@@ -77,7 +76,6 @@ impl History {
     }
 }
 
-/// Principal that started a run.
 fn initiated_by(about: &About) -> String {
     match about.initiated_by.as_str() {
         "" => "unknown".to_owned(),
@@ -85,7 +83,7 @@ fn initiated_by(about: &About) -> String {
     }
 }
 
-/// A payload in a history: itself, or its size where it is kept elsewhere because it is large.
+/// Returns the payload itself, or its size where it is stored outside the history because it is large.
 fn shown(payload: &Payload) -> Value {
     match payload.stored() {
         Some(stored) if !payload.is_fetched() => json!({ "$stored": { "bytes": stored.bytes } }),
@@ -93,7 +91,7 @@ fn shown(payload: &Payload) -> Value {
     }
 }
 
-/// As the array that the contract has for inputs and results.
+/// Returns the payload as an array, which the contract requires for inputs and results.
 fn shown_array(payload: &Payload) -> Vec<Value> {
     match shown(payload) {
         Value::Null => Vec::new(),

@@ -1,4 +1,4 @@
-//! A history as its tasks: what began, went on and ended, as one object.
+//! Renders a history as tasks: one object for each activity, timer, child run and signal.
 
 use std::collections::BTreeMap;
 
@@ -125,7 +125,9 @@ impl HistoryTask {
     }
 }
 
-/// The tasks of a run, in the order in which they were asked for or came. What goes on is told by the state.
+/// Returns the tasks of a run, in the order in which they were requested or received. Open tasks are
+/// completed from the
+/// state.
 pub fn history_tasks(history: &[Event], state: &RunState) -> Vec<HistoryTask> {
     let mut tasks: BTreeMap<u64, HistoryTask> = BTreeMap::new();
     for event in history {
@@ -146,7 +148,7 @@ pub fn history_tasks(history: &[Event], state: &RunState) -> Vec<HistoryTask> {
         }
     }
     if let Some(closed_at) = state.closed_at {
-        // What the run did not wait for ends with it.
+        // Tasks that the run did not wait for end with it.
         for task in tasks.values_mut().filter(|task| task.completed.is_none()) {
             task.status = HistoryTaskStatus::Canceled;
             task.completed = Some(closed_at);

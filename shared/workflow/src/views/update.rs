@@ -1,4 +1,4 @@
-//! Update messages as callers see them.
+//! Describes update messages to callers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,7 +29,6 @@ pub struct RunUpdate {
 }
 
 impl RunUpdate {
-    /// A message of a run.
     pub fn new(run_id: &str, message: UpdateMessage) -> Self {
         Self {
             timestamp: message.timestamp,

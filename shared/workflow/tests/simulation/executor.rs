@@ -1,4 +1,4 @@
-//! Runs futures one step at a time, in an order that the seed decides.
+//! Executes futures one step at a time, in an order drawn from the seed.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ struct Slot {
     flag: Arc<Flag>,
 }
 
-/// Processes that take turns.
+/// Simulated processes, each one a future.
 #[derive(Default)]
 pub struct Executor {
     slots: Vec<Slot>,
@@ -37,13 +37,13 @@ impl Executor {
         });
     }
 
-    /// The processes that can take a step.
+    /// Returns the processes that can take a step.
     pub fn ready(&self) -> Vec<usize> {
         let ready = |index: &usize| self.slots[*index].flag.0.load(Ordering::Relaxed);
         (0..self.slots.len()).filter(ready).collect()
     }
 
-    /// Lets a process take one step. Whether it has ended.
+    /// Polls a process once. Returns whether it has ended.
     pub fn step(&mut self, index: usize) -> bool {
         let slot = &mut self.slots[index];
         slot.flag.0.store(false, Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl Executor {
         }
     }
 
-    /// Ends a process in the middle of what it does. Its name.
+    /// Drops a process between two steps, and returns its name.
     pub fn crash(&mut self, index: usize) -> String {
         self.slots.remove(index).name
     }

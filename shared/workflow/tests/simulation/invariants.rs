@@ -1,4 +1,4 @@
-//! What must hold at every write, and at the end.
+//! Checks the invariants of each write and of the final state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use workflow::task_failure::TaskFailureKind;
 
 use crate::world::World;
 
-/// What a write breaks.
+/// Returns the invariants that a write breaks.
 pub fn of_write(run_id: &str, before: Option<&[Event]>, after: &[Event], state: &RunState) -> Vec<String> {
     let mut broken = Vec::new();
     let mut claim = |holds: bool, what: String| {
@@ -86,10 +86,11 @@ pub fn of_write(run_id: &str, before: Option<&[Event]>, after: &[Event], state: 
     broken
 }
 
-/// Every activity is repeated until it succeeds, so no run fails but the one that is started with an input of another shape.
+/// The only failure of a run: the input has another shape than the code reads. Activities are retried until
+/// they succeed.
 const WRONG_INPUT: &str = "InvalidPayload";
 
-/// What does not hold when everything is over.
+/// Returns the invariants that the final state breaks.
 pub fn at_the_end(world: &World, acknowledged: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     let mut broken = Vec::new();
     let memory = &world.memory;
@@ -107,7 +108,7 @@ pub fn at_the_end(world: &World, acknowledged: &BTreeMap<String, Vec<String>>) -
             ));
         }
         for event in &history {
-            // A completion without a call is made up.
+            // A completion needs a call of the activity.
             if let EventKind::ActivityTaskCompleted {
                 scheduled_event_id, ..
             } = &event.kind
@@ -141,7 +142,7 @@ pub fn at_the_end(world: &World, acknowledged: &BTreeMap<String, Vec<String>>) -
     broken
 }
 
-/// The collecting workload returns the signals that it read: those of its history, in their order, each once.
+/// Checks that the collecting workload returns the signals of its history, in their order, each once.
 fn check_signals(run_id: &str, history: &[Event], broken: &mut Vec<String>) {
     let EventKind::WorkflowExecutionStarted(started) = &history[0].kind else {
         broken.push(format!("{run_id} does not begin with its start"));
@@ -167,7 +168,8 @@ fn check_signals(run_id: &str, history: &[Event], broken: &mut Vec<String>) {
     }
 }
 
-/// A signal that was acknowledged is in the history of its workflow id once; one that was not is there at most once.
+/// Checks that each acknowledged signal is in the history of its workflow id exactly once, and any other at
+/// most once.
 fn check_acknowledged(world: &World, acknowledged: &BTreeMap<String, Vec<String>>, broken: &mut Vec<String>) {
     for (workflow_id, sent) in acknowledged {
         let mut seen: BTreeMap<String, u32> = BTreeMap::new();
@@ -177,7 +179,7 @@ fn check_acknowledged(world: &World, acknowledged: &BTreeMap<String, Vec<String>
                 continue;
             }
             let history = world.memory.history(run_id);
-            // What a run takes over from the one before it, it was told once.
+            // Signals carried over from the run before were counted there.
             let carried = match &history[0].kind {
                 EventKind::WorkflowExecutionStarted(started) if started.continued_from.is_some() => {
                     history[1..].iter().take_while(|event| event.time == history[0].time && matches!(&event.kind, EventKind::WorkflowExecutionSignaled { identity, .. } if identity.is_empty())).count()
@@ -208,7 +210,8 @@ fn check_acknowledged(world: &World, acknowledged: &BTreeMap<String, Vec<String>
     }
 }
 
-/// Each run that began is announced once, and each that ended.
+/// Checks that the end of each closed run is announced exactly once, and not at all where the run continued
+/// as a new one.
 fn check_announced(world: &World, broken: &mut Vec<String>) {
     let mut announced: BTreeMap<(String, bool), u32> = BTreeMap::new();
     for envelope in world.memory.events.values() {

@@ -1,8 +1,10 @@
-//! The engine under a simulator: everything that can go wrong does, by a seed that makes it go wrong again.
+//! Simulates the engine with faults drawn from a seed, so that a failure can be repeated.
 //!
-//! Several workers, clients and a sweeper share one memory for records, one queue and one clock. The order in which they do their
-//! steps, which messages are lost or doubled, which writes fail or are carried out and reported as failed, where a process dies and how
-//! the clock jumps: all of it is drawn from the seed. `SIM_SEED=7` runs one seed and tells its story; `SIM_SEEDS=20000` runs so many.
+//! Several workers, clients and a sweeper share one memory for records, one queue and one clock. The seed
+//! decides the order of their
+//! steps, which messages are lost or doubled, which writes fail or succeed and report a failure, where a
+//! process dies and how the clock
+//! jumps. `SIM_SEED=7` runs one seed and prints its steps; `SIM_SEEDS=20000` sets the number of seeds.
 
 #![cfg(test)]
 
@@ -15,9 +17,9 @@ mod world;
 
 use scenario::{Mutant, Outcome, simulate};
 
-/// How many seeds a plain test run takes.
+/// Number of seeds without `SIM_SEEDS`.
 const SEEDS: u64 = 1_000;
-/// Seeds that a mutant has to be caught within.
+/// Number of seeds within which each mutant must be caught.
 const MUTANT_SEEDS: u64 = 400;
 
 #[expect(
@@ -63,13 +65,13 @@ fn the_invariants_hold_under_every_seed() {
         }
     });
     println!("{seeds} seeds: {}", totals.counts());
-    // A simulation in which nothing goes wrong shows nothing.
+    // Without faults of each kind the simulation proves nothing.
     for (what, count) in totals.each() {
         assert!(count > 0, "no seed had {what}");
     }
 }
 
-/// Breaks one part of the protocol; some seed has to notice.
+/// Asserts that some seed reports a violation when the mutant breaks one part of the protocol.
 fn caught(mutant: Mutant) {
     let noticed = (0..MUTANT_SEEDS).find(|seed| !simulate(*seed, mutant).violations.is_empty());
     assert!(

@@ -1,4 +1,4 @@
-//! Records in memory, for the simulation: writes may fail, and may be carried out and reported as failed.
+//! Stores records in memory for the simulation. A write may fail, or succeed and report a failure.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use crate::invariants;
 use crate::scenario::Mutant;
 use crate::world::{Shared, World};
 
-/// A run as it is kept.
+/// A stored run.
 #[derive(Clone, Default)]
 pub struct Kept {
-    /// The state, as JSON.
+    /// JSON.
     pub state: String,
     pub version: u64,
-    /// The events that the state no longer holds.
+    /// Older events, which the state no longer holds.
     pub chunks: Vec<Event>,
     pub due_at: Option<UtcTime>,
     pub closed: bool,
@@ -32,7 +32,7 @@ pub struct Kept {
 pub struct Memory {
     pub runs: BTreeMap<String, Kept>,
     pub current: BTreeMap<String, String>,
-    /// Events of the platform by id: their envelopes.
+    /// Envelopes of the platform's events, by event id.
     pub events: BTreeMap<String, String>,
     pub updates: BTreeMap<String, (UpdatesHead, Vec<String>)>,
     pub payloads: BTreeMap<String, String>,
@@ -45,7 +45,7 @@ impl Memory {
             .map(|kept| serde_json::from_str(&kept.state).unwrap())
     }
 
-    /// All events of a run.
+    /// Returns all events of a run, from the chunks and the state.
     pub fn history(&self, run_id: &str) -> Vec<Event> {
         let mut events = self.runs[run_id].chunks.clone();
         events.extend(self.state(run_id).unwrap().tail);
@@ -54,7 +54,7 @@ impl Memory {
 }
 
 impl World {
-    /// As the table decides: everything or nothing.
+    /// Commits all or nothing, as the table does.
     fn commit(&mut self, commit: &Commit) -> Committed {
         let unconditional = self.mutant == Mutant::NoVersionCondition;
         for draft in &commit.runs {

@@ -1,4 +1,4 @@
-//! One simulation: who takes part, what goes wrong, and what came of it.
+//! Runs one simulation: workers, clients and a sweeper, with faults.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -14,7 +14,7 @@ use crate::invariants;
 use crate::workloads;
 use crate::world::{Faults, Shared};
 
-/// A part of the protocol that is left out.
+/// Part of the protocol that the simulation leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutant {
     None,
@@ -25,7 +25,6 @@ pub enum Mutant {
     DueEntryForgotten,
 }
 
-/// What came of a simulation.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub violations: Vec<String>,
@@ -70,13 +69,13 @@ impl Outcome {
     }
 }
 
-/// Steps in which things go wrong.
+/// Number of steps with faults.
 const TROUBLED_STEPS: u32 = 1_500;
-/// Steps within which everything has to come to its end afterwards.
+/// Number of steps without faults, within which all runs must end.
 const CALM_STEPS: u32 = 60_000;
-/// After how long a message whose reader has not ended comes again.
+/// Time after which an unacknowledged message is delivered again.
 const VISIBILITY_MS: i64 = 30_000;
-/// Between two looks of the sweeper.
+/// Interval of the sweeper.
 const SWEEP_MS: u64 = 5_000;
 
 type Acknowledged = Arc<Mutex<BTreeMap<String, Vec<String>>>>;
@@ -102,7 +101,7 @@ fn tenant() -> Tenant {
     Tenant::new("acme", "demo").unwrap()
 }
 
-/// Reads the queue and drives runs, for ever.
+/// Reads the queue and drives runs; never returns.
 async fn work(world: Shared, engine: Engine) {
     loop {
         let message = {
@@ -115,7 +114,7 @@ async fn work(world: Shared, engine: Engine) {
                 None
             } else {
                 let index = visible[world.pick(visible.len())];
-                // It comes again unless it is removed.
+                // The message is delivered again unless it is removed.
                 world.queue[index].visible_at = now + VISIBILITY_MS;
                 Some(world.queue[index].clone())
             }
@@ -148,7 +147,8 @@ async fn sweep(world: Shared, engine: Engine) {
     }
 }
 
-/// Starts a run and tells it things; retries what may have failed only where that cannot do it twice.
+/// Starts a run, then signals, cancels or terminates it. Retries failed requests only where a repetition is
+/// idempotent.
 async fn client(world: Shared, engine: Engine, number: usize, acknowledged: Acknowledged) {
     let (name, input, needs_signals) = {
         let mut world = world.lock();
@@ -196,7 +196,7 @@ async fn client(world: Shared, engine: Engine, number: usize, acknowledged: Ackn
     }
 }
 
-/// What can only end with a signal gets one after another until it has.
+/// Sends signals until the run ends, for a workload that ends only with a signal.
 async fn send_until_it_ends(
     world: &Shared,
     engine: &Engine,
@@ -238,7 +238,6 @@ async fn send(world: &Shared, engine: &Engine, workflow_id: &str, text: &str, ac
     }
 }
 
-/// Runs one seed.
 pub fn simulate(seed: u64, mutant: Mutant) -> Outcome {
     let world = Shared::new(seed, mutant);
     let ids = Arc::new(AtomicU64::new(1));
@@ -279,7 +278,7 @@ pub fn simulate(seed: u64, mutant: Mutant) -> Outcome {
         }
         let mut locked = world.lock();
         if locked.troubled && locked.chance(1) {
-            // The clock jumps, one way or the other.
+            // The clock jumps forwards or backwards.
             let jump = locked.pick(60_000) as i64 - 20_000;
             locked.faults.jumps += 1;
             locked.tell(format!("the clock jumps by {jump}"));

@@ -1,4 +1,4 @@
-//! The workflows that are simulated: each kind of thing that code can wait for, alone and together.
+//! Simulated workflows, which wait for each kind of event, alone and in combination.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn step_of(context: &Context, step: u32) -> Result<(), Failure> {
         .await
 }
 
-/// Several activities at once, each followed by a timer.
+/// Several concurrent activities, each followed by a timer.
 async fn fan_out(context: Context, width: u32) -> Result<(), Failure> {
     let one = |step: u32| {
         let context = context.clone();
@@ -41,7 +41,7 @@ async fn fan_out(context: Context, width: u32) -> Result<(), Failure> {
     join_all((0..width).map(one)).await.into_iter().collect()
 }
 
-/// Reads signals until one says that it is the last.
+/// Reads signals until one is marked as the last.
 async fn collect(context: Context, (): ()) -> Result<Vec<String>, Failure> {
     let signals = context.signals("Add");
     let mut read = Vec::new();
@@ -74,7 +74,7 @@ async fn race(context: Context, seconds: u64) -> Result<bool, Failure> {
     }
 }
 
-/// Child runs, several at once, one of which fails.
+/// Several concurrent child runs, one of which fails.
 async fn family(context: Context, width: u32) -> Result<u32, Failure> {
     let children = (0..width).map(|child| context.child::<u32>("Steps", &(child % 3)).start());
     let mut completed = 0;
@@ -104,7 +104,7 @@ async fn tidy(context: Context, (): ()) -> Result<(), Failure> {
     worked
 }
 
-/// Goes on as a new run with each signal.
+/// Continues as a new run with each signal.
 async fn rounds(context: Context, round: u32) -> Result<u32, Failure> {
     let signal: String = context.signals("Add").receive().await?;
     if signal.ends_with("last") {
@@ -114,7 +114,7 @@ async fn rounds(context: Context, round: u32) -> Result<u32, Failure> {
     Err(context.continue_as_new(&(round + 1)))
 }
 
-/// Goes on as a new run, twice, by itself.
+/// Continues as a new run twice, without a signal.
 async fn relay(context: Context, round: u32) -> Result<u32, Failure> {
     step_of(&context, round).await?;
     match round {
@@ -123,7 +123,7 @@ async fn relay(context: Context, round: u32) -> Result<u32, Failure> {
     }
 }
 
-/// Waits for a child that goes on as a new run.
+/// Waits for a child that continues as a new run.
 async fn heirs(context: Context, (): ()) -> Result<(), Failure> {
     match context.child::<u32>("Relay", &0).await? {
         2 => Ok(()),
@@ -134,7 +134,7 @@ async fn heirs(context: Context, (): ()) -> Result<(), Failure> {
     }
 }
 
-/// Starts a child under an id that others want as well.
+/// Starts a child under a workflow id for which other runs compete.
 async fn claim(context: Context, (): ()) -> Result<bool, Failure> {
     match context.child::<u32>("Steps", &2).workflow_id("taken").await {
         Ok(_) => Ok(true),
@@ -143,7 +143,7 @@ async fn claim(context: Context, (): ()) -> Result<bool, Failure> {
     }
 }
 
-/// Returns while a timer and an activity of its own go on, when it is asked to stop or after a while.
+/// Returns on cancellation or after 20 s, while a timer and an activity of its own are open.
 async fn leave(context: Context, (): ()) -> Result<(), Failure> {
     let _timer = context.timer(Duration::from_secs(400));
     let _activity = context.activity::<()>("step", &7).start();
@@ -152,7 +152,7 @@ async fn leave(context: Context, (): ()) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The types, and how their runs begin: the name, the input, whether they need signals to end.
+/// Workflow types: name, input, whether they need signals to end.
 pub const TYPES: [(&str, &str, bool); 10] = [
     ("Steps", "4", false),
     ("FanOut", "5", false),
@@ -183,7 +183,7 @@ pub fn registry(world: &Shared) -> Registry {
         .activity("step", move |context, _: u32| {
             let world = world.clone();
             async move {
-                // Called now, whatever becomes of the rest.
+                // Counts the call before anything can fail.
                 let (pause, fails) = {
                     let mut world = world.lock();
                     let id = (context.run_id.clone(), context.activity_id.clone());

@@ -1,4 +1,5 @@
-//! What all processes of a simulation share: chance, time, the queue, the bus, and the story of what happened.
+//! State shared by all processes of a simulation: random numbers, clock, queue, bus, and the story, a log of
+//! all steps.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -16,14 +17,13 @@ use workflow::engine::Sleep;
 use crate::memory::Memory;
 use crate::scenario::Mutant;
 
-/// A message in the queue.
 #[derive(Clone, Debug)]
 pub struct Message {
     pub body: String,
     pub visible_at: i64,
 }
 
-/// How often what went wrong.
+/// Number of faults of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     pub lost: u64,
@@ -41,19 +41,18 @@ pub struct World {
     pub memory: Memory,
     pub queue: Vec<Message>,
     sleepers: Vec<(i64, Waker)>,
-    /// Ids of the events that the bus has taken, and how often.
+    /// Number of times that the bus accepted each event, by event id.
     pub bus: BTreeMap<String, u64>,
-    /// How often each activity was carried out, by run and activity.
+    /// Number of executions of each activity, by run and activity.
     pub calls: BTreeMap<(String, String), u64>,
     pub story: Vec<String>,
     pub violations: Vec<String>,
     pub faults: Faults,
-    /// Whether anything may still go wrong.
+    /// Whether faults may still happen.
     pub troubled: bool,
     pub mutant: Mutant,
 }
 
-/// A handle on the world.
 #[derive(Clone)]
 pub struct Shared(Arc<Mutex<World>>);
 
@@ -79,12 +78,12 @@ impl Shared {
         self.0.lock().unwrap()
     }
 
-    /// Gives the others a turn.
+    /// Yields to other processes.
     pub fn pause(&self) -> Pause {
         Pause { paused: false }
     }
 
-    /// Gives the others a turn, and may fail; for whatever goes over a network.
+    /// Yields to other processes, then may fail: simulates a network request.
     pub async fn travel(&self, what: &str) -> Result<()> {
         self.pause().await;
         let mut world = self.lock();
@@ -98,7 +97,7 @@ impl Shared {
 }
 
 impl World {
-    /// Whether something of so many in a hundred happens.
+    /// Returns true with the given probability in percent.
     pub fn chance(&mut self, percent: u32) -> bool {
         self.random.random_range(0..100) < percent
     }
@@ -122,7 +121,7 @@ impl World {
         self.violations.push(what);
     }
 
-    /// Moves the clock, and wakes whoever waited for that.
+    /// Moves the clock, and wakes the processes whose sleep ends.
     pub fn advance(&mut self, millis: i64) {
         self.clock.advance_ms(millis);
         let now = self.now();
@@ -135,7 +134,7 @@ impl World {
         }
     }
 
-    /// When the next thing happens by itself.
+    /// Returns the next time at which a message becomes visible or a sleep ends, in milliseconds since 1970.
     pub fn next_time(&self) -> Option<i64> {
         let queued = self.queue.iter().map(|message| message.visible_at);
         let sleeping = self.sleepers.iter().map(|(until, _)| *until);
