@@ -48,7 +48,7 @@ pub struct UpdateDashboard {
     #[schemars(with = "Option<u64>", range(min = 1, max = MAX_ROWS))]
     pub query_limit: Option<Option<u64>>,
     /// All values of the query's parameters from now on, by name, at most 65,536 bytes; null removes them.
-    #[serde(rename = "queryParameters", deserialize_with = "given_object")]
+    #[serde(rename = "queryParameters", deserialize_with = "strict::given_json_object")]
     pub query_parameters: Option<Map<String, Value>>,
     /// All labels from now on; at most 50, of 1 to 200 characters each.
     #[schemars(length(max = 50), inner(length(min = 1, max = MAX_NAME_LENGTH)))]
@@ -59,24 +59,15 @@ pub struct UpdateDashboard {
     pub message: Option<String>,
 }
 
-fn given_object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Map<String, Value>>, D::Error> {
-    strict::json_object(deserializer).map(Some)
-}
-
 impl UpdateDashboard {
     fn apply(&self, mut content: DashboardContent) -> DashboardContent {
-        fn set<T: Clone>(field: &mut T, value: &Option<T>) {
-            if let Some(value) = value {
-                field.clone_from(value);
-            }
-        }
-        set(&mut content.name, &self.name);
-        set(&mut content.description, &self.description);
-        set(&mut content.query, &self.query);
-        set(&mut content.spec, &self.spec);
-        set(&mut content.query_limit, &self.query_limit);
-        set(&mut content.query_parameters, &self.query_parameters);
-        set(&mut content.tags, &self.tags);
+        strict::set(&mut content.name, &self.name);
+        strict::set(&mut content.description, &self.description);
+        strict::set(&mut content.query, &self.query);
+        strict::set(&mut content.spec, &self.spec);
+        strict::set(&mut content.query_limit, &self.query_limit);
+        strict::set(&mut content.query_parameters, &self.query_parameters);
+        strict::set(&mut content.tags, &self.tags);
         content
     }
 

@@ -35,7 +35,7 @@ pub struct UpdateSchema {
     #[schemars(length(max = MAX_TABLES))]
     pub tables: Vec<TableUpdate>,
     /// All relationships from now on, at most 5,000; an empty list removes them. Default: no change.
-    #[serde(deserialize_with = "given_objects")]
+    #[serde(deserialize_with = "strict::given_objects")]
     #[schemars(with = "Vec<Relationship>", length(max = MAX_RELATIONSHIPS))]
     pub relationships: Option<Vec<Relationship>>,
     /// Names of tables to drop, at most 2,000. This needs the permission `content:delete`.
@@ -44,10 +44,6 @@ pub struct UpdateSchema {
     /// Reason for the version, at most 2,000 characters. Default: a list of the first three changes.
     #[schemars(length(max = MAX_TEXT_LENGTH))]
     pub message: Option<String>,
-}
-
-fn given_objects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Relationship>>, D::Error> {
-    strict::objects(deserializer).map(Some)
 }
 
 pub fn route(platform: &Platform) -> ApiMethodRouter<App> {

@@ -51,36 +51,27 @@ pub struct UpdatePrompt {
     /// New text of the template.
     pub content: Option<String>,
     /// New example values of the variables; null removes them.
-    #[serde(deserialize_with = "given_json")]
+    #[serde(deserialize_with = "strict::given_json")]
     #[schemars(with = "Option<Map<String, Value>>")]
     pub test_data: Option<Option<Value>>,
     /// New JSON Schema of the variables; null removes it.
-    #[serde(rename = "inputSchema", deserialize_with = "given_json")]
+    #[serde(rename = "inputSchema", deserialize_with = "strict::given_json")]
     #[schemars(with = "Option<Map<String, Value>>")]
     pub input_schema: Option<Option<Value>>,
     /// All labels from now on; at most 50, of 1 to 200 characters each.
     pub tags: Option<Vec<String>>,
 }
 
-fn given_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Value>>, D::Error> {
-    strict::optional_json(deserializer).map(Some)
-}
-
 impl UpdatePrompt {
     fn apply(&self, mut prompt: PromptRecord) -> PromptRecord {
-        fn set<T: Clone>(field: &mut T, value: &Option<T>) {
-            if let Some(value) = value {
-                field.clone_from(value);
-            }
-        }
-        set(&mut prompt.name, &self.name);
-        set(&mut prompt.role, &self.role);
-        set(&mut prompt.description, &self.description);
-        set(&mut prompt.content_type, &self.content_type);
-        set(&mut prompt.content, &self.content);
-        set(&mut prompt.test_data, &self.test_data);
-        set(&mut prompt.input_schema, &self.input_schema);
-        set(&mut prompt.tags, &self.tags);
+        strict::set(&mut prompt.name, &self.name);
+        strict::set(&mut prompt.role, &self.role);
+        strict::set(&mut prompt.description, &self.description);
+        strict::set(&mut prompt.content_type, &self.content_type);
+        strict::set(&mut prompt.content, &self.content);
+        strict::set(&mut prompt.test_data, &self.test_data);
+        strict::set(&mut prompt.input_schema, &self.input_schema);
+        strict::set(&mut prompt.tags, &self.tags);
         prompt
     }
 }

@@ -41,11 +41,11 @@ pub struct UpdateChannel {
     #[schemars(with = "Option<String>")]
     pub default_resource_type: Option<Option<String>>,
     /// Replaces all paths into the body; null or an empty object removes them.
-    #[serde(deserialize_with = "given_json")]
+    #[serde(deserialize_with = "strict::given_json")]
     #[schemars(with = "Option<events::transform::Transform>")]
     pub transform: Option<Option<Value>>,
     /// Replaces the way that the sender signs; null or an empty object removes it and the signing secret.
-    #[serde(deserialize_with = "given_json")]
+    #[serde(deserialize_with = "strict::given_json")]
     #[schemars(with = "Option<OrEmpty<events::signature::SignatureRule>>")]
     pub signature: Option<Option<Value>>,
     /// Secret that the sender has made, at least 8 bytes; replaces the present one at once.
@@ -58,22 +58,13 @@ pub struct UpdateChannel {
     pub rotate_token: bool,
 }
 
-fn given_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Value>>, D::Error> {
-    strict::optional_json(deserializer).map(Some)
-}
-
 impl UpdateChannel {
     fn apply(&self, channel: &mut StoredChannel, now: UtcTime, author: &str) -> Result<()> {
-        fn set<T: Clone>(field: &mut T, value: &Option<T>) {
-            if let Some(value) = value {
-                field.clone_from(value);
-            }
-        }
-        set(&mut channel.name, &self.name);
-        set(&mut channel.source, &self.source);
-        set(&mut channel.default_action, &self.default_action);
-        set(&mut channel.default_resource_type, &self.default_resource_type);
-        set(&mut channel.enabled, &self.enabled);
+        strict::set(&mut channel.name, &self.name);
+        strict::set(&mut channel.source, &self.source);
+        strict::set(&mut channel.default_action, &self.default_action);
+        strict::set(&mut channel.default_resource_type, &self.default_resource_type);
+        strict::set(&mut channel.enabled, &self.enabled);
         if let Some(value) = self.transform.clone() {
             channel.transform = object_or_null(value).map(transform).transpose()?;
         }

@@ -59,7 +59,7 @@ pub struct UpdateSubscription {
     pub filter: Option<Value>,
     /// New receiver, whole; the one of an answer can be sent back. The signing secret stays as long as `signing_mode` is
     /// `signed`. A target of the two `rotate_` fields alone leaves the rest as it is.
-    #[serde(deserialize_with = "given_object")]
+    #[serde(deserialize_with = "strict::given_json_object")]
     #[schemars(with = "Option<TargetUpdate>")]
     pub target: Option<Map<String, Value>>,
     /// Belongs in `target`. It is read here only to be refused, because an ignored unknown field would
@@ -114,10 +114,6 @@ struct TargetUpdate {
     rotate_signing_secret: Option<bool>,
     /// True, with `rotate_signing_secret`: the old secret stops at once.
     rotate_immediately: Option<bool>,
-}
-
-fn given_object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Map<String, Value>>, D::Error> {
-    strict::json_object(deserializer).map(Some)
 }
 
 pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
@@ -185,20 +181,15 @@ async fn handler(
 
 impl UpdateSubscription {
     fn apply(&self, subscription: &mut StoredSubscription) -> Result<Rotation> {
-        fn set<T: Clone>(field: &mut T, value: &Option<T>) {
-            if let Some(value) = value {
-                field.clone_from(value);
-            }
-        }
-        set(&mut subscription.name, &self.name);
-        set(&mut subscription.description, &self.description);
-        set(&mut subscription.scope, &self.scope);
-        set(&mut subscription.enabled, &self.enabled);
+        strict::set(&mut subscription.name, &self.name);
+        strict::set(&mut subscription.description, &self.description);
+        strict::set(&mut subscription.scope, &self.scope);
+        strict::set(&mut subscription.enabled, &self.enabled);
         if subscription.enabled {
             subscription.disabled = None;
         }
-        set(&mut subscription.priority, &self.priority);
-        set(&mut subscription.run_as_role, &self.run_as_role);
+        strict::set(&mut subscription.priority, &self.priority);
+        strict::set(&mut subscription.run_as_role, &self.run_as_role);
         if let Some(filter) = &self.filter {
             subscription.filter = Filter::parse(filter.clone())?;
         }

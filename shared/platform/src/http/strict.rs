@@ -47,6 +47,32 @@ pub fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Option::deserialize(deserializer).map(Some)
 }
 
+/// [`given`] for any JSON value.
+pub fn given_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Value>>, D::Error> {
+    optional_json(deserializer).map(Some)
+}
+
+/// For `deserialize_with`, together with `default`: one object with free keys, if the field is given.
+pub fn given_json_object<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Map<String, Value>>, D::Error> {
+    json_object(deserializer).map(Some)
+}
+
+/// For `deserialize_with`, together with `default`: an array of objects, if the field is given.
+pub fn given_objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<T>>, D::Error> {
+    objects(deserializer).map(Some)
+}
+
+/// Sets a field of a record to the value of a request, if the value is given.
+pub fn set<T: Clone>(field: &mut T, given: &Option<T>) {
+    if let Some(value) = given {
+        field.clone_from(value);
+    }
+}
+
 /// For `deserialize_with`: one object.
 pub fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     Object::deserialize(deserializer).map(|Object(value)| value)
