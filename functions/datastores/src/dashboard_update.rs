@@ -17,7 +17,7 @@ use platform::records::audit::AuditAction;
 use platform::records::dashboards::DashboardContent;
 use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::App;

@@ -16,7 +16,7 @@ use platform::http::{Call, Json, Path, Reply, audited, strict};
 use platform::records::audit::AuditAction;
 use platform::{ErrorKind, Platform, Result};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use crate::App;
 use crate::model::{FullSchema, StorePath, author};

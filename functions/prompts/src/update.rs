@@ -20,7 +20,7 @@ use platform::{Error, Platform, Result, Tenant};
 use prompts::Checker;
 use rand::RngExt as _;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::App;

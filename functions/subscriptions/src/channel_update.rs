@@ -14,7 +14,7 @@ use platform::records::Written;
 use platform::records::audit::AuditAction;
 use platform::{Platform, Result, UtcTime};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::App;

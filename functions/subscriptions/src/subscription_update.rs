@@ -22,7 +22,7 @@ use platform::http::{Call, OptionalJson, Path, Reply, audited, if_match, strict}
 use platform::records::Written;
 use platform::{Error, ErrorKind, Platform, Result};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::App;

@@ -168,7 +168,7 @@ pub enum EventKind {
     TimerStarted {
         /// The same in every replay.
         timer_id: String,
-        /// From this event on, in milliseconds.
+        /// Delay from this event, in milliseconds.
         fire_after_ms: u64,
     },
     TimerFired {

@@ -191,7 +191,7 @@ impl Registry {
     }
 
     /// Lets runs of a type start and end without an event, because runs that carry out deliveries must not
-    /// cause more of them.
+    /// cause further deliveries.
     #[must_use]
     pub fn unannounced(mut self, name: &str) -> Self {
         self.unannounced.insert(name.to_owned());

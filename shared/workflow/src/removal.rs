@@ -1,8 +1,8 @@
 //! Removes ended runs, by expiry or in steps.
 //!
 //! A run whose history fits into its state is one record, and expires with it. A run with records or objects
-//! of its own, a child run, and a run that continued as another are removed in steps: when its time has come,
-//! a run stays as long as a run that is kept names it.
+//! of its own, a child run, and a run that continued as another are removed in steps: after its retention,
+//! such a run stays as long as another kept run names it.
 
 use platform::config::Retention;
 use platform::objects::Objects;
@@ -23,9 +23,10 @@ const CHAIN_MS: u64 = 7 * DAY_MS;
 /// Longest chain that one removal follows; a longer one waits for a day.
 const MAX_HOPS: u32 = 100;
 /// Prefix of the details of updates, for all tenants, because a lifecycle rule of the bucket names one
-/// prefix. No account has this name.
+/// prefix. No account can have this name.
 const UPDATE_DETAILS: &str = "payloads/~updates/";
-/// Retention of these details in days: that of the updates, and the days that DynamoDB takes to expire them.
+/// Retention of the details of updates in days: that of the updates, plus the days that DynamoDB takes to
+/// expire them.
 const UPDATE_DETAILS_DAYS: u64 = UPDATE_RETENTION_DAYS.unsigned_abs() + 7;
 
 /// How a run is removed.
@@ -143,7 +144,7 @@ impl TableStore {
         draft.state.is_unannounced.then(|| until.as_seconds())
     }
 
-    /// Removes a run whose time has come, unless a run that is kept names it. Continues an interrupted
+    /// Removes a run whose retention has ended, unless another kept run names it. Continues an interrupted
     /// removal.
     pub(crate) async fn remove_run(&self, tenant: &Tenant, run_id: &str, now: UtcTime) -> Result<()> {
         let runs = &self.runs;
@@ -185,7 +186,7 @@ impl TableStore {
         runs.remove_mark(tenant, run_id).await
     }
 
-    /// Returns until when a run that is kept names this one; None if none does.
+    /// Returns the time up to which another kept run names this one; None if no kept run names it.
     async fn named_until(&self, tenant: &Tenant, state: &RunState, now: UtcTime) -> Result<Option<UtcTime>> {
         let of_parent = match &state.parent {
             Some(parent) => self.stays_until(tenant, &parent.run_id, now).await?.until(),

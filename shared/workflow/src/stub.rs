@@ -19,7 +19,8 @@ use std::marker::PhantomData;
 /// let registry = Registry::new().workflow("Pay", pay).activity(CHARGE, charge);
 /// ```
 ///
-/// A call with another input does not compile, nor does a result of another type, nor the registration of other code:
+/// A call with another input does not compile, nor does a result of another type, nor the registration of
+/// other code:
 ///
 /// ```compile_fail
 /// # use workflow::{ActivityType, Context, Failure};

@@ -21,7 +21,7 @@ use crate::summary::RunSummary;
 const MAX_STATE_BYTES: usize = 300_000;
 /// Reads of a state whose object is missing, because a newer state replaced it.
 const MAX_READS: u32 = 8;
-/// Runs that one look returns from each part of the index, at most.
+/// Maximum number of runs that one query returns from each part of the index.
 const DUE_AT_ONCE: usize = 500;
 
 #[derive(Clone)]

@@ -7,7 +7,7 @@ pub enum TaskFailureKind {
     /// The code requested other commands than the history has.
     NonDeterministic,
     Panic,
-    /// The code exceeded the time limit of a turn.
+    /// The turn exceeded a limit, such as its time or the number or size of its commands.
     Stuck,
     UnknownType,
 }

@@ -15,7 +15,7 @@ use crate::turn::{Code, Replay, Turn, make_turn};
 
 /// Time limit of a turn.
 pub const TURN_LIMIT: Duration = Duration::from_secs(5);
-/// Time between the signal to end and the decision to leave the thread behind.
+/// Time between the signal to end and leaving the thread behind.
 const ABORT_GRACE: Duration = Duration::from_millis(500);
 
 #[derive(Clone)]
@@ -55,8 +55,8 @@ impl TurnRunner for Inline {
     }
 }
 
-/// Runs each turn on a thread of its own. Code that calls the engine after the time limit ends in that call. A thread
-/// that does not end is left behind, and its run gets no other turn until it does.
+/// Runs each turn on its own thread. Code that calls the engine after the time limit ends in that call. A
+/// thread that does not end is left behind, and its run gets no other turn until that thread ends.
 #[derive(Default)]
 pub struct OnThread {
     /// Runs whose threads were left behind and have not ended.

@@ -17,7 +17,7 @@ const MAX_ROWS_BYTES: usize = 60 * 1_024 * 1_024;
 /// A child whose fence admits one folder with everything below it. Its DuckDB reads and writes files there.
 ///
 /// **Invariant:** the text of a statement is the platform's own. Texts of callers are parameters, and paths
-///  are quoted by [`sql_path`] and [`sql_paths`].
+/// are quoted by [`sql_path`] and [`sql_paths`].
 pub struct FolderSession<'a> {
     leased: Leased<'a>,
     folder: PathBuf,

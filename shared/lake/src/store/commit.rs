@@ -226,7 +226,7 @@ fn with_totals(record: StoreRecord, manifest: &Manifest) -> StoreRecord {
     }
 }
 
-/// Waits a random back-off after a lost race, longer after more of them, so that several writers do not retry
+/// Waits a random back-off after a lost race, longer after each, so that several writers do not retry
 /// at the same time.
 pub(super) async fn pause(attempt: u32) {
     let longest_ms = u64::from((attempt + 1).min(20)) * 10;

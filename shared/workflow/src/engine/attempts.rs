@@ -1,11 +1,12 @@
-//! Attempts that one invocation of the worker holds, each with its state.
+//! Tracks the attempts that one invocation of the worker holds, each with its state.
 //!
 //! ```text
 //! claimed ──write succeeded──> running ──> ended ──write succeeded──> (removed)
 //!    └──outcome of the write unknown──> unsure ──the stored run has it──> claimed
 //! ```
 //!
-//! An attempt whose command is certain to be stored may run before that write: it goes from claimed to running at once.
+//! An attempt whose command is certain to be stored may run before that write: it goes from claimed to
+//! running at once.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -42,7 +43,7 @@ enum State {
     Unsure { claim: Box<Claim>, version: u64 },
     /// `stored` becomes true once the activity's command is stored.
     Running { stored: Arc<AtomicBool> },
-    /// The result is not stored.
+    /// The attempt has ended, and its result is not stored.
     Ended(Finished),
 }
 
@@ -51,7 +52,7 @@ pub(super) struct Attempts {
     /// Ended attempts in the order of their ends. An id may be unsure several times, once per failed write.
     list: Vec<(AttemptId, State)>,
     futures: FuturesUnordered<BoxFuture<'static, Finished>>,
-    /// Ends that `collect` has not moved to the list.
+    /// Ended attempts that `collect` has not moved to the list yet.
     arrived: VecDeque<Finished>,
 }
 
@@ -81,7 +82,7 @@ impl Attempts {
         }
     }
 
-    /// Waits until one more attempt has ended. False if none runs.
+    /// Waits until one more attempt has ended. Returns false if none runs.
     pub(super) async fn one_ended(&mut self) -> bool {
         match self.futures.next().await {
             Some(finished) => {
@@ -92,7 +93,7 @@ impl Attempts {
         }
     }
 
-    /// Moves the attempts that ended meanwhile into the state `Ended`.
+    /// Moves attempts that have ended since the last call to the state `Ended`.
     pub(super) fn collect(&mut self) {
         while let Some(finished) = self.arrived.pop_front() {
             let id = AttemptId {
@@ -117,7 +118,7 @@ impl Attempts {
         self.list.is_empty()
     }
 
-    /// Results in the order of the ends.
+    /// Returns the results in the order of the ends.
     pub(super) fn results(&self) -> Vec<Finished> {
         let results = self.list.iter().filter_map(|(_, state)| match state {
             State::Ended(finished) => Some(finished.clone()),
@@ -130,7 +131,7 @@ impl Attempts {
         self.held().any(|other| other == id)
     }
 
-    /// Attempts that are claimed or running.
+    /// Returns the number of attempts that are claimed or running.
     pub(super) fn held_count(&self) -> usize {
         self.held().count()
     }
@@ -154,8 +155,8 @@ impl Attempts {
         })
     }
 
-    /// Starts the claimed attempts with `start`, which gets the flag of the state `Running`. If the claims are stored in
-    /// `stored`, drops those that this state no longer waits for.
+    /// Starts the claimed attempts with `start`, which receives the flag of the state `Running`. If the
+    /// claims are stored, `stored` is the run's state; claims that it no longer waits for are dropped.
     pub(super) fn start_claimed(
         &mut self,
         stored: Option<&RunState>,
@@ -190,8 +191,9 @@ impl Attempts {
         }
     }
 
-    /// Compares with a state that was read: learns which commands are stored, and claims the unsure attempts whose write
-    /// did happen. While the run has the version that the write would have changed, the write may still happen.
+    /// Compares the attempts with a stored state: marks the commands that are stored, and claims the unsure
+    /// attempts whose write succeeded. While the run still has the version that the write would have changed,
+    /// the write may succeed later.
     pub(super) fn compare(&mut self, run: &RunState) {
         for (id, state) in std::mem::take(&mut self.list) {
             let state = match state {
@@ -209,8 +211,8 @@ impl Attempts {
         }
     }
 
-    /// Takes in that a write succeeded: results and all commands are stored, those too that it cancelled, and no earlier
-    /// write can happen any more.
+    /// Records that a write succeeded: results and all commands are stored, including cancelled ones, and no
+    /// earlier write can succeed any more.
     pub(super) fn confirm(&mut self) {
         self.list.retain(|(_, state)| {
             if let State::Running { stored } = state {
@@ -226,7 +228,7 @@ impl Attempts {
     }
 }
 
-/// Whether a state says that exactly this attempt has started, here.
+/// Returns whether the stored state has exactly this attempt as started by this drive.
 fn is_started(run: &RunState, id: &AttemptId, claim: &Claim) -> bool {
     run.activity(&id.activity_id).is_some_and(|(_, activity)| {
         activity.attempt == id.attempt

@@ -1,8 +1,9 @@
 //! Drives a run: makes its turns, runs its attempts and executes its outbox, until nothing is left to do now.
 //!
-//! An attempt may start before the write that records its start, if that write is certain to be repeated: every replay
-//! requests a command again that follows from stored events. So a quick activity costs one write, its end included. A slow
-//! one is recorded while it runs. Whatever follows from the end of an attempt starts only after that end is stored.
+//! An attempt may start before the write that records its start, if that write is certain to be repeated:
+//! every replay requests a command again that follows from stored events. So a quick activity costs one
+//! write, its end included. A slow one is recorded while it runs. Whatever follows from the end of an attempt
+//! starts only after that end is stored.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -164,7 +165,8 @@ impl Drive {
         }
     }
 
-    /// Applies due timers, results and executed effects to the run, makes its turns, executes its outbox and claims attempts.
+    /// Applies due timers, results and executed effects to the run, makes its turns, executes its outbox and
+    /// claims attempts.
     async fn apply(&mut self, known: &mut Known) -> Result<Step> {
         let mut draft = Draft::of(known.state.clone(), self.engine.services.clock.now());
         draft.pass_time();
@@ -231,7 +233,7 @@ impl Drive {
         ended
     }
 
-    /// Executes the rest of the outbox of a closed run, and removes the run if it is to be removed.
+    /// Executes the rest of the outbox of a closed run, and removes the run if its retention has ended.
     async fn finish_closed(&mut self, known: Known) -> Result<Next> {
         self.attempts.cancel();
         let mut draft = Draft::of(known.state.clone(), self.engine.services.clock.now());
@@ -318,8 +320,9 @@ impl Drive {
         Ok(())
     }
 
-    /// Whether the claimed attempts may start before the write that records it: none of them is limited to one attempt, because
-    /// a crash would lose that attempt and the next drive would repeat it.
+    /// Returns whether the claimed attempts may start before the write that records their start: no other
+    /// attempt runs, and none is limited to one attempt. A crash would lose the record of that one, and the
+    /// next drive would repeat it.
     fn may_start_before_the_write(&self) -> bool {
         let mut claims = self.attempts.claims().peekable();
         !self.attempts.are_running()

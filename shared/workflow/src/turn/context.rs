@@ -25,7 +25,7 @@ const LOCAL_MARKER: &str = "local:";
 #[derive(Clone, Debug)]
 pub struct Local<T> {
     pub value: T,
-    /// Whether to record it: for work that takes long, or that could end differently the next time.
+    /// Whether to record the result: for work that is slow, or that could give another result in a replay.
     pub keep: bool,
 }
 

@@ -80,13 +80,12 @@ pub(super) struct Core {
     pub signals: u64,
     /// Patches with a marker in the history.
     pub patches: BTreeSet<String>,
-    /// Recorded results of local work, by marker.
+    /// Recorded results of local work, by marker name.
     pub results: BTreeMap<String, Payload>,
     /// Number of local works so far.
     pub locals: u64,
     pub decided_patches: BTreeMap<String, bool>,
     pub queries: BTreeMap<String, QueryHandler>,
-    /// Signals that the code listens for.
     pub listens_for: BTreeSet<String>,
     pub updates: Vec<NewUpdate>,
     pub reports: Vec<DeliveryReport>,

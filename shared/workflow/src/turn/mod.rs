@@ -60,7 +60,7 @@ pub type Code = Arc<dyn Fn(Context, Payload) -> Running + Send + Sync>;
 pub struct NewUpdate {
     /// Such as `PROGRESS`.
     pub kind: String,
-    /// For people.
+    /// Text for people.
     pub message: String,
     /// For programs.
     pub details: Option<Value>,
@@ -105,9 +105,7 @@ pub struct Turn {
     pub answer: Option<Result<Payload, Failure>>,
     /// What the code waits for, as text for people.
     pub waiting: Vec<String>,
-    /// Signals that the code listens for.
     pub signals: BTreeSet<String>,
-    /// Queries that the code answers.
     pub queries: BTreeSet<String>,
     /// In the order of their arrival.
     pub unread_signals: Vec<(String, Payload)>,
