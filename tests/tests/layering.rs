@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -180,5 +181,77 @@ fn a_file_is_one_thing() {
             "{} has {lines} lines: find the seam",
             path.display()
         );
+    }
+}
+
+/// A word that occurs once in all sources, comments left out, is the name of an item without a caller.
+#[test]
+fn every_public_item_is_used() {
+    let mut sources = all_sources();
+    let mut tests = Vec::new();
+    for folder in ["tests/src", "tests/tests", "tests/security", "tests/template"] {
+        self::sources(&root().join(folder), &mut tests);
+    }
+    for below in ["shared", "infra"] {
+        for entry in fs::read_dir(root().join(below)).unwrap() {
+            let folder = entry.unwrap().path().join("tests");
+            if folder.is_dir() {
+                self::sources(&folder, &mut tests);
+            }
+        }
+    }
+    let is_word = |letter: char| letter == '_' || letter.is_alphanumeric();
+    let code = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        lines.map(str::to_owned).collect()
+    };
+    let mut counts: HashMap<String, u32> = HashMap::new();
+    let mut public = Vec::new();
+    for (path, text) in &sources {
+        for line in code(text) {
+            if let Some(item) = public_item(&line) {
+                public.push((path.clone(), item.to_owned()));
+            }
+        }
+    }
+    sources.extend(tests);
+    for (_, text) in &sources {
+        for line in code(text) {
+            for word in line
+                .split(|letter| !is_word(letter))
+                .filter(|word| !word.is_empty())
+            {
+                *counts.entry(word.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    assert!(
+        public.len() > 1_000,
+        "only {} public items were found",
+        public.len()
+    );
+    public.retain(|(_, item)| counts.get(item) == Some(&1));
+    assert!(public.is_empty(), "remove what nothing uses: {public:?}");
+}
+
+/// Returns the name of the public function, type, trait or constant that a line declares.
+fn public_item(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("pub")?;
+    let rest = match rest.strip_prefix('(') {
+        Some(scope) => scope.split_once(')')?.1,
+        None => rest,
+    };
+    let mut words = rest.strip_prefix(' ')?.split([' ', '(', '<', ':', ';', '{']);
+    let kinds = ["fn", "struct", "enum", "trait", "type", "static"];
+    loop {
+        match words.next()? {
+            "async" | "unsafe" => {}
+            "const" => {
+                let name = words.next()?;
+                return if name == "fn" { words.next() } else { Some(name) };
+            }
+            kind if kinds.contains(&kind) => return words.next(),
+            _ => return None,
+        }
     }
 }

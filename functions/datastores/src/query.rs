@@ -139,7 +139,7 @@ pub async fn answer(
         limit: request.limit,
         format,
     };
-    let Answered { answer, is_volatile } = app.stores.ask(tenant, loaded, &query).await?;
+    let Answered { answer, is_volatile } = app.stores.query(tenant, loaded, &query).await?;
     let body = match (format, shows) {
         (Format::Json, Shows::RowsAndVersion) => with_first("version_id", version, &answer.body)?,
         _ => answer.body,

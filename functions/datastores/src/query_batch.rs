@@ -132,7 +132,7 @@ async fn handler(
         format: Format::Json,
     });
     let queries: Vec<_> = queries.collect();
-    let answers = app.stores.ask_all(&tenant, &loaded, &queries).await;
+    let answers = app.stores.query_all(&tenant, &loaded, &queries).await;
     let mut results = Vec::new();
     for (query, answer) in body.queries.into_iter().zip(answers) {
         results.push(result(query.name, answer)?);

@@ -279,11 +279,6 @@ impl EventKind {
         !self.is_command() || matches!(self, Self::MarkerRecorded { .. })
     }
 
-    /// Whether it can make the run's code continue.
-    pub fn is_stimulus(&self) -> bool {
-        !self.is_command() && !self.is_terminal() && !matches!(self, Self::ActivityTaskStarted { .. })
-    }
-
     pub fn is_terminal(&self) -> bool {
         matches!(
             self,

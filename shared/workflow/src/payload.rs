@@ -59,13 +59,6 @@ impl Payload {
         }
     }
 
-    pub fn from_stored(stored: StoredPayload) -> Self {
-        Self {
-            value: None,
-            stored: Some(Arc::new(stored)),
-        }
-    }
-
     /// Deserializes the value; fails if it does not have the shape of `T`.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         serde_json::from_str(self.json()).map_err(|error| {

@@ -16,7 +16,7 @@ const MIN_ANSWER_BYTES: usize = 256;
 impl DataStores {
     /// Runs statements over one loaded version, one after another; returns each answer as JSON, or its error.
     /// All statements share the time and size limits of one query.
-    pub async fn ask_all(
+    pub async fn query_all(
         &self,
         tenant: &Tenant,
         loaded: &Loaded,
@@ -32,7 +32,7 @@ impl DataStores {
                 Some(_) if bytes_left < MIN_ANSWER_BYTES => Err(Error::unprocessable(
                     "The answers before this one fill the whole answer; lower 'limit', or ask in several requests.",
                 )),
-                Some(left) => match self.ask_within(tenant, loaded, query, left, bytes_left).await {
+                Some(left) => match self.query_within(tenant, loaded, query, left, bytes_left).await {
                     Ok(answered) => Ok(answered.answer.body),
                     Err(failure) if failure.kind() == ErrorKind::Timeout => Err(time.is_over()),
                     Err(failure) => Err(failure),

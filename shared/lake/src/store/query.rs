@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use platform::http::sent_size::{MAX_SENT_BYTES, sent_bytes};
 use platform::{Error, ErrorKind, Result, Tenant, metrics};
 use serde_json::value::RawValue;
@@ -40,34 +39,15 @@ pub struct Answered {
 pub(super) const MAX_ANSWER_BYTES: usize = MAX_SENT_BYTES - 50_000;
 
 impl DataStores {
-    /// Runs one read-only statement over the current version; see [`crate::Engine::query`] for the answer.
-    pub async fn query(
-        &self,
-        tenant: &Tenant,
-        store: &str,
-        sql: &str,
-        params: &Map<String, Value>,
-        limit: Option<usize>,
-    ) -> Result<Bytes> {
-        let loaded = self.load(tenant, store).await?;
-        let query = Query {
-            sql,
-            params,
-            limit,
-            format: Format::Json,
-        };
-        Ok(self.ask(tenant, &loaded, &query).await?.answer.body)
-    }
-
     /// Runs one read-only statement over a loaded version; see [`Session::query`] for errors.
-    pub async fn ask(&self, tenant: &Tenant, loaded: &Loaded, query: &Query<'_>) -> Result<Answered> {
+    pub async fn query(&self, tenant: &Tenant, loaded: &Loaded, query: &Query<'_>) -> Result<Answered> {
         let limits = self.inner.engine.limits();
-        self.ask_within(tenant, loaded, query, limits.deadline, MAX_ANSWER_BYTES)
+        self.query_within(tenant, loaded, query, limits.deadline, MAX_ANSWER_BYTES)
             .await
     }
 
-    /// Runs a statement like [`ask`](Self::ask), with at most `room` bytes as sent.
-    pub(super) async fn ask_within(
+    /// Runs a statement like [`query`](Self::query), with at most `room` bytes as sent.
+    pub(super) async fn query_within(
         &self,
         tenant: &Tenant,
         loaded: &Loaded,
@@ -108,7 +88,7 @@ impl DataStores {
             self.discard_copies(&plan.tables);
             let left = session.due().saturating_duration_since(std::time::Instant::now());
             drop(session);
-            return Box::pin(self.ask_within(tenant, loaded, query, left, room)).await;
+            return Box::pin(self.query_within(tenant, loaded, query, left, room)).await;
         }
         let answer = answered?;
         let sent = sent_bytes(&answer.body);
