@@ -56,8 +56,9 @@ pub struct Place<'a> {
     pub receiver_port: u16,
 }
 
-/// Runs the steps in one shell, which starts with `make` as a function: it runs the programs under test, as the targets of
-/// the Makefile do, without a build. Every `sleep` takes four times as long, because tests share their processors.
+/// Runs the steps in one shell, which starts with `make` as a function: it runs the programs under test, as
+/// the targets of the Makefile do, without a build. Every `sleep` takes four times as long, because tests
+/// share their processors.
 pub fn outputs(steps: &[Step], place: &Place<'_>) -> Vec<String> {
     let mut script = format!(
         r#"exec 2>&1
@@ -99,8 +100,8 @@ make() {{
     outputs
 }
 
-/// Replaces ids, times, durations, keys and counts of records, and sorts the lines: processes in the background print when they
-/// are ready.
+/// Replaces ids, times, durations, keys and counts of records, and sorts the lines: processes in the
+/// background print when they are ready.
 pub fn comparable(output: &str) -> String {
     static VARYING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         [

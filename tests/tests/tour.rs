@@ -1,4 +1,5 @@
-//! Tests that the commands of `docs/tour.md` and of the README print what these show. `TOUR_WRITE=1` writes the outputs of the tour anew.
+//! Tests that the commands of `docs/tour.md` and of the README print what these show. `TOUR_WRITE=1` writes
+//! the outputs of the tour anew.
 #![cfg(test)]
 
 use std::fs;

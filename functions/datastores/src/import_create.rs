@@ -35,8 +35,8 @@ pub struct ImportRequest {
     /// Treatment of the rows that are in the tables. Default: `append`.
     #[serde(default, deserialize_with = "strict::name")]
     pub mode: ImportMode,
-    /// Rounding of digits after the point that a `DECIMAL`, `INTEGER` or `BIGINT` column does not keep, in all tables of the
-    /// import. Default: none; such a value is a 422.
+    /// Rounding of digits after the point that a `DECIMAL`, `INTEGER` or `BIGINT` column does not keep, in
+    /// all tables of the import. Default: none; such a value is a 422.
     #[serde(default, deserialize_with = "strict::optional_name")]
     pub rounding: Option<Rounding>,
     /// Reason for the version, at most 2,000 characters. Default: the number of rows by table.

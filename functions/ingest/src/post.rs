@@ -36,8 +36,8 @@ pub struct IngestPath {
     channel_id: String,
 }
 
-/// An event as an external system sends it. A channel with a `transform` takes any JSON object instead. The whole
-/// body is kept under `details.payload` of the event.
+/// An event as an external system sends it. A channel with a `transform` takes any JSON object instead. The
+/// whole body is kept under `details.payload` of the event.
 #[derive(JsonSchema)]
 #[schemars(extend("additionalProperties" = true))]
 #[expect(dead_code, reason = "A body is read field by field; this is its schema.")]

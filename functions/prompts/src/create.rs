@@ -25,8 +25,8 @@ pub struct CreatePrompt {
     /// 1 to 200 characters; two templates may share a name.
     #[schemars(length(min = 1, max = MAX_NAME_LENGTH))]
     pub name: String,
-    /// Role of the message that the template makes, such as `system`, `user`, `assistant`, `safety` or `tool`; 1 to 200
-    /// characters.
+    /// Role of the message that the template makes, such as `system`, `user`, `assistant`, `safety` or
+    /// `tool`; 1 to 200 characters.
     #[schemars(length(min = 1, max = MAX_NAME_LENGTH))]
     pub role: String,
     /// Purpose of the template, for people; at most 10,000 characters.
@@ -35,8 +35,8 @@ pub struct CreatePrompt {
     /// Language of `content`.
     #[serde(deserialize_with = "strict::name")]
     pub content_type: ContentType,
-    /// Text of the template in that language. Content, description, tags, test data and schema have at most 350,000 bytes
-    /// together.
+    /// Text of the template in that language. Content, description, tags, test data and schema have at most
+    /// 350,000 bytes together.
     pub content: String,
     /// Example values of the variables.
     #[serde(default, deserialize_with = "strict::optional_json")]

@@ -33,8 +33,8 @@ pub struct StreamPath {
 /// Where the stream begins, and the credentials.
 #[derive(Deserialize, JsonSchema)]
 pub struct StreamQuery {
-    /// Timestamp after which earlier messages are sent first, in milliseconds since the Unix epoch. Default: only
-    /// messages from now on.
+    /// Timestamp after which earlier messages are sent first, in milliseconds since the Unix epoch. Default:
+    /// only messages from now on.
     pub since: Option<i64>,
     /// Access token, for callers such as `EventSource` that cannot send a header.
     #[expect(dead_code, reason = "read by the authentication; here it is documented")]

@@ -25,7 +25,8 @@ use crate::channel_model::{
 pub struct CreateChannel {
     /// Name for people, 1 to 200 characters; not unique.
     pub name: String,
-    /// Label of the sender: events carry `external:<source>` as their `source`. At most 200 characters and 400 bytes.
+    /// Label of the sender: events carry `external:<source>` as their `source`. At most 200 characters and
+    /// 400 bytes.
     pub source: String,
     /// Action of events that name none themselves; at most 200 characters and 400 bytes. Default: `received`.
     pub default_action: Option<String>,
@@ -40,7 +41,8 @@ pub struct CreateChannel {
     #[serde(default, deserialize_with = "strict::optional_json")]
     #[schemars(with = "Option<OrEmpty<events::signature::SignatureRule>>")]
     pub signature: Option<Value>,
-    /// Secret that the sender has made, at least 8 bytes; only with a `signature`. Default: the service makes one.
+    /// Secret that the sender has made, at least 8 bytes; only with a `signature`. Default: the service makes
+    /// one.
     pub signing_secret: Option<String>,
     /// Whether the channel accepts events. Default: true.
     pub enabled: Option<bool>,

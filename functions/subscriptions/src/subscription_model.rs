@@ -113,7 +113,8 @@ pub struct Subscription {
     pub scope: Scope,
     /// Whether matching events are delivered.
     pub enabled: bool,
-    /// Why the service disabled the subscription, such as an answer of 410; left out where it is enabled or a caller disabled it.
+    /// Why the service disabled the subscription, such as an answer of 410; left out where it is enabled or a
+    /// caller disabled it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_reason: Option<String>,
     /// Time at which the service disabled the subscription; present with `disabled_reason`.
@@ -199,8 +200,8 @@ pub struct SubscriptionWithSecret {
     /// Key of the signatures, `whsec_` and 32 bytes in base64, where this request made one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signing_secret: Option<String>,
-    /// What the caller should change although the request is carried out, such as a webhook without signatures; left out where
-    /// there is nothing.
+    /// What the caller should change although the request is carried out, such as a webhook without
+    /// signatures; left out where there is nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

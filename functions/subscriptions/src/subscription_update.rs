@@ -31,8 +31,8 @@ use crate::subscription_model::{
     Rotation, SubscriptionPath, SubscriptionWithSecret, check, settle_secret, without_read_only,
 };
 
-/// Changes of a subscription. A field that is left out keeps its value; null removes an optional one. `filter` and
-/// `target` are replaced whole.
+/// Changes of a subscription. A field that is left out keeps its value; null removes an optional one.
+/// `filter` and `target` are replaced whole.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UpdateSubscription {
@@ -45,7 +45,8 @@ pub struct UpdateSubscription {
     /// Range of the events: `project`, the only one.
     #[serde(deserialize_with = "strict::optional_name")]
     pub scope: Option<Scope>,
-    /// Whether matching events are delivered; false cancels deliveries that are under way, true removes `disabled_reason`.
+    /// Whether matching events are delivered; false cancels deliveries that are under way, true removes
+    /// `disabled_reason`.
     pub enabled: Option<bool>,
     /// New label for people.
     #[serde(deserialize_with = "strict::optional_name")]
@@ -57,8 +58,8 @@ pub struct UpdateSubscription {
     #[serde(deserialize_with = "strict::optional_json")]
     #[schemars(with = "Option<Filter>")]
     pub filter: Option<Value>,
-    /// New receiver, whole; the one of an answer can be sent back. The signing secret stays as long as `signing_mode` is
-    /// `signed`. A target of the two `rotate_` fields alone leaves the rest as it is.
+    /// New receiver, whole; the one of an answer can be sent back. The signing secret stays as long as
+    /// `signing_mode` is `signed`. A target of the two `rotate_` fields alone leaves the rest as it is.
     #[serde(deserialize_with = "strict::given_json_object")]
     #[schemars(with = "Option<TargetUpdate>")]
     pub target: Option<Map<String, Value>>,

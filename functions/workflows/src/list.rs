@@ -37,8 +37,8 @@ pub struct ListRuns {
     /// Workflow type of a run.
     #[serde(rename = "type")]
     pub workflow_type: Option<String>,
-    /// Condition in the list-filter language, such as `ExecutionStatus = 'FAILED' AND WorkflowType STARTS_WITH
-    /// 'Batch'`.
+    /// Condition in the list-filter language, such as `ExecutionStatus = 'FAILED' AND WorkflowType
+    /// STARTS_WITH 'Batch'`.
     pub query: Option<String>,
     /// Earliest start of a run.
     pub start: Option<UtcTime>,

@@ -22,7 +22,8 @@ pub struct QueryPath {
     pub workflow_id: String,
     /// Run id.
     pub run_id: String,
-    /// Name of the query: one that the workflow's code answers, or `__state` or `__stack`, which every run answers.
+    /// Name of the query: one that the workflow's code answers, or `__state` or `__stack`, which every run
+    /// answers.
     pub query_name: String,
 }
 

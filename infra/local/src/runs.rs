@@ -24,8 +24,8 @@ use crate::queue::{LocalQueue, Settings};
 use crate::resuming::is_over;
 use crate::services::{DATA_BUCKET, EVENTS_TABLE, RUNS_TABLE, Services, secret};
 
-/// Settings of the task queue of `template.yaml`, whose function handles several messages at once in as many instances
-/// as needed.
+/// Settings of the task queue of `template.yaml`, whose function handles several messages at once in as many
+/// instances as needed.
 const TASKS: Settings = Settings {
     batch_size: 1,
     max_receives: 10,

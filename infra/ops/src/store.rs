@@ -29,7 +29,8 @@ pub enum StoreCommand {
         /// All stores of all accounts and projects.
         #[arg(long, conflicts_with = "store")]
         all_projects: bool,
-        /// Also removes versions older than this many days that are neither snapshots nor current. Without it, all are kept.
+        /// Also removes versions older than this many days that are neither snapshots nor current. Without
+        /// it, all are kept.
         #[arg(long, value_name = "DAYS")]
         keep_versions_days: Option<u64>,
         /// Hours for which an object stays after it was first found to be unneeded. A value shorter than the

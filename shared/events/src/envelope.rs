@@ -119,7 +119,8 @@ pub struct Envelope {
     pub tenant_id: Option<String>,
     /// Time at which the event happened.
     pub timestamp: UtcTime,
-    /// Publisher of the event: `workflow`, `external:<source>` for an ingest channel, or the name of another service.
+    /// Publisher of the event: `workflow`, `external:<source>` for an ingest channel, or the name of another
+    /// service.
     pub source: String,
     /// Known properties of the resource, such as `metadata.type` of a content object.
     #[serde(default)]

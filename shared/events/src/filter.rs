@@ -34,7 +34,8 @@ pub struct Filter {
     /// Resource types that match, such as `content_object`. Default: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resource_type: Vec<String>,
-    /// JSONLogic rule over the event envelope, such as `{"==": [{"var": "details.verdict"}, "needs_review"]}`.
+    /// JSONLogic rule over the event envelope, such as `{"==": [{"var": "details.verdict"},
+    /// "needs_review"]}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<Map<String, Value>>,
     /// Condition in natural language, evaluated by a model after the others; not with `target.workflow_id`.

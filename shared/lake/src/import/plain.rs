@@ -23,8 +23,8 @@ pub(crate) enum Form {
     Text,
     /// An optional minus and up to 18 digits.
     Integer,
-    /// An optional minus and up to 30 characters: digits, with at most one point between them. Digits after the
-    /// point beyond `scale` are zeros.
+    /// An optional minus and up to 30 characters: digits, with at most one point between them. Digits after
+    /// the point beyond `scale` are zeros.
     Decimal { scale: u8 },
     /// Like `Decimal`, with any digits after the point. An integer has at most `bits` significant bits.
     Floating { bits: u32 },

@@ -47,7 +47,8 @@ pub(crate) enum Job {
         bytes: usize,
         format: Format,
     },
-    /// Lets DuckDB bind the planned statement without running it; the tables that it needs come without files.
+    /// Lets DuckDB bind the planned statement without running it; the tables that it needs come without
+    /// files.
     Validate { tables: Vec<BoundTable> },
     /// Describes the columns of the planned statement's result without running it; the tables come without
     /// files. The reply is a list of [`crate::ResultColumn`].

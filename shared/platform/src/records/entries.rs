@@ -155,7 +155,8 @@ impl Entries {
         self.table.find(&(self.counted)(tenant)).await
     }
 
-    /// Writes the count of the item. If a change came between, nothing is written, and the caller tries again.
+    /// Writes the count of the item. If a change came between, nothing is written, and the caller tries
+    /// again.
     async fn count(&self, tenant: &Tenant, last: Option<EntriesRecord>) -> Result<()> {
         let key = (self.counted)(tenant);
         let entries = self

@@ -102,7 +102,8 @@ pub struct EventWorkflow {
 pub struct HistoryEvent {
     /// Position in the history, from 1.
     pub event_id: u64,
-    /// Time of the event. The start of an attempt is written with its end and carries the time at which it began.
+    /// Time of the event. The start of an attempt is written with its end and carries the time at which it
+    /// began.
     pub event_time: UtcTime,
     /// What happened, such as `EVENT_TYPE_ACTIVITY_TASK_SCHEDULED`; the names are Temporal's.
     pub event_type: String,

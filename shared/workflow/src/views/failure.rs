@@ -13,8 +13,9 @@ use crate::failure::Failure;
 pub struct RunFailure {
     /// Explanation for people.
     pub message: String,
-    /// Type that the code gave the failure, or one of the engine: `StartToCloseTimeout`, `ScheduleToCloseTimeout`,
-    /// `HeartbeatTimeout` or `WorkerLost` of an activity, `Timeout` of a run or child run, `Terminated`, `Panic`.
+    /// Type that the code gave the failure, or one of the engine: `StartToCloseTimeout`,
+    /// `ScheduleToCloseTimeout`, `HeartbeatTimeout` or `WorkerLost` of an activity, `Timeout` of a run or
+    /// child run, `Terminated`, `Panic`.
     #[serde(rename = "type")]
     pub kind: String,
     /// Origin of the failure, such as the name of an activity.

@@ -14,8 +14,8 @@ pub struct RunUpdate {
     pub timestamp: i64,
     /// Id of the run that the message is about.
     pub workflow_run_id: String,
-    /// Type that the publisher chose, such as `PROGRESS`; the service ends a run's messages with `complete` or
-    /// `terminated`.
+    /// Type that the publisher chose, such as `PROGRESS`; the service ends a run's messages with `complete`
+    /// or `terminated`.
     #[serde(rename = "type")]
     pub kind: String,
     /// Text for people.
