@@ -14,9 +14,9 @@ use platform::records::dashboards::DashboardStatus;
 use platform::{Platform, Result};
 
 use crate::App;
-use crate::archive::ArchivedResource;
 use crate::dashboard_change::{Attempts, changed};
 use crate::dashboard_model::DashboardPath;
+use crate::store_archive::ArchivedResource;
 
 pub fn route(platform: &Platform) -> ApiMethodRouter<App> {
     audited(platform, AuditAction::Delete, "dashboard")

@@ -1,9 +1,7 @@
 //! Serves the data store endpoints: embedded, versioned analytical databases that are queried in SQL.
 
 mod ai_schema;
-mod archive;
 mod chart;
-mod create;
 mod dashboard_archive;
 mod dashboard_change;
 mod dashboard_check;
@@ -16,11 +14,8 @@ mod dashboard_snapshot;
 mod dashboard_update;
 mod dashboard_version_list;
 mod dashboard_versioning;
-mod download;
-mod get;
 mod import_create;
 mod import_get;
-mod list;
 mod model;
 mod negotiation;
 mod query;
@@ -30,6 +25,11 @@ mod query_validate;
 mod schema_get;
 mod schema_history;
 mod schema_update;
+mod store_archive;
+mod store_create;
+mod store_download;
+mod store_get;
+mod store_list;
 mod table_alter;
 mod table_create;
 mod table_drop;
@@ -76,8 +76,11 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
 
     let p = &platform;
     ApiRouter::new()
-        .api_route("/data", list::route().merge(create::route(p)))
-        .api_route("/data/{store_id}", get::route().merge(archive::route(p)))
+        .api_route("/data", store_list::route().merge(store_create::route(p)))
+        .api_route(
+            "/data/{store_id}",
+            store_get::route().merge(store_archive::route(p)),
+        )
         .api_route(
             "/data/{store_id}/dashboards",
             dashboard_list::route().merge(dashboard_create::route(p)),
@@ -100,7 +103,7 @@ pub fn routes(platform: Platform, stores: DataStores) -> ApiRouter {
             "/data/{store_id}/dashboards/{dashboard_id}/versions/{version_id}/promote",
             dashboard_promote::route(p),
         )
-        .api_route("/data/{store_id}/download", download::route())
+        .api_route("/data/{store_id}/download", store_download::route())
         .api_route("/data/{store_id}/import", import_create::route(p))
         .api_route("/data/{store_id}/import/{import_id}", import_get::route())
         .api_route("/data/{store_id}/query", query::route())

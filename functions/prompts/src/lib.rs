@@ -1,18 +1,18 @@
 //! Serves the prompt template endpoints: a library of versioned templates and their uses.
 
-mod create;
-mod delete;
-mod facets;
-mod fork;
-mod forks;
-mod get;
-mod interactions;
-mod list;
+mod fork_list;
+mod interaction_list;
 mod model;
+mod prompt_create;
+mod prompt_delete;
+mod prompt_facets;
+mod prompt_fork;
+mod prompt_get;
+mod prompt_list;
+mod prompt_update;
 mod search;
-mod update;
 mod validate;
-mod versions;
+mod version_list;
 
 use aide::axum::ApiRouter;
 use axum::extract::FromRef;
@@ -50,16 +50,18 @@ pub fn routes(platform: Platform, sandbox: Sandbox) -> ApiRouter {
 
     let p = &platform;
     ApiRouter::new()
-        .api_route("/prompts", list::route().merge(create::route(p)))
-        .api_route("/prompts/facets", facets::route())
+        .api_route("/prompts", prompt_list::route().merge(prompt_create::route(p)))
+        .api_route("/prompts/facets", prompt_facets::route())
         .api_route(
             "/prompts/{pt_id}",
-            get::route().merge(update::route(p)).merge(delete::route(p)),
+            prompt_get::route()
+                .merge(prompt_update::route(p))
+                .merge(prompt_delete::route(p)),
         )
-        .api_route("/prompts/{pt_id}/fork", fork::route(p))
-        .api_route("/prompts/{pt_id}/forks", forks::route())
-        .api_route("/prompts/{pt_id}/interactions", interactions::route())
-        .api_route("/prompts/{pt_id}/versions", versions::route())
+        .api_route("/prompts/{pt_id}/fork", prompt_fork::route(p))
+        .api_route("/prompts/{pt_id}/forks", fork_list::route())
+        .api_route("/prompts/{pt_id}/interactions", interaction_list::route())
+        .api_route("/prompts/{pt_id}/versions", version_list::route())
         .layer(from_fn_with_state((platform, Credentials::Token), authenticate))
         .with_state(app)
 }

@@ -1,13 +1,13 @@
 //! Serves the workflow run endpoints: list, read, query, signal and stop runs. The stream of a run's updates
 //! is `functions/stream`.
 
-mod act;
-mod conversations;
-mod detail;
-mod list;
+mod conversation_list;
 mod model;
-mod query;
-mod signal;
+mod run_act;
+mod run_get;
+mod run_list;
+mod run_query;
+mod run_signal;
 mod type_list;
 mod update_list;
 mod update_post;
@@ -88,25 +88,25 @@ pub fn routes(platform: Platform, workflows: Workflows) -> ApiRouter {
 
     let p = &platform;
     ApiRouter::new()
-        .api_route("/workflows/conversations", conversations::route())
-        .api_route("/workflows/runs", list::route())
+        .api_route("/workflows/conversations", conversation_list::route())
+        .api_route("/workflows/runs", run_list::route())
         .api_route("/workflows/runs/{run_id}/updates", update_post::route(p))
-        .api_route("/workflows/runs/{workflow_id}/{run_id}", detail::route())
+        .api_route("/workflows/runs/{workflow_id}/{run_id}", run_get::route())
         .api_route(
             "/workflows/runs/{workflow_id}/{run_id}/actions/{action}",
-            act::route(p),
+            run_act::route(p),
         )
         .route(
             "/workflows/runs/{workflow_id}/{run_id}/query",
-            get(query::without_name),
+            get(run_query::without_name),
         )
         .api_route(
             "/workflows/runs/{workflow_id}/{run_id}/query/{query_name}",
-            query::route(),
+            run_query::route(),
         )
         .api_route(
             "/workflows/runs/{workflow_id}/{run_id}/signal/{signal_name}",
-            signal::route(p),
+            run_signal::route(p),
         )
         .api_route(
             "/workflows/runs/{workflow_id}/{run_id}/updates",

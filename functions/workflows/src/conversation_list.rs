@@ -10,7 +10,7 @@ use platform::http::{Call, OptionalJson, Reply};
 use workflow::views::WorkflowRunPage;
 
 use crate::App;
-use crate::list::{ListRuns, page};
+use crate::run_list::{ListRuns, page};
 
 const AGENT_CONVERSATION: &str = "AgentConversation";
 
