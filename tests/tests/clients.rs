@@ -1,4 +1,4 @@
-//! Tests third-party clients: clients generated from the OpenAPI document follow the tour of the README, a
+//! Tests third-party clients: clients generated from the OpenAPI document follow the tour, a
 //! linter finds no fault in the document, and `eventsource` follows a run.
 #![cfg(test)]
 

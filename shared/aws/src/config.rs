@@ -19,10 +19,9 @@ pub use aws_config::SdkConfig;
 const TLS: Provider = Provider::Rustls(CryptoMode::AwsLc);
 
 /// Returns the configuration of a Lambda function, to be created once per process: its clients share one HTTP
-/// client, and
-/// so connections and trusted certificates. Region and credentials come from the environment, where Lambda
-/// sets them;
-/// the SDK's other sources (profiles, roles, metadata services) are neither read nor linked.
+/// client, and so connections and trusted certificates. Region and credentials come from the environment,
+/// where Lambda sets them; the SDK's other sources (profiles, roles, metadata services) are neither read nor
+/// linked.
 pub fn sdk_config() -> SdkConfig {
     let environment = AwsEnvironment::read();
     let credentials = SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new());
@@ -90,8 +89,7 @@ fn retries() -> RetryConfig {
 }
 
 /// A record store call that takes longer than a few seconds is too late for the caller, so it is cancelled
-/// and retried,
-/// three attempts in all.
+/// and retried, three attempts in all.
 fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(2))

@@ -1,6 +1,5 @@
 //! Defines what every adapter of records and of objects must do, and provides an adapter of records in memory
-//! to compare
-//! with, and adapters with faults.
+//! to compare with, and adapters with faults.
 //!
 //! Only for tests: other crates use it as a dev-dependency. The suite follows the documentation of DynamoDB
 //! and S3.

@@ -177,8 +177,7 @@ impl Subject {
     }
 
     /// Repeats a read of an index until it returns the expected value, and returns the last answer. Makes the
-    /// adapter settle
-    /// before the last attempt.
+    /// adapter settle before the last attempt.
     pub(crate) async fn eventually<T, E: ?Sized>(&self, expected: &E, read: impl AsyncFn() -> T) -> T
     where
         T: PartialEq<E>,

@@ -76,8 +76,7 @@ fn run_key(run: &str) -> Key {
 }
 
 /// Writes a run that starts, makes progress, and ends. Each write requires the previous version, and adds a
-/// part of
-/// its history.
+/// part of its history.
 async fn write_run(store: &SqliteRecords, run: &str) -> Result<(), Box<dyn Error>> {
     let key = run_key(run);
     for version in 0..WRITES_OF_RUN {

@@ -1,6 +1,5 @@
 //! Sends hints about logs with new records to the archiver. A lost hint only delays archiving, because the
-//! head of
-//! each log becomes due anyway.
+//! head of each log becomes due anyway.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,8 +18,7 @@ use crate::records::logs::LogId;
 /// Delay of a hint, so that one pass archives all records written in that time.
 const WINDOW: Duration = Duration::from_secs(60);
 /// Minimum time between two hints of a process about one log, in milliseconds. Shorter than the window,
-/// because a
-/// record is written slightly before its hint.
+/// because a record is written slightly before its hint.
 const SILENCE_MS: u64 = 50_000;
 /// Maximum time that a record's answer waits for its hint.
 const PATIENCE: Duration = Duration::from_secs(1);

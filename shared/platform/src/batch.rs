@@ -1,10 +1,8 @@
 //! Consumes SQS batches: handles each message by itself, and has failed messages redelivered soon.
 //!
 //! Without this, a failed message returns after the visibility timeout of its queue, which is longer than its
-//! function may
-//! run: ten deliveries, 16 minutes apart, before an alarm fires. So the visibility of a failed message is set
-//! to
-//! a back-off.
+//! function may run: ten deliveries, 16 minutes apart, before an alarm fires. So the visibility of a failed
+//! message is set to a back-off.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -62,8 +60,7 @@ impl Batch {
     }
 
     /// Handles the messages concurrently. The response names the messages to redeliver: those that failed, or
-    /// were not
-    /// finished before the deadline.
+    /// were not finished before the deadline.
     pub async fn each<F>(self, work: impl Fn(String) -> F) -> SqsBatchResponse
     where
         F: Future<Output = Result<()>>,
@@ -95,8 +92,7 @@ impl Batch {
 }
 
 /// Handles the batch of an invocation: stops the work before Lambda ends the function, and sets the back-off
-/// of the
-/// failed messages.
+/// of the failed messages.
 pub async fn consume<F>(
     event: LambdaEvent<SqsEvent>,
     inbox: &dyn Inbox,

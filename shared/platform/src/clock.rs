@@ -1,10 +1,8 @@
 //! Provides the time as a value that is passed in.
 //!
 //! Nothing outside this module reads the machine's clock: `main` passes a [`Clock`] down, and a test passes
-//! one
-//! that it moves. [`UtcTime`] is the only timestamp format of the service: ISO 8601 in UTC with milliseconds,
-//! so
-//! that the order of the texts is the order of the times.
+//! one that it moves. [`UtcTime`] is the only timestamp format of the service: ISO 8601 in UTC with
+//! milliseconds, so that the order of the texts is the order of the times.
 
 use std::fmt;
 use std::str::FromStr;
@@ -62,8 +60,7 @@ impl UtcTime {
     }
 
     /// Whether the year has four digits and is at least 1. The text order of such times is their time order,
-    /// and every
-    /// database can read them.
+    /// and every database can read them.
     pub fn is_in_common_era(self) -> bool {
         self.as_millis() >= COMMON_ERA_MS
     }

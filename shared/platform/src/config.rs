@@ -1,8 +1,7 @@
 //! Reads a function's environment once, at start, into small typed structs.
 //!
 //! Every variable begins with `MILLRACE_`. A missing or an unknown variable stops the start with a sentence
-//! that says
-//! how to set it; a misspelt name would otherwise silently use a default.
+//! that says how to set it; a misspelt name would otherwise silently use a default.
 
 mod retention;
 mod variables;
@@ -166,8 +165,7 @@ impl AwsEnvironment {
     }
 
     /// Whether AWS is an emulator on this machine: `AWS_ENDPOINT_URL` is a loopback address. No deployed
-    /// function has
-    /// such a value, because it would reach no service of AWS.
+    /// function has such a value, because it would reach no service of AWS.
     pub fn is_emulated(&self) -> bool {
         let endpoint = self.endpoint_url.as_deref();
         // Uses the parser of the SDK's HTTP client, so that both see the same host.

@@ -97,8 +97,7 @@ impl Deployment {
     }
 
     /// Returns the secret in the variable `value`, or the stored secret named in the variable `name`. None
-    /// where both are
-    /// missing.
+    /// where both are missing.
     pub fn secret(
         &self,
         value: &'static str,

@@ -1,6 +1,5 @@
 //! Limits scarce work with permits that accounts share: each account has its own queue, and none holds more
-//! than its
-//! share.
+//! than its share.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -53,8 +52,7 @@ pub struct Permit {
 impl Permit {
     /// Lends the permit to the next account in turn while its work continues, because the work takes long and
     /// yields to any other. The account still holds the permit. Up to half of the permits can be lent; a
-    /// further one is
-    /// lent when an earlier one is dropped.
+    /// further one is lent when an earlier one is dropped.
     pub fn lend(&self) {
         {
             let mut state = self.inner.lock();
@@ -92,8 +90,7 @@ impl FairPermits {
     }
 
     /// Acquires a permit for `account`. 503 where none becomes free within `patience`, or the account has too
-    /// many
-    /// waiting requests.
+    /// many waiting requests.
     pub async fn acquire(&self, account: &str, patience: Duration) -> Result<Permit> {
         tokio::time::timeout(patience, self.wait(account))
             .await
@@ -148,8 +145,7 @@ impl Inner {
 
 impl State {
     /// Takes a free permit for the first account in turn that holds less than its share, and moves the
-    /// account to the
-    /// end.
+    /// account to the end.
     fn next(&mut self, share: usize) -> Option<(oneshot::Sender<Permit>, Arc<str>, u64)> {
         let Self { held, waiting, .. } = self;
         self.turns.retain(|account| {

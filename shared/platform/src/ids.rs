@@ -21,8 +21,7 @@ pub fn new_id(now: UtcTime) -> String {
 }
 
 /// Derives an id from the time `now` and `seed`; equal inputs give equal ids. For objects that replayed code
-/// creates
-/// again.
+/// creates again.
 pub fn derived_id(now: UtcTime, seed: &str) -> String {
     let millis = now.as_millis().max(0).unsigned_abs();
     let digest = Sha256::digest(seed.as_bytes());

@@ -2,10 +2,8 @@
 //! metrics.
 //!
 //! All names and dimensions are defined here, because alarms and the dashboard of `template.yaml` read them.
-//! Without
-//! a namespace, as in the local runner, nothing is recorded. A function writes its metrics before it answers,
-//! because
-//! Lambda stops it afterwards.
+//! Without a namespace, as in the local runner, nothing is recorded. A function writes its metrics before it
+//! answers, because Lambda stops it afterwards.
 
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
@@ -65,8 +63,7 @@ pub fn flush() {
 }
 
 /// Counts an attempt of a delivery: `delivered`, `retrying`, `failed`, or `skipped` if its subscription is
-/// disabled or
-/// deleted.
+/// disabled or deleted.
 pub fn delivery_attempted(outcome: &'static str) {
     counter!("Deliveries", "outcome" => outcome).increment(1);
 }
@@ -96,8 +93,7 @@ pub fn audit_record_lost() {
 }
 
 /// Records a pass over a log: the archived records, the files written, and the age of the oldest record that
-/// was not
-/// archived before the pass, in seconds.
+/// was not archived before the pass, in seconds.
 pub fn log_archived(records: u64, files: u64, lag_s: u64) {
     counter!("LogRecordsArchived").increment(records);
     counter!("LogFilesWritten").increment(files);

@@ -1,6 +1,5 @@
 //! Issues tokens with which a listing continues after a page: opaque to callers, signed, and valid only for
-//! the listing
-//! that they were issued for.
+//! the listing that they were issued for.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

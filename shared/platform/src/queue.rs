@@ -37,7 +37,6 @@ pub trait Queue: Send + Sync {
 /// A queue for receiving.
 pub trait Inbox: Send + Sync {
     /// Has a received message redelivered after `delay`. Best effort: otherwise it returns after the
-    /// visibility timeout of
-    /// the queue.
+    /// visibility timeout of the queue.
     fn postpone<'a>(&'a self, receipt_handle: &'a str, delay: Duration) -> BoxFuture<'a, ()>;
 }

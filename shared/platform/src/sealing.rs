@@ -2,8 +2,8 @@
 //! storage.
 //!
 //! A secret that is only compared (an API key, a token) is hashed instead. A sealed secret opens only at the
-//! [`Place`] that
-//! it was sealed for: a copy in a record of another tenant, or in another record, cannot be opened.
+//! [`Place`] that it was sealed for: a copy in a record of another tenant, or in another record, cannot be
+//! opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -100,8 +100,7 @@ impl SecretSource {
     }
 
     /// Returns the versions in use, at most five minutes old. 503 if the store does not answer and no version
-    /// is
-    /// known.
+    /// is known.
     pub async fn versions(&self) -> Result<Versions> {
         self.fetched_within(FRESH_MS).await
     }

@@ -21,8 +21,7 @@ pub trait SigningKey: Send + Sync {
 }
 
 /// Builds the compact JWS serialization of RFC 7515, 7.1, signed with RS256. Not done by the library, which
-/// signs only with
-/// keys that it holds.
+/// signs only with keys that it holds.
 pub async fn compact_jws(key: &dyn SigningKey, key_id: &str, claims: &impl Serialize) -> Result<String> {
     let mut header = Header::new(Algorithm::RS256);
     header.kid = Some(key_id.to_owned());

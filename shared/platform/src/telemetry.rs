@@ -50,8 +50,7 @@ pub fn init(environment: &Environment, format: Format, default_filter: &str) -> 
 }
 
 /// At the level `trace` the SDK, its HTTP client and Lambda's runtime log whole requests and answers,
-/// including tokens
-/// and records with secrets.
+/// including tokens and records with secrets.
 fn below_secrets() -> Targets {
     let targets = ["aws_", "h2", "hyper", "lambda_", "rustls"].map(|target| (target, LevelFilter::DEBUG));
     Targets::new()

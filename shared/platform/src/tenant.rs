@@ -16,8 +16,7 @@ pub const MAX_TENANT_ID_LENGTH: usize = 128;
 
 impl Tenant {
     /// Creates the tenant of an account's project. Ids are 1 to 128 of `[A-Za-z0-9._:@-]`, so they cannot
-    /// contain the `#` and
-    /// `/` that separate the parts of record keys and object keys.
+    /// contain the `#` and `/` that separate the parts of record keys and object keys.
     pub fn new(account: &str, project: &str) -> Result<Self> {
         check_id("account", account)?;
         check_id("project", project)?;

@@ -1,8 +1,7 @@
 //! Stores JSON data of a process as its text.
 //!
 //! A JSON number has any size and precision, but `serde_json::Value` rounds it. With the text, a number that
-//! no expression
-//! computes with leaves a process unchanged.
+//! no expression computes with leaves a process unchanged.
 
 use std::fmt;
 use std::sync::Arc;

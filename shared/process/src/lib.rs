@@ -1,12 +1,9 @@
 //! Checks definitions of processes, and evaluates their expressions.
 //!
 //! A process is a document of the CNCF Serverless Workflow DSL 1.0, as JSON or YAML. [`check()`] converts it
-//! to a typed
-//! [`Definition`], or reports its faults with their places. [`expression`] evaluates its jq, and [`flow`]
-//! contains the
-//! rules for code that runs a process. The crate has no clock, no network and no engine: its results depend
-//! only on its
-//! arguments.
+//! to a typed [`Definition`], or reports its faults with their places. [`expression`] evaluates its jq, and
+//! [`flow`] contains the rules for code that runs a process. The crate has no clock, no network and no
+//! engine: its results depend only on its arguments.
 //!
 //! **Invariant:** no text makes [`check()`] panic, and a definition that passes is never refused later.
 

@@ -17,8 +17,7 @@ use crate::frame;
 pub type Work = fn(&[u8]) -> Vec<u8>;
 
 /// Stack of the working thread, large because parsers recurse. It counts towards the memory of the child, and
-/// a
-/// task that overflows it ends the child.
+/// a task that overflows it ends the child.
 const STACK_BYTES: usize = 64 * 1_024 * 1_024;
 /// How much lower than its parent the scheduler ranks a child.
 const NICENESS: i32 = 15;

@@ -1,13 +1,10 @@
 //! Runs work on untrusted input in a child process with hard limits on processor time and memory.
 //!
 //! Some inputs are small but expensive to process: schemas, patterns, templates. The cost cannot always be
-//! known in
-//! advance, and a thread that does not end cannot be stopped. So such work runs in a child: the same program,
-//! started
-//! with a private argument and an empty environment. The child measures its own processor time, so that a
-//! busy machine
-//! does not shorten a task, and ends itself when a task exceeds its budget. A child that crashes costs one
-//! answer.
+//! known in advance, and a thread that does not end cannot be stopped. So such work runs in a child: the same
+//! program, started with a private argument and an empty environment. The child measures its own processor
+//! time, so that a busy machine does not shorten a task, and ends itself when a task exceeds its budget. A
+//! child that crashes costs one answer.
 //!
 //! **Invariant:** no task takes more processor time or memory than its [`Limits`].
 
@@ -57,8 +54,7 @@ struct Inner {
 
 impl Sandbox {
     /// Starts children of this program, whose `main` must begin with [`run_if_child`] for the same argument;
-    /// at most
-    /// `max` at a time.
+    /// at most `max` at a time.
     pub fn new(argument: &'static str, limits: Limits, max: usize) -> Result<Self> {
         let program = std::env::current_exe().map_err(Error::internal)?;
         Ok(Self::of(program, argument, limits, max))
@@ -90,8 +86,7 @@ impl Sandbox {
     }
 
     /// Returns the result of the work on `input`, which `account` sent. 503 if no child is free, or the
-    /// machine is too
-    /// busy for one.
+    /// machine is too busy for one.
     pub async fn run(&self, account: &str, input: &[u8]) -> Result<Result<Vec<u8>, Exceeded>> {
         let patience = self.inner.limits.patience;
         let _permit = self.inner.permits.acquire(account, patience).await?;

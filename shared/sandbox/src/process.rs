@@ -13,8 +13,7 @@ use tokio::time::timeout;
 use crate::{Limits, frame};
 
 /// Address space that mimalloc, the local runner's allocator, reserves in advance; set because the child's
-/// memory is
-/// limited.
+/// memory is limited.
 const ALLOCATOR_RESERVE: &str = "MIMALLOC_ARENA_RESERVE";
 const SIGKILL: i32 = 9;
 
@@ -97,8 +96,7 @@ impl Process {
     }
 
     /// Determines why the child closed its pipe. Its limits end it with signals other than those of `kill -9`
-    /// and of a
-    /// kernel that is out of memory.
+    /// and of a kernel that is out of memory.
     async fn end(&mut self) -> Ended {
         match timeout(GRACE, self.child.wait()).await {
             Ok(Ok(status)) if status.signal() == Some(SIGKILL) => Ended::Lost,

@@ -1,8 +1,7 @@
 //! Measures the engine without a database, for the benchmarks, and prints one JSON object.
 //!
 //! It times turns over histories of growing length, and runs of three activities over records in memory,
-//! which is the cost of a run
-//! beyond its records.
+//! which is the cost of a run beyond its records.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;

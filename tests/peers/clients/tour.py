@@ -1,4 +1,4 @@
-"""The tour of the README with the generated Python client."""
+"""The tour (docs/tour.md) with the generated Python client."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-// The tour of the README with the generated TypeScript client.
+// The tour (docs/tour.md) with the generated TypeScript client.
 import assert from 'node:assert/strict';
 import process from 'node:process';
 

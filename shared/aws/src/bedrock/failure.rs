@@ -54,8 +54,7 @@ where
 }
 
 /// Classifies the error of an event. It has no status of its own, and the SDK keeps its name and message only
-/// in its
-/// type.
+/// in its type.
 pub(super) fn of_event(error: &SdkError<EventError, RawMessage>) -> Failure {
     let (status, code, sentence) = match error {
         SdkError::ServiceError(told) => match told.err() {

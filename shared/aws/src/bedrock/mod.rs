@@ -1,8 +1,7 @@
 //! Calls Amazon Bedrock through its operations Converse and ConverseStream.
 //!
 //! The client shares the HTTP client of the SDK's configuration, but not the retries and time limits of the
-//! record
-//! store: only `models` retries requests, and a model may take longer than a table.
+//! record store: only `models` retries requests, and a model may take longer than a table.
 
 mod answer;
 mod document;

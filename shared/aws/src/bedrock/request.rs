@@ -46,8 +46,7 @@ fn built(call: &Call<'_>) -> Result<Parts, BuildError> {
 }
 
 /// Converts the conversation. Bedrock refuses consecutive messages of one role, and empty ones, so the former
-/// are joined
-/// and the latter left out.
+/// are joined and the latter left out.
 fn messages(call: &Call<'_>) -> Result<Vec<wire::Message>, BuildError> {
     let mut turns: Vec<(wire::ConversationRole, Vec<wire::ContentBlock>)> = Vec::new();
     for message in call.messages() {

@@ -15,8 +15,7 @@ use platform::records::store::{Item, Key};
 /// read omits.
 const MAX_ATTEMPTS: u32 = 6;
 /// Half of the first pause after an attempt that read nothing, in milliseconds. Each further pause is twice
-/// as
-/// long.
+/// as long.
 const PAUSE_MS: u64 = 25;
 
 impl DynamoDb {

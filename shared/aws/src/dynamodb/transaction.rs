@@ -23,8 +23,8 @@ const THROTTLED_MS: u64 = 25;
 
 impl DynamoDb {
     /// Commits a transaction. Conflicts with other writes and throttling are retried with back-off. A
-    /// conflict that
-    /// outlasts all attempts is [`Written::Contended`]; throttling that does is [`ErrorKind::Unavailable`].
+    /// conflict that outlasts all attempts is [`Written::Contended`]; throttling that does is
+    /// [`ErrorKind::Unavailable`].
     ///
     /// The SDK retries neither, because both arrive as a cancelled transaction, which it treats as final.
     ///

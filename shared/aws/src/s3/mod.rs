@@ -14,8 +14,7 @@ pub use objects::S3Objects;
 
 fn client(sdk: &SdkConfig) -> Client {
     // A large object takes long; the SDK's stalled stream protection ends a stalled transfer. The limits are
-    // disabled
-    // explicitly, because omitted ones would be those of the other services.
+    // disabled explicitly, because omitted ones would be those of the other services.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(2))
         .disable_operation_timeout()

@@ -44,8 +44,7 @@ impl S3Objects {
             .body(body)
             .customize()
             // The checksum is sent with the body, and TLS protects it on the way to S3. Without TLS, as with
-            // an object store
-            // on a laptop, the SDK would hash the whole body a second time.
+            // an object store on a laptop, the SDK would hash the whole body a second time.
             .disable_payload_signing()
             .send()
             .await;

@@ -13,14 +13,12 @@ pub struct Rates {
     /// A write fails as unavailable after it completes: it has happened unless its condition did not hold.
     pub lost: u32,
     /// Indexes keep the old state of a written item until [`Faults::settle`](super::Faults::settle), or for
-    /// up to
-    /// [`LONGEST_LAG`](super::LONGEST_LAG) further reads of indexes.
+    /// up to [`LONGEST_LAG`](super::LONGEST_LAG) further reads of indexes.
     pub late: u32,
     /// A call takes [`TIMEOUT`](super::TIMEOUT) and fails as unavailable; half of the writes have happened.
     pub timed_out: u32,
     /// A write of one item is executed twice, as by a client that lost the first answer. The first attempt
-    /// may cause a
-    /// refusal.
+    /// may cause a refusal.
     pub repeated: u32,
     /// A call takes up to [`SLOWEST`](super::SLOWEST) longer.
     pub slow: u32,

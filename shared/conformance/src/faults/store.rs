@@ -47,8 +47,7 @@ impl Faulty {
     }
 
     /// Yields to other tasks, as a network does; may delay the call, and may fail. Returns whether the call
-    /// must time out
-    /// after it has happened.
+    /// must time out after it has happened.
     async fn arrive(&self, is_write: bool) -> Result<bool> {
         tokio::task::yield_now().await;
         let arrival = self.faults.lock().arrival(is_write);
@@ -125,8 +124,7 @@ impl Faulty {
     }
 
     /// Returns a range of an index: the entries of the table, with the old entries of lagging items. None if
-    /// no item
-    /// lags.
+    /// no item lags.
     async fn behind(&self, table: &str, query: &Query) -> Result<Option<Vec<Item>>> {
         let kind = self.kinds.iter().find(|(name, _)| &**name == table);
         let (Some((_, kind)), Some(_)) = (kind, query.index) else {

@@ -31,8 +31,7 @@ fn bucket(store: &Arc<dyn ObjectStore>, name: &str) -> Objects {
 }
 
 /// Defines a test for each topic. `$world` is an async function that returns an `Arc<dyn ObjectStore>` and a
-/// value that
-/// must outlive it.
+/// value that must outlive it.
 #[macro_export]
 macro_rules! objects_suite {
     ($world:path) => {

@@ -7,8 +7,7 @@ use crate::Subject;
 use crate::subject::{fresh, texts};
 
 /// Sort keys in the order of their UTF-8 bytes. In UTF-16 the last two would be swapped, and a dictionary
-/// would mix upper
-/// and lower case.
+/// would mix upper and lower case.
 const SORTED: [&str; 16] = [
     "\u{1}",
     " ",

@@ -57,8 +57,7 @@ pub async fn records(subject: &Subject) {
 }
 
 /// Defines a test for each topic. `$world` is an async function that returns a [`Subject`] and a value that
-/// must outlive
-/// it.
+/// must outlive it.
 #[macro_export]
 macro_rules! records_suite {
     ($world:path) => {

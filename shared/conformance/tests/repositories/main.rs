@@ -1,6 +1,5 @@
 //! Tests repositories over a store with faults, with the retries of their callers: afterwards every record is
-//! read
-//! without faults.
+//! read without faults.
 #![cfg(test)]
 
 mod prompts;

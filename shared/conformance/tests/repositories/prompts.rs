@@ -1,6 +1,5 @@
 //! Tests prompt templates: no update is lost or executed twice, version numbers have no gaps, and each fork
-//! is linked
-//! once.
+//! is linked once.
 
 use std::collections::BTreeMap;
 

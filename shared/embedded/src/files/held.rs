@@ -18,8 +18,7 @@ const FOLDER: &str = ".held";
 /// Objects that are held until this is dropped.
 ///
 /// The file of an object never changes: a write creates another file and renames it to the same name. So a
-/// link keeps
-/// the bytes, and the inode number shows whether a name still refers to it.
+/// link keeps the bytes, and the inode number shows whether a name still refers to it.
 pub struct HeldObjects {
     root: PathBuf,
     /// By the path below the root.
@@ -55,8 +54,7 @@ impl HeldObjects {
     }
 
     /// Holds all objects that are not held yet. An object that was replaced since is held in its new form;
-    /// one that was
-    /// removed stays held.
+    /// one that was removed stays held.
     pub fn hold(&mut self) -> Result<()> {
         self.hold_buckets()
             .map_err(|error| unholdable(&self.root, &error))

@@ -98,8 +98,7 @@ impl Links {
 }
 
 /// Writes a key as the end of a URL's path. Clients resolve `.`, `..` and empty segments, so these are never
-/// segments of
-/// their own.
+/// segments of their own.
 fn url_path(key: &str) -> String {
     let is_ordinary = |segment: &str| !matches!(segment, "" | "." | "..");
     let mut path = String::new();

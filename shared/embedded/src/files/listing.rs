@@ -80,8 +80,7 @@ fn start(bucket: &Path, prefix: &str) -> Folder {
 }
 
 /// Calls `object` for the objects whose keys start with `prefix`, until it breaks. Skips the folders for
-/// which `enter`
-/// breaks.
+/// which `enter` breaks.
 fn walk(
     bucket: &Path,
     start: Folder,

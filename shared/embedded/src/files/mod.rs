@@ -34,8 +34,7 @@ pub struct FileObjects {
 
 impl FileObjects {
     /// Opens a folder that no other process opens with this function. Creates it if it is missing, and
-    /// removes the remains
-    /// of interrupted writes and copies.
+    /// removes the remains of interrupted writes and copies.
     pub fn open(folder: &Path) -> Result<Self> {
         let opened = Self::beside(folder)?;
         opened.writer.remove_drafts().map_err(Error::internal)?;

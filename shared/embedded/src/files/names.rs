@@ -69,8 +69,7 @@ pub fn folder(prefix: &str) -> PathBuf {
 }
 
 /// Returns the part of a key that a folder's name stands for: a segment and a slash, or a piece of a long
-/// segment. None
-/// for a name that no key has.
+/// segment. None for a name that no key has.
 pub fn key_of_folder(name: &str) -> Option<String> {
     match name.strip_suffix(CONTINUED) {
         Some(piece) => read(piece),

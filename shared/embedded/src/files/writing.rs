@@ -95,8 +95,7 @@ impl Writer {
 }
 
 /// Removes a file, and the folders above it, up to `root`, that become empty. The system refuses to remove
-/// other folders,
-/// and [`Writer::write`] creates them again as needed.
+/// other folders, and [`Writer::write`] creates them again as needed.
 pub fn remove(path: &Path, root: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

@@ -5,8 +5,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 /// The first waits are short, because a commit of the other process takes about a millisecond. SQLite's own
-/// handler soon
-/// sleeps 100 ms at a time, during which the other process commits again and again.
+/// handler soon sleeps 100 ms at a time, during which the other process commits again and again.
 const SHORT: Duration = Duration::from_micros(250);
 const SHORT_WAITS: i32 = 400;
 const LONG: Duration = Duration::from_millis(5);

@@ -15,8 +15,8 @@ pub(super) const APPLICATION_ID: i32 = 0x4d4c_5243;
 pub(super) const VERSION: i32 = 1;
 
 /// An item is JSON without its keys. Items are in a table with row ids, because one ordered by their keys
-/// writes twice as
-/// many bytes. `carried` is the JSON of the summary, in indexes that do not carry whole items.
+/// writes twice as many bytes. `carried` is the JSON of the summary, in indexes that do not carry whole
+/// items.
 pub(super) const SCHEMA: &str = "
 CREATE TABLE tables (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL) STRICT;
 CREATE TABLE items (

@@ -1,10 +1,8 @@
 //! Stores records in one SQLite file.
 //!
 //! One thread writes: it commits all waiting requests together, with one sync of the disk. Reads have their
-//! own
-//! connections and see the last commit. Another process may use the file at the same time, so no content is
-//! cached
-//! beyond a statement.
+//! own connections and see the last commit. Another process may use the file at the same time, so no content
+//! is cached beyond a statement.
 
 mod busy;
 mod expire;
@@ -55,8 +53,7 @@ pub struct SqliteRecords {
 
 impl SqliteRecords {
     /// Opens or creates the file, and adds missing tables. Refuses a file without records or without write
-    /// access, with a
-    /// sentence for the operator.
+    /// access, with a sentence for the operator.
     pub fn open(path: &Path, tables: &[(&str, TableKind)]) -> Result<Self, ConfigError> {
         Self::open_with(path, tables, None)
     }
@@ -105,8 +102,7 @@ impl SqliteRecords {
 
 impl RecordStore for SqliteRecords {
     /// On the calling thread: a search in two B-trees takes less time than switching to another thread and
-    /// back. The largest
-    /// item takes about a millisecond.
+    /// back. The largest item takes about a millisecond.
     fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>> {
         Box::pin(async move {
             check_key(key)?;
@@ -192,8 +188,7 @@ impl RecordStore for SqliteRecords {
 
 impl Drop for SqliteRecords {
     /// Waits until accepted requests are written. The writer's connection closes last, because only a writing
-    /// connection
-    /// can move the WAL's content into the file.
+    /// connection can move the WAL's content into the file.
     fn drop(&mut self) {
         self.readers.close();
         self.queue.close();

@@ -173,8 +173,7 @@ pub(super) fn scan(connection: &Connection, table: &Table, start: Option<&Positi
 }
 
 /// Reads items up to the number and the bytes of a page, but at least one. The statement must return one more
-/// than the
-/// number.
+/// than the number.
 fn read_page(
     connection: &Connection,
     sql: &str,

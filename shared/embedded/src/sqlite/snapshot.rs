@@ -17,8 +17,7 @@ pub struct Snapshot(Connection);
 
 impl SqliteRecords {
     /// Fixes one state of the records. No process can commit while `meanwhile` runs, so it sees exactly the
-    /// objects that this
-    /// state names. Writers wait for it; after 30 seconds they fail.
+    /// objects that this state names. Writers wait for it; after 30 seconds they fail.
     pub fn snapshot<T>(&self, meanwhile: impl FnOnce() -> Result<T>) -> Result<(Snapshot, T)> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let writer = Connection::open_with_flags(&self.path, flags).map_err(failed)?;
@@ -40,8 +39,7 @@ impl Snapshot {
         let mut copy = Connection::open(path).map_err(failed)?;
         copy.pragma_update(None, "synchronous", "OFF").map_err(failed)?;
         // The backup reads within the transaction of its source; without one it would restart with each
-        // commit of
-        // another connection.
+        // commit of another connection.
         let backup = Backup::new(&self.0, &mut copy).map_err(failed)?;
         match backup.step(-1).map_err(failed)? {
             StepResult::Done => Ok(()),

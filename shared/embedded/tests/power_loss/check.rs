@@ -13,8 +13,7 @@ use platform::records::store::{Key, Query, RecordStore as _};
 use crate::writer::{OBJECTS, RECORDS, TABLES, object};
 
 /// Answers before the loss: the last commit of each task, and for each object its number and whether it may
-/// have been
-/// removed.
+/// have been removed.
 #[derive(Default)]
 struct Answered<'a> {
     is_open: bool,

@@ -2,10 +2,8 @@
 //!
 //! A writer runs under `strace`, which records the order of its writes, syncs and answers. From that the test
 //! builds disks that a loss of power could have left at any point: without a sync, each name, each write and
-//! each sector
-//! of 512 bytes may be present or not, by a seed. Each disk is opened as after a start, and must contain
-//! everything that
-//! was answered, and nothing incomplete.
+//! each sector of 512 bytes may be present or not, by a seed. Each disk is opened as after a start, and must
+//! contain everything that was answered, and nothing incomplete.
 
 #![cfg(test)]
 #![cfg(target_os = "linux")]

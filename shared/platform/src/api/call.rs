@@ -16,8 +16,7 @@ pub struct Call {
 
 impl Call {
     /// Builds a call of `method` at a path below the API's root. Each item of `path` is one unescaped segment
-    /// and stays
-    /// one, whatever characters it contains.
+    /// and stays one, whatever characters it contains.
     pub fn new<S: Into<String>>(method: Method, path: impl IntoIterator<Item = S>) -> Self {
         Self {
             method,

@@ -1,8 +1,7 @@
 //! Calls the platform's own API for workflow runs.
 //!
 //! A run calls the API as any other client does, with a service token of the run. So permissions are decided
-//! in one
-//! place, and the process that executes the run needs no access to the endpoint's resources.
+//! in one place, and the process that executes the run needs no access to the endpoint's resources.
 
 mod answer;
 mod call;

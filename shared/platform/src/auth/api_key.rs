@@ -1,9 +1,8 @@
 //! Creates and verifies API keys of the data store API.
 //!
 //! A key has the form `sk-<where>.<secret>`. `where` is the URL-safe base64 of `<account>/<project>/<key
-//! id>`, so the
-//! table key of its record starts with the tenant. `secret` is 32 random bytes, of which only the SHA-256 is
-//! stored.
+//! id>`, so the table key of its record starts with the tenant. `secret` is 32 random bytes, of which only
+//! the SHA-256 is stored.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;

@@ -40,8 +40,7 @@ pub struct Principal {
 
 impl Principal {
     /// The operator command or the platform itself, working in a project. It bypasses permission checks and
-    /// has no
-    /// permissions.
+    /// has no permissions.
     pub fn system(tenant: &Tenant) -> Self {
         Self {
             kind: PrincipalKind::System,

@@ -1,10 +1,8 @@
 //! Caches the claims of tokens whose signature was checked recently.
 //!
 //! A client sends the same token with every call, and the signature check is the most expensive part of a
-//! small call.
-//! The cache maps the token's SHA-256 to its claims. Expiry is checked on every use, and an entry is valid
-//! only as long
-//! as the keys that it was checked with.
+//! small call. The cache maps the token's SHA-256 to its claims. Expiry is checked on every use, and an entry
+//! is valid only as long as the keys that it was checked with.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,8 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::auth::token::Claims;
 
 /// Maximum number of cached tokens; a function instance sees few callers. When it is full, all entries are
-/// dropped, which
-/// costs one check each.
+/// dropped, which costs one check each.
 const MAX_TOKENS: usize = 1_024;
 
 /// Checked claims by token, for one generation of keys.

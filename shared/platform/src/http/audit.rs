@@ -2,11 +2,9 @@
 //! too.
 //!
 //! The record is written before the answer is sent. If DynamoDB rejects it even after the SDK's retries, it
-//! goes to the
-//! retry queue, whose consumer writes it later and whose dead-letter queue raises an alarm; if that fails
-//! too, the whole
-//! record is logged as one error line. A call without valid credentials leaves no record, because its account
-//! is unknown.
+//! goes to the retry queue, whose consumer writes it later and whose dead-letter queue raises an alarm; if
+//! that fails too, the whole record is logged as one error line. A call without valid credentials leaves no
+//! record, because its account is unknown.
 
 use std::sync::Arc;
 
@@ -72,9 +70,8 @@ impl Audited {
 }
 
 /// Runs the route, then writes its audit record. The resource is the one that the route created, else the
-/// path
-/// parameter that [`Audited::identified_by`] names, else the first one; none where that value cannot be an
-/// id.
+/// path parameter that [`Audited::identified_by`] names, else the first one; none where that value cannot be
+/// an id.
 pub async fn record(State(audited): State<Audited>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let in_path = match RawPathParams::from_request_parts(&mut parts, &()).await {

@@ -1,8 +1,7 @@
 //! Answers a request before Lambda ends its function.
 //!
 //! When Lambda ends a function, the caller gets a 503 and a mutation leaves no audit record. So the work of a
-//! request
-//! stops [`MARGIN`] earlier, with a 408, and the remaining time is used to write its audit record.
+//! request stops [`MARGIN`] earlier, with a 408, and the remaining time is used to write its audit record.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,8 +16,7 @@ use crate::error::Error;
 /// Time between the end of the work and the end of the function, for an audit record and the answer.
 const MARGIN: Duration = Duration::from_secs(2);
 /// Time between the table's deadline for an audit record and the end of the function. After that deadline the
-/// record
-/// goes to the retry queue.
+/// record goes to the retry queue.
 const RECORD_MARGIN: Duration = Duration::from_secs(1);
 /// Time between the latest possible answer and the end of the function.
 const LAST: Duration = Duration::from_millis(500);

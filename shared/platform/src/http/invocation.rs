@@ -1,8 +1,7 @@
 //! Reads what Lambda and API Gateway report about a request: its deadline, its ids, and its base path.
 //!
 //! The base path before the API root is a stage or a path mapping of a custom domain, and one deployment has
-//! both. So it
-//! is taken from each request and not from a setting.
+//! both. So it is taken from each request and not from a setting.
 
 use axum::extract::Request;
 use axum::http::Uri;

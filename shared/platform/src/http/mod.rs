@@ -1,14 +1,10 @@
 //! Provides the HTTP edge that all functions share.
 //!
 //! A handler does not see it: its signature names a [`Call`] with the required permission, a [`Json`] body, a
-//! [`Query`]
-//! or a [`Path`], and it returns a [`Reply`] or an [`Error`](crate::Error). The layers around the handlers
-//! are, from the
-//! outside in: what Lambda reports about the request (`invocation`), trailing slashes, request ids with the
-//! one log line
-//! and the error body, CORS ([`mod@edge`]), the token ([`mod@authenticate`]), and the audit record of a
-//! mutation
-//! ([`audit`]).
+//! [`Query`] or a [`Path`], and it returns a [`Reply`] or an [`Error`](crate::Error). The layers around the
+//! handlers are, from the outside in: what Lambda reports about the request (`invocation`), trailing slashes,
+//! request ids with the one log line and the error body, CORS ([`mod@edge`]), the token
+//! ([`mod@authenticate`]), and the audit record of a mutation ([`audit`]).
 
 pub mod audit;
 pub mod authenticate;

@@ -1,10 +1,9 @@
 //! Answers lists as arrays: complete, or page by page if the caller requests pages.
 //!
 //! An array has no place for the token of the next page, so the token is a header. It is the position of the
-//! last entry
-//! of its page. So a page reads only its own entries, and entries that are created or deleted meanwhile do
-//! not move other
-//! entries between pages. A token gives no access that its caller lacks, so it is not signed.
+//! last entry of its page. So a page reads only its own entries, and entries that are created or deleted
+//! meanwhile do not move other entries between pages. A token gives no access that its caller lacks, so it is
+//! not signed.
 
 use axum::http::HeaderName;
 use schemars::JsonSchema;
@@ -93,8 +92,7 @@ impl<T: Serialize> Page<T> {
     }
 
     /// Adds the next entry of the list, at `position`. False if the page is already full, after which it must
-    /// not get
-    /// another entry; 422 where the complete list is too large to send.
+    /// not get another entry; 422 where the complete list is too large to send.
     pub fn take(&mut self, position: &str, entry: T) -> Result<bool> {
         let json = serde_json::to_vec(&entry).map_err(Error::internal)?;
         let comma = usize::from(!self.entries.is_empty());

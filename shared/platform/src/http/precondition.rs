@@ -1,6 +1,5 @@
 //! Evaluates `If-Match`, for a write that is valid only for the version that the caller read, and
-//! `If-None-Match`, for an
-//! answer that the caller already has.
+//! `If-None-Match`, for an answer that the caller already has.
 
 use axum::http::{HeaderMap, header};
 

@@ -1,8 +1,7 @@
 //! Holds the permit of a request, in a process that limits its concurrent requests.
 //!
 //! [`super::Call`] takes the permit inside the audit layer, so that a refusal for lack of a permit is
-//! audited. The permit
-//! is held until the handler has ended and the caller has received the answer.
+//! audited. The permit is held until the handler has ended and the caller has received the answer.
 
 use std::pin::Pin;
 use std::sync::Arc;

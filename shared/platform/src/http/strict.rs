@@ -1,10 +1,8 @@
 //! Reads JSON as strictly as the contract defines it.
 //!
 //! Serde's derived readers accept an array of fields where an object belongs, and report a wrong type in
-//! place of an
-//! enum's name as a syntax error; free JSON keeps the last of two equal keys. Such input is a mistake of the
-//! caller, so
-//! it is rejected with a clear error.
+//! place of an enum's name as a syntax error; free JSON keeps the last of two equal keys. Such input is a
+//! mistake of the caller, so it is rejected with a clear error.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -52,8 +52,7 @@ fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<()> {
 const MAX_ID_BYTES: usize = 400;
 
 /// Checks the id of an external resource: 1 to 200 characters, without control characters and `#`, which
-/// separates the
-/// parts of record keys.
+/// separates the parts of record keys.
 pub fn check_resource_id(field: &str, id: &str) -> Result<()> {
     check_name(field, id)?;
     if id.len() > MAX_ID_BYTES {

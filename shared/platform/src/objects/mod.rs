@@ -13,8 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::tenant::Tenant;
 
 /// Returns the key of a project's artifact, a file that imports read. 400 for a path that could leave the
-/// project's
-/// folder.
+/// project's folder.
 pub fn artifact_key(tenant: &Tenant, path: &str) -> Result<String> {
     let fits =
         |part: &str| !part.is_empty() && part != "." && part != ".." && !part.chars().any(char::is_control);
@@ -69,8 +68,7 @@ impl Objects {
     }
 
     /// Writes an object; false if it exists already. A retry after a lost response may return false because
-    /// of the first
-    /// attempt.
+    /// of the first attempt.
     pub async fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<bool> {
         self.store.put_new(&self.bucket, key, bytes).await
     }
@@ -92,8 +90,7 @@ impl Objects {
     }
 
     /// Reads at most `length` bytes of an object, starting at `from`; fewer, or none, where it ends earlier.
-    /// None if the
-    /// object does not exist.
+    /// None if the object does not exist.
     pub async fn range(&self, key: &str, from: u64, length: u64) -> Result<Option<Vec<u8>>> {
         let range = Range { from, length };
         self.store.get(&self.bucket, key, Some(range)).await
@@ -116,8 +113,7 @@ impl Objects {
     }
 
     /// Lists the folders directly below a prefix that ends in a slash, such as `stores/acme/`. Each result
-    /// has that prefix
-    /// and a final slash.
+    /// has that prefix and a final slash.
     pub async fn folders(&self, prefix: &str) -> Result<Vec<String>> {
         self.store.folders(&self.bucket, prefix).await
     }

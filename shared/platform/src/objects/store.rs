@@ -1,8 +1,7 @@
 //! Defines the interface between objects and the service that stores them.
 //!
 //! It offers only what S3 offers: objects are written whole under keys of any UTF-8, and a written object is
-//! immediately
-//! visible to every reader. All adapters pass the same conformance suite.
+//! immediately visible to every reader. All adapters pass the same conformance suite.
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,15 +27,13 @@ pub struct Range {
 /// Stores objects, in S3 or files.
 ///
 /// An error is [`Unavailable`](crate::ErrorKind::Unavailable) if a retry may succeed; a write may have
-/// happened even so.
-/// Of several concurrent writers of one key, one leaves its whole object.
+/// happened even so. Of several concurrent writers of one key, one leaves its whole object.
 pub trait ObjectStore: Send + Sync {
     /// Writes an object, and replaces an existing one.
     fn put<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<()>>;
 
     /// Writes an object; false if it exists already. A retry after a lost response may return false because
-    /// of the first
-    /// attempt.
+    /// of the first attempt.
     fn put_new<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> BoxFuture<'a, Result<bool>>;
 
     /// Writes an object from a local file.

@@ -1,10 +1,8 @@
 //! Decides which addresses are public.
 //!
 //! Refuses all special-purpose blocks of the IANA registries, and every form in which an IPv6 address
-//! contains an IPv4
-//! address, because the network's routing decides what such an address reaches. (`is_global` of the standard
-//! library
-//! would do, but is not stable.)
+//! contains an IPv4 address, because the network's routing decides what such an address reaches. (`is_global`
+//! of the standard library would do, but is not stable.)
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -29,9 +27,8 @@ const SPECIAL_V4: [(Ipv4Addr, u32); 16] = [
 ];
 
 /// The only block of IPv6 for public services. Outside it are loopback, unspecified, mapped and translated
-/// IPv4
-/// (`::ffff:0:0/96`, `64:ff9b::/96`, `64:ff9b:1::/48`), unique local, link-local, site-local and multicast
-/// addresses.
+/// IPv4 (`::ffff:0:0/96`, `64:ff9b::/96`, `64:ff9b:1::/48`), unique local, link-local, site-local and
+/// multicast addresses.
 const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 /// Blocks within `GLOBAL_V6` that are not public.

@@ -1,10 +1,8 @@
 //! Sends requests to URLs that callers name, such as the files of imports.
 //!
 //! A caller must not reach through this service what it cannot reach itself. So: https to a port of web
-//! servers; no
-//! address outside public space, in any notation, checked where the connection is made; no redirect; no
-//! proxy; a body up
-//! to a cap, undecoded, and one deadline for everything.
+//! servers; no address outside public space, in any notation, checked where the connection is made; no
+//! redirect; no proxy; a body up to a cap, undecoded, and one deadline for everything.
 //!
 //! **Invariant:** no request goes to an address that was not checked at that moment.
 
@@ -111,8 +109,7 @@ pub struct Outbound {
 enum Reuse {
     Kept,
     /// For a process that is frozen between two requests: the receiver closes the connection meanwhile, and
-    /// the next
-    /// request would count as a failed attempt.
+    /// the next request would count as a failed attempt.
     Never,
 }
 
@@ -144,8 +141,7 @@ impl Outbound {
     }
 
     /// Also allows this machine and plain http, for development. Refused in a Lambda function unless an
-    /// emulator on this
-    /// machine runs it.
+    /// emulator on this machine runs it.
     pub fn local(machine: &AwsEnvironment) -> Result<Self, ConfigError> {
         if machine.function_name.is_some() && !machine.is_emulated() {
             return Err(ConfigError::new(
@@ -183,8 +179,7 @@ impl Outbound {
     }
 
     /// As [`check`](Self::check), and looks the name up once. An unknown name, or one not resolved within a
-    /// second, is
-    /// allowed, because the name is looked up again for every connection.
+    /// second, is allowed, because the name is looked up again for every connection.
     pub async fn check_now(&self, url: &str) -> Result<(), OutboundError> {
         let uri = target::parse(url, self.policy)?;
         let host = uri.host().unwrap_or_default();

@@ -26,8 +26,7 @@ pub struct Opened {
 
 impl Outbound {
     /// Sends a request. The deadline covers everything, including the body of the answer, of which at most
-    /// `max_bytes` are
-    /// read.
+    /// `max_bytes` are read.
     pub async fn open(
         &self,
         method: Method,
@@ -60,8 +59,7 @@ impl Outbound {
 
 impl Opened {
     /// Returns the next piece of the body; None at its end. [`OutboundError::TooLarge`] for the piece that
-    /// exceeds
-    /// the cap.
+    /// exceeds the cap.
     pub async fn next(&mut self) -> Result<Option<Bytes>, OutboundError> {
         loop {
             let frame = timeout_at(self.ends_at, self.body.frame()).await;

@@ -27,8 +27,7 @@ pub struct Answer {
 
 impl Outbound {
     /// Posts a body, with a deadline for everything; reads at most `max_body` bytes of the answer. Once a
-    /// status arrives the
-    /// post has an answer, even if its body fails.
+    /// status arrives the post has an answer, even if its body fails.
     pub async fn post(
         &self,
         url: &str,

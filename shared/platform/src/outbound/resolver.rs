@@ -1,6 +1,5 @@
 //! Resolves names inside the connector, and refuses a name if any of its addresses is not allowed. So the
-//! checked
-//! addresses are those that are connected to, for every connection.
+//! checked addresses are those that are connected to, for every connection.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

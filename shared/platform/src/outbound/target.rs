@@ -11,8 +11,7 @@ use super::{OutboundError, Policy};
 pub const MAX_URL_BYTES: usize = 4_000;
 
 /// Ports from 1024 on of services that do not speak HTTP, or speak it only to their own machines: those that
-/// browsers
-/// refuse, and databases, queues, caches and control planes.
+/// browsers refuse, and databases, queues, caches and control planes.
 const SERVICE_PORTS: [u16; 46] = [
     1433, 1434, 1521, 1719, 1720, 1723, 2049, 2375, 2376, 2379, 2380, 3306, 3389, 3659, 4045, 4190, 4369,
     5060, 5061, 5432, 5671, 5672, 5900, 5984, 5985, 5986, 6000, 6379, 6443, 6566, 6665, 6666, 6667, 6668,
@@ -20,8 +19,7 @@ const SERVICE_PORTS: [u16; 46] = [
 ];
 
 /// Suffixes that no public service has: RFC 6761, 6762, 8375 and 9476, suffixes reserved by ICANN, and
-/// cluster
-/// names.
+/// cluster names.
 const INTERNAL_ENDS: [&str; 12] = [
     "corp",
     "home",

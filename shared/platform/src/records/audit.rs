@@ -91,8 +91,7 @@ pub struct AuditFilter {
 }
 
 /// Audit records have no shards: one partition accepts 1,000 writes a second, which allows as many changes a
-/// second in
-/// a project.
+/// second in a project.
 const ONLY_SHARD: u16 = 0;
 
 /// Writes the audit trail. Its records are read through their log.

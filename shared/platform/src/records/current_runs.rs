@@ -36,8 +36,7 @@ impl Runs {
     }
 
     /// Copies a record from its former key, under which all workflow ids of a project shared one partition.
-    /// Returns its
-    /// run; None if there is no such record.
+    /// Returns its run; None if there is no such record.
     pub(super) async fn adopt_current(&self, tenant: &Tenant, workflow_id: &str) -> Result<Option<String>> {
         let former: Option<CurrentRecord> = self
             .table

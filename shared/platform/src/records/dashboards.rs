@@ -1,10 +1,8 @@
 //! Stores dashboards of data stores, and their versions.
 //!
 //! The head of a dashboard contains its whole current content, so one read is enough. A version is two items:
-//! a small one
-//! for lists, and one with the content, which only a promotion reads; so a list of a thousand versions takes
-//! a few pages.
-//! Every change is one transaction that requires the head that was read.
+//! a small one for lists, and one with the content, which only a promotion reads; so a list of a thousand
+//! versions takes a few pages. Every change is one transaction that requires the head that was read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -235,10 +233,8 @@ impl Dashboards {
     }
 
     /// Replaces the head `before`, as it was read, by `next`, and writes a new version with it, or the
-    /// current version's
-    /// content where that changes in place. 409 if the name is taken; any other refusal or contention means
-    /// that the head has
-    /// changed since, and must be read again.
+    /// current version's content where that changes in place. 409 if the name is taken; any other refusal or
+    /// contention means that the head has changed since, and must be read again.
     pub async fn save(
         &self,
         tenant: &Tenant,

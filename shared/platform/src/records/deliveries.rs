@@ -1,8 +1,7 @@
 //! Stores deliveries: the match of an event with a subscription, and its outcome.
 //!
 //! A delivery is written with the start of its run, and changed with that run's own writes, so that the two
-//! always agree.
-//! A change does not read the record first, so it updates single attributes.
+//! always agree. A change does not read the record first, so it updates single attributes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -242,8 +241,7 @@ pub enum DeliveryIndex {
     /// All deliveries of the project.
     All,
     /// Deliveries with this status. Contains no succeeded ones, and no webhook deliveries that wait for their
-    /// first
-    /// attempt.
+    /// first attempt.
     Status(DeliveryStatus),
     Subscription(String),
     Event(String),
@@ -347,8 +345,7 @@ impl Deliveries {
     }
 
     /// Lists up to `most` deliveries, newest first, created from `from` on and up to `until`, a time with the
-    /// optional id of
-    /// a delivery at that time. Also returns whether there are more.
+    /// optional id of a delivery at that time. Also returns whether there are more.
     pub async fn list(
         &self,
         tenant: &Tenant,

@@ -1,11 +1,9 @@
 //! Counts a project's entries of a kind, and names their last change.
 //!
 //! Both are in one item, which the transaction of each creation and deletion changes. So the count is exact,
-//! and
-//! concurrent creations cannot exceed the limit. An older item without a count gets one at the first creation
-//! or
-//! deletion: the entries are counted, and the count is written if the name of the last change is still the
-//! same.
+//! and concurrent creations cannot exceed the limit. An older item without a count gets one at the first
+//! creation or deletion: the entries are counted, and the count is written if the name of the last change is
+//! still the same.
 
 use serde::{Deserialize, Serialize};
 
@@ -91,8 +89,7 @@ impl Entries {
     }
 
     /// Commits a transaction that adds an entry. `steps` follow the step of this item, which the result never
-    /// names as
-    /// refused: a project with [`MAX_ENTRIES`] gives a 409.
+    /// names as refused: a project with [`MAX_ENTRIES`] gives a 409.
     pub async fn add<'a>(
         &'a self,
         tenant: &Tenant,
@@ -103,8 +100,7 @@ impl Entries {
     }
 
     /// Commits a transaction that removes an entry. `steps` follow the step of this item, which the result
-    /// never names as
-    /// refused.
+    /// never names as refused.
     pub async fn remove<'a>(
         &'a self,
         tenant: &Tenant,

@@ -116,8 +116,7 @@ impl Events {
     }
 
     /// Adds the insertion of an event to a transaction, which is refused if the event's id exists. The log
-    /// must be
-    /// [prepared](Self::prepare).
+    /// must be [prepared](Self::prepare).
     pub async fn insert_with<'a>(
         &self,
         transaction: Transaction<'a>,
@@ -197,8 +196,7 @@ impl Events {
     }
 
     /// Lists the events of all projects that are unmatched and due by a time, longest waiting first. Returns
-    /// at most `most`
-    /// of each partition of the index; None returns all.
+    /// at most `most` of each partition of the index; None returns all.
     pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueEvent>> {
         let mut found = Vec::new();
         for shard in keys::DUE_EVENTS {

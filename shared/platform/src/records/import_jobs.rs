@@ -1,12 +1,9 @@
 //! Stores the jobs of background imports until they are done.
 //!
 //! A job is written with the record of its import, and removed by the write that ends the import. A worker
-//! leases the job
-//! through the number of attempts: of two workers that start the same attempt, one succeeds; of two that
-//! finish the same
-//! import, one writes its end. A job becomes `due` when its lease ends, so that the sweeper finds a job whose
-//! message or
-//! worker was lost.
+//! leases the job through the number of attempts: of two workers that start the same attempt, one succeeds;
+//! of two that finish the same import, one writes its end. A job becomes `due` when its lease ends, so that
+//! the sweeper finds a job whose message or worker was lost.
 
 use serde::{Deserialize, Serialize};
 
@@ -90,8 +87,7 @@ impl Stores {
     }
 
     /// Ends the lease of a job, so that it can start again from `due_at` on. Refused if another worker has
-    /// started or ended
-    /// it meanwhile.
+    /// started or ended it meanwhile.
     pub async fn release_import_job(
         &self,
         tenant: &Tenant,

@@ -1,6 +1,5 @@
 //! Stores interactions: prompt templates in the order of a conversation, with the model and the form of its
-//! answer.
-//! The operator loads them; the API lists them.
+//! answer. The operator loads them; the API lists them.
 
 mod definition;
 
@@ -101,8 +100,7 @@ struct UseRecord {
 }
 
 /// Maximum number of templates of an interaction. Each is one step of the load transaction, which has at most
-/// 100 steps,
-/// and the load may have to remove as many.
+/// 100 steps, and the load may have to remove as many.
 pub const MAX_PROMPTS: usize = 45;
 /// Maximum size of an interaction, in bytes of JSON; a record may have 400 KB.
 const MAX_INTERACTION_BYTES: usize = 300_000;

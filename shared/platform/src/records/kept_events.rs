@@ -1,10 +1,8 @@
 //! Expires events, and removes those with details in the bucket.
 //!
 //! An event with a complete envelope expires by itself. One with details in the bucket gets a place in the
-//! index `due`
-//! when it is matched, and the sweeper removes both: it hides the event, then removes the object, then the
-//! record. So
-//! after a crash the next sweeper finds everything that remains.
+//! index `due` when it is matched, and the sweeper removes both: it hides the event, then removes the object,
+//! then the record. So after a crash the next sweeper finds everything that remains.
 
 use serde::Deserialize;
 
@@ -52,8 +50,7 @@ impl KeptEvent {
 
 impl Events {
     /// Marks an event as matched: it is no longer due, and expires if it is already archived. Otherwise its
-    /// expiry is set
-    /// when it is archived.
+    /// expiry is set when it is archived.
     pub async fn matched(&self, tenant: &Tenant, event: &EventRecord, at: UtcTime) -> Result<()> {
         let until = self.retention.event_until(at);
         let changes = Changes::default().set("matched_at", &at)?;
@@ -123,8 +120,8 @@ impl Events {
     }
 
     /// Hides an expired event, so that its details can be removed, and returns their object key. None if the
-    /// event must stay,
-    /// because it is not archived or an open delivery refers to it, or if it no longer exists.
+    /// event must stay, because it is not archived or an open delivery refers to it, or if it no longer
+    /// exists.
     pub async fn begin_removal(
         &self,
         deliveries: &Deliveries,
@@ -193,8 +190,7 @@ impl Deliveries {
 
 impl Logs {
     /// Extends the retention of a log's events that open deliveries refer to, if less than half of it is
-    /// left. Returns the
-    /// number of extended events.
+    /// left. Returns the number of extended events.
     pub async fn keep_named(&self, log: &LogId, retention: &Retention, now: UtcTime) -> Result<u64> {
         let (LogKind::Events, Some(project)) = (log.kind, &log.project) else {
             return Ok(0);

@@ -1,10 +1,8 @@
 //! Stores runs that wait for events of the platform.
 //!
 //! A project's count of listeners is stored beside the name of the last change of its subscriptions, which
-//! the
-//! matcher reads for each event anyway. So events of a project without listeners cost no further read. A
-//! listener
-//! and the count are written in one transaction.
+//! the matcher reads for each event anyway. So events of a project without listeners cost no further read. A
+//! listener and the count are written in one transaction.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,8 +25,7 @@ pub struct Listener {
     /// Id of the wait, unique in its run.
     pub listener_id: String,
     /// Attributes that an event must have, as JSON: a list of objects, one of which must match. An empty list
-    /// matches
-    /// every event.
+    /// matches every event.
     pub filter: String,
     pub created_at: UtcTime,
 }
@@ -62,8 +59,7 @@ impl Listeners {
     }
 
     /// Adds a listener; an existing one is kept. 409 if the project has [`MAX_LISTENERS`], 400 for a filter
-    /// that is
-    /// too large.
+    /// that is too large.
     pub async fn insert(&self, tenant: &Tenant, listener: &Listener) -> Result<()> {
         if listener.filter.len() > MAX_FILTER_BYTES {
             return Err(Error::invalid(format!(

@@ -1,12 +1,9 @@
 //! Spreads a project's listings over partitions.
 //!
 //! One partition of DynamoDB accepts 1,000 write units a second, and all runs, events and deliveries of a
-//! project
-//! are in the same few listings. So a project can have several partitions for each: the **shards**. A
-//! schedule sets
-//! their number from a time on. The shard of a record is derived from its id and its creation time, so it
-//! never changes,
-//! and readers merge the shards of the times that they read.
+//! project are in the same few listings. So a project can have several partitions for each: the **shards**. A
+//! schedule sets their number from a time on. The shard of a record is derived from its id and its creation
+//! time, so it never changes, and readers merge the shards of the times that they read.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -128,8 +125,7 @@ impl ListingShards {
     }
 
     /// Returns a schedule that places a record created at this time, for writers. It is read once a minute,
-    /// measured by
-    /// creation times: no later change affects an earlier record.
+    /// measured by creation times: no later change affects an earlier record.
     pub async fn for_record(&self, tenant: &Tenant, created: UtcTime) -> Result<Arc<ShardSchedule>> {
         if let Some(known) = self.lock().get(tenant)
             && created < known.good_until
@@ -153,8 +149,7 @@ impl ListingShards {
     }
 
     /// Changes the number of shards for records created two minutes after `now` or later. Returns the change
-    /// in effect then,
-    /// which is an earlier one if the number does not change.
+    /// in effect then, which is an earlier one if the number does not change.
     pub async fn change(&self, tenant: &Tenant, shards: u16, now: UtcTime) -> Result<Option<ShardChange>> {
         if !(1..=MAX_SHARDS).contains(&shards) {
             return Err(Error::invalid(format!(

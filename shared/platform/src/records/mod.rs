@@ -2,8 +2,8 @@
 //! file.
 //!
 //! A repository takes the tenant first in every method. Its verbs: `find` (None if missing), `get` (404 if
-//! missing),
-//! `list`, `insert` (refused if present), `save` (refused if the version is not the expected one), `remove`.
+//! missing), `list`, `insert` (refused if present), `save` (refused if the version is not the expected one),
+//! `remove`.
 
 pub mod api_keys;
 pub mod audit;

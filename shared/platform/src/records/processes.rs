@@ -1,8 +1,7 @@
 //! Stores processes: definition texts by their digest, and the names of these texts.
 //!
 //! A text never changes, so a run that refers to a digest executes the same definition however long it takes.
-//! A
-//! name and version always mean the same text; removing a name keeps the text, which runs may still load.
+//! A name and version always mean the same text; removing a name keeps the text, which runs may still load.
 
 use std::fmt;
 
@@ -61,8 +60,7 @@ pub struct ProcessRef {
 
 impl ProcessRef {
     /// Parses `namespace/name` or `namespace/name@version`. 400 for anything else; `field` is the caller's
-    /// name of the
-    /// field.
+    /// name of the field.
     pub fn parse(field: &str, text: &str) -> Result<Self> {
         let (path, version) = match text.split_once('@') {
             Some((path, version)) => (path, Some(version)),

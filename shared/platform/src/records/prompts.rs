@@ -1,10 +1,8 @@
 //! Stores prompt templates and their versions.
 //!
 //! The head of a template is its whole current version, so one read is enough. All versions are stored beside
-//! it. An
-//! update writes both in one transaction that requires the head that was read, so version numbers have no
-//! gaps and
-//! concurrent writers lose no content.
+//! it. An update writes both in one transaction that requires the head that was read, so version numbers have
+//! no gaps and concurrent writers lose no content.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -208,8 +206,7 @@ impl Prompts {
     }
 
     /// Makes `next` the current version if it directly follows the current one. Otherwise nothing changes,
-    /// the result names
-    /// the reason, and the caller must read again.
+    /// the result names the reason, and the caller must read again.
     pub async fn save(&self, tenant: &Tenant, next: &PromptRecord) -> Result<Written> {
         let head = keys::prompt(tenant, &next.id);
         self.table

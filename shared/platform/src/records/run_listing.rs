@@ -109,8 +109,7 @@ impl Runs {
     }
 
     /// Lists the JSON summaries of up to `most` runs that started between `from` and `until`, newest first.
-    /// Also returns
-    /// whether there are more.
+    /// Also returns whether there are more.
     pub async fn list(
         &self,
         tenant: &Tenant,
@@ -141,8 +140,7 @@ impl Runs {
     }
 
     /// Lists the runs of all projects with work due by a time, longest waiting first. Returns at most `most`
-    /// of each
-    /// partition of the index; None returns all.
+    /// of each partition of the index; None returns all.
     pub async fn due(&self, by: UtcTime, most: Option<usize>) -> Result<Vec<DueRun>> {
         self.due_in(&keys::DUE_RUNS, by, most).await
     }

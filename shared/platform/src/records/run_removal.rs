@@ -1,10 +1,8 @@
 //! Removes runs that have more than one record, or that other runs refer to: the sweeper finds them in the
-//! index `due` and
-//! removes them in idempotent steps.
+//! index `due` and removes them in idempotent steps.
 //!
 //! First the run is hidden: a mark replaces its state and its places in listings, so that no reader finds a
-//! run
-//! without its history. The mark is removed last.
+//! run without its history. The mark is removed last.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,8 +39,7 @@ impl KeptRun {
     }
 
     /// Returns when the run is removed, by itself or in steps; None for one that has not ended, or was stored
-    /// before runs
-    /// expired.
+    /// before runs expired.
     pub fn goes_at(&self) -> Option<UtcTime> {
         let expires_at = self.record.expires_at;
         let expires_at = expires_at.and_then(|at| UtcTime::from_millis(at.saturating_mul(1_000)));
@@ -97,8 +94,7 @@ impl Runs {
     }
 
     /// Replaces a run with a mark, which hides it from readers. False if the run was written since it was
-    /// read. Also ends the
-    /// assignment of its workflow id.
+    /// read. Also ends the assignment of its workflow id.
     pub async fn hide(
         &self,
         tenant: &Tenant,

@@ -1,6 +1,5 @@
 //! Stores update messages of workflow runs. Their numbers have their own condition, so a new message does not
-//! conflict with
-//! a write of the run.
+//! conflict with a write of the run.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +33,7 @@ pub struct UpdatesRecord {
     /// Number of the first message, counted from 1 in its run.
     pub first: u64,
     /// Number of the last message, which is part of the key: the messages after a number start in the first
-    /// record that ends
-    /// after it.
+    /// record that ends after it.
     pub last: u64,
     /// Messages, as a JSON array.
     pub messages: String,

@@ -1,8 +1,7 @@
 //! Stores workflow runs: their states, the events that a state no longer contains, and their update messages.
 //!
 //! States and events are JSON texts here; the engine (`shared/workflow`) defines them. Every write of a run
-//! requires the
-//! `version` that was read.
+//! requires the `version` that was read.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,8 +44,7 @@ pub struct RunRecord {
     /// State, as JSON.
     pub state: String,
     /// Immutable attributes that a listing shows, as JSON. A separate attribute, because the indexes carry
-    /// it; changing
-    /// attributes are left out, or each change would write to each index.
+    /// it; changing attributes are left out, or each change would write to each index.
     pub summary: String,
     /// Time of the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]

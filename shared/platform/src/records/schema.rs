@@ -1,6 +1,5 @@
 //! Defines the key schema of the tables, for the local runner and the tests, which create tables. In the
-//! cloud
-//! `template.yaml` creates them.
+//! cloud `template.yaml` creates them.
 
 /// Attribute with an item's expiry, in seconds since the Unix epoch.
 pub const EXPIRES_AT: &str = "expires_at";
@@ -12,8 +11,7 @@ pub const GSI1: &str = "gsi1";
 pub const DUE: &str = "due";
 
 /// Indexes of records that are listed in several ways: by time, by status, and by two more attributes, which
-/// are the type
-/// and document of a run, or the subscription and event of a delivery.
+/// are the type and document of a run, or the subscription and event of a delivery.
 pub const LISTING_INDEXES: [&str; 4] = [GSI1, "gsi2", "gsi3", "gsi4"];
 
 const INDEXES_OF_LISTED: [&str; 5] = {
@@ -30,8 +28,7 @@ pub enum TableKind {
     /// Records of any kind: `gsi1`, with whole items.
     Records,
     /// Runs, events and deliveries: an index for each kind of listing, with only the summary. A run is
-    /// written with each of its
-    /// steps, but an index only when its carried attributes change.
+    /// written with each of its steps, but an index only when its carried attributes change.
     Listed,
 }
 

@@ -1,8 +1,8 @@
 //! Stores data stores: the head of each, its versions and its imports.
 //!
 //! The content of a version is a manifest in S3, which the record names. The head moves in one transaction
-//! that requires
-//! the `revision` that was read; every change of a store uses this transaction, including archiving.
+//! that requires the `revision` that was read; every change of a store uses this transaction, including
+//! archiving.
 
 use std::collections::BTreeMap;
 
@@ -146,8 +146,7 @@ pub struct ImportRecord {
 pub struct CompletedImport {
     pub record: ImportRecord,
     /// Whether it ran in the background. Then its job is removed with it, and nothing is written if the
-    /// import has already
-    /// ended.
+    /// import has already ended.
     pub has_job: bool,
 }
 
@@ -213,8 +212,7 @@ impl Stores {
     }
 
     /// Moves the head from the state that was read to `next`, which names `version`. The same transaction
-    /// writes the record of
-    /// an import, and the name of a snapshot, which must be free.
+    /// writes the record of an import, and the name of a snapshot, which must be free.
     pub async fn commit(
         &self,
         tenant: &Tenant,

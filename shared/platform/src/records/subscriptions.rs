@@ -1,8 +1,7 @@
 //! Stores event subscriptions as JSON texts, whose content `shared/events` defines.
 //!
 //! Each change of a subscription gives the project's set of subscriptions a new name in the same transaction.
-//! A process
-//! that caches the set reads this name, so it never uses an outdated set.
+//! A process that caches the set reads this name, so it never uses an outdated set.
 
 use serde::{Deserialize, Serialize};
 
@@ -94,8 +93,7 @@ impl Subscriptions {
     }
 
     /// Adds a subscription; 409 if the project already has [`MAX_ENTRIES`]. `replaces` is the system
-    /// subscription that it
-    /// replaces; 409 if another subscription already replaces it.
+    /// subscription that it replaces; 409 if another subscription already replaces it.
     ///
     /// [`MAX_ENTRIES`]: crate::records::MAX_ENTRIES
     pub async fn insert(

@@ -1,8 +1,7 @@
 //! Downloads files from Google Cloud Storage.
 //!
 //! The crate `object_store` gets tokens for the service account, retries failures on Google's side, and
-//! resumes a broken
-//! body with a range request.
+//! resumes a broken body with a range request.
 
 use std::time::Duration;
 

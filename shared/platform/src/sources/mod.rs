@@ -1,10 +1,8 @@
 //! Downloads files that a caller names: from a URL, or a bucket of S3 or Google Cloud Storage.
 //!
 //! A URL is requested as any caller's URL, see [`crate::outbound`]. Buckets are read with the service's own
-//! credentials, so
-//! a caller reaches only what the operator opened, see [`Places`]. Errors contain neither credentials nor the
-//! URL,
-//! which may be signed.
+//! credentials, so a caller reaches only what the operator opened, see [`Places`]. Errors contain neither
+//! credentials nor the URL, which may be signed.
 
 mod gcs;
 mod places;

@@ -1,8 +1,8 @@
 //! Restricts imports from object stores to the places that the operator opened, separately for each tenant.
 //!
 //! `s3://uploads/{account}/{project}/,gs://exports/{account}/`: a place is a bucket or a folder in it. A
-//! placeholder
-//! stands for a whole folder name, so no tenant's place equals, or is a prefix of, another tenant's.
+//! placeholder stands for a whole folder name, so no tenant's place equals, or is a prefix of, another
+//! tenant's.
 
 use crate::config::ConfigError;
 use crate::sources::SourceError;

@@ -1,10 +1,8 @@
 //! Refuses endless cycles of `then`.
 //!
 //! A cycle is refused if each of its tasks always runs, always completes immediately and always continues
-//! with the same
-//! task: no `if`, no `switch`, nothing to wait for, no exit. A call waits for its answer and may fail, and so
-//! may
-//! a process that is run.
+//! with the same task: no `if`, no `switch`, nothing to wait for, no exit. A call waits for its answer and
+//! may fail, and so may a process that is run.
 
 use super::Checker;
 use crate::definition::{Task, Then, Work};

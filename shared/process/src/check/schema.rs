@@ -1,6 +1,5 @@
 //! Checks whether JSON Schemas are valid. Values are validated against them in a child process, because a
-//! schema is
-//! untrusted code.
+//! schema is untrusted code.
 
 use jsonschema::meta;
 

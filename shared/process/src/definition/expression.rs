@@ -68,8 +68,7 @@ impl Template {
     }
 
     /// Fills in the results of the expressions, in the order of [`expressions`](Self::expressions). A missing
-    /// result is
-    /// null.
+    /// result is null.
     pub fn filled(&self, results: impl IntoIterator<Item = Data>) -> Data {
         self.fill(&mut results.into_iter())
     }

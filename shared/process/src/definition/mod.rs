@@ -1,8 +1,7 @@
 //! Defines the typed model of a checked definition.
 //!
 //! Names are resolved: a task contains the error, retry policy, authentication and timeout that it names, and
-//! a
-//! `then` contains the index of its task in the list. So code that runs a definition looks up no names.
+//! a `then` contains the index of its task in the list. So code that runs a definition looks up no names.
 
 mod call;
 mod event;

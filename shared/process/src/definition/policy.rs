@@ -13,8 +13,7 @@ pub enum Span {
 }
 
 /// An error to raise. The values of `type`, `title`, `detail` and `instance` are texts, and that of `status`
-/// is
-/// an integer.
+/// is an integer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorTemplate {
     /// A URI.

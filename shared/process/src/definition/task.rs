@@ -121,8 +121,7 @@ pub struct Catch {
     pub except_when: Option<Expression>,
     pub retry: Option<Retry>,
     /// Tasks to run when no further retry follows. Without them, an error whose retries failed is raised
-    /// again,
-    /// and an error without a retry policy is ignored.
+    /// again, and an error without a retry policy is ignored.
     pub tasks: Option<Vec<Task>>,
 }
 

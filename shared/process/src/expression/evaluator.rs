@@ -114,8 +114,7 @@ impl Evaluator {
     }
 
     /// Returns the result of each expression, or the first failure, with one round trip. An error is a 503:
-    /// no child is
-    /// available for the account.
+    /// no child is available for the account.
     pub async fn evaluate(
         &self,
         account: &str,

@@ -1,12 +1,9 @@
 //! Parses and evaluates jq expressions, with limits.
 //!
 //! A process is replayed over its history, so an expression must give the same result each time: the check of
-//! a
-//! definition refuses the clock, the environment and other changing sources. The cost of an expression is not
-//! evident
-//! from its text, so it runs in a child process ([`sandbox`]) that ends at its limits. The child keeps
-//! compiled
-//! expressions, and one round trip evaluates any number of expressions over the same data.
+//! a definition refuses the clock, the environment and other changing sources. The cost of an expression is
+//! not evident from its text, so it runs in a child process ([`sandbox`]) that ends at its limits. The child
+//! keeps compiled expressions, and one round trip evaluates any number of expressions over the same data.
 //!
 //! **Invariant:** no evaluation uses more than [`LIMITS`] or returns more than
 //! [`MAX_OUTPUT_BYTES`](crate::limits::MAX_OUTPUT_BYTES).

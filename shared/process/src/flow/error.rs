@@ -85,8 +85,7 @@ impl ProcessError {
     }
 
     /// Returns the error that a `raise` describes. `error` is its filled template, an object with `type`,
-    /// `status` and
-    /// further fields. The error is a sentence.
+    /// `status` and further fields. The error is a sentence.
     pub fn raised(error: &Data, task: &str) -> Result<Self, String> {
         let text = |name: &str| match error.field(name) {
             None => Ok(None),
@@ -120,8 +119,7 @@ impl ProcessError {
 }
 
 /// Whether an error has all values of `errors.with`; `with` is that object, filled. A final slash of a type
-/// is
-/// ignored.
+/// is ignored.
 pub fn catches(with: &Data, error: &ProcessError) -> bool {
     let Tree::Object(wanted) = with.tree() else {
         return true;

@@ -13,10 +13,8 @@ const SPECIAL: [char; 11] = ['*', '+', '?', '(', ')', '[', ']', '{', '}', '|', '
 /// Whether an event, with its attributes as fields, matches a filter.
 ///
 /// `results` are those of the expressions of [`attributes`], in their order. A result of true or false
-/// decides;
-/// any other is the expected value of the attribute. A text is compared, or is a regular expression for the
-/// whole
-/// value.
+/// decides; any other is the expected value of the attribute. A text is compared, or is a regular expression
+/// for the whole value.
 pub fn matches(filter: &EventFilter, event: &Data, results: &[Data]) -> bool {
     let mut results = results.iter().cloned();
     filter.with.iter().all(|(name, template)| {
@@ -30,8 +28,7 @@ pub fn matches(filter: &EventFilter, event: &Data, results: &[Data]) -> bool {
 }
 
 /// Returns the attributes for which a filter has expressions, with their templates. Each is evaluated with
-/// the
-/// attribute's value as its input, or null if the event lacks it.
+/// the attribute's value as its input, or null if the event lacks it.
 pub fn attributes<'a>(
     filter: &'a EventFilter,
     event: &'a Data,

@@ -8,8 +8,7 @@ use crate::definition::Backoff;
 use crate::limits::MAX_DURATION;
 
 /// Returns the delay before a retry. `retry` counts from 1; `fraction` is a random number from 0 to 1 that
-/// chooses
-/// within the bounds of the jitter. At most [`MAX_DURATION`].
+/// chooses within the bounds of the jitter. At most [`MAX_DURATION`].
 pub fn delay(
     delay: Duration,
     backoff: Backoff,

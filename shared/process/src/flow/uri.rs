@@ -27,8 +27,7 @@ struct Style {
 }
 
 /// Expands a template; variables are the fields of an object. A missing or null variable is left out; a list
-/// or an
-/// object is an error, which is a sentence.
+/// or an object is an error, which is a sentence.
 pub fn expand(template: &str, variables: &Data) -> Result<String, String> {
     let fields = match variables.tree() {
         Tree::Object(fields) => fields,

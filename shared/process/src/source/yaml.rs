@@ -1,8 +1,7 @@
 //! Reads YAML 1.2 with its core schema, restricted to JSON values.
 //!
 //! Aliases are refused, because a short text with aliases can expand to a long one. Tags, keys that are not
-//! texts, and
-//! numbers that JSON lacks are refused too.
+//! texts, and numbers that JSON lacks are refused too.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 

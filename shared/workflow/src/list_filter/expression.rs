@@ -164,8 +164,7 @@ impl Display for Expression {
 }
 
 /// Prints parentheses only where the meaning needs them, because each one counts against the depth limit when
-/// the text is
-/// parsed again.
+/// the text is parsed again.
 fn joined(
     formatter: &mut Formatter<'_>,
     parts: &[Expression],

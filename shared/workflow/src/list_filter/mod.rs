@@ -119,8 +119,7 @@ impl Filter {
     }
 
     /// Returns conditions that every matching run meets, so that a listing can choose an index. They are
-    /// weaker than the
-    /// filter, so the caller still has to match each run.
+    /// weaker than the filter, so the caller still has to match each run.
     pub fn narrowed(&self) -> Narrowed {
         self.root.as_ref().map(plan::narrowed).unwrap_or_default()
     }

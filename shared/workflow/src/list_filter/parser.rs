@@ -248,8 +248,7 @@ impl Parser<'_> {
     }
 
     /// Returns an error at the current token, where `message` names the expected one. For ORDER BY and GROUP
-    /// BY, which SQL has
-    /// after a condition, the error says that they are not supported.
+    /// BY, which SQL has after a condition, the error says that they are not supported.
     fn unexpected(&self, message: impl Into<String>) -> FilterError {
         for clause in ["ORDER", "GROUP"] {
             if self.is_at(clause) {

@@ -1,12 +1,10 @@
 //! Tests workflows: executes whole runs in memory, with a simulated clock.
 //!
 //! It uses the engine's own drafts and replay, so retries, timers, child runs, cancellation and continuing as
-//! a new run behave
-//! as in the engine. There are three differences. An attempt of an activity takes no time on the run's clock,
-//! unless
-//! [`TestRun::taking`] sets a duration. A panic in an activity fails the test and not the attempt, so that a
-//! mock can assert.
-//! A failed turn is reported at once, where the engine would retry it.
+//! a new run behave as in the engine. There are three differences. An attempt of an activity takes no time on
+//! the run's clock, unless [`TestRun::taking`] sets a duration. A panic in an activity fails the test and not
+//! the attempt, so that a mock can assert. A failed turn is reported at once, where the engine would retry
+//! it.
 //!
 //! Each history is replayed once more at the end, which is likely to reveal code that is not deterministic.
 
@@ -200,12 +198,11 @@ impl TestRun {
     }
 
     /// Executes the run on the simulated clock, without waiting. Call it from a plain `#[test]`: it makes the
-    /// tokio runtime for
-    /// activities.
+    /// tokio runtime for activities.
     ///
     /// A failure of the workflow's code is part of the outcome. Returns an error where a turn fails (the code
-    /// panics, or is not
-    /// deterministic), where a type or activity is not registered, and where a run or its retries do not end.
+    /// panics, or is not deterministic), where a type or activity is not registered, and where a run or its
+    /// retries do not end.
     pub fn run(self) -> Result<TestOutcome, TaskFailure> {
         let input = self
             .input

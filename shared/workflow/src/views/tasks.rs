@@ -126,8 +126,7 @@ impl HistoryTask {
 }
 
 /// Returns the tasks of a run, in the order in which they were requested or received. Open tasks are
-/// completed from the
-/// state.
+/// completed from the state.
 pub fn history_tasks(history: &[Event], state: &RunState) -> Vec<HistoryTask> {
     let mut tasks: BTreeMap<u64, HistoryTask> = BTreeMap::new();
     for event in history {

@@ -1,10 +1,9 @@
 //! Simulates the engine with faults drawn from a seed, so that a failure can be repeated.
 //!
 //! Several workers, clients and a sweeper share one memory for records, one queue and one clock. The seed
-//! decides the order of their
-//! steps, which messages are lost or doubled, which writes fail or succeed and report a failure, where a
-//! process dies and how the clock
-//! jumps. `SIM_SEED=7` runs one seed and prints its steps; `SIM_SEEDS=20000` sets the number of seeds.
+//! decides the order of their steps, which messages are lost or doubled, which writes fail or succeed and
+//! report a failure, where a process dies and how the clock jumps. `SIM_SEED=7` runs one seed and prints its
+//! steps; `SIM_SEEDS=20000` sets the number of seeds.
 
 #![cfg(test)]
 

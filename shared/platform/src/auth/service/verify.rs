@@ -16,8 +16,7 @@ use crate::signing::{SigningKey, public_key_pem};
 pub(in crate::auth) struct ServiceVerifier {
     key: Arc<dyn SigningKey>,
     /// Read at the first service token. Never refreshed: a replacement key has another id, and so reaches
-    /// only new
-    /// processes.
+    /// only new processes.
     public_key: OnceCell<DecodingKey>,
 }
 

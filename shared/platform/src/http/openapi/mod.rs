@@ -72,8 +72,7 @@ pub struct Webhooks {
 }
 
 /// Generates the document of the API's routes below the API root, the ingest routes below the ingest base
-/// URL, and the
-/// requests that the service sends.
+/// URL, and the requests that the service sends.
 pub fn document(routes: ApiRouter, ingest: ApiRouter, webhooks: Webhooks) -> serde_json::Result<Value> {
     aide::generate::infer_responses(false);
     let mut api = OpenApi::default();

@@ -90,8 +90,7 @@ const SHARED: [Shared; 11] = [
 ];
 
 /// Documents an error of an operation, in addition to the shared errors or in their place: when it occurs,
-/// and an
-/// example of its message. Of several errors with one status, the first provides the example.
+/// and an example of its message. Of several errors with one status, the first provides the example.
 pub fn problem(
     kind: ErrorKind,
     when: &'static str,

@@ -1,8 +1,7 @@
 //! Simplifies schemas for client generators.
 //!
 //! The types say more than a client needs: `null` for an omitted query parameter, the width of an integer,
-//! `true` for any
-//! JSON value. Generators warn about these, or refuse the document.
+//! `true` for any JSON value. Generators warn about these, or refuse the document.
 
 use std::collections::BTreeSet;
 

@@ -16,8 +16,7 @@ const FIRST_SHARD: u16 = 0;
 
 impl Logs {
     /// Sets the tail marker of each record of a kind that has none and is not archived, and counts these
-    /// records.
-    /// Reads the whole table; a repetition continues an interrupted one.
+    /// records. Reads the whole table; a repetition continues an interrupted one.
     pub async fn adopt(&self, kind: LogKind, now: UtcTime) -> Result<u64> {
         let table = self.table(kind);
         let known = KnownLogs::default();
@@ -47,8 +46,7 @@ impl Logs {
 }
 
 /// Returns the log, the time and the id of a record that has no tail marker and is not archived; None for
-/// every other
-/// item.
+/// every other item.
 fn unmarked(kind: LogKind, key: &Key, record: &Value) -> Option<(LogId, UtcTime, String)> {
     let text = |name: &str| record.get(name).and_then(Value::as_str);
     let (log, time) = match kind {

@@ -29,8 +29,7 @@ pub struct DigestRef {
 /// State of a log.
 ///
 /// Every change of a log's files is written with it, and requires the revision that was read: of two
-/// archivers that work
-/// on the same log, one succeeds.
+/// archivers that work on the same log, one succeeds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogHead {
     /// Number of changes.

@@ -30,8 +30,7 @@ const FIRST_PASS_MS: u64 = 60_000;
 /// Maximum number of logs that a process remembers to have a head.
 const MAX_KNOWN: usize = 10_000;
 /// Maximum number of added and replaced files in a commit: a transaction of DynamoDB has at most 100 actions,
-/// one of
-/// which is the head.
+/// one of which is the head.
 pub const MAX_FILES_OF_COMMIT: usize = 99;
 
 /// Logs whose heads this process has seen, so that each head is ensured once.
@@ -134,8 +133,7 @@ impl Logs {
     }
 
     /// Adds files, marks others as replaced, and writes the next head with the next revision. False, with
-    /// nothing written, if
-    /// the head has changed since it was read.
+    /// nothing written, if the head has changed since it was read.
     pub async fn commit(
         &self,
         log: &LogId,

@@ -53,8 +53,8 @@ pub struct TailRecord<R> {
 
 impl Logs {
     /// Reads up to `most` records that have the tail marker, oldest first. The index lags slightly behind the
-    /// table, but the
-    /// records themselves are read consistently, so one that was settled meanwhile is left out.
+    /// table, but the records themselves are read consistently, so one that was settled meanwhile is left
+    /// out.
     pub async fn tail<R: DeserializeOwned + Send>(
         &self,
         log: &LogId,
@@ -146,10 +146,8 @@ impl Logs {
     }
 
     /// Removes archived records from the tail, and sets their expiry to `expires_at`, in Unix seconds. Only
-    /// for records of a
-    /// committed file. An event that is not matched, or has details in the bucket, is in the index `due` and
-    /// does not
-    /// expire by this.
+    /// for records of a committed file. An event that is not matched, or has details in the bucket, is in the
+    /// index `due` and does not expire by this.
     pub async fn settle(&self, log: &LogId, records: &[RecordKey], expires_at: i64) -> Result<()> {
         let archived = Changes::default().leave(GSI1).set(ARCHIVED, &true)?;
         let expiring = archived.clone().set(EXPIRES_AT, &expires_at)?;

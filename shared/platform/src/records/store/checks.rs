@@ -41,8 +41,7 @@ pub fn check_keys(keys: &[Key]) -> Result<()> {
 }
 
 /// Refuses an item with an invalid place in one of these indexes, a number outside DynamoDB's range, or an
-/// empty
-/// attribute name.
+/// empty attribute name.
 pub fn check_values<'a>(item: &Item, indexes: impl IntoIterator<Item = &'a str>) -> Result<()> {
     for index in indexes {
         for (name, most) in key_names(index).iter().zip([MAX_PK_BYTES, MAX_SK_BYTES]) {

@@ -2,8 +2,7 @@
 //!
 //! It offers only what DynamoDB offers: single items and ranges of one partition are read, and writes can be
 //! conditional. All adapters pass the same conformance suite. A read by key or of a partition is strongly
-//! consistent;
-//! an index may lag behind.
+//! consistent; an index may lag behind.
 
 mod changes;
 pub mod checks;
@@ -76,10 +75,8 @@ pub struct Page {
 /// Stores items, in DynamoDB or an embedded store.
 ///
 /// An error is [`Unavailable`](crate::ErrorKind::Unavailable) if a retry may succeed; the write may have
-/// happened even so.
-/// It is [`Internal`](crate::ErrorKind::Internal) if no retry can succeed: a request beyond [`limits`], or a
-/// table that
-/// does not exist.
+/// happened even so. It is [`Internal`](crate::ErrorKind::Internal) if no retry can succeed: a request beyond
+/// [`limits`], or a table that does not exist.
 pub trait RecordStore: Send + Sync {
     /// Returns the item at `key`. Strongly consistent.
     fn find<'a>(&'a self, table: &'a str, key: &'a Key) -> BoxFuture<'a, Result<Option<Item>>>;
@@ -91,13 +88,11 @@ pub trait RecordStore: Send + Sync {
     fn write(&self, step: Step) -> BoxFuture<'_, Result<Written>>;
 
     /// Executes all steps or none. Each step must be on another item. A retry after a lost response does not
-    /// execute the
-    /// steps twice.
+    /// execute the steps twice.
     fn transact(&self, steps: Vec<Step>) -> BoxFuture<'_, Result<Written>>;
 
     /// Adds to a number of an item, sets [`EXPIRES_AT`](crate::records::schema::EXPIRES_AT), and returns the
-    /// new number. A
-    /// missing item is created. A retry after a lost response may add twice.
+    /// new number. A missing item is created. A retry after a lost response may add twice.
     fn add<'a>(
         &'a self,
         table: &'a str,

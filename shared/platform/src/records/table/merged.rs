@@ -13,8 +13,7 @@ const READ_AT_ONCE: usize = 8;
 
 impl Table {
     /// Returns the first `most` records of the partitions of these queries, ordered by sort key, and whether
-    /// there are more.
-    /// The queries must differ only in their partition.
+    /// there are more. The queries must differ only in their partition.
     pub(crate) async fn merged_page<T: DeserializeOwned>(
         &self,
         queries: &[Query],
@@ -39,8 +38,7 @@ impl Table {
 }
 
 /// Merges the first items of pages; returns also whether there are more. After the end of a page that
-/// continues, items of
-/// its partition are missing, so the result ends there.
+/// continues, items of its partition are missing, so the result ends there.
 fn merged(pages: Vec<Page>, query: &Query, most: usize) -> Result<(Vec<Item>, bool)> {
     let sort_name = match query.index {
         Some(index) => {

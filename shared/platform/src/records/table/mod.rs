@@ -54,8 +54,7 @@ impl Table {
     }
 
     /// Returns the records at `keys` that are currently in this index, in the order of the keys; None for the
-    /// others. Reads
-    /// consistently, up to 100 distinct keys.
+    /// others. Reads consistently, up to 100 distinct keys.
     pub(crate) async fn find_in_index<T: DeserializeOwned>(
         &self,
         keys: &[Key],
@@ -68,8 +67,7 @@ impl Table {
     }
 
     /// Writes a record, under a condition. After a lost response the retry may be refused because of the
-    /// first attempt; a
-    /// transaction avoids this.
+    /// first attempt; a transaction avoids this.
     pub async fn put<T: Serialize>(&self, key: &Key, record: &T, condition: Condition) -> Result<Written> {
         let item = Item::of(key, record)?;
         self.write(key, Action::Put(item), condition).await
@@ -96,8 +94,7 @@ impl Table {
     }
 
     /// Adds to a number of a record, sets its expiry `expires_at`, in Unix seconds, and returns the new
-    /// number. A missing
-    /// record is created. A retry after a lost response may add twice.
+    /// number. A missing record is created. A retry after a lost response may add twice.
     pub async fn add(&self, key: &Key, number: &str, amount: u64, expires_at: i64) -> Result<u64> {
         self.store.add(&self.name, key, number, amount, expires_at).await
     }

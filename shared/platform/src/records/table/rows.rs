@@ -8,8 +8,7 @@ use super::{Position, Query, Table};
 use crate::error::Result;
 
 /// Records of a range of a table, ordered by sort key. DynamoDB returns at most 1 MB at a time, so at most
-/// that much is in
-/// memory.
+/// that much is in memory.
 pub struct Rows<T> {
     table: Table,
     query: Query,
