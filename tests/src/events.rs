@@ -83,7 +83,6 @@ impl Events {
         format!("{ingest}/webhooks/events/{account}/{project}/{channel}")
     }
 
-    /// Creates a channel.
     pub async fn channel(&self, body: &Value) -> Channel {
         let created = self.post(&self.token, "/events/channels", body).await;
         let created = created.expect_status(201).body;

@@ -191,7 +191,6 @@ fn shape(text: &str) -> String {
         .collect()
 }
 
-/// Returns the names of all examples.
 pub fn all() -> BTreeSet<String> {
     let folder = concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use tests::stores::columns;
 use tests::{Answer, Store};
 
-/// Tables of a version.
 type Model = BTreeMap<String, Table>;
 
 /// Table: its numbers in order, and its other columns, each with one value in all rows.

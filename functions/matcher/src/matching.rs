@@ -247,7 +247,6 @@ async fn join(
     matcher.deliveries.insert(event.tenant, &joined).await.map(drop)
 }
 
-/// Writes a failed delivery.
 async fn fail(matcher: &Matcher, event: &Event<'_>, delivery: DeliveryRecord, why: String) -> Result<()> {
     let failed = DeliveryRecord {
         status: DeliveryStatus::Failed,

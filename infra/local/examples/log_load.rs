@@ -97,7 +97,6 @@ struct Loader {
 }
 
 impl Loader {
-    /// Writes the file of one day.
     async fn write(&self, day: UtcTime, from: u64, rows: u64, now: UtcTime) -> Result<LogFile, Error> {
         let day = day.day();
         let folder = self.store.temporary_folder(&self.log.account)?;

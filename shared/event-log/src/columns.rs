@@ -82,7 +82,6 @@ pub const FLAT_METERS: [FlatMeter; 10] = [
     flat("review_issues", "review", "issues"),
 ];
 
-/// Columns of an audit record.
 pub const AUDIT: [Column; 18] = [
     column("id", "VARCHAR"),
     column("event_type", "VARCHAR"),

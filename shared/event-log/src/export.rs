@@ -45,7 +45,6 @@ pub struct Export<'a> {
     pub format: ExportFormat,
 }
 
-/// Progress of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Number of records written so far, of all logs.

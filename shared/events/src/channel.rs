@@ -46,7 +46,6 @@ impl Channel {
         serde_json::from_str(&record.document).map_err(Error::internal)
     }
 
-    /// Returns the record with this revision.
     pub fn record(&self, revision: u64) -> Result<ChannelRecord> {
         Ok(ChannelRecord {
             id: self.id.clone(),

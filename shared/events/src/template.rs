@@ -48,7 +48,6 @@ pub struct Filling<'a> {
     parts: RefCell<HashMap<String, Rc<Parts<'a>>>>,
 }
 
-/// Parts of a value.
 enum Parts<'a> {
     Fields(HashMap<String, &'a RawValue>),
     Items(Vec<&'a RawValue>),

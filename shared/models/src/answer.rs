@@ -101,7 +101,6 @@ pub enum StopReason {
 pub struct Usage {
     /// Tokens of the prompt, including cached ones.
     pub input_tokens: u64,
-    /// Tokens of the answer.
     pub output_tokens: u64,
     /// Input tokens that the provider read from its cache; None where it does not say.
     pub cached_tokens: Option<u64>,

@@ -138,7 +138,6 @@ impl Environment {
 /// Variables that Lambda sets for a function.
 #[derive(Clone, Debug, Default)]
 pub struct AwsEnvironment {
-    /// `AWS_REGION`.
     pub region: Option<String>,
     /// `AWS_ENDPOINT_URL`: the address of services outside AWS.
     pub endpoint_url: Option<String>,

@@ -23,7 +23,6 @@ pub struct Delivery<'a> {
     pub account: Option<&'a str>,
 }
 
-/// A queue for sending.
 pub trait Queue: Send + Sync {
     /// Sends a message. Returns once it is durable.
     fn send<'a>(&'a self, body: &'a str) -> BoxFuture<'a, Result<()>> {

@@ -3,7 +3,6 @@
 use crate::error::RenderError;
 use crate::limits::{MAX_OUTPUT_BYTES, MAX_STEPS};
 
-/// Number of bytes per step.
 const BYTES_PER_STEP: usize = 64;
 
 /// Text rendered so far, with the remaining budget.

@@ -82,7 +82,6 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Returns the text of a string.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),

@@ -26,7 +26,6 @@ pub struct ModelCall<'a> {
     pub number: usize,
     /// Name of the model at its provider.
     pub model: &'a str,
-    /// Id of the interaction.
     pub interaction: Option<&'a str>,
     pub usage: Usage,
 }

@@ -15,7 +15,6 @@ pub fn head(body: &[u8]) -> io::Result<[u8; 4]> {
         .ok_or_else(|| io::Error::other("the frame is too large"))
 }
 
-/// Returns the length in a head.
 pub fn length(head: [u8; 4]) -> io::Result<usize> {
     let length = u32::from_le_bytes(head);
     if length > MAX_BYTES {

@@ -20,7 +20,6 @@ pub const CLAIM_CHECK_BYTES: usize = 100_000;
 /// Reference to a large payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredPayload {
-    /// Key in the object store.
     pub key: String,
     pub bytes: u64,
 }

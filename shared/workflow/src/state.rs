@@ -114,7 +114,6 @@ pub struct RunState {
     pub version: u64,
     /// Recent commit ids, newest last. A writer that lost its response looks for its own.
     pub commits: Vec<String>,
-    /// Id of the last event.
     pub last_event: u64,
     #[serde(with = "millis")]
     pub last_event_at: UtcTime,
@@ -255,7 +254,6 @@ impl RunState {
         activities.find(|activity| activity.activity_id == activity_id)
     }
 
-    /// Applies an event to the state.
     pub(crate) fn apply(&mut self, event: &Event) {
         self.last_event = event.id;
         self.last_event_at = event.time;

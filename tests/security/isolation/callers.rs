@@ -22,7 +22,6 @@ pub struct Caller {
     pub letter: char,
     /// An access token or an API key.
     pub credentials: String,
-    /// The caller as records name it.
     pub reference: String,
     pub household: Arc<Household>,
 }

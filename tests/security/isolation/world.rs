@@ -93,7 +93,6 @@ impl World {
         })
     }
 
-    /// Returns a caller by its letter.
     #[track_caller]
     pub fn caller(&self, letter: char) -> &Caller {
         let found = self.callers.iter().find(|caller| caller.letter == letter);
@@ -109,7 +108,6 @@ impl World {
         row.operation != "streamRunUpdates" || self.service.has("/stream")
     }
 
-    /// Returns the owner as a caller.
     pub fn owner(&self) -> Caller {
         Caller {
             letter: '=',

@@ -15,7 +15,6 @@ use crate::world::{World, events};
 const PAGE: usize = 200;
 /// Records that start in a table and not in files.
 const IN_TABLE: u64 = 300;
-/// Fewest records of a walk.
 const FEWEST: u64 = 2_000;
 /// Events per audit record.
 const SHARE: u64 = 10;

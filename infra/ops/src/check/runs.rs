@@ -16,7 +16,6 @@ use workflow::table::ELSEWHERE;
 
 use super::events::is_expired;
 
-/// Records of one run.
 #[derive(Default)]
 struct Kept {
     state: Option<RunState>,

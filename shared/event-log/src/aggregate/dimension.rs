@@ -52,7 +52,6 @@ pub enum Property {
 pub enum Dimension {
     /// Period of the event's timestamp.
     Time,
-    /// Value of a property.
     Property(Property),
 }
 

@@ -97,7 +97,6 @@ pub struct Report {
     pub logs: Vec<LogReport>,
     /// Findings in the order of each log's chain, at most the first 1,000.
     pub findings: Vec<Finding>,
-    /// Number of further findings.
     pub further_findings: u64,
 }
 

@@ -31,7 +31,6 @@ const LARGE: Size = Size {
     fields: 1e6,
 };
 
-/// Cost of a condition.
 pub(super) enum Cost {
     /// The condition contains no loop and no join, so the cost is a formula.
     Straight(Straight),

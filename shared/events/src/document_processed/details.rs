@@ -23,7 +23,6 @@ pub struct Verification {
     pub unverified: u64,
 }
 
-/// A model used for the document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelUsed {
     /// Task of the model.
@@ -40,7 +39,6 @@ pub struct ModelUsed {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DocumentProcessed {
-    /// Pipeline that processed the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "count::known")]
@@ -90,7 +88,6 @@ pub struct DocumentProcessed {
     /// Workflow id of the run that processed the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<String>,
-    /// Run id of that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow_run_id: Option<String>,
     /// Workflow type of that run.

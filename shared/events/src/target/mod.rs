@@ -33,7 +33,6 @@ pub enum Target {
     Webhook(WebhookTarget),
     /// Handed to a run that is started for them.
     Workflow(WorkflowTarget),
-    /// Given to an agent.
     Agent(AgentTarget),
     /// Handed to a process.
     Process(ProcessTarget),

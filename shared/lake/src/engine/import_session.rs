@@ -24,7 +24,6 @@ use crate::schema::manifest::{Segment, TableVersion};
 pub struct Stage<'a> {
     /// The table before the import.
     pub table: &'a TableVersion,
-    /// Id of the new segment.
     pub segment_id: &'a str,
     /// Folder of the import; the new file is `<segment_id>.parquet` in it.
     pub directory: &'a Path,
@@ -37,7 +36,6 @@ pub struct Stage<'a> {
 /// Result of staging one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Staged {
-    /// Number of rows read.
     pub rows: u64,
     /// The segment and its file; None if there were no rows. If there are faults, the file only serves to
     /// check its keys, and the segment is not added to the table.

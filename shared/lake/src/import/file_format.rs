@@ -17,7 +17,6 @@ pub enum FileFormat {
     Parquet,
 }
 
-/// Name endings with their formats.
 const ENDINGS: [(&str, FileFormat); 5] = [
     (".csv", FileFormat::Csv),
     (".json", FileFormat::Json),

@@ -19,15 +19,18 @@ const MAX_ROW_BYTES: usize = 4 * PIECE_BYTES;
 /// The plain form of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Any text.
     Text,
     /// An optional minus and up to 18 digits.
     Integer,
     /// An optional minus and up to 30 characters: digits, with at most one point between them. Digits after
     /// the point beyond `scale` are zeros.
-    Decimal { scale: u8 },
+    Decimal {
+        scale: u8,
+    },
     /// Like `Decimal`, with any digits after the point. An integer has at most `bits` significant bits.
-    Floating { bits: u32 },
+    Floating {
+        bits: u32,
+    },
     /// `2024-05-01`.
     Date,
     /// `2024-05-01T10:00:00`, or with a space instead of `T`; with up to six decimals, and with or without

@@ -26,7 +26,6 @@ const PART_BYTES: usize = 256 * 1_024;
 /// Number of batches that wait for the writer while another is read.
 const AHEAD: usize = 1;
 
-/// Format of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
     /// An object with `columns`, `column_types`, `rows`, `row_count`, `truncated` and `execution_time_ms`.

@@ -44,12 +44,10 @@ pub struct Manifest {
     pub relationships: Vec<Relationship>,
 }
 
-/// A table in one version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableVersion {
     /// Stays with the table through renames; never reused within a store.
     pub table_id: u32,
-    /// Name in this version.
     pub name: String,
     /// Meaning of a row, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]

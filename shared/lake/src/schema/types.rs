@@ -61,7 +61,6 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// Returns the type's name in DuckDB.
     pub fn duckdb_type(self) -> String {
         match self {
             Self::String => "VARCHAR".to_owned(),

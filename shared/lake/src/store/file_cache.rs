@@ -60,7 +60,6 @@ impl Drop for Pin {
     }
 }
 
-/// An object to cache.
 #[derive(Clone, Copy, Debug)]
 pub struct CachedObject<'a> {
     /// Path below the cache's folder.

@@ -23,7 +23,6 @@ use crate::schema::manifest::Manifest;
 /// Concurrent reads of manifests and removals of objects.
 const AT_A_TIME: usize = 8;
 
-/// Format of the stored list.
 const FORMAT: u32 = 1;
 
 /// Retention periods.
@@ -40,7 +39,6 @@ pub struct Retention {
 pub struct Collected {
     pub removed_versions: u64,
     pub removed_objects: u64,
-    /// Bytes of the removed objects.
     pub removed_bytes: u64,
     /// Unreachable objects whose grace period has not ended.
     pub waiting_objects: u64,

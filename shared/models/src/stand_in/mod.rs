@@ -75,7 +75,6 @@ impl StandIn {
         Self::start_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await
     }
 
-    /// Starts on this address.
     pub async fn start_at(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;

@@ -18,7 +18,6 @@ pub struct Received {
 }
 
 impl Received {
-    /// Returns the system text.
     pub fn system(&self) -> String {
         match self.wire {
             Wire::OpenAi => self

@@ -73,7 +73,6 @@ impl Objects {
         self.store.put_new(&self.bucket, key, bytes).await
     }
 
-    /// Writes an object from a file.
     pub async fn put_file(&self, key: &str, path: &Path) -> Result<()> {
         self.store.put_file(&self.bucket, key, path).await
     }

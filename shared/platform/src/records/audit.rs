@@ -68,7 +68,6 @@ pub struct AuditEvent {
 }
 
 impl AuditEvent {
-    /// Returns the log of the record.
     pub fn log(&self) -> LogId {
         let account = self.account_id.as_deref().unwrap_or(keys::NO_PROJECT);
         LogId::new(account, self.project_id.as_deref(), LogKind::Audit)

@@ -171,7 +171,6 @@ pub struct DeliveryChange {
     /// Determines its place in the listings.
     pub created_at: UtcTime,
     pub status: DeliveryStatus,
-    /// Time of the change.
     pub at: UtcTime,
     /// Attempts that have ended since the last change.
     pub attempts: Vec<DeliveryAttempt>,
@@ -235,7 +234,6 @@ pub enum DeliveryWrite {
     Change(DeliveryChange),
 }
 
-/// Index that a listing reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeliveryIndex {
     /// All deliveries of the project.

@@ -13,7 +13,6 @@ use crate::records::stores::{ImportRecord, Stores};
 use crate::records::{Condition, Key, Query, Written, keys};
 use crate::tenant::Tenant;
 
-/// Job of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportJob {
     /// Account, so that a due job names its tenant.

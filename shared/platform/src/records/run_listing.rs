@@ -26,7 +26,6 @@ pub struct RunStanding {
     pub closed_at: Option<UtcTime>,
 }
 
-/// Index that a listing reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunIndex {
     /// All runs of the project.
@@ -47,7 +46,6 @@ impl RunIndex {
     }
 }
 
-/// A position in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunPosition {
     /// Runs that started at this time or before.

@@ -57,13 +57,11 @@ pub struct RunRecord {
 /// Consecutive events of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryChunk {
-    /// Id of the first event.
     pub first_event: u64,
     /// Events, as a JSON array that the engine may have compressed.
     pub events: String,
 }
 
-/// Write of one run.
 #[derive(Clone, Debug)]
 pub struct RunWrite {
     /// Version that was read; None for a run that must not exist.

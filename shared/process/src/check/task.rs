@@ -121,7 +121,6 @@ impl Checker {
         })
     }
 
-    /// Returns the type of a task.
     fn task_type(&mut self, fields: &Fields<'_>) -> Option<&'static str> {
         // `for` has its own `do`.
         let is_loop = fields.has("for");

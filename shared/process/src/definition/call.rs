@@ -49,7 +49,6 @@ pub enum Authentication {
 pub enum Credential {
     /// Name of a secret: an object with `username` and `password` for basic, or with `token` for bearer.
     Secret(String),
-    /// Texts from the definition.
     Values {
         /// Only for basic.
         username: Option<Template>,

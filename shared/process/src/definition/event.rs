@@ -59,7 +59,6 @@ pub struct Correlation {
 /// Part of an event in the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Read {
-    /// The event's data.
     #[default]
     Data,
     /// The event with its attributes.
@@ -75,9 +74,7 @@ pub struct Foreach {
     pub item: String,
     /// Variable of the event's index, without `$`.
     pub at: String,
-    /// Tasks for each event.
     pub tasks: Vec<Task>,
-    /// Transforms the output of each event.
     pub output: Transform,
     /// Sets the context after each event.
     pub export: Transform,

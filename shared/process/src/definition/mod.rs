@@ -40,7 +40,6 @@ pub struct Definition {
     pub source: Data,
 }
 
-/// `document` of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// Version of the DSL: 1.0.x.

@@ -86,7 +86,6 @@ fn compile(source: &str, names: &[String]) -> Result<Filter<Kind>, String> {
         .map_err(|_| "it refers to an unknown name".to_owned())
 }
 
-/// Parses a JSON text.
 pub(super) fn parsed(json: &str) -> Result<Val, String> {
     read::parse_single(json.as_bytes()).map_err(|error| format!("its data is not JSON: {error}"))
 }

@@ -7,7 +7,6 @@ use crate::limits::MAX_NESTING;
 
 type Result<T> = std::result::Result<T, RenderError>;
 
-/// Parses the template of a content.
 pub fn parse(content: &str) -> Result<Template> {
     let mut parser = Parser {
         reader: Reader::new(content),

@@ -38,7 +38,6 @@ pub fn add(registry: Registry) -> Registry {
     registry.workflow(WORKFLOW_TYPE, run).unannounced(WORKFLOW_TYPE)
 }
 
-/// Input of an evaluation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Input {
     #[serde(flatten)]

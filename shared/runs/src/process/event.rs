@@ -21,7 +21,6 @@ pub(super) const EMIT: ActivityType<Emitted, ()> = ActivityType::new("process_em
 pub struct Emitted {
     /// Event id on the bus, the same in each attempt.
     pub id: String,
-    /// Event `type`.
     pub kind: String,
     /// Namespace and name of the process.
     pub process: String,

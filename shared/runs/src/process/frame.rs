@@ -30,7 +30,6 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Frame of the process itself.
     pub fn outer(context: Context) -> Self {
         Self {
             context,

@@ -31,7 +31,6 @@ struct Active {
 struct Answer {
     /// Running tasks, outermost first.
     tasks: Vec<Shape>,
-    /// The value of `$context`.
     context: Box<RawValue>,
 }
 

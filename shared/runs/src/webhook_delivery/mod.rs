@@ -41,7 +41,6 @@ pub fn add(registry: Registry) -> Registry {
     registry.workflow(WORKFLOW_TYPE, run).unannounced(WORKFLOW_TYPE)
 }
 
-/// Input of a delivery.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Input {
     pub event_id: String,
@@ -57,7 +56,6 @@ pub struct Input {
     pub late_since: Option<UtcTime>,
 }
 
-/// Input of an attempt.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AttemptInput {
     pub event_id: String,

@@ -53,7 +53,6 @@ fn yaml(block: Option<&String>) -> Value {
     Data::of_document(block.unwrap()).unwrap().to_value()
 }
 
-/// Returns the texts in single quotes.
 fn quoted(step: &str) -> Vec<&str> {
     step.split('\'').skip(1).step_by(2).collect()
 }

@@ -97,7 +97,6 @@ pub struct Replay<'a> {
 pub struct Turn {
     /// New commands as events to append; the last one may end the run.
     pub events: Vec<EventKind>,
-    /// New updates.
     pub updates: Vec<NewUpdate>,
     /// New reports about the delivery.
     pub reports: Vec<DeliveryReport>,

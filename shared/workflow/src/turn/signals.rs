@@ -10,7 +10,6 @@ use serde::de::DeserializeOwned;
 use super::context::Context;
 use crate::failure::Failure;
 
-/// Signals with one name.
 #[derive(Clone)]
 pub struct Signals {
     context: Context,

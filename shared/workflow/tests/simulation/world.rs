@@ -23,7 +23,6 @@ pub struct Message {
     pub visible_at: i64,
 }
 
-/// Number of faults of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     pub lost: u64,

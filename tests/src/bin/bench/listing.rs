@@ -66,7 +66,6 @@ pub async fn measure() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Kind of listing.
 struct Kind {
     what: &'static str,
     body: Value,

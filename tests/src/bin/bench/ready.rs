@@ -17,7 +17,6 @@ use crate::statistics::{median, worst};
 use crate::{Result, prompts};
 
 const PART: &str = "ready";
-/// Starts of each kind.
 const STARTS: usize = 9;
 /// Templates of the full data directory.
 const PROMPTS: usize = 100_000;

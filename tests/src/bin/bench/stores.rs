@@ -145,7 +145,6 @@ async fn timed(request: reqwest::RequestBuilder) -> Result<f64> {
     Ok(started.elapsed().as_secs_f64() * 1e3)
 }
 
-/// Stores a file as an artifact.
 pub fn put_artifact(data_dir: &Path, file: &Path, uri: &str) -> Result<()> {
     programs::run(
         programs::command(&programs::binary("ops")?)

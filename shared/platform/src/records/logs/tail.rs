@@ -37,7 +37,6 @@ impl RecordKey {
 struct TailPlace {
     #[serde(flatten)]
     key: RecordKey,
-    /// Time and id of the record.
     #[serde(rename = "gsi1sk")]
     time: String,
 }

@@ -11,7 +11,6 @@ use crate::records::schema::DUE;
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     pub set: Vec<(String, Value)>,
-    /// Lists, and the values to append.
     pub append: Vec<(String, Vec<Value>)>,
     /// Numbers, and the amounts to add.
     pub add: Vec<(String, i64)>,
@@ -76,7 +75,6 @@ impl Changes {
         self.leave(DUE)
     }
 
-    /// Applies the changes to an item.
     pub fn apply(&self, item: &mut Item) -> Result<()> {
         for (name, value) in &self.set {
             item.set(name, value.clone());

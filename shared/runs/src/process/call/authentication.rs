@@ -31,12 +31,8 @@ enum Scheme {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Given {
-    /// Name of the secret.
     Secret(String),
-    Values {
-        username: Option<Part>,
-        secret: Part,
-    },
+    Values { username: Option<Part>, secret: Part },
 }
 
 impl Authentication {
